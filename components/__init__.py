@@ -1,0 +1,1 @@
+"""The library of Waymark. It never imports prefect or dvc."""

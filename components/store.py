@@ -1,0 +1,300 @@
+"""Records on disk: Parquet tables that are published by rename, and the append-only journal.
+
+A stage appends each finished item to a journal outside its DVC outputs, fsynced, and publishes its outputs by rename
+when it is done. Killed at any moment, it loses at most the item in flight; run again with the same inputs, it goes on
+from the journal. Two accepted trade-offs: a journal holds images as base64 (a third larger than the Parquet that
+replaces it), and old journals are kept until `waymark clean`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel
+
+from components.records import Record, Rejection, Reward, Task, Trajectory, Verdict
+
+STATE = Path(".waymark")
+
+R = TypeVar("R", bound=Record)
+
+_IMAGE = pa.struct([("data", pa.binary()), ("sha256", pa.string())])
+_TASK = [
+    *[(name, pa.string()) for name in ("task_id", "intent", "start_url", "website", "source", "split")],
+    *[(name, pa.string()) for name in ("domain", "subdomain")],
+    ("difficulty", pa.int64()),
+    ("rubric", pa.list_(pa.struct([("id", pa.string()), ("description", pa.string()), ("facts", pa.list_(pa.string()))]))),
+    ("reference_answer", pa.string()),
+    ("evaluator", pa.string()),  # JSON: the specification is open
+    ("decomposed_from", pa.string()),
+    ("horizon", pa.int64()),
+    ("seed", pa.int64()),
+]
+_TURN = [
+    ("index", pa.int64()),
+    (
+        "observation",
+        pa.struct(
+            [
+                ("url", pa.string()),
+                (
+                    "tabs",
+                    pa.list_(
+                        pa.struct([("index", pa.int64()), ("title", pa.string()), ("url", pa.string()), ("active", pa.bool_())])
+                    ),
+                ),
+                ("viewport", pa.list_(pa.int64())),
+                ("screenshot", _IMAGE),
+                ("text", pa.string()),
+            ]
+        ),
+    ),
+    ("prompt_sha256", pa.string()),
+    ("prompt_tokens", pa.int64()),
+    ("response", pa.string()),
+    ("token_ids", pa.list_(pa.int32())),
+    ("logprobs", pa.list_(pa.float32())),
+    ("finish_reason", pa.string()),
+    ("tool_calls", pa.list_(pa.struct([("name", pa.string()), ("arguments", pa.string()), ("error", pa.string())]))),
+    ("feedback", pa.list_(pa.string())),
+    ("parse_error", pa.string()),
+    ("timings", pa.string()),
+]
+SCHEMAS: dict[type[Record], pa.Schema] = {
+    Task: pa.schema(_TASK),
+    Rejection: pa.schema(
+        [("file", pa.string()), ("row", pa.int64()), *[(name, pa.string()) for name in ("field", "reason", "raw")]]
+    ),
+    Trajectory: pa.schema(
+        [
+            ("trajectory_id", pa.string()),
+            ("task", pa.struct(_TASK)),
+            ("attempt", pa.int64()),
+            ("policy", pa.string()),
+            ("protocol", pa.string()),
+            ("seed", pa.int64()),
+            ("turns", pa.list_(pa.struct(_TURN))),
+            ("termination", pa.string()),
+            ("answer", pa.string()),
+            ("site_reward", pa.float64()),
+            ("final_screenshot", _IMAGE),
+            ("diagnostics", pa.string()),
+        ]
+    ),
+    Verdict: pa.schema(
+        [
+            *[(name, pa.string()) for name in ("trajectory_id", "outcome", "rationale", "judge", "judge_version")],
+            ("tokens", pa.int64()),
+            ("cost_usd", pa.float64()),
+            ("latency_s", pa.float64()),
+        ]
+    ),
+    Reward: pa.schema(
+        [
+            ("trajectory_id", pa.string()),
+            ("value", pa.float64()),
+            ("masked", pa.bool_()),
+            ("format_ok", pa.bool_()),
+            ("outcome", pa.string()),
+        ]
+    ),
+}
+_JSON_FIELDS = {"evaluator", "arguments", "timings", "diagnostics"}
+
+
+def write_table(path: Path | str, kind: type[R], records: Iterable[R], rows_per_group: int = 256) -> None:
+    """Write records to one Parquet file, published by rename: a reader sees the old file or the new one."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    schema = SCHEMAS[kind]
+    try:
+        with pq.ParquetWriter(partial, schema) as writer:
+            batch: list[dict] = []
+            for record in records:
+                batch.append(_to_row(record.model_dump(mode="python")))
+                if len(batch) >= rows_per_group:
+                    writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+                    batch = []
+            writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+        publish(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_table(path: Path | str, kind: type[R]) -> list[R]:
+    """All records of a table."""
+    return list(iter_table(path, kind))
+
+
+def iter_table(path: Path | str, kind: type[R]) -> Iterator[R]:
+    """The records of a table, one row group in memory at a time."""
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            for row in file.read_row_group(group).to_pylist():
+                yield kind.model_validate(_from_row(row))
+
+
+def publish(partial: Path, path: Path) -> None:
+    """Put a finished file or directory in its place, durably, by rename.
+
+    A file replaces a file in one step. A directory takes two renames: for an instant there is none, never half of one.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for part in [*partial.rglob("*"), partial] if partial.is_dir() else [partial]:
+        _fsync(part)
+    old = path.with_name(f".{path.name}.{os.getpid()}.old")
+    if path.is_dir():
+        os.replace(path, old)
+    os.replace(partial, path)
+    _fsync(path.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def write_json(path: Path | str, value: object) -> None:
+    """Write JSON, published by rename."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    partial.write_text(json.dumps(value, indent=1, sort_keys=False) + "\n")
+    publish(partial, path)
+
+
+def read_json(path: Path | str) -> dict:
+    """Read a JSON object."""
+    return json.loads(Path(path).read_text())
+
+
+def digest(*parts: Path | str | BaseModel | int | float) -> str:
+    """A key for a stage's work: the same inputs give the same key. Paths count by content, all else by value.
+
+    Raises:
+        FileNotFoundError: a path is not there.
+    """
+    total = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, Path):
+            if not part.exists():
+                raise FileNotFoundError(f"{part}: no such input; `dvc repro` makes it")
+            files = [part] if part.is_file() else sorted(p for p in part.rglob("*") if p.is_file())
+            for file in files:
+                total.update(str(file.relative_to(part) if file != part else file.name).encode())
+                with file.open("rb") as handle:
+                    total.update(hashlib.file_digest(handle, "sha256").digest())
+        else:
+            total.update(part.model_dump_json().encode() if isinstance(part, BaseModel) else repr(part).encode())
+        total.update(b"\x00")
+    return total.hexdigest()[:16]
+
+
+def state_dir(stage: str, key: str) -> Path:
+    """Where a stage keeps what must survive a crash, per set of inputs. Never a DVC output: DVC deletes those."""
+    path = STATE / "state" / stage / key
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+class Journal(Generic[R]):
+    """An append-only file of records, one JSON line each, fsynced on append.
+
+    A torn last line (the process died while writing) is dropped when the journal is opened. A damaged line before the
+    last is an error: it means that something else wrote to the file. One process may have it open at a time: a stage
+    that outlived a killed `dvc repro` must not share it with the next one.
+
+    Raises:
+        ValueError: a damaged line.
+        BlockingIOError: the journal is open already.
+    """
+
+    def __init__(self, path: Path, kind: type[R]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.kind = kind
+        self.records: list[R] = []
+        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._end = self._load()
+        except BlockingIOError as error:
+            os.close(self._file)
+            message = "another process is writing this journal; wait for it, or stop the stage that an earlier run left"
+            raise BlockingIOError(error.errno, message, str(path)) from error
+        except ValueError:
+            os.close(self._file)
+            raise
+        os.ftruncate(self._file, self._end)
+        _fsync(path.parent)
+
+    def _load(self) -> int:
+        """Read the records; returns the length of the good part in bytes."""
+        good = 0
+        with self.path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.endswith(b"\n"):
+                    break
+                try:
+                    self.records.append(self.kind.model_validate_json(line))
+                except ValueError as error:
+                    raise ValueError(f"{self.path}:{number}: damaged journal line; move the file away to start over") from error
+                good += len(line)
+        return good
+
+    def append(self, record: R) -> None:
+        """Add a record; when this returns, the record survives a crash."""
+        line = record.model_dump_json().encode() + b"\n"
+        try:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+            os.fsync(self._file)
+        except OSError:  # a full disk: leave no torn line for the next append to bury
+            os.ftruncate(self._file, self._end)
+            raise
+        self._end += len(line)
+        self.records.append(record)
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1
+
+    def __enter__(self) -> Journal[R]:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _fsync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _to_row(value: object) -> object:
+    if isinstance(value, dict):
+        return {k: json.dumps(v) if k in _JSON_FIELDS else _to_row(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_to_row(item) for item in value]
+    return value
+
+
+def _from_row(value: object) -> object:
+    if isinstance(value, dict):
+        return {k: json.loads(v) if k in _JSON_FIELDS and v is not None else _from_row(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_from_row(item) for item in value]
+    return value
