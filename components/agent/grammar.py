@@ -1,0 +1,66 @@
+"""The response format: one `<think>…</think>` block, then one or more `<tool_call>{json}</tool_call>` (OpenWebRL, A.4).
+
+A turn is parsable if the thinking is closed and at least one call parses. A call that does not is reported beside its
+good neighbours, which still run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+from components.browser.tools import check_call
+from components.records import ToolCall
+
+_CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|$)", re.DOTALL)
+MAX_CALLS = 32
+"""Calls in one turn; the rest is reported, not run."""
+
+
+class Parsed(NamedTuple):
+    """A response taken apart. `error` is set if the turn is unparsable; the calls then hold what was wrong with each."""
+
+    thought: str
+    calls: list[ToolCall]
+    error: str | None
+
+
+def parse_response(text: str) -> Parsed:
+    """Take a response apart. Never raises: whatever a model writes is a `Parsed`."""
+    head, closed, tail = text.rpartition("</think>")
+    if not closed:
+        return Parsed(thought=text.strip(), calls=[], error="no closing </think> tag")
+    thought = head.replace("<think>", "", 1).strip()
+    bodies = _CALL.findall(tail)
+    if not bodies:
+        return Parsed(thought, [], "no <tool_call> after the reasoning")
+    calls = [_parse_call(body) for body in bodies[:MAX_CALLS]]
+    if len(bodies) > MAX_CALLS:
+        calls.append(ToolCall(name="", error=f"{len(bodies) - MAX_CALLS} calls over the limit of {MAX_CALLS} were not run"))
+    if all(call.error for call in calls):
+        return Parsed(thought, calls, f"no call could be parsed: {calls[0].error}")
+    return Parsed(thought, calls, None)
+
+
+def format_call(name: str, **arguments: object) -> str:
+    """The text of one call, as a model should write it."""
+    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments}, ensure_ascii=False)}</tool_call>"
+
+
+def format_response(thought: str, calls: list[str]) -> str:
+    """The text of a whole response; `calls` come from `format_call`."""
+    return f"<think>{thought}</think>\n" + "\n".join(calls)
+
+
+def _parse_call(body: str) -> ToolCall:
+    try:
+        raw = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        return ToolCall(name="", error=f"not JSON: {error}")
+    if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
+        return ToolCall(name="", error='a call is {"name": …, "arguments": {…}}')
+    name, arguments = raw["name"], raw.get("arguments", {})
+    if not isinstance(arguments, dict):
+        return ToolCall(name=name, error="arguments must be an object")
+    return check_call(name, arguments)

@@ -1,0 +1,169 @@
+"""The episode loop: observe, answer, act, until the agent says `done` or a limit ends it (OpenWebRL, section 4.1)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+import traceback
+from dataclasses import dataclass, field
+from typing import Any
+
+from components.agent.grammar import Parsed, parse_response
+from components.agent.policy import Policy, Request
+from components.agent.rendering import Renderer
+from components.browser import BlockedError, EnvError, EnvInitError, SandboxError, Session
+from components.params import AgentParams, SamplingParams
+from components.records import Image, Observation, Task, Termination, Trajectory, Turn, trajectory_id
+
+
+@dataclass(frozen=True)
+class EpisodeSpec:
+    """One episode to run."""
+
+    task: Task
+    attempt: int
+    policy_version: str
+    seed: int
+
+    @property
+    def trajectory_id(self) -> str:
+        return trajectory_id(self.task.task_id, self.attempt, self.policy_version, self.seed)
+
+
+@dataclass
+class _Episode:
+    """What an episode has so far: kept when it is cut short."""
+
+    turns: list[Turn] = field(default_factory=list)
+    answer: str | None = None
+    final: Image | None = None
+    site_reward: float | None = None
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+
+
+def turn_seed(episode_seed: int, index: int) -> int:
+    """The seed of one turn's draws."""
+    return int.from_bytes(hashlib.sha256(f"{episode_seed}:{index}".encode()).digest()[:8], "big")
+
+
+async def run_episode(
+    spec: EpisodeSpec,
+    session: Session,
+    policy: Policy,
+    renderer: Renderer,
+    agent: AgentParams,
+    sampling: SamplingParams,
+    max_steps: int,
+    max_response_tokens: int,
+) -> Trajectory:
+    """Run one episode to its end. Always returns a trajectory; whatever went wrong is its termination.
+
+    Raises:
+        SandboxError: the browser died. Nothing of the episode is worth keeping; run it again.
+    """
+    episode = _Episode()
+    started = time.monotonic()
+    try:
+        async with asyncio.timeout(agent.task_timeout_s):
+            termination = await _play(
+                spec, session, policy, renderer, agent, sampling, min(max_steps, spec.task.horizon or max_steps), max_response_tokens, episode
+            )
+    except TimeoutError:
+        termination = Termination.TASK_TIMEOUT
+    except BlockedError as error:
+        termination = Termination.BLOCKED
+        episode.diagnostics["error"] = str(error)
+    except EnvInitError as error:
+        termination = Termination.ENV_INIT_ERROR
+        episode.diagnostics["error"] = str(error)
+    except EnvError as error:
+        termination = Termination.ENV_ERROR
+        episode.diagnostics["error"] = str(error)
+        episode.diagnostics["traceback"] = traceback.format_exc(limit=8)
+    episode.diagnostics["wall_s"] = round(time.monotonic() - started, 3)
+    return Trajectory(
+        trajectory_id=spec.trajectory_id,
+        task=spec.task,
+        attempt=spec.attempt,
+        policy=spec.policy_version,
+        protocol=agent.protocol,
+        seed=spec.seed,
+        turns=episode.turns,
+        termination=termination,
+        answer=episode.answer,
+        site_reward=episode.site_reward,
+        final_screenshot=episode.final,
+        diagnostics=episode.diagnostics,
+    )
+
+
+async def _play(
+    spec: EpisodeSpec,
+    session: Session,
+    policy: Policy,
+    renderer: Renderer,
+    agent: AgentParams,
+    sampling: SamplingParams,
+    max_steps: int,
+    max_response_tokens: int,
+    episode: _Episode,
+) -> Termination:
+    observation = await session.start(spec.task)
+    format_errors = 0
+    for index in range(max_steps):
+        prompt = renderer.prompt(spec.task, episode.turns, observation)
+        prompt_tokens = policy.prompt_tokens(prompt)
+        if prompt_tokens + max_response_tokens > agent.max_context_tokens:
+            return Termination.CONTEXT_LENGTH
+        asked = time.monotonic()
+        request = Request(prompt, tuple(episode.turns), sampling, max_response_tokens, turn_seed(spec.seed, index))
+        try:
+            async with asyncio.timeout(agent.inference_timeout_s):
+                completion = await policy.complete(request)
+        except TimeoutError:
+            return Termination.INFERENCE_TIMEOUT
+        answered = time.monotonic()
+        parsed = parse_response(completion.text)
+        shown: Observation = observation
+        if parsed.error is None:
+            result = await session.step(parsed.calls)
+            feedback, observation = result.feedback, result.observation
+            format_errors = 0
+        else:
+            result, feedback = None, _format_feedback(parsed)
+            format_errors += 1
+        episode.turns.append(
+            Turn(
+                index=index,
+                observation=shown,
+                prompt_sha256=prompt.sha256,
+                prompt_tokens=prompt_tokens,
+                response=completion.text,
+                token_ids=completion.token_ids,
+                logprobs=completion.logprobs,
+                finish_reason=completion.finish_reason,
+                tool_calls=parsed.calls,
+                feedback=feedback,
+                parse_error=parsed.error,
+                timings={"policy": round(answered - asked, 4), "browser": round(time.monotonic() - answered, 4)},
+            )
+        )
+        episode.final = observation.screenshot
+        if result is not None and result.done:
+            episode.answer = result.answer
+            episode.site_reward = await session.site_reward()
+            return Termination.DONE
+        if parsed.error is not None and completion.finish_reason == "length":
+            return Termination.RESPONSE_LENGTH
+        if format_errors >= agent.max_format_errors:
+            return Termination.FORMAT_ERROR
+    return Termination.MAX_STEPS
+
+
+def _format_feedback(parsed: Parsed) -> list[str]:
+    problem = parsed.error or ""
+    return [f"Failed: the response could not be read: {problem}. Close </think>, then write <tool_call>{{…}}</tool_call>."]
+
+
+__all__ = ["EpisodeSpec", "SandboxError", "run_episode", "turn_seed"]
