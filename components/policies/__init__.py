@@ -1,0 +1,7 @@
+"""Where completions come from."""
+
+from components.policies.encoding import Encoded, Encoder, Sample
+from components.policies.transformers_policy import TransformersPolicy
+from components.policies.vlm import VLM
+
+__all__ = ["VLM", "Encoded", "Encoder", "Sample", "TransformersPolicy"]

@@ -1,0 +1,123 @@
+"""Prompts to token ids and pixels: the one place where a conversation becomes numbers, for rollout and training alike.
+
+Names: B sequences, L tokens in the longest, N image tokens over all sequences.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from PIL import Image as PILImage
+
+from components.agent.rendering import IM_END, Prompt, Response, Text
+from components.policies.vlm import VLM
+from components.records import Image
+
+VISION_START, VISION_END, IMAGE_PAD = "<|vision_start|>", "<|vision_end|>", "<|image_pad|>"
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A prompt as the model reads it: ids (image pads expanded) and the images in order."""
+
+    ids: list[int]
+    images: list[Image]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One turn as a training example: a prompt and the ids to learn, all of them sampled (or demonstrated)."""
+
+    prompt: Encoded
+    response: list[int]
+
+
+class Encoder:
+    """Encodes prompts for one model. Pixels are cached by image content, up to `cache` images."""
+
+    def __init__(self, vlm: VLM, cache: int = 2048) -> None:
+        self.tokenizer = vlm.tokenizer
+        self.processor = vlm.images
+        config = vlm.model.config
+        self.image_token_id: int = config.image_token_id
+        self.device = vlm.model.device
+        self.dtype = vlm.model.dtype
+        self.pad_id: int = self.tokenizer.pad_token_id
+        self.end_id: int = self.tokenizer.convert_tokens_to_ids(IM_END)
+        self._vision_start, self._vision_end = self.tokenizer.convert_tokens_to_ids([VISION_START, VISION_END])
+        self._pixels: OrderedDict[str, tuple[torch.Tensor, torch.Tensor]] = OrderedDict()
+        self._cache = cache
+        self._tokenize = lru_cache(maxsize=16384)(self._tokenize_text)
+
+    def _tokenize_text(self, text: str) -> tuple[int, ...]:
+        return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def tokens(self, text: str) -> list[int]:
+        """Ids of a text, special tokens in it included."""
+        return list(self._tokenize(text))
+
+    def decode(self, ids: list[int]) -> str:
+        """Text of sampled ids, without the end token."""
+        return self.tokenizer.decode(ids[:-1] if ids and ids[-1] == self.end_id else ids, skip_special_tokens=False)
+
+    def encode(self, prompt: Prompt) -> Encoded:
+        """Ids of a prompt. A response that was cut before its end token is closed here, outside of what is trained."""
+        ids: list[int] = []
+        for segment in prompt.segments:
+            match segment:
+                case Text():
+                    ids.extend(self._tokenize(segment.text))
+                case Response():
+                    ids.extend(segment.token_ids)
+                    if not segment.token_ids or segment.token_ids[-1] != self.end_id:
+                        ids.append(self.end_id)
+                case Image():
+                    count = self._image_tokens(segment)
+                    ids += [self._vision_start, *[self.image_token_id] * count, self._vision_end]
+        return Encoded(ids, prompt.images)
+
+    def length(self, prompt: Prompt) -> int:
+        """Tokens of a prompt."""
+        return len(self.encode(prompt).ids)
+
+    def pixels(self, image: Image) -> tuple[torch.Tensor, torch.Tensor]:
+        """Patches (P, D) and grid (1, 3) of an image."""
+        found = self._pixels.get(image.sha256)
+        if found is None:
+            picture = PILImage.open(io.BytesIO(image.data)).convert("RGB")
+            out = self.processor(images=[picture], return_tensors="pt")
+            found = (out["pixel_values"], out["image_grid_thw"])
+            self._pixels[image.sha256] = found
+            if len(self._pixels) > self._cache:
+                self._pixels.popitem(last=False)
+        else:
+            self._pixels.move_to_end(image.sha256)
+        return found
+
+    def collate(self, sequences: list[list[int]], images: list[list[Image]], pad: str) -> dict[str, torch.Tensor]:
+        """Model inputs for B sequences, padded to L on the `left` (generation) or `right` (training)."""
+        length = max(map(len, sequences))
+        input_ids_BL = torch.full((len(sequences), length), self.pad_id, dtype=torch.long)
+        mask_BL = torch.zeros_like(input_ids_BL)
+        for row, ids in enumerate(sequences):
+            where = slice(length - len(ids), length) if pad == "left" else slice(0, len(ids))
+            input_ids_BL[row, where] = torch.tensor(ids)
+            mask_BL[row, where] = 1
+        inputs = {
+            "input_ids": input_ids_BL,
+            "attention_mask": mask_BL,
+            "mm_token_type_ids": (input_ids_BL == self.image_token_id).int(),
+        }
+        shown = [self.pixels(image) for row in images for image in row]
+        if shown:
+            inputs["pixel_values"] = torch.cat([pixels for pixels, _ in shown]).to(self.dtype)
+            inputs["image_grid_thw"] = torch.cat([grid for _, grid in shown])
+        return {name: tensor.to(self.device) for name, tensor in inputs.items()}
+
+    def _image_tokens(self, image: Image) -> int:
+        _, grid = self.pixels(image)
+        return int(grid.prod()) // self.processor.merge_size**2

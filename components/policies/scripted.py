@@ -1,0 +1,29 @@
+"""The scripted teacher as a policy: its decisions come from an oracle that looks at the page, its answers are text.
+
+Another model's tokens mean nothing to this one's tokenizer, so a teacher's completion has no ids and no
+log-probabilities; training tokenizes its text.
+"""
+
+from __future__ import annotations
+
+from components.agent import Completion, EpisodeSpec, Prompt, Request, format_response
+from components.browser import Session
+from components.sites import Teacher
+
+
+class ScriptedTeacher:
+    """One episode's teacher. The only policy that may look at the DOM."""
+
+    version = "scripted"
+
+    def __init__(self, session: Session, spec: EpisodeSpec, noise: float) -> None:
+        self._session = session
+        self._teacher = Teacher(spec.task, spec.seed, noise)
+
+    def prompt_tokens(self, prompt: Prompt) -> int:
+        """A script has no context to fill."""
+        return 0
+
+    async def complete(self, request: Request) -> Completion:
+        thought, calls = await self._teacher.decide(self._session.page, request.turns)
+        return Completion([], [], format_response(thought, calls), "stop")

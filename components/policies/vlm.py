@@ -1,0 +1,51 @@
+"""Loading and saving a Qwen3-VL: model, tokenizer, image processor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from transformers import AutoTokenizer, PreTrainedTokenizerBase, Qwen3VLForConditionalGeneration
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+
+from components.params import ModelParams
+
+
+@dataclass(frozen=True)
+class VLM:
+    """A vision-language model and what turns text and images into its inputs."""
+
+    model: Qwen3VLForConditionalGeneration
+    tokenizer: PreTrainedTokenizerBase
+    images: Qwen2VLImageProcessorPil
+
+    @classmethod
+    def load(cls, path: str | Path, params: ModelParams) -> VLM:
+        """Load from a directory or a Hugging Face name.
+
+        Raises:
+            FileNotFoundError: a local directory (it contains a slash and starts with `data/`, `models/`, `.` or `/`) is missing.
+        """
+        local = str(path).startswith(("data/", "models/", ".", "/"))
+        if local and not (Path(path) / "config.json").exists():
+            raise FileNotFoundError(f"no model at {path}; run the stage that makes it (`dvc repro`), or set model.base")
+        # SDPA keeps CPU and GPU on one code path; the PIL processor needs no torchvision, which has no CPU build everywhere
+        model = Qwen3VLForConditionalGeneration.from_pretrained(
+            path, dtype=torch.float32 if params.dtype == "float32" else torch.bfloat16, attn_implementation="sdpa"
+        )
+        model.to(params.device)
+        return cls(model, AutoTokenizer.from_pretrained(path), Qwen2VLImageProcessorPil.from_pretrained(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write a directory that `load`, transformers and vLLM read."""
+        self.model.save_pretrained(path)
+        self.tokenizer.save_pretrained(path)
+        self.images.save_pretrained(path)
+
+    def freeze_vision(self) -> None:
+        """Take the vision tower out of training (OpenWebRL, section 4.2)."""
+        self.model.model.visual.requires_grad_(False)
+
+    def trainable(self) -> list[torch.nn.Parameter]:
+        return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
