@@ -1,0 +1,17 @@
+"""Many episodes at once: journal, retries, groups, dynamic sampling."""
+
+from components.rollout.collect import PolicyFor, RolloutLimits, collect, episode_seed, specs
+from components.rollout.groups import Group, NothingLearnable, Sampled, TaskCursor, sample_groups
+
+__all__ = [
+    "Group",
+    "NothingLearnable",
+    "PolicyFor",
+    "RolloutLimits",
+    "Sampled",
+    "TaskCursor",
+    "collect",
+    "episode_seed",
+    "sample_groups",
+    "specs",
+]
