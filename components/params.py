@@ -28,7 +28,7 @@ class ModelParams(Section):
     """The policy and the judge, both Qwen3-VL."""
 
     base: str
-    """Directory or Hugging Face name of the policy's base; `data/base_model` is the small one that ships with Waymark."""
+    """Directory or Hugging Face name of the policy's base; `data/base_model` is the small one that ships here."""
     judge_base: str
     """The same for the judge."""
     dtype: Literal["float32", "bfloat16"] = "float32"
@@ -90,7 +90,8 @@ class TaskParams(Section):
     train_seed_start: int = Field(default=0, ge=0)
     eval_seed_start: int = Field(default=1_000_000, ge=0)
     files: list[str] = Field(default_factory=list)
-    """JSONL, JSON or Parquet task files in the schemas of `components/tasks/sources.py`; a missing file is skipped and said."""
+    """JSONL, JSON or Parquet task files in the schemas of `components/tasks/sources.py`; a missing one is skipped and
+    said."""
     check_start_pages: bool = True
     """Open one start page per website or family before anything is spent on it."""
 
@@ -124,8 +125,8 @@ class DedupParams(Section):
     sft_threshold: float = Field(gt=0, le=1.01)
     rl_threshold: float = Field(gt=0, le=1.01)
     max_similar: int = Field(default=1, ge=1)
-    """A task is dropped when this many kept tasks are above the threshold. 1 is the paper's rule; pages that are generated
-    from a seed share one wording, so the demo keeps several of each."""
+    """A task is dropped when this many kept tasks are above the threshold. 1 is the paper's rule; pages that are
+    generated from a seed share one wording, so the demo keeps several of each."""
     per_website: bool = False
     """Compare tasks of the same website only."""
 
@@ -152,15 +153,13 @@ class SamplingParams(Section):
 class TeacherParams(Section):
     """Teacher rollouts."""
 
-    policy: Literal["scripted", "openai"] = "scripted"
+    policy: Literal["scripted"] = "scripted"
+    """Who teaches; `scripted` is MiniWoB++'s oracle."""
     tasks: int = Field(gt=0)
     """Tasks of the SFT pool that the teacher tries."""
     attempts: int = Field(default=4, gt=0)
     noise: float = Field(default=0.2, ge=0, le=1)
     """Probability per episode that the scripted teacher makes a mistake, so that some attempts fail."""
-    base_url: str = ""
-    """OpenAI-compatible endpoint for `policy: openai`."""
-    model: str = ""
     max_steps: int = Field(default=8, gt=0)
 
 
@@ -233,13 +232,14 @@ class RLParams(Section):
     clip_high: float = Field(default=0.28, gt=0)
     max_grad_norm: float = Field(default=1.0, gt=0)
     max_logprob_gap: float = Field(default=1e-3, gt=0)
-    """Largest gap in nats between trainer and rollout before the first update of an iteration; beyond it the run stops."""
+    """Largest gap in nats between trainer and rollout before an iteration's first update; beyond it the run stops."""
 
     @model_validator(mode="after")
     def _enough_groups(self) -> RLParams:
         if self.max_sampled_groups < self.effective_groups:
             raise ValueError(
-                f"max_sampled_groups = {self.max_sampled_groups} must be at least effective_groups = {self.effective_groups}"
+                f"max_sampled_groups = {self.max_sampled_groups} must be at least "
+                f"effective_groups = {self.effective_groups}"
             )
         return self
 
@@ -309,8 +309,6 @@ class Params(Section):
                 f"agent.max_response_tokens = {self.agent.max_response_tokens} must be smaller than "
                 f"agent.max_context_tokens = {self.agent.max_context_tokens}"
             )
-        if self.teacher.policy == "openai" and not (self.teacher.base_url and self.teacher.model):
-            raise ValueError("teacher.policy: openai needs teacher.base_url and teacher.model")
         return self
 
 
@@ -344,7 +342,8 @@ def parse(raw: dict, where: str = "params") -> Params:
 def _explain(where: str, detail: dict) -> str:
     field = ".".join(str(part) for part in detail["loc"]) or "(recipe)"
     if detail["type"] == "extra_forbidden":
-        return f"{where}: {field} = {detail['input']!r}: unknown field; allowed here: {', '.join(_allowed(detail['loc'][:-1]))}"
+        allowed = ", ".join(_allowed(detail["loc"][:-1]))
+        return f"{where}: {field} = {detail['input']!r}: unknown field; allowed here: {allowed}"
     if detail["type"] == "missing":
         return f"{where}: {field}: is missing"
     message = detail["msg"].removeprefix("Value error, ")

@@ -115,7 +115,7 @@ class Task(Record):
 class Rejection(Record):
     """A row of a task file that did not become a task: where it stood, which field is wrong, why, and the row itself.
 
-    `row` counts from 0; `field` is empty if the row as a whole is wrong; `raw` is the row's JSON, cut to a few kilobytes.
+    `row` counts from 0; `field` is empty if the whole row is wrong; `raw` is the row's JSON, cut to a few kilobytes.
     """
 
     file: str
@@ -216,7 +216,9 @@ class Trajectory(Record):
     @property
     def format_ok(self) -> bool:
         """True if the last turn parsed and the episode did not end by format errors (OpenWebRL, appendix A.4)."""
-        return bool(self.turns) and self.turns[-1].parse_error is None and self.termination is not Termination.FORMAT_ERROR
+        return (
+            bool(self.turns) and self.turns[-1].parse_error is None and self.termination is not Termination.FORMAT_ERROR
+        )
 
 
 def trajectory_id(task_id: str, attempt: int, policy: str, seed: int) -> str:

@@ -33,7 +33,10 @@ _TASK = [
     *[(name, pa.string()) for name in ("task_id", "intent", "start_url", "website", "source", "split")],
     *[(name, pa.string()) for name in ("domain", "subdomain")],
     ("difficulty", pa.int64()),
-    ("rubric", pa.list_(pa.struct([("id", pa.string()), ("description", pa.string()), ("facts", pa.list_(pa.string()))]))),
+    (
+        "rubric",
+        pa.list_(pa.struct([("id", pa.string()), ("description", pa.string()), ("facts", pa.list_(pa.string()))])),
+    ),
     ("reference_answer", pa.string()),
     ("evaluator", pa.string()),  # JSON: the specification is open
     ("decomposed_from", pa.string()),
@@ -50,7 +53,14 @@ _TURN = [
                 (
                     "tabs",
                     pa.list_(
-                        pa.struct([("index", pa.int64()), ("title", pa.string()), ("url", pa.string()), ("active", pa.bool_())])
+                        pa.struct(
+                            [
+                                ("index", pa.int64()),
+                                ("title", pa.string()),
+                                ("url", pa.string()),
+                                ("active", pa.bool_()),
+                            ]
+                        )
                     ),
                 ),
                 ("viewport", pa.list_(pa.int64())),
@@ -245,7 +255,8 @@ class Journal(Generic[R]):
                 try:
                     self.records.append(self.kind.model_validate_json(line))
                 except ValueError as error:
-                    raise ValueError(f"{self.path}:{number}: damaged journal line; move the file away to start over") from error
+                    message = f"{self.path}:{number}: damaged journal line; move the file away to start over"
+                    raise ValueError(message) from error
                 good += len(line)
         return good
 

@@ -19,7 +19,7 @@ MAX_CALLS = 32
 
 
 class Parsed(NamedTuple):
-    """A response taken apart. `error` is set if the turn is unparsable; the calls then hold what was wrong with each."""
+    """A response taken apart. `error` is set if the turn is unparsable; its calls then say what was wrong."""
 
     thought: str
     calls: list[ToolCall]
@@ -37,7 +37,9 @@ def parse_response(text: str) -> Parsed:
         return Parsed(thought, [], "no <tool_call> after the reasoning")
     calls = [_parse_call(body) for body in bodies[:MAX_CALLS]]
     if len(bodies) > MAX_CALLS:
-        calls.append(ToolCall(name="", error=f"{len(bodies) - MAX_CALLS} calls over the limit of {MAX_CALLS} were not run"))
+        calls.append(
+            ToolCall(name="", error=f"{len(bodies) - MAX_CALLS} calls over the limit of {MAX_CALLS} were not run")
+        )
     if all(call.error for call in calls):
         return Parsed(thought, calls, f"no call could be parsed: {calls[0].error}")
     return Parsed(thought, calls, None)

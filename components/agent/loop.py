@@ -67,7 +67,15 @@ async def run_episode(
     try:
         async with asyncio.timeout(agent.task_timeout_s):
             termination = await _play(
-                spec, session, policy, renderer, agent, sampling, min(max_steps, spec.task.horizon or max_steps), max_response_tokens, episode
+                spec,
+                session,
+                policy,
+                renderer,
+                agent,
+                sampling,
+                min(max_steps, spec.task.horizon or max_steps),
+                max_response_tokens,
+                episode,
             )
     except TimeoutError:
         termination = Termination.TASK_TIMEOUT
@@ -163,7 +171,9 @@ async def _play(
 
 def _format_feedback(parsed: Parsed) -> list[str]:
     problem = parsed.error or ""
-    return [f"Failed: the response could not be read: {problem}. Close </think>, then write <tool_call>{{…}}</tool_call>."]
+    return [
+        f"Failed: the response could not be read: {problem}. Close </think>, then write <tool_call>{{…}}</tool_call>."
+    ]
 
 
 __all__ = ["EpisodeSpec", "SandboxError", "run_episode", "turn_seed"]

@@ -6,7 +6,7 @@ log-probabilities; training tokenizes its text.
 
 from __future__ import annotations
 
-from components.agent import Completion, EpisodeSpec, Prompt, Request, format_response
+from components.agent import Completion, EpisodeSpec, Prompt, Request
 from components.browser import Session
 from components.sites import Teacher
 
@@ -18,12 +18,12 @@ class ScriptedTeacher:
 
     def __init__(self, session: Session, spec: EpisodeSpec, noise: float) -> None:
         self._session = session
-        self._teacher = Teacher(spec.task, spec.seed, noise)
+        self._teacher = Teacher(spec.task, spec.attempt, spec.seed, noise)
 
     def prompt_tokens(self, prompt: Prompt) -> int:
         """A script has no context to fill."""
         return 0
 
     async def complete(self, request: Request) -> Completion:
-        thought, calls = await self._teacher.decide(self._session.page, request.turns)
-        return Completion([], [], format_response(thought, calls), "stop")
+        turn = await self._teacher.next(self._session.page)
+        return Completion([], [], turn.text, "stop")

@@ -104,7 +104,9 @@ def generate_batch(vlm: VLM, encoder: Encoder, requests: list[Row]) -> list[Comp
         attention_mask=inputs["attention_mask"],
     )
     cache = DynamicCache(config=model.config.text_config)
-    hidden_BLH = model.model(**inputs, position_ids=positions_3BL, past_key_values=cache, use_cache=True).last_hidden_state
+    hidden_BLH = model.model(
+        **inputs, position_ids=positions_3BL, past_key_values=cache, use_cache=True
+    ).last_hidden_state
     next_position_B = positions_3BL.amax(dim=(0, 2)) + 1
     mask_BL = inputs["attention_mask"]
     logits_BV = model.lm_head(hidden_BLH[:, -1]).float()
@@ -146,7 +148,9 @@ def generate_batch(vlm: VLM, encoder: Encoder, requests: list[Row]) -> list[Comp
     ]
 
 
-def draw(logits_BV: torch.Tensor, sampling: list[SamplingParams], uniform_B: list[float]) -> tuple[torch.Tensor, torch.Tensor]:
+def draw(
+    logits_BV: torch.Tensor, sampling: list[SamplingParams], uniform_B: list[float]
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Choose one id per row: greedy where the temperature is 0, else by inverse transform of `uniform_B`.
 
     Returns the ids (B,) and their log-probabilities under the distribution that was drawn from (B,); a greedy choice

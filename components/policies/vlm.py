@@ -25,12 +25,12 @@ class VLM:
         """Load from a directory or a Hugging Face name.
 
         Raises:
-            FileNotFoundError: a local directory (it contains a slash and starts with `data/`, `models/`, `.` or `/`) is missing.
+            FileNotFoundError: a local directory (`data/…`, `models/…`, `./…`, `/…`) holds no model.
         """
         local = str(path).startswith(("data/", "models/", ".", "/"))
         if local and not (Path(path) / "config.json").exists():
             raise FileNotFoundError(f"no model at {path}; run the stage that makes it (`dvc repro`), or set model.base")
-        # SDPA keeps CPU and GPU on one code path; the PIL processor needs no torchvision, which has no CPU build everywhere
+        # SDPA keeps CPU and GPU on one code path; the PIL processor needs no torchvision
         model = Qwen3VLForConditionalGeneration.from_pretrained(
             path, dtype=torch.float32 if params.dtype == "float32" else torch.bfloat16, attn_implementation="sdpa"
         )

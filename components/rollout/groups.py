@@ -104,7 +104,11 @@ def _why(groups: list[Group]) -> str:
     masked = sum(reward.masked for group in groups for reward in group.rewards)
     head = f"none of {len(groups)} sampled groups has a spread of rewards"
     if not scored:
-        return f"{head}: all {masked} trajectories are masked, the environment or the judge fails; see their terminations"
+        return (
+            f"{head}: all {masked} trajectories are masked, the environment or the judge fails; see their terminations"
+        )
     if max(scored) <= 0:
-        return f"{head}: no trajectory succeeds; train SFT longer, sample hotter (rl.temperature) or choose easier tasks"
+        return (
+            f"{head}: no trajectory succeeds; train SFT longer, sample hotter (rl.temperature) or choose easier tasks"
+        )
     return f"{head}: every trajectory succeeds; the tasks are too easy for this policy, end the run or add harder tasks"

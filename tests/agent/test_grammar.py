@@ -13,7 +13,10 @@ BAD = '<tool_call>{"name": "click", "arguments": {"x": "left"}}</tool_call>'
 def test_a_response_is_read_as_it_was_written():
     parsed = parse_response(format_response("go", [CLICK, format_call("done", answer="42")]))
     assert parsed.thought == "go"
-    assert [(call.name, call.arguments) for call in parsed.calls] == [("click", {"x": 512, "y": 86}), ("done", {"answer": "42"})]
+    assert [(call.name, call.arguments) for call in parsed.calls] == [
+        ("click", {"x": 512, "y": 86}),
+        ("done", {"answer": "42"}),
+    ]
     assert parsed.error is None
 
 
@@ -55,7 +58,14 @@ def test_a_call_cut_off_before_its_end_tag_is_read_if_it_is_whole():
     assert parse_response(f"<think>go</think>{CLICK.removesuffix('</tool_call>')}").error is None
 
 
-@given(st.text(max_size=400) | st.lists(st.sampled_from(["<think>", "</think>", "<tool_call>", "</tool_call>", '{"name":', '"click"', "}", "[" * 50, "\x00"])).map("".join))
+@given(
+    st.text(max_size=400)
+    | st.lists(
+        st.sampled_from(
+            ["<think>", "</think>", "<tool_call>", "</tool_call>", '{"name":', '"click"', "}", "[" * 50, "\x00"]
+        )
+    ).map("".join)
+)
 def test_whatever_a_model_writes_is_a_typed_outcome(text):
     parsed = parse_response(text)
     assert parsed.error is not None or any(call.error is None for call in parsed.calls)
