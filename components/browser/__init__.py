@@ -1,0 +1,27 @@
+"""The environment: tools, feedback, observation, sessions, the pool of browsers (OpenWebRL, 4.1 and appendix A)."""
+
+from components.browser.chromium import find_chromium
+from components.browser.elements import Listed, element_list, parse_elements
+from components.browser.errors import BlockedError, ChromiumNotFoundError, EnvError, EnvInitError, SandboxError
+from components.browser.pool import BrowserPool
+from components.browser.session import Session, StepResult
+from components.browser.site import Site
+from components.browser.tools import TOOLS, check_call
+
+__all__ = [
+    "TOOLS",
+    "BlockedError",
+    "BrowserPool",
+    "ChromiumNotFoundError",
+    "EnvError",
+    "EnvInitError",
+    "Listed",
+    "SandboxError",
+    "Session",
+    "Site",
+    "StepResult",
+    "check_call",
+    "element_list",
+    "find_chromium",
+    "parse_elements",
+]

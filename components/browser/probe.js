@@ -1,0 +1,136 @@
+// One request, one answer: what feedback needs to know before a call (`mark`), after it (`look`), and the two actions
+// that are the page's own (`clear` the focused field, `scroll`). Loaded after elements.js, whose functions it uses.
+
+const MEMORY = Symbol.for('waymark');
+
+function memory() {
+  if (!window[MEMORY] || window[MEMORY].document !== document) {
+    const state = { document, changes: 0, target: null };
+    Object.defineProperty(window, MEMORY, { value: state, enumerable: false, configurable: true });
+    new MutationObserver((records) => {
+      if (records.some(({ target }) => target.nodeType !== 1 || target.checkVisibility())) state.changes += 1;
+    }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  }
+  return window[MEMORY];
+}
+
+// ---- describing -----------------------------------------------------------------------------------------------------
+
+function describe(el) {
+  if (!el || el === document.body || el === document.documentElement) return el ? { tag: el.tagName.toLowerCase(), role: '', name: '' } : null;
+  let target = el;
+  for (let node = el; node && node !== document.body; node = parentOf(node)) {
+    if (declaredRole(node)) { target = node; break; }
+  }
+  const role = declaredRole(target);
+  const text = role ? nameOf(target, role) : target.childElementCount ? '' : clean(target.innerText);
+  const name = text.length > 40 ? (role ? text.slice(0, 37) + '...' : '') : text;
+  return { tag: target.tagName.toLowerCase(), role: target.getAttribute('role') || '', name: name.replace(/"/g, "'") };
+}
+
+function toggleOf(el) {
+  for (let node = el; node; node = parentOf(node)) {
+    const control = node.tagName === 'LABEL' ? node.control : node;
+    if (control && (control.type === 'checkbox' || control.type === 'radio')) return control;
+    if (control && /^(checkbox|radio|switch)$/.test(control.getAttribute('role') || '')) return control;
+    if (declaredRole(node)) return null;
+  }
+  return null;
+}
+
+function toggled(el) {
+  const control = el && el.isConnected ? toggleOf(el) : null;
+  if (!control) return '';
+  return control.checked === true || control.getAttribute('aria-checked') === 'true' ? 'checked' : 'unchecked';
+}
+
+const editable = (el) => !!el && (el.isContentEditable || el.tagName === 'TEXTAREA'
+  || el.tagName === 'INPUT' && !/^(button|submit|reset|image|checkbox|radio|file|hidden|range|color)$/.test(el.type));
+
+const rawValue = (el) => (el.isContentEditable ? el.innerText.replace(/\n$/, '') : el.value);
+
+function focused() {
+  const el = deepFocus();
+  if (!el || el === document.body || el === document.documentElement) return null;
+  const open = editable(el);
+  const secret = el.type === 'password';
+  return { ...describe(el), editable: open && !el.disabled && !el.readOnly, frozen: open && (el.disabled || el.readOnly),
+    select: el.tagName === 'SELECT', fill: /^(date|time|month|week|datetime-local)$/.test(el.type || ''),
+    value: open ? rawValue(el) : null, secret };
+}
+
+// ---- waiting --------------------------------------------------------------------------------------------------------
+
+const frame = () => new Promise((resolve) => { requestAnimationFrame(resolve); setTimeout(resolve, 100); });
+
+// Quiet: nothing visible changed since the mark, or not for two frames, and no finite animation runs. A page that nothing
+// changed on costs one task, not a frame.
+async function quiet(before, limit) {
+  const state = memory(), end = performance.now() + limit;
+  const channel = new MessageChannel();
+  await new Promise((resolve) => { channel.port1.onmessage = resolve; channel.port2.postMessage(0); });
+  channel.port1.close();
+  const animated = () => document.getAnimations().some((animation) => animation.playState === 'running'
+    && Number.isFinite(animation.effect?.getComputedTiming().endTime));
+  let seen = before;
+  while ((state.changes !== seen || animated()) && performance.now() < end) {
+    seen = state.changes;
+    await frame();
+    await frame();
+  }
+}
+
+// ---- requests -------------------------------------------------------------------------------------------------------
+
+function mark({ at }) {
+  const state = memory();
+  state.target = at ? elementAt(...at) : null;
+  return { url: location.href, changes: state.changes, target: describe(state.target) };
+}
+
+async function look({ changes, settle, elements, instruction }) {
+  if (settle) await quiet(changes ?? memory().changes, settle);
+  const state = memory();
+  return { url: location.href, title: document.title, toggled: toggled(state.target), focus: focused(),
+    elements: elements ? elementList(instruction) : null, ready: document.readyState };
+}
+
+function clear() {
+  const el = deepFocus(), before = focused();
+  if (before?.editable && !before.fill && before.value) {
+    if (el.isContentEditable) getSelection().selectAllChildren(el);
+    else el.select();
+  }
+  return { focus: before };
+}
+
+function choose({ text }) {
+  const el = deepFocus();
+  const option = [...el.options].find((item) => clean(item.label) === clean(text)) || [...el.options].find((item) => clean(item.label).toLowerCase() === clean(text).toLowerCase());
+  if (!option) return { chosen: false };
+  el.value = option.value;
+  option.selected = true;
+  el.dispatchEvent(new Event('input', { bubbles: true }));
+  el.dispatchEvent(new Event('change', { bubbles: true }));
+  return { chosen: true };
+}
+
+function scroll({ at, direction, amount }) {
+  const vertical = direction === 'up' || direction === 'down';
+  const sign = direction === 'up' || direction === 'left' ? -1 : 1;
+  const page = document.scrollingElement || document.documentElement;
+  const by = sign * amount * (vertical ? innerHeight : innerWidth);
+  const can = (el) => {
+    if (el !== page && !/auto|scroll|overlay/.test(getComputedStyle(el)[vertical ? 'overflowY' : 'overflowX'])) return false;
+    const [offset, room] = vertical ? [el.scrollTop, el.scrollHeight - el.clientHeight] : [el.scrollLeft, el.scrollWidth - el.clientWidth];
+    return sign > 0 ? offset < room - 1 : offset > 0;
+  };
+  let el = at ? elementAt(...at) : deepFocus();
+  while (el && !can(el)) el = parentOf(el);
+  el = el || page;
+  const before = [el.scrollLeft, el.scrollTop];
+  el.scrollBy({ left: vertical ? 0 : by, top: vertical ? by : 0, behavior: 'instant' });
+  return { moved: Math.abs(el.scrollLeft - before[0]) + Math.abs(el.scrollTop - before[1]) >= 1 };
+}
+
+const answer = (request) => ({ mark, look, clear, choose, scroll })[request.op](request);

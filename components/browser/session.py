@@ -1,0 +1,270 @@
+"""One episode's environment: open the start page, run calls, observe.
+
+Steps of `start`: clean the slot, set the site's cookies, navigate with retries, recognise block pages, wait until the
+page is quiet, observe. Steps of `step`: run the calls in order, one line of feedback each, then observe once. Every
+wait is bounded by the recipe's limits. Accepted trade-offs: dialogs (`alert`, `confirm`) are dismissed unseen, and
+frames are seen in the screenshot but not in the element list.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from playwright.async_api import BrowserContext, Page, Response
+from playwright.async_api import Error as PlaywrightError
+
+from components.browser.actions import execute
+from components.browser.errors import BlockedError, EnvError, EnvInitError, SandboxError
+from components.browser.site import Site
+from components.browser.tab import Tab, translate
+from components.params import BrowserParams
+from components.records import Image, Observation, Task, ToolCall
+from components.records import Tab as TabRecord
+
+_BLOCKED = re.compile(
+    r"just a moment|attention required|access denied|are you (a )?(robot|human)|verify you are human|unusual traffic"
+    r"|request blocked|pardon our interruption|captcha|bot detection|403 forbidden",
+    re.IGNORECASE,
+)
+_BLOCK_STATUS = {401, 403, 407, 418, 429, 451, 503}
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What a turn's calls did: one line of feedback per call, the page now, and the answer if `done` was called."""
+
+    feedback: list[str]
+    observation: Observation
+    answer: str | None
+    done: bool
+
+
+class Session:
+    """One episode on one browser context. Made by `BrowserPool.session`."""
+
+    def __init__(
+        self, context: BrowserContext, first: Tab, params: BrowserParams, site: Site | None, text: str
+    ) -> None:
+        self.params = params
+        self.tabs: list[Tab] = [first]
+        self.active = 0
+        self.answer: str | None = None
+        self.broken = False
+        """True once an error made the context unfit for another episode."""
+        self._context = context
+        self._site = site
+        self._elements = text == "elements"
+        self._opened: asyncio.Queue[Page] = asyncio.Queue()
+        self._own_tab = False
+        context.on("page", self._on_page)
+
+    @property
+    def page(self) -> Page:
+        """The active tab's page, for the scripted teacher only."""
+        return self.tabs[self.active].page
+
+    async def start(self, task: Task) -> Observation:
+        """Open the task's start page.
+
+        Raises:
+            EnvInitError: it could not be opened, after `navigation_retries`.
+            BlockedError: the site answered with a block page or a CAPTCHA.
+            SandboxError: the browser died.
+        """
+        async with self._guarded(EnvInitError, self.params.start_timeout_s, f"opening {task.start_url}"):
+            if self._site is not None:
+                await self._clean(self._site, task)
+            response = await self._navigate(task.start_url)
+            tab = self.tabs[0]
+            if self._site is not None:
+                await tab.command("Page.resetNavigationHistory")
+                wrong = await self._site.ready(tab.page)
+                if wrong:
+                    raise EnvInitError(f"{task.start_url}: {wrong}")
+            observation = await self._observe()
+            self._refuse_blocked(task.start_url, response, observation)
+            return observation
+
+    async def step(self, calls: Sequence[ToolCall]) -> StepResult:
+        """Run a turn's calls in order and observe. `done` counts wherever it stands, the other calls still run.
+
+        Raises:
+            EnvError: the page answers nothing any more, or the turn took longer than `step_timeout_s`.
+            SandboxError: the browser died.
+        """
+        async with self._guarded(EnvError, self.params.step_timeout_s, "a step"):
+            lines = [await execute(self, call) for call in calls]
+            observation = await self._observe()
+            return StepResult(lines, observation, self.answer, self.answer is not None)
+
+    async def site_reward(self) -> float | None:
+        """The site's raw reward of this episode; None where the pages are nobody's.
+
+        Raises:
+            EnvError, SandboxError: the page could not be asked.
+        """
+        if self._site is None:
+            return None
+        async with self._guarded(EnvError, self.params.step_timeout_s, "reading the reward"):
+            for tab in self.tabs:
+                if tab.page.url.startswith(self._site.origin + "/"):
+                    return await self._site.reward(tab.page)
+            index = await self.open_tab()  # the agent left the site: its storage is asked in a tab of its own
+            await self.tabs[index].page.goto(
+                f"{self._site.origin}/waymark/empty", timeout=self.params.step_timeout_s * 500
+            )
+            return await self._site.reward(self.tabs[index].page)
+
+    async def detach(self) -> Tab:
+        """End the episode: close every tab but the first and give that back for the next episode."""
+        self._context.remove_listener("page", self._on_page)
+        while not self._opened.empty():
+            await self._opened.get_nowait().close()
+        for tab in self.tabs[1:]:
+            await tab.page.close()
+        return self.tabs[0]
+
+    # ---- what actions need (`actions.Tabs`) -------------------------------------------------------------------------
+
+    async def open_tab(self) -> int:
+        """Open a blank tab and make it the active one."""
+        self._own_tab = True
+        try:
+            page = await self._context.new_page()
+        finally:
+            self._own_tab = False
+        self.tabs.append(await Tab.of(page))
+        await self.activate(len(self.tabs) - 1)
+        return self.active
+
+    async def activate(self, index: int) -> None:
+        """Bring a tab to the front."""
+        self.active = index
+        await self.tabs[index].page.bring_to_front()
+
+    async def close_active(self) -> None:
+        """Close the active tab; its left neighbour becomes active."""
+        tab = self.tabs.pop(self.active)
+        if not tab.page.is_closed():
+            await tab.page.close()
+        if not self.tabs:
+            await self.open_tab()
+        await self.activate(max(0, self.active - 1))
+
+    async def adopt_popups(self, expected: int) -> int | None:
+        """Wait for the windows that a page asked to open; the last one becomes active. None if none came."""
+        opened = None
+        for _ in range(expected):
+            try:
+                async with asyncio.timeout(self.params.settle_ms / 1000):
+                    page = await self._opened.get()
+            except TimeoutError:
+                break
+            tab = await Tab.of(page)
+            self.tabs.append(tab)
+            with contextlib.suppress(PlaywrightError):
+                await page.wait_for_load_state("domcontentloaded", timeout=max(1, self.params.settle_ms))
+            opened = len(self.tabs) - 1
+        if opened is not None:
+            await self.activate(opened)
+        return opened
+
+    def absolute(self, url: str) -> str:
+        """A URL as a person types it, with a scheme."""
+        url = url.strip()
+        if re.match(r"^[a-zA-Z][a-zA-Z0-9+.-]*:(?!\d)", url):
+            return url
+        scheme = "http" if self._site is not None else "https"
+        return f"{scheme}://{url.lstrip('/')}"
+
+    # ---- inside -----------------------------------------------------------------------------------------------------
+
+    async def _clean(self, site: Site, task: Task) -> None:
+        tab = self.tabs[0]
+        await asyncio.gather(
+            tab.command("Storage.clearDataForOrigin", {"origin": site.origin, "storageTypes": "all"}),
+            tab.command("Network.clearBrowserCookies"),
+        )
+        if tab.page.url.startswith(site.origin):
+            await tab.evaluate("(() => { sessionStorage.clear(); localStorage.clear(); window.name = ''; })()")
+        cookies = [{"name": name, "value": value, "url": site.origin} for name, value in site.cookies(task).items()]
+        if cookies:
+            await tab.command("Network.setCookies", {"cookies": cookies})
+
+    async def _navigate(self, url: str) -> Response | None:
+        wait_until = "load" if self._site is not None else "domcontentloaded"
+        attempts = self.params.navigation_retries + 1
+        timeout_ms = self.params.start_timeout_s * 1000 / attempts * 0.9
+        for attempt in range(attempts):
+            try:
+                return await self.tabs[0].page.goto(url, wait_until=wait_until, timeout=timeout_ms)
+            except PlaywrightError as error:
+                reason = translate(error)
+                if isinstance(reason, SandboxError):
+                    raise reason from error
+                if attempt + 1 == attempts:
+                    raise EnvInitError(f"{url} could not be opened in {attempts} attempts: {reason}") from error
+                await asyncio.sleep(min(0.5, timeout_ms / 10_000) * attempt)
+        raise AssertionError("unreachable")
+
+    async def _observe(self) -> Observation:
+        instruction = self._site.instruction if self._site is not None else None
+        tab = self.tabs[self.active]
+        state = await tab.look(self.params.settle_ms, elements=self._elements, instruction=instruction)
+        data = await tab.screenshot(self.params.screenshot_timeout_s)
+        records = []
+        for index, other in enumerate(self.tabs):
+            active = index == self.active
+            title = state["title"] if active else await other.page.title()
+            records.append(
+                TabRecord(index=index, title=title, url=state["url"] if active else other.page.url, active=active)
+            )
+        return Observation(
+            url=state["url"],
+            tabs=records,
+            viewport=self.params.viewport,
+            screenshot=Image.of(data),
+            text=state["elements"],
+        )
+
+    def _refuse_blocked(self, url: str, response: Response | None, observation: Observation) -> None:
+        status = response.status if response is not None else 200
+        title = observation.tabs[self.active].title
+        if _BLOCKED.search(title) or status in _BLOCK_STATUS:
+            raise BlockedError(f'{url} was answered with a block page (status {status}, title "{title}")')
+        if status >= 400:
+            raise EnvInitError(f"{url} was answered with status {status}")
+
+    def _on_page(self, page: Page) -> None:
+        if not self._own_tab:
+            self._opened.put_nowait(page)
+
+    @contextlib.asynccontextmanager
+    async def _guarded(self, kind: type[EnvError], limit_s: float, what: str) -> AsyncIterator[None]:
+        """Bound a piece of work and turn what it raises into our errors; after one the context is not used again."""
+        try:
+            async with asyncio.timeout(limit_s):
+                yield
+        except TimeoutError as error:
+            self.broken = True
+            raise self._dead_or(kind(f"{what} took longer than {limit_s:.0f} s")) from error
+        except PlaywrightError as error:
+            self.broken = True
+            reason = translate(error)
+            raise self._dead_or(reason if isinstance(reason, SandboxError) else kind(f"{what}: {reason}")) from error
+        except EnvError as error:
+            self.broken = True
+            known = isinstance(error, kind | SandboxError)
+            raise self._dead_or(error if known else kind(f"{what}: {error}")) from error
+        except BaseException:
+            self.broken = True
+            raise
+
+    def _dead_or(self, error: EnvError) -> EnvError:
+        browser = self._context.browser
+        dead = any(tab.crashed for tab in self.tabs) or (browser is not None and not browser.is_connected())
+        return error if isinstance(error, SandboxError) or not dead else SandboxError(f"the browser died: {error}")

@@ -1,0 +1,189 @@
+"""One tab: a Playwright page and its DevTools session, asked and photographed with one round trip each.
+
+Navigation is followed through DevTools events. They come on the same channel as the answers, in order: when a probe
+after a click is answered, a navigation that the click requested has been announced already, so nobody has to sleep to
+find out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+from typing import Any
+
+from playwright.async_api import CDPSession, Page
+from playwright.async_api import Error as PlaywrightError
+
+from components.browser.elements import script
+from components.browser.errors import EnvError, SandboxError
+
+PROBE_TIMEOUT_S = 10.0
+_GONE = ("closed", "crashed", "detached", "target not found", "connection")
+_NAVIGATED = (
+    "context was destroyed",
+    "navigated or closed",
+    "cannot find context",
+    "cannot find default",
+    "promise was collected",
+)
+
+
+class Tab:
+    """A page with `mark`, `look`, `screenshot` and the state of its navigation."""
+
+    def __init__(self, page: Page, cdp: CDPSession, frame_id: str) -> None:
+        self.page = page
+        self.cdp = cdp
+        self.documents = 0
+        """Documents committed in the main frame so far."""
+        self.popups = 0
+        """Windows that the page asked to open so far."""
+        self.crashed = False
+        self._frame_id = frame_id
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @classmethod
+    async def of(cls, page: Page) -> Tab:
+        """Attach to a page."""
+        cdp = await page.context.new_cdp_session(page)
+        tree = (await asyncio.gather(cdp.send("Page.getFrameTree"), cdp.send("Page.enable")))[0]
+        tab = cls(page, cdp, tree["frameTree"]["frame"]["id"])
+        cdp.on("Page.frameRequestedNavigation", tab._on_requested)
+        cdp.on("Page.frameStartedNavigating", tab._on_requested)
+        cdp.on("Page.frameNavigated", tab._on_committed)
+        cdp.on("Page.navigatedWithinDocument", tab._on_stopped)
+        cdp.on("Page.frameStoppedLoading", tab._on_stopped)
+        cdp.on("Page.windowOpen", tab._on_window)
+        page.on("crash", tab._on_crash)
+        return tab
+
+    async def evaluate(self, expression: str, timeout_s: float = PROBE_TIMEOUT_S) -> Any:
+        """The JSON value of an expression (or promise) in the main frame.
+
+        Raises:
+            EnvError: the page threw, or did not answer in time.
+            SandboxError: the renderer or the browser died.
+            NavigatedError: the document went away while it was asked.
+        """
+        arguments = {"expression": expression, "returnByValue": True, "awaitPromise": True}
+        answer = await self._send("Runtime.evaluate", arguments, timeout_s)
+        if "exceptionDetails" in answer:
+            detail = answer["exceptionDetails"]
+            raise EnvError(f"the page threw: {detail.get('exception', {}).get('description', detail['text'])}")
+        return answer["result"].get("value")
+
+    async def mark(self, at: tuple[float, float] | None = None) -> dict:
+        """The state before a call: url, and the element at a point in CSS pixels."""
+        return await self._ask({"op": "mark", "at": at}, PROBE_TIMEOUT_S)
+
+    async def ask(self, **request: object) -> dict:
+        """One of the page's own actions (`clear`, `choose`, `scroll`)."""
+        return await self._ask(request, PROBE_TIMEOUT_S)
+
+    async def look(
+        self, settle_ms: int, changes: int | None = None, elements: bool = False, instruction: str | None = None
+    ) -> dict:
+        """The state once the page is quiet, at the latest after `settle_ms`: url, title, focus, toggled, elements."""
+        end = time.monotonic() + settle_ms / 1000
+        request = {"op": "look", "changes": changes, "elements": elements, "instruction": instruction}
+        while True:
+            left_ms = max(0, round((end - time.monotonic()) * 1000))
+            try:
+                state = await self.evaluate(script({**request, "settle": left_ms}), PROBE_TIMEOUT_S + left_ms / 1000)
+            except NavigatedError:
+                state = None
+            if self._idle.is_set() and state is not None:
+                return state
+            left_s = end - time.monotonic()
+            if left_s <= 0:
+                if state is not None:
+                    return state
+                return await self._ask({**request, "settle": 0}, PROBE_TIMEOUT_S)
+            try:
+                await asyncio.wait_for(self._idle.wait(), left_s)
+            except TimeoutError:
+                self._idle.set()  # slow, or it became a download: look at what is there
+            request["changes"] = None
+
+    async def screenshot(self, timeout_s: float) -> bytes:
+        """The viewport as PNG."""
+        arguments = {"format": "png", "optimizeForSpeed": True, "captureBeyondViewport": False}
+        for attempt in range(2):
+            try:
+                answer = await self._send("Page.captureScreenshot", arguments, timeout_s / 2)
+                return base64.b64decode(answer["data"])
+            except SandboxError:
+                raise
+            except EnvError:
+                if attempt:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def history(self) -> tuple[int, int]:
+        """Index of the current entry and number of entries."""
+        answer = await self._send("Page.getNavigationHistory", {}, PROBE_TIMEOUT_S)
+        return answer["currentIndex"], len(answer["entries"])
+
+    async def command(self, method: str, arguments: dict | None = None) -> dict:
+        """A DevTools command, bounded."""
+        return await self._send(method, arguments or {}, PROBE_TIMEOUT_S)
+
+    async def _ask(self, request: dict, timeout_s: float) -> dict:
+        for _ in range(3):  # the document may go away under the question, more than once on a chain of redirects
+            try:
+                return await self.evaluate(script(request), timeout_s)
+            except NavigatedError:
+                await asyncio.sleep(0.02)
+        raise EnvError("the page kept navigating while it was read")
+
+    async def _send(self, method: str, arguments: dict, timeout_s: float) -> dict:
+        if self.crashed:
+            raise SandboxError("the page's renderer died")
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self.cdp.send(method, arguments)
+        except TimeoutError as error:
+            if self.crashed:
+                raise SandboxError("the page's renderer died") from error
+            raise EnvError(f"the page did not answer {method} within {timeout_s:.0f} s") from error
+        except PlaywrightError as error:
+            raise translate(error) from error
+
+    def _on_requested(self, event: dict) -> None:
+        if event["frameId"] == self._frame_id and event.get("navigationType") not in (
+            "sameDocument",
+            "historySameDocument",
+        ):
+            self._idle.clear()
+
+    def _on_committed(self, event: dict) -> None:
+        if event["frame"]["id"] == self._frame_id:
+            self.documents += 1
+
+    def _on_stopped(self, event: dict) -> None:
+        if event["frameId"] == self._frame_id:
+            self._idle.set()
+
+    def _on_window(self, event: dict) -> None:
+        self.popups += 1
+
+    def _on_crash(self, page: Page) -> None:
+        self.crashed = True
+        self._idle.set()
+
+
+class NavigatedError(EnvError):
+    """The document was replaced while a question was in flight; ask again."""
+
+
+def translate(error: PlaywrightError) -> EnvError:
+    """A Playwright error in our terms: a dead browser is not a failing page."""
+    message = str(error)
+    low = message.lower()
+    if any(sign in low for sign in _NAVIGATED):
+        return NavigatedError(message)
+    if any(sign in low for sign in _GONE) and "net::" not in low:
+        return SandboxError(f"the browser died: {message.splitlines()[0]}")
+    return EnvError(message.splitlines()[0])

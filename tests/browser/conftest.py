@@ -1,0 +1,81 @@
+"""One Chromium and one web server for all tests of a module; every test has its own context and tab."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from components.browser import BrowserPool, Session
+from components.params import BrowserParams
+from components.records import Task
+
+PARAMS = BrowserParams(viewport=(800, 600), concurrency=2, start_timeout_s=20, step_timeout_s=20, navigation_retries=1)
+
+
+class Pages:
+    """A web server on loopback: path to (status, html); `hits` counts requests per path."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, tuple[int, str]] = {}
+        self.hits: dict[str, int] = {}
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.hits[self.path] = outer.hits.get(self.path, 0) + 1
+                status, html = outer.pages.get(self.path, (404, "no such page"))
+                self.send_response(status)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(html.encode())
+
+            def log_message(self, *args: object) -> None:
+                """Quiet."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.origin = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def add(self, path: str, body: str, status: int = 200, title: str = "a page") -> str:
+        """Serve a page; its URL."""
+        self.pages[path] = (status, f"<!DOCTYPE html><title>{title}</title><body style='margin:0'>{body}</body>")
+        return self.origin + path
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def task(url: str) -> Task:
+    """A task that starts at a URL."""
+    return Task(task_id="t", intent="look", start_url=url, website="test", source="test")
+
+
+@pytest.fixture(scope="module")
+def pages() -> Iterator[Pages]:
+    server = Pages()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def visit() -> Iterator[Callable[[str, Callable[[Session, Any], Awaitable[Any]]], Any]]:
+    """`visit(url, body)` runs `await body(session, observation)` on the opened page and gives back its result."""
+    with asyncio.Runner() as runner:
+        pool = BrowserPool(PARAMS, text="elements")
+        runner.run(pool.__aenter__())
+
+        def run(url: str, body: Callable[[Session, Any], Awaitable[Any]]) -> Any:
+            async def episode() -> Any:
+                async with pool.session() as session:
+                    return await body(session, await session.start(task(url)))
+
+            return runner.run(episode())
+
+        yield run
+        runner.run(pool.__aexit__())
