@@ -1,0 +1,6 @@
+"""Offline sites, served on loopback with their own rewards."""
+
+from components.sites.miniwob import MiniWoB
+from components.sites.miniwob_teacher import PLANS, Teacher, TeacherTurn
+
+__all__ = ["PLANS", "MiniWoB", "Teacher", "TeacherTurn"]

@@ -1,0 +1,82 @@
+"""The scripted teacher solves what it has a plan for, and with noise fails believably and repeatably."""
+
+import asyncio
+
+import pytest
+
+from components.browser import BrowserPool
+from components.params import BrowserParams
+from components.records import Task, ToolCall
+from components.sites import PLANS, MiniWoB, Teacher, TeacherTurn
+
+PARAMS = BrowserParams(viewport=(160, 210), concurrency=4)
+MAX_TURNS = 10
+
+
+async def play(pool, task, noise=0.0, attempt=0):
+    """The turns' texts, the page's reward and whether the teacher said done."""
+    async with pool.session() as session:
+        await session.start(task)
+        teacher, said = Teacher(task, attempt=attempt, seed=0, noise=noise), []
+        for _ in range(MAX_TURNS):
+            turn = await teacher.next(session.page)
+            said.append(turn.text)
+            result = await session.step(turn.calls)
+            if result.done:
+                break
+        return said, await session.site_reward(), result.done
+
+
+async def play_all(families, seeds, noise=0.0, attempts=1):
+    site = MiniWoB()
+    rows = await site.collect(families, seeds, "train")
+    async with BrowserPool(PARAMS, site=site) as pool:
+        plays = [
+            (row["website"], play(pool, Task.model_validate(row), noise, a)) for row in rows for a in range(attempts)
+        ]
+        results = await asyncio.gather(*[one for _, one in plays])
+    return [(family.removeprefix("miniwob/"), *result) for (family, _), result in zip(plays, results, strict=True)]
+
+
+def test_every_family_is_solved_and_ended_by_done():
+    results = asyncio.run(play_all(list(PLANS), [11, 12]))
+    assert [(family, reward, done) for family, _, reward, done in results if (reward, done) != (1.0, True)] == []
+
+
+@pytest.mark.slow
+def test_of_twenty_seeds_per_family_at_least_99_percent_are_solved():
+    results = asyncio.run(play_all(list(PLANS), range(100, 120)))
+    solved = sum((reward, done) == (1.0, True) for _, _, reward, done in results)
+    assert solved >= 0.99 * len(results)
+
+
+def test_a_turn_is_written_as_the_policy_would_write_it():
+    calls = [ToolCall(name="click", arguments={"x": 512, "y": 86}), ToolCall(name="write", arguments={"text": "Bob"})]
+    assert TeacherTurn('click field, write "Bob"', calls).text == (
+        '<think>click field, write "Bob"</think>\n'
+        '<tool_call>{"name": "click", "arguments": {"x": 512, "y": 86}}</tool_call>\n'
+        '<tool_call>{"name": "write", "arguments": {"text": "Bob"}}</tool_call>'
+    )
+
+
+def test_a_search_opens_one_tab_after_the_other_and_then_clicks_the_link():
+    said = [text for _, texts, _, _ in asyncio.run(play_all(["click-tab-2"], range(6))) for text in texts]
+    assert any('click tab "Tab #2"' in text for text in said)
+    assert any('click link "' in text for text in said)
+
+
+def test_noise_makes_some_episodes_fail_and_all_say_done_and_repeats_itself():
+    first, again = (
+        asyncio.run(play_all(["click-button", "click-checkboxes"], [1, 2], noise=1.0, attempts=2)) for _ in range(2)
+    )
+    assert first == again
+    assert all(done for *_, done in first)
+    assert any(reward < 1.0 for _, _, reward, _ in first)
+
+
+def test_a_family_without_a_plan_is_refused_by_name():
+    task = Task(
+        task_id="t", intent="x", start_url="http://miniwob/terminal.html", website="miniwob/terminal", source="miniwob"
+    )
+    with pytest.raises(ValueError, match="no plan for terminal"):
+        Teacher(task)
