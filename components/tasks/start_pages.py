@@ -1,0 +1,74 @@
+"""Whether start pages answer, asked once per website before anything is spent on its tasks.
+
+Asked without a browser: a site that answers 403 or 429 to a plain client is reachable, and whether it blocks browsers
+is for the rollouts to find out. Out of scope: pages that a site of ours serves (MiniWoB++), which it checks itself.
+"""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from components.records import Rejection, Task
+from components.tasks.sources import raw_of
+
+_GONE = frozenset({404, 410})
+_AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36"
+
+
+def check_start_pages(
+    tasks: Sequence[Task], origins: Mapping[str, tuple[str, int]], timeout_s: float = 10.0, workers: int = 8
+) -> tuple[list[Task], list[Rejection]]:
+    """Tasks of websites whose first start page answers, and a rejection for each of the others, both in order.
+
+    Args:
+        tasks: tasks with http(s) start pages.
+        origins: file and row of each task id, for the rejections.
+        timeout_s: longest wait for one answer, in seconds.
+        workers: pages asked for at once.
+    """
+    first_urls: dict[str, str] = {}
+    for task in tasks:
+        first_urls.setdefault(task.website, task.start_url)
+    with ThreadPoolExecutor(workers) as pool:
+        problems = dict(
+            zip(first_urls, pool.map(lambda url: _problem(url, timeout_s), first_urls.values()), strict=True)
+        )
+    reachable = [task for task in tasks if problems[task.website] is None]
+    rejections = [
+        Rejection(
+            file=origins[task.task_id][0],
+            row=origins[task.task_id][1],
+            field="start_url",
+            reason=f"start page of {task.website} is unreachable: {problems[task.website]}",
+            raw=raw_of(task.model_dump(mode="json")),
+        )
+        for task in tasks
+        if problems[task.website] is not None
+    ]
+    return reachable, rejections
+
+
+def _problem(url: str, timeout_s: float) -> str | None:
+    """None if the page answers. A refused HEAD is asked again with GET: many sites do not know HEAD."""
+    status = _ask(url, "HEAD", timeout_s)
+    if isinstance(status, int) and status >= 400:
+        status = _ask(url, "GET", timeout_s)
+    if isinstance(status, str):
+        return status
+    return f"HTTP {status} at {url}" if status in _GONE or status >= 500 else None
+
+
+def _ask(url: str, method: str, timeout_s: float) -> int | str:
+    """The HTTP status after redirects, or why there is none."""
+    request = urllib.request.Request(url, method=method, headers={"User-Agent": _AGENT})
+    try:
+        with urllib.request.urlopen(request, timeout=timeout_s) as response:
+            return response.status
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+    except (OSError, ValueError) as error:
+        return f"{type(error).__name__} at {url}: {error}"

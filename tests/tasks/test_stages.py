@@ -1,0 +1,93 @@
+"""The stages of this room as a user runs them: a child process in a project directory, with Chromium, MLflow and
+Great Expectations."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from components import store
+from components.records import Rejection, Task
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A directory with the demo's recipe, shrunk to a few pages, one family that does not exist, and a task file."""
+    recipe = yaml.safe_load((ROOT / "recipes" / "demo.yaml").read_text())
+    recipe["tasks"] |= {
+        "miniwob_train": ["click-test-2", "no-such-family"],
+        "miniwob_heldout": ["focus-text"],
+        "train_per_family": 4,
+        "eval_per_family": 2,
+        "heldout_per_family": 2,
+        "files": [str(FIXTURES / "tasks.jsonl")],
+        "check_start_pages": False,
+    }
+    write_recipe(tmp_path, recipe)
+    return tmp_path
+
+
+def write_recipe(project: Path, recipe: dict) -> None:
+    (project / "params.yaml").write_text(yaml.safe_dump(recipe))
+
+
+def run_stage(project: Path, name: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", f"components.stages.{name}"]
+    return subprocess.run(
+        command, cwd=project, env=environment, capture_output=True, text=True, timeout=280, check=False
+    )
+
+
+def result(project: Path, name: str) -> dict:
+    return json.loads((project / "reports" / "stages" / f"{name}.json").read_text())
+
+
+@pytest.mark.slow
+def test_too_many_rejected_rows_stop_the_stage_and_leave_the_reasons(project: Path) -> None:
+    ended = run_stage(project, "collect_tasks")
+    assert ended.returncode != 0
+    assert "8 of 18 task rows were rejected, above quality.max_rejected = 0.05" in ended.stderr
+    assert "reports/rejected.csv" in ended.stderr
+    assert not (project / "data/tasks/tasks.parquet").exists()
+    rejected = store.read_table(project / "data/tasks/rejected.parquet", Rejection)
+    assert [rejection.reason for rejection in rejected].count("MiniWoB++ has no family no-such-family") == 6
+    assert len((project / "reports/rejected.csv").read_text().splitlines()) == 9
+
+
+@pytest.mark.slow
+def test_tasks_go_from_sources_to_two_pools(project: Path) -> None:
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    write_recipe(project, recipe | {"quality": {"max_rejected": 0.5}, "dedup": recipe["dedup"] | {"max_similar": 3}})
+    for name in ("collect_tasks", "filter_tasks", "dedup_tasks"):
+        ended = run_stage(project, name)
+        assert ended.returncode == 0, ended.stderr[-3000:]
+
+    collected = result(project, "collect_tasks")
+    assert {key: collected[key] for key in ("collected", "rejected", "train", "eval", "heldout")} == {
+        "collected": 10,
+        "rejected": 8,
+        "train": 5,
+        "eval": 2,
+        "heldout": 3,
+    }
+    assert result(project, "filter_tasks")["funnel"][-1]["left"] == 5
+    pools = {
+        path.stem: [task.task_id for task in store.read_table(path, Task)]
+        for path in (project / "data/pools").iterdir()
+    }
+    assert pools["eval"] == [f"miniwob/click-test-2/{seed}" for seed in (1_000_000, 1_000_001)]
+    assert len(pools["train"]) == 5
+    # the four pages of one family share one wording, of which three may stay; the task of the file has its own
+    assert len(pools["sft"]) == len(pools["rl"]) == 4
+    assert set(pools["rl"]) <= set(pools["train"])
+    assert not set(pools["train"]) & set(pools["eval"] + pools["heldout"])

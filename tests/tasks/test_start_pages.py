@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from components.records import Rejection, Task
+from components.tasks import TooManyRejected, check_start_pages, require_few_rejected, write_rejections_csv
+
+
+class _Site(BaseHTTPRequestHandler):
+    """/no-head knows GET only; /gone and /broken do not answer; /wall blocks plain clients; all else is fine."""
+
+    asked: list[str]
+
+    def do_HEAD(self) -> None:
+        self.asked.append(self.path)
+        if self.path == "/slow":
+            time.sleep(1.5)
+        status = {"/no-head": 405, "/gone": 404, "/broken": 503, "/wall": 403}.get(self.path, 200)
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        if self.path == "/no-head":
+            self.path = "/ok"
+        self.do_HEAD()
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def site() -> Iterator[tuple[str, list[str]]]:
+    _Site.asked = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Site)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", _Site.asked
+    server.shutdown()
+    server.server_close()
+
+
+def check(tasks: list[Task]) -> tuple[list[Task], list[Rejection]]:
+    return check_start_pages(tasks, {task.task_id: ("f.jsonl", row) for row, task in enumerate(tasks)}, timeout_s=0.5)
+
+
+@pytest.mark.parametrize("page", ["/ok", "/no-head", "/wall"])
+def test_a_page_that_answers_is_kept(site: tuple[str, list[str]], task: Callable[..., Task], page: str) -> None:
+    tasks = [task("t", start_url=site[0] + page)]
+    assert check(tasks) == (tasks, [])
+
+
+@pytest.mark.parametrize("page, why", [("/gone", "HTTP 404"), ("/broken", "HTTP 503"), ("/slow", "TimeoutError")])
+def test_a_page_that_does_not_answer_is_rejected_with_the_reason(
+    site: tuple[str, list[str]], task: Callable[..., Task], page: str, why: str
+) -> None:
+    kept, (rejection,) = check([task("t", start_url=site[0] + page)])
+    assert kept == []
+    assert (rejection.file, rejection.row, rejection.field) == ("f.jsonl", 0, "start_url")
+    assert why in rejection.reason
+
+
+def test_nobody_listening_is_unreachable(task: Callable[..., Task]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    _, (rejection,) = check([task("t", start_url=f"http://127.0.0.1:{port}/")])
+    assert "refused" in rejection.reason
+
+
+def test_a_website_is_asked_once_and_all_its_tasks_share_the_answer(
+    site: tuple[str, list[str]], task: Callable[..., Task]
+) -> None:
+    tasks = [
+        task("a1", website="a", start_url=site[0] + "/ok"),
+        task("b1", website="b", start_url=site[0] + "/gone"),
+        task("a2", website="a", start_url=site[0] + "/never-asked"),
+        task("b2", website="b", start_url=site[0] + "/never-asked"),
+    ]
+    kept, rejections = check(tasks)
+    assert [t.task_id for t in kept] == ["a1", "a2"]
+    assert [rejection.row for rejection in rejections] == [1, 3]
+    assert "/never-asked" not in site[1]
+
+
+def test_too_many_rejections_stop_with_the_reasons_and_the_file(tmp_path: Path) -> None:
+    bad = [Rejection(file="f", row=row, field="id", reason="duplicate id", raw="{}") for row in range(3)]
+    require_few_rejected(bad, rows=60, allowed=0.05, where=tmp_path / "rejected.csv")
+    with pytest.raises(
+        TooManyRejected, match=r"3 of 59 .* quality.max_rejected = 0.05(.|\n)*rejected.csv(.|\n)*3 x f: duplicate id"
+    ):
+        require_few_rejected(bad, rows=59, allowed=0.05, where=tmp_path / "rejected.csv")
+
+
+def test_the_rejections_of_an_earlier_run_do_not_linger(tmp_path: Path) -> None:
+    path = tmp_path / "rejected.csv"
+    write_rejections_csv(path, [Rejection(file="f", row=0, field="id", reason='a, "b"', raw="{}")])
+    assert path.read_text().splitlines()[1] == 'f,0,id,"a, ""b""",{}'
+    write_rejections_csv(path, [])
+    assert path.read_text().splitlines() == ["file,row,field,reason,raw"]
