@@ -1,0 +1,22 @@
+"""Did the agent do what was asked: prompts for judges, their verdicts, rules, rewards, and how well judges agree.
+
+`components.judge.distilled` is imported by its own name: it needs torch, the rest of the room does not.
+"""
+
+from components.judge.agreement import Agreement, agreement
+from components.judge.prompts import JudgePrompt, judge_prompt
+from components.judge.reward import needs_judge, reward
+from components.judge.rules import rules_verdict
+from components.judge.verdicts import parse_verdict, verdict_text
+
+__all__ = [
+    "Agreement",
+    "JudgePrompt",
+    "agreement",
+    "judge_prompt",
+    "needs_judge",
+    "parse_verdict",
+    "reward",
+    "rules_verdict",
+    "verdict_text",
+]

@@ -1,0 +1,96 @@
+"""A judge model of ours: what it reads, what it learns, how it judges (OpenWebRL, section 4.3).
+
+It is trained on rationale and verdict, and decoded greedily. What cannot be parsed is `unparsed`, never a score.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+
+from components.agent import Prompt
+from components.agent.rendering import IM_END, IM_START, Text
+from components.judge.prompts import judge_prompt
+from components.judge.verdicts import parse_verdict, verdict_text
+from components.params import JudgeParams, Params, SamplingParams
+from components.policies import VLM, Encoder, Sample
+from components.policies.transformers_policy import Row, generate_batch
+from components.records import Task, Trajectory, Verdict
+
+
+def render(trajectory: Trajectory, params: Params) -> Prompt:
+    """The judge's prompt for a trajectory, in ChatML."""
+    asked = judge_prompt(trajectory, params.judge.screenshots, params.agent.prompt)
+    return Prompt(
+        (
+            Text(f"{IM_START}system\n{asked.system}{IM_END}\n{IM_START}user\n{asked.text}\n"),
+            *asked.images,
+            Text(f"{IM_END}\n{IM_START}assistant\n"),
+        )
+    )
+
+
+def target(verdict: Verdict, encoder: Encoder) -> list[int]:
+    """What the judge learns to write about a labelled trajectory: ids, end token included."""
+    return [*encoder.tokens(verdict_text(verdict.rationale, verdict.outcome)), encoder.end_id]
+
+
+def training_sample(trajectory: Trajectory, verdict: Verdict, params: Params, encoder: Encoder) -> Sample:
+    """One example of judge distillation."""
+    return Sample(encoder.encode(render(trajectory, params)), target(verdict, encoder))
+
+
+def hold_out(tasks: Sequence[Task], params: JudgeParams, seed: int) -> set[str]:
+    """Ids of the tasks whose trajectories measure agreement: a seeded share of the tasks, never of trajectories."""
+    ids = sorted({task.task_id for task in tasks})
+    random.Random(seed).shuffle(ids)
+    return set(ids[: round(len(ids) * params.holdout_share)])
+
+
+class DistilledJudge:
+    """Judges trajectories with a model in this process, in batches."""
+
+    def __init__(self, vlm: VLM, version: str, params: Params, batch: int = 32) -> None:
+        self.vlm = vlm
+        self.version = version
+        self.params = params
+        self.encoder = Encoder(vlm)
+        self.batch = batch
+
+    async def __call__(self, trajectories: list[Trajectory]) -> list[Verdict]:
+        """One verdict per trajectory, in order."""
+        return await asyncio.to_thread(self.judge, trajectories)
+
+    def judge(self, trajectories: Sequence[Trajectory]) -> list[Verdict]:
+        """The same, blocking."""
+        verdicts = []
+        for begin in range(0, len(trajectories), self.batch):
+            part = trajectories[begin : begin + self.batch]
+            started = time.monotonic()
+            rows = [
+                Row(
+                    self.encoder.encode(render(t, self.params)),
+                    SamplingParams(temperature=0),
+                    self.params.judge.max_response_tokens,
+                    0,
+                )
+                for t in part
+            ]
+            for trajectory, row, completion in zip(
+                part, rows, generate_batch(self.vlm, self.encoder, rows), strict=True
+            ):
+                outcome, rationale = parse_verdict(completion.text, truncated=completion.finish_reason == "length")
+                verdicts.append(
+                    Verdict(
+                        trajectory_id=trajectory.trajectory_id,
+                        outcome=outcome,
+                        rationale=rationale,
+                        judge="distilled",
+                        judge_version=self.version,
+                        tokens=len(row.prompt.ids) + len(completion.token_ids),
+                        latency_s=(time.monotonic() - started) / len(part),
+                    )
+                )
+        return verdicts

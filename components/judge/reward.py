@@ -1,0 +1,52 @@
+"""The reward of a trajectory (OpenWebRL, appendix A.4): rules first, the judge only where the rules leave it open.
+
++1 if the format is valid and the judge says success; -1 if repeated format errors ended the episode; 0 otherwise. What
+cannot be scored is masked, never scored 0: the environment ended the episode, or the judge failed or was unreadable.
+"""
+
+from __future__ import annotations
+
+from components.records import Outcome, Reward, Termination, Trajectory, Verdict
+
+
+def needs_judge(trajectory: Trajectory) -> bool:
+    """True if only a judge can tell: the agent said `done` with an answer, in a valid response."""
+    return trajectory.termination is Termination.DONE and trajectory.answer is not None and trajectory.format_ok
+
+
+def reward(trajectory: Trajectory, verdict: Verdict | None) -> Reward:
+    """The reward of one trajectory.
+
+    Args:
+        verdict: the judge's; not looked at, and may be None, where `needs_judge` is false.
+
+    Raises:
+        ValueError: the verdict is missing, or another trajectory's.
+    """
+    if verdict is not None and verdict.trajectory_id != trajectory.trajectory_id:
+        raise ValueError(
+            f"the verdict is on {verdict.trajectory_id}, the trajectory is {trajectory.trajectory_id}: join them by id"
+        )
+    if needs_judge(trajectory) and verdict is None:
+        raise ValueError(f"trajectory {trajectory.trajectory_id} ended with an answer: ask a judge before rewarding it")
+    value, masked = _score(trajectory, verdict.outcome if verdict else None)
+    return Reward(
+        trajectory_id=trajectory.trajectory_id,
+        value=value,
+        masked=masked,
+        format_ok=trajectory.format_ok,
+        outcome=verdict.outcome if verdict else None,
+    )
+
+
+def _score(trajectory: Trajectory, outcome: Outcome | None) -> tuple[float, bool]:
+    """Value, and whether it is masked."""
+    if not trajectory.termination.is_agents_doing:
+        return 0.0, True
+    if trajectory.termination is Termination.FORMAT_ERROR:
+        return -1.0, False
+    if not needs_judge(trajectory):
+        return 0.0, False
+    if outcome in (Outcome.ERROR, Outcome.UNPARSED):
+        return 0.0, True
+    return float(outcome is Outcome.SUCCESS), False

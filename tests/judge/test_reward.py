@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from components.judge import needs_judge, reward
+from components.records import Outcome, Termination, Trajectory, Verdict
+
+Episode = Callable[..., Trajectory]
+SAID: tuple[Outcome | None, ...] = (Outcome.SUCCESS, Outcome.FAILURE, Outcome.UNPARSED, Outcome.ERROR)
+
+# termination -> (value, masked) per verdict: success, failure, unparsed, error (OpenWebRL, appendix A.4)
+ZERO, MASKED, MINUS = (0.0, False), (0.0, True), (-1.0, False)
+TABLE = {
+    Termination.DONE: [(1.0, False), ZERO, MASKED, MASKED],
+    Termination.MAX_STEPS: [ZERO] * 4,
+    Termination.RESPONSE_LENGTH: [ZERO] * 4,
+    Termination.CONTEXT_LENGTH: [ZERO] * 4,
+    Termination.FORMAT_ERROR: [MINUS] * 4,
+    Termination.ENV_ERROR: [MASKED] * 4,
+    Termination.ENV_INIT_ERROR: [MASKED] * 4,
+    Termination.BLOCKED: [MASKED] * 4,
+    Termination.SANDBOX_ERROR: [MASKED] * 4,
+    Termination.TASK_TIMEOUT: [MASKED] * 4,
+    Termination.INFERENCE_TIMEOUT: [MASKED] * 4,
+    Termination.ABORTED: [MASKED] * 4,
+}
+CASES = [
+    (termination, outcome, *expected)
+    for termination, row in TABLE.items()
+    for outcome, expected in zip(SAID, row, strict=True)
+]
+
+
+def says(outcome: Outcome | None, trajectory_id: str = "t") -> Verdict | None:
+    if outcome is None:
+        return None
+    return Verdict(trajectory_id=trajectory_id, outcome=outcome, rationale="", judge="test", judge_version="1")
+
+
+def test_the_table_has_every_termination() -> None:
+    assert set(TABLE) == set(Termination)
+
+
+@pytest.mark.parametrize("termination, outcome, value, masked", CASES)
+def test_the_reward_of_each_ending_and_verdict(
+    episode: Episode, termination: Termination, outcome: Outcome, value: float, masked: bool
+) -> None:
+    answer = "done" if termination is Termination.DONE else None
+    result = reward(episode(["x"], termination=termination, answer=answer), says(outcome))
+    assert (result.value, result.masked, result.outcome) == (value, masked, outcome)
+
+
+@pytest.mark.parametrize("termination", [t for t in Termination if t is not Termination.DONE])
+def test_only_done_needs_a_judge(episode: Episode, termination: Termination) -> None:
+    trajectory = episode(["x"], termination=termination, answer=None)
+    assert not needs_judge(trajectory)
+    expected = TABLE[termination][0]
+    result = reward(trajectory, None)
+    assert (result.value, result.masked, result.outcome) == (*expected, None)
+
+
+def test_done_without_an_answer_is_zero_and_nobody_is_asked(episode: Episode) -> None:
+    trajectory = episode(["x"], answer=None)
+    assert not needs_judge(trajectory)
+    assert (reward(trajectory, None).value, reward(trajectory, None).masked) == (0.0, False)
+
+
+def test_a_success_in_an_invalid_format_is_zero(episode: Episode) -> None:
+    result = reward(episode(["x"], parse_error="no closing </think> tag"), says(Outcome.SUCCESS))
+    assert (result.value, result.masked, result.format_ok) == (0.0, False, False)
+
+
+def test_a_finished_trajectory_without_a_verdict_is_refused(episode: Episode) -> None:
+    assert needs_judge(episode(["x"]))
+    with pytest.raises(ValueError, match="ask a judge"):
+        reward(episode(["x"]), None)
+
+
+def test_a_verdict_on_another_trajectory_is_refused(episode: Episode) -> None:
+    with pytest.raises(ValueError, match="join them by id"):
+        reward(episode(["x"]), says(Outcome.SUCCESS, trajectory_id="other"))
