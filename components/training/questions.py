@@ -1,0 +1,148 @@
+"""Questions about a page, made from its element list, with answers in the agent's own format.
+
+What the base shall know before it is an agent: find an element by its name, role, colour or place in the list, copy
+its coordinates, type what it is told, click several things in one turn, say what is at a point, and say whether two
+things are the same. What it shall not know: MiniWoB's wording, feedback, when a task is over.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import NamedTuple
+
+from components.agent.grammar import format_call, format_response
+from components.browser.elements import Listed, parse_elements
+
+_ORDINALS = ["1st", "2nd", "3rd", "4th", "5th", "6th"]
+
+
+def target(element: Listed) -> str:
+    """How a thought names an element: as the list does."""
+    return (
+        f"box {element.name}"
+        if element.role == "box"
+        else f'{element.role} "{element.name}"'
+        if element.name
+        else element.role
+    )
+
+
+class Question(NamedTuple):
+    """An instruction and the response to it."""
+
+    instruction: str
+    response: str
+
+
+def click(*elements: Listed, verb: str = "click") -> Question:
+    """The response that clicks the elements in one turn; the instruction is empty."""
+    calls = [format_call("click", x=element.x, y=element.y) for element in elements]
+    return Question("", format_response(f"{verb} " + ", ".join(target(element) for element in elements), calls))
+
+
+def answer(thought: str, text: str) -> str:
+    """The response that ends with an answer."""
+    return format_response(thought, [format_call("done", answer=text)])
+
+
+def ask(lines: list[str], rng: random.Random, word: str, count: int) -> list[Question]:
+    """Up to `count` questions about a page. `word` is something to type or to look for in vain."""
+    elements = parse_elements("\n".join(lines))
+    named: dict[str, list[Listed]] = {}
+    for element in elements:
+        if element.name and element.role != "box":
+            named.setdefault(element.name, []).append(element)
+    unique = [group[0] for group in named.values() if len(group) == 1]
+    boxes = [element for element in elements if element.role == "box"]
+    fields = [element for element in elements if element.role == "field"]
+    marks = [element for element in unique if element.role in ("checkbox", "radio")]
+    questions: list[Question] = []
+    makers = []
+    if unique:
+        makers += [lambda: _click_named(rng, rng.choice(unique))] * 6
+        makers += [lambda: _what_is_at(rng.choice(unique)), lambda: _is_there(rng, rng.choice(unique), unique, word)]
+        makers += [lambda: _click_several(rng, rng.sample(unique, min(len(unique), rng.randint(2, 4))))]
+    if boxes:
+        makers += [lambda: _click_box(rng, rng.choice(boxes), boxes)] * 2
+    if fields:
+        makers += [lambda: _focus(rng, fields)] * 2 + [lambda: _write(rng, fields, word)] * 2
+    if len(marks) > 1:
+        makers += [lambda: _click_several(rng, rng.sample(marks, rng.randint(1, len(marks))))] * 2
+    for _ in range(count if makers else 0):
+        question = rng.choice(makers)()
+        if question is not None:
+            questions.append(question)
+    return questions
+
+
+def _click_named(rng: random.Random, element: Listed) -> Question:
+    name = element.name
+    forms = [
+        f'click "{name}"',
+        f"click {name}",
+        f'press "{name}"',
+        f"open {name}",
+        f"{name}",
+        f'the {element.role} "{name}"',
+        f"{name} please",
+    ]
+    forms += [f'hit the "{name}" {element.role}', f"choose {name}", f"where is {name}?"]
+    return click(element)._replace(instruction=rng.choice(forms))
+
+
+def _click_several(rng: random.Random, elements: list[Listed]) -> Question:
+    names = [element.name for element in elements]
+    forms = [
+        f"click {', '.join(names)}",
+        f"press {', then '.join(names)}",
+        f"all of: {', '.join(names)}",
+        f"mark {' and '.join(names)}",
+    ]
+    return click(*elements)._replace(instruction=rng.choice(forms))
+
+
+def _click_box(rng: random.Random, element: Listed, boxes: list[Listed]) -> Question | None:
+    if sum(box.name == element.name for box in boxes) > 1:
+        return None
+    return click(element)._replace(
+        instruction=rng.choice([f"click {element.name} box", f"the {element.name} one", f"press {element.name}"])
+    )
+
+
+def _focus(rng: random.Random, fields: list[Listed]) -> Question:
+    index = rng.randrange(min(len(fields), len(_ORDINALS)))
+    forms = [f"focus {_ORDINALS[index]} field", f"the {_ORDINALS[index]} text field"]
+    if len(fields) == 1:
+        forms = ["focus the field", "click the text field", "the input"]
+    elif index == len(fields) - 1:
+        forms.append("focus the last field")
+    response = format_response(
+        f"click {_ORDINALS[index]} field" if len(fields) > 1 else "click field",
+        [format_call("click", x=fields[index].x, y=fields[index].y)],
+    )
+    return Question(rng.choice(forms), response)
+
+
+def _write(rng: random.Random, fields: list[Listed], word: str) -> Question:
+    field = rng.choice(fields)
+    if len(fields) > 1 and not (field.name and sum(f.name == field.name for f in fields) == 1):
+        field = fields[0]
+        where = rng.choice(["in the 1st field", "in the first field"])
+    else:
+        where = f'in "{field.name}"' if field.name else rng.choice(["in the field", "in the input"])
+    calls = [format_call("click", x=field.x, y=field.y), format_call("write", text=word)]
+    instruction = rng.choice([f'write "{word}" {where}', f"type {word} {where}", f"put {word} {where}"])
+    return Question(instruction, format_response(f'click {target(field)}, write "{word}"', calls))
+
+
+def _what_is_at(element: Listed) -> Question:
+    return Question(f"what is at {element.x} {element.y}?", answer(target(element), element.name))
+
+
+def _is_there(rng: random.Random, element: Listed, unique: list[Listed], word: str) -> Question:
+    asked = element.name if rng.random() < 0.5 else rng.choice([other.name for other in unique] + [word])
+    is_same = asked == element.name
+    return Question(
+        f'is "{asked}" at {element.x} {element.y}?',
+        answer(f'{target(element)} is {"" if is_same else "not "}"{asked}"', "yes" if is_same else "no"),
+    )

@@ -1,0 +1,220 @@
+"""The RL loop: roll out, reward, update, checkpoint, until the phase's iterations are done.
+
+Killed at any moment and started again with the same state directory, it goes on with the iteration that was under way:
+finished episodes come from that iteration's journal, everything else from the last checkpoint (model, optimiser,
+task cursor, figures). Each iteration's draws depend only on seeds and on the policy, so the figures of a resumed run
+are those of an uninterrupted one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from components.agent import Renderer
+from components.browser import BrowserPool
+from components.judge import needs_judge, reward
+from components.params import Params, RLPhase, SamplingParams
+from components.policies import VLM, Encoder, TransformersPolicy
+from components.records import Task, Trajectory, Verdict
+from components.rollout import Group, RolloutLimits, Sampled, TaskCursor, collect, sample_groups, specs
+from components.store import Journal, publish
+from components.training.update import UpdateStats, update
+
+JudgeFn = Callable[[list[Trajectory]], Awaitable[list[Verdict]]]
+"""Judges trajectories; asked only about those that need a judge."""
+
+Progress = Callable[[float, int, str], None]
+Report = Callable[[dict[str, float], list[Trajectory], list[Verdict]], None]
+
+
+@dataclass
+class RLState:
+    """What a checkpoint holds besides the weights."""
+
+    iteration: int
+    cursor: int
+    figures: list[dict[str, float]]
+
+
+async def train_rl(
+    vlm: VLM,
+    params: Params,
+    phase: RLPhase,
+    name: str,
+    tasks: list[Task],
+    pool: BrowserPool,
+    judge: JudgeFn,
+    state_dir: Path,
+    progress: Progress,
+    report: Report,
+) -> list[dict[str, float]]:
+    """Run one phase in place on `vlm`; return the figures of every iteration, those before a crash included.
+
+    `progress` gets iterations done, iterations in all, and a line; `report` gets an iteration's figures, its judged
+    trajectories and their verdicts, and hears of the last finished iteration again after a crash.
+
+    Raises:
+        NothingLearnable: an iteration found no group with a spread of rewards.
+        TrainerMismatch: the trainer does not see what the policy saw.
+    """
+    if not params.model.train_vision:
+        vlm.freeze_vision()
+    rl = params.rl
+    optimizer = torch.optim.AdamW(vlm.trainable(), lr=rl.lr, betas=rl.betas, weight_decay=rl.weight_decay)
+    state = _resume(state_dir, vlm, optimizer)
+    if state.figures:
+        report(state.figures[-1], [], [])
+    loop = _Loop(vlm, params, phase, name, tasks, pool, judge, state_dir, progress)
+    while state.iteration < phase.iterations:
+        number = state.iteration + 1
+        cursor = TaskCursor(tasks, params.seed, state.cursor)
+        started = time.monotonic()
+        sampled = await loop.sample(number, cursor)
+        rollout_s = time.monotonic() - started
+        stats = await asyncio.to_thread(loop.update, number, sampled.effective, optimizer)
+        figures = {"iteration": float(number), **_figures(sampled), "rollout_s": rollout_s, **asdict(stats)}
+        figures = {key: round(value, 8) for key, value in figures.items()}
+        state = RLState(number, cursor.position, [*state.figures, figures])
+        _checkpoint(state_dir, vlm, optimizer, state)
+        loop.journal_path(number).unlink()
+        judged = [t for group in sampled.groups for t in group.trajectories if t.trajectory_id in loop.verdicts]
+        report(figures, judged, [loop.verdicts[t.trajectory_id] for t in judged])
+        progress(number, phase.iterations, f"iteration {number}: reward {figures['reward_mean']:.3f}")
+    return state.figures
+
+
+@dataclass
+class _Loop:
+    """One phase: what its iterations share."""
+
+    vlm: VLM
+    params: Params
+    phase: RLPhase
+    name: str
+    tasks: list[Task]
+    pool: BrowserPool
+    judge: JudgeFn
+    state_dir: Path
+    progress: Progress
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.renderer = Renderer(self.params.agent, self.params.observation, self.params.model.think_prefix)
+        self.encoder = Encoder(self.vlm)
+
+    def journal_path(self, number: int) -> Path:
+        return self.state_dir / f"episodes-{number:04d}.jsonl"
+
+    async def sample(self, number: int, cursor: TaskCursor) -> Sampled:
+        """Groups of an iteration, rolled out with the weights as they are."""
+        rl = self.params.rl
+        self.verdicts.clear()
+        version = f"{self.name}@{number - 1}:{self.state_dir.name}"
+        policy = TransformersPolicy(self.vlm, version, self.params.browser.concurrency, self.encoder)
+        with Journal(self.journal_path(number), Trajectory) as journal:
+            async with policy:
+                return await sample_groups(
+                    cursor,
+                    lambda wave: self._roll(number, wave, policy, journal),
+                    rl.effective_groups,
+                    min(rl.max_sampled_groups, len(self.tasks)),
+                )
+
+    async def _roll(
+        self, number: int, wave: list[Task], policy: TransformersPolicy, journal: Journal[Trajectory]
+    ) -> list[Group]:
+        size = self.params.rl.group_size
+        trajectories = await collect(
+            specs(wave, size, policy.version, self.params.seed),
+            self.pool,
+            lambda spec, session: policy,
+            self.renderer,
+            self.params.agent,
+            SamplingParams(temperature=self.params.rl.temperature),
+            RolloutLimits(self.phase.max_steps, self.params.agent.max_response_tokens),
+            journal,
+            lambda done, total: self._say(number, 0.0, f"episode {done}/{total}"),
+        )
+        for verdict in await self.judge([t for t in trajectories if needs_judge(t)]):
+            self.verdicts[verdict.trajectory_id] = verdict
+        members = [trajectories[begin : begin + size] for begin in range(0, len(trajectories), size)]
+        return [
+            Group(task, group, [reward(t, self.verdicts.get(t.trajectory_id)) for t in group])
+            for task, group in zip(wave, members, strict=True)
+        ]
+
+    def update(self, number: int, groups: list[Group], optimizer: torch.optim.Optimizer) -> UpdateStats:
+        """One update on the effective groups."""
+        return update(
+            self.vlm,
+            self.encoder,
+            self.renderer,
+            groups,
+            self.params.rl,
+            optimizer,
+            self.params.seed * 100_003 + number,
+            lambda done, total: self._say(number, 0.5 + done / total / 2, f"step {done}/{total}"),
+        )
+
+    def _say(self, number: int, share: float, message: str) -> None:
+        self.progress(number - 1 + share, self.phase.iterations, f"iteration {number}: {message}")
+
+
+def _figures(sampled: Sampled) -> dict[str, float]:
+    """Health of an iteration's rollouts."""
+    trajectories = [t for group in sampled.groups for t in group.trajectories]
+    rewards = [r for group in sampled.groups for r in group.rewards]
+    scored = [r.value for r in rewards if not r.masked]
+    return {
+        "reward_mean": _mean(scored),
+        "success_rate": _mean([float(value > 0) for value in scored]),
+        "effective_groups": len(sampled.effective),
+        "sampled_groups": len(sampled.groups),
+        "masked_share": _mean([float(r.masked) for r in rewards]),
+        "format_ok_share": _mean([float(r.format_ok) for r in rewards]),
+        "entropy_estimate": _surprise(trajectories),
+        "turns_mean": _mean([float(len(t.turns)) for t in trajectories]),
+        "response_tokens_mean": _mean([float(len(turn.token_ids)) for t in trajectories for turn in t.turns]),
+    }
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _surprise(trajectories: list[Trajectory]) -> float:
+    """Mean of -log p over the sampled tokens: an unbiased estimate of the policy's entropy per token, in nats."""
+    return _mean([-logprob for t in trajectories for turn in t.turns for logprob in turn.logprobs])
+
+
+def _checkpoint(state_dir: Path, vlm: VLM, optimizer: torch.optim.Optimizer, state: RLState) -> None:
+    partial = state_dir / ".checkpoint.part"
+    torch.save({"model": vlm.model.state_dict(), "optimizer": optimizer.state_dict(), "state": asdict(state)}, partial)
+    publish(partial, state_dir / "checkpoint.pt")
+
+
+def _resume(state_dir: Path, vlm: VLM, optimizer: torch.optim.Optimizer) -> RLState:
+    path = state_dir / "checkpoint.pt"
+    if not path.exists():
+        return RLState(0, 0, [])
+    saved: dict[str, Any] = torch.load(path, map_location=vlm.model.device, weights_only=True)
+    vlm.model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    return RLState(**saved["state"])
+
+
+def publish_model(vlm: VLM, path: Path) -> None:
+    """Write a model directory in one step: readers see the old one or the new one."""
+    partial = path.with_name(f".{path.name}.part")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    vlm.save(partial)
+    publish(partial, path)

@@ -1,0 +1,99 @@
+"""Supervised training on responses: behaviour cloning of trajectories, and the judge's rationale and verdict.
+
+Every assistant turn is a target conditioned on its serialized history; the loss is on the target response only
+(OpenWebRL, section 4.2). Cosine schedule with linear warm-up. A sample's weight scales its tokens' losses; the loss of
+a step is divided by the weights of its tokens, so that it does not depend on how the step is cut into micro-batches.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from components.agent import Renderer
+from components.params import OptimParams
+from components.policies import VLM, Encoder, Sample
+from components.records import Trajectory
+from components.training.forward import micro_batches, response_logprobs
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A sample and how much its tokens count."""
+
+    sample: Sample
+    weight: float = 1.0
+
+
+def demonstrations(trajectories: list[Trajectory], renderer: Renderer, encoder: Encoder) -> list[Weighted]:
+    """One sample per turn. Text that another model wrote gets this tokenizer's ids, in the history as in the target."""
+    samples = []
+    for trajectory in trajectories:
+        turns = [
+            turn.model_copy(update={"token_ids": [*encoder.tokens(turn.response), encoder.end_id]})
+            for turn in trajectory.turns
+        ]
+        for turn in turns:
+            prompt = renderer.prompt(trajectory.task, turns[: turn.index], turn.observation)
+            samples.append(Weighted(Sample(encoder.encode(prompt), turn.token_ids)))
+    return samples
+
+
+def learning_rate(step: int, steps: int, warmup: float) -> float:
+    """The factor of the peak rate at `step` of `steps`, counted from 0: linear warm-up, then cosine to 0."""
+    warm = math.ceil(warmup * steps)
+    if step < warm:
+        return (step + 1) / warm
+    return 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, steps - warm)))
+
+
+def train(
+    vlm: VLM,
+    encoder: Encoder,
+    data: list[Weighted],
+    params: OptimParams,
+    seed: int,
+    report: Callable[[int, int, float], None],
+) -> None:
+    """Train in place for `params.epochs`; `report` gets step, steps and the step's loss in nats per token."""
+    per_epoch = math.ceil(len(data) / params.batch_size)
+    steps = per_epoch * params.epochs
+    optimizer = torch.optim.AdamW(vlm.trainable(), lr=params.lr, betas=(0.9, 0.98), weight_decay=params.weight_decay)
+    vlm.model.train()
+    step = 0
+    for epoch in range(params.epochs):
+        order = list(range(len(data)))
+        random.Random(f"{seed}:{epoch}").shuffle(order)
+        for begin in range(0, len(order), params.batch_size):
+            batch = [data[index] for index in order[begin : begin + params.batch_size]]
+            for group in optimizer.param_groups:
+                group["lr"] = params.lr * learning_rate(step, steps, params.warmup)
+            loss = _step(vlm, encoder, batch, params)
+            torch.nn.utils.clip_grad_norm_(vlm.trainable(), params.max_grad_norm)
+            optimizer.step()
+            optimizer.zero_grad()
+            step += 1
+            report(step, steps, loss)
+    vlm.model.eval()
+
+
+def _step(vlm: VLM, encoder: Encoder, batch: list[Weighted], params: OptimParams) -> float:
+    total = sum(item.weight * len(item.sample.response) for item in batch)
+    loss = 0.0
+    samples = [item.sample for item in batch]
+    for group in micro_batches(samples, params.micro_batch_tokens):
+        scores = response_logprobs(vlm, encoder, [samples[index] for index in group])
+        part = (
+            -sum(
+                (batch[index].weight * logprobs.sum() for index, logprobs in zip(group, scores, strict=True)),
+                torch.zeros(()),
+            )
+            / total
+        )
+        part.backward()
+        loss += part.item()
+    return loss

@@ -1,0 +1,152 @@
+"""One policy update: the turns of an iteration's effective groups, PPO epochs over them with the MM-GRPO loss.
+
+Steps: render each turn's prompt again and check that it is the one the policy saw; score all turns and check that the
+trainer agrees with the rollout (the ratio is 1 before the first update, or the run stops); then shuffle the turns every
+epoch, cut them into optimiser steps of like size so that no remainder is dropped, and step.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from components.agent import Renderer
+from components.params import RLParams
+from components.policies import VLM, Encoder, Sample
+from components.rollout import Group
+from components.training.forward import micro_batches, response_logprobs, sample_length, score
+from components.training.mm_grpo import TokenStats, group_advantages, turn_loss
+
+
+class TrainerMismatch(RuntimeError):
+    """The trainer does not see what the policy saw. Training on would be training on something else."""
+
+
+@dataclass(frozen=True)
+class TurnSample:
+    """One turn of an unmasked trajectory."""
+
+    sample: Sample
+    logprobs_T: torch.Tensor
+    advantage: float
+
+
+@dataclass(frozen=True)
+class UpdateStats:
+    """Health of one update. `logprob_gap_max` is in nats, before the first step; the rest are means over its steps."""
+
+    turns: int
+    steps: int
+    logprob_gap_max: float
+    loss: float
+    ratio_mean: float
+    clip_fraction: float
+    grad_norm: float
+    tokens_per_s: float
+    train_s: float
+
+
+def turn_samples(groups: list[Group], renderer: Renderer, encoder: Encoder) -> list[TurnSample]:
+    """All turns of the unmasked trajectories, each with its trajectory's advantage.
+
+    Raises:
+        TrainerMismatch: a prompt does not render to what the policy saw.
+    """
+    samples = []
+    for group in groups:
+        for trajectory, advantage in zip(group.trajectories, group_advantages(group), strict=True):
+            if advantage is None:
+                continue
+            for turn in trajectory.turns:
+                prompt = renderer.prompt(trajectory.task, trajectory.turns[: turn.index], turn.observation)
+                if prompt.sha256 != turn.prompt_sha256:
+                    raise TrainerMismatch(
+                        f"turn {turn.index} of {trajectory.trajectory_id} renders differently now; "
+                        "agent or observation parameters changed since the rollout: start the stage with a new state"
+                    )
+                sample = Sample(encoder.encode(prompt), turn.token_ids)
+                samples.append(TurnSample(sample, torch.tensor(turn.logprobs, device=encoder.device), advantage))
+    return samples
+
+
+def update(
+    vlm: VLM,
+    encoder: Encoder,
+    renderer: Renderer,
+    groups: list[Group],
+    params: RLParams,
+    optimizer: torch.optim.Optimizer,
+    seed: int,
+    progress: Callable[[int, int], None],
+) -> UpdateStats:
+    """Update in place on the effective groups of one iteration; `seed` decides the order of the turns.
+
+    Raises:
+        TrainerMismatch: log-probabilities differ from the rollout's by more than `params.max_logprob_gap`.
+    """
+    started = time.monotonic()
+    turns = turn_samples(groups, renderer, encoder)
+    vlm.model.eval()
+    before = score(vlm, encoder, [turn.sample for turn in turns], params.temperature, params.micro_batch_tokens)
+    gap = max((after - turn.logprobs_T).abs().max().item() for after, turn in zip(before, turns, strict=True))
+    if gap > params.max_logprob_gap:
+        raise TrainerMismatch(
+            f"trainer and rollout differ by {gap:.2e} nats on a token, more than rl.max_logprob_gap: "
+            "the server must return log-probabilities after temperature and see the ids and images that the trainer encodes"
+        )
+    per_epoch = math.ceil(len(turns) / params.batch_turns)
+    total, steps, losses, norms = per_epoch * params.ppo_epochs, 0, [], []
+    stats: list[TokenStats] = []
+    vlm.model.train()
+    for epoch in range(params.ppo_epochs):
+        order = list(range(len(turns)))
+        random.Random(f"{seed}:{epoch}").shuffle(order)
+        for chunk in np.array_split(order, per_epoch):
+            batch = [turns[index] for index in chunk]
+            loss, seen = _accumulate(vlm, encoder, batch, params)
+            norms.append(torch.nn.utils.clip_grad_norm_(vlm.trainable(), params.max_grad_norm).item())
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(loss)
+            stats += seen
+            steps += 1
+            progress(steps, total)
+    vlm.model.eval()
+    spent = time.monotonic() - started
+    tokens = sum(stat.tokens for stat in stats)
+    return UpdateStats(
+        turns=len(turns),
+        steps=steps,
+        logprob_gap_max=gap,
+        loss=sum(losses) / steps,
+        ratio_mean=sum(stat.ratio_sum for stat in stats) / tokens,
+        clip_fraction=sum(stat.clipped for stat in stats) / tokens,
+        grad_norm=sum(norms) / steps,
+        tokens_per_s=(params.ppo_epochs + 1) * sum(sample_length(turn.sample) for turn in turns) / spent,
+        train_s=spent,
+    )
+
+
+def _accumulate(
+    vlm: VLM, encoder: Encoder, batch: list[TurnSample], params: RLParams
+) -> tuple[float, list[TokenStats]]:
+    loss, stats = 0.0, []
+    samples = [turn.sample for turn in batch]
+    for group in micro_batches(samples, params.micro_batch_tokens):
+        scores = response_logprobs(vlm, encoder, [samples[index] for index in group], params.temperature)
+        part = torch.zeros((), device=encoder.device)
+        for index, logprobs_T in zip(group, scores, strict=True):
+            turn = batch[index]
+            one, seen = turn_loss(logprobs_T, turn.logprobs_T, turn.advantage, params.clip_low, params.clip_high)
+            part = part + one
+            stats.append(seen)
+        part = part / len(batch)
+        part.backward()
+        loss += part.item()
+    return loss, stats

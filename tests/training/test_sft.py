@@ -1,0 +1,74 @@
+"""Behaviour cloning: what counts, and that it learns."""
+
+import copy
+
+import pytest
+import torch
+
+from components.params import OptimParams
+from components.policies import Encoder, Sample
+from components.training.sft import Weighted, demonstrations, learning_rate, train
+from tests.training.test_update import roll
+from tests.vlm import TASK, observation, random_vlm, renderer
+
+OPTIM = OptimParams(epochs=25, lr=1e-2, batch_size=2)
+
+
+def test_the_schedule_warms_up_and_falls_to_0():
+    # 10 steps, 2 of them warm-up: 1/2, 1, then a cosine over the 8 that are left
+    factors = [learning_rate(step, 10, 0.2) for step in range(10)]
+    assert factors[:3] == pytest.approx([0.5, 1.0, 1.0])
+    assert factors[6] == pytest.approx(0.5)
+    assert factors[9] == pytest.approx(0.5 * (1 + -0.923880), abs=1e-5)
+
+
+def test_every_turn_is_a_target_and_history_gets_this_tokenizers_ids():
+    vlm = random_vlm()
+    encoder = Encoder(vlm)
+    trajectory = roll(vlm, encoder, 1, [3])[0]
+    text = [
+        turn.model_copy(update={"response": f"<think>{i}</think>", "token_ids": [], "logprobs": []})
+        for i, turn in enumerate(trajectory.turns)
+    ]
+    samples = demonstrations([trajectory.model_copy(update={"turns": text})], renderer(), encoder)
+    assert [item.sample.response for item in samples] == [
+        [*encoder.tokens(f"<think>{i}</think>"), encoder.end_id] for i in range(3)
+    ]
+    history = "".join(map(str, samples[2].sample.prompt.ids))
+    assert "".join(map(str, samples[0].sample.response)) in history
+
+
+def test_training_learns_the_response_and_only_the_response():
+    vlm = random_vlm()
+    encoder = Encoder(vlm)
+    prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(2)]
+    data = [Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id])) for i, prompt in enumerate(prompts)]
+    losses: list[float] = []
+    vlm.freeze_vision()
+    vision = copy.deepcopy(list(vlm.model.model.visual.parameters()))
+    train(vlm, encoder, data, OPTIM, seed=1, report=lambda step, steps, loss: losses.append(loss))
+    assert losses[-1] < losses[0] / 2
+    assert all(torch.equal(a, b) for a, b in zip(vision, vlm.model.model.visual.parameters(), strict=True))
+
+
+def test_weights_scale_a_samples_share_of_the_loss():
+    def loss(weights: list[float]) -> float:
+        vlm = random_vlm()
+        encoder = Encoder(vlm)
+        prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(2)]
+        data = [
+            Weighted(Sample(p, [300 + 50 * i, 301]), w) for (i, p), w in zip(enumerate(prompts), weights, strict=True)
+        ]
+        seen: list[float] = []
+        train(
+            vlm,
+            encoder,
+            data,
+            OPTIM.model_copy(update={"epochs": 1}),
+            seed=1,
+            report=lambda step, steps, value: seen.append(value),
+        )
+        return seen[0]
+
+    first, second, both = loss([1, 0]), loss([0, 1]), loss([3, 1])
+    assert both == pytest.approx((3 * first + second) / 4, rel=1e-5)

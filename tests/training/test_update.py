@@ -1,0 +1,159 @@
+"""The policy update on a real small model."""
+
+import copy
+
+import pytest
+import torch
+
+from components.params import RLParams, SamplingParams
+from components.policies import Encoder
+from components.policies.transformers_policy import Row, generate_batch
+from components.records import Reward, Termination, Trajectory, Turn
+from components.rollout import Group
+from components.training.forward import micro_batches, score
+from components.training.update import TrainerMismatch, turn_samples, update
+from tests.vlm import TASK, observation, random_vlm, renderer
+
+RL = RLParams(
+    short={"iterations": 1, "max_steps": 2},
+    long={"iterations": 1, "max_steps": 2},
+    effective_groups=1,
+    max_sampled_groups=1,
+    temperature=0.9,
+    lr=1e-3,
+    batch_turns=64,
+    weight_decay=0.0,
+)
+
+
+def roll(vlm, encoder: Encoder, attempts: int, turns_each: list[int]) -> list[Trajectory]:
+    """Trajectories with really sampled responses; the pages are noise."""
+    trajectories = []
+    for attempt in range(attempts):
+        turns: list[Turn] = []
+        for index in range(turns_each[attempt % len(turns_each)]):
+            shown = observation(10 * attempt + index)
+            prompt = renderer().prompt(TASK, turns, shown)
+            sampling = SamplingParams(temperature=RL.temperature)
+            done = generate_batch(vlm, encoder, [Row(encoder.encode(prompt), sampling, 8, seed=100 * attempt + index)])[
+                0
+            ]
+            turns.append(
+                Turn(
+                    index=index,
+                    observation=shown,
+                    prompt_sha256=prompt.sha256,
+                    prompt_tokens=1,
+                    response=done.text,
+                    token_ids=done.token_ids,
+                    logprobs=done.logprobs,
+                    finish_reason=done.finish_reason,
+                    tool_calls=[],
+                    feedback=[f"Succeed: {index}"],
+                )
+            )
+        trajectories.append(
+            Trajectory(
+                trajectory_id=str(attempt),
+                task=TASK,
+                attempt=attempt,
+                policy="p",
+                protocol="openwebrl",
+                seed=0,
+                turns=turns,
+                termination=Termination.DONE,
+                answer="a",
+            )
+        )
+    return trajectories
+
+
+def group_of(trajectories: list[Trajectory], values: list[float], masked: set[int] = frozenset()) -> Group:
+    rewards = [
+        Reward(trajectory_id=t.trajectory_id, value=v, masked=i in masked, format_ok=True)
+        for i, (t, v) in enumerate(zip(trajectories, values, strict=True))
+    ]
+    return Group(TASK, trajectories, rewards)
+
+
+@pytest.fixture(scope="module")
+def rolled():
+    vlm = random_vlm()
+    trajectories = roll(vlm, Encoder(vlm), 4, [1, 3, 2])
+    return vlm, trajectories
+
+
+def weights_after(vlm, group: Group, params: RLParams = RL) -> tuple[torch.Tensor, object]:
+    model = copy.deepcopy(vlm)
+    model.freeze_vision()
+    optimizer = torch.optim.SGD(model.trainable(), lr=0.1)
+    stats = update(
+        model, Encoder(model), renderer(), [group], params, optimizer, seed=5, progress=lambda done, total: None
+    )
+    return torch.cat([p.detach().flatten() for p in model.trainable()]), stats
+
+
+def test_before_the_first_update_the_ratio_is_1_on_every_token(rolled):
+    vlm, trajectories = rolled
+    _, stats = weights_after(vlm, group_of(trajectories, [1, 0, 0, 1]))
+    assert stats.logprob_gap_max < 1e-4
+    assert stats.turns == 1 + 3 + 2 + 1
+
+
+def test_the_step_does_not_depend_on_how_it_is_cut_into_micro_batches(rolled):
+    vlm, trajectories = rolled
+    group = group_of(trajectories, [1, 0, 0, 1])
+    large, _ = weights_after(vlm, group, RL.model_copy(update={"micro_batch_tokens": 100_000, "ppo_epochs": 1}))
+    small, _ = weights_after(vlm, group, RL.model_copy(update={"micro_batch_tokens": 1, "ppo_epochs": 1}))
+    assert torch.allclose(large, small, atol=2e-6)
+
+
+def test_a_masked_trajectory_leaves_no_trace(rolled):
+    vlm, trajectories = rolled
+    with_masked, _ = weights_after(vlm, group_of(trajectories, [1, 0, 1, 0], masked={3}))
+    without, _ = weights_after(vlm, group_of(trajectories[:3], [1, 0, 1]))
+    assert torch.allclose(with_masked, without, atol=2e-6)
+
+
+def test_an_update_raises_what_was_rewarded(rolled):
+    vlm, trajectories = rolled
+    model = copy.deepcopy(vlm)
+    encoder = Encoder(model)
+    group = group_of(trajectories, [1, 0, 0, 0])
+    samples = turn_samples([group], renderer(), encoder)
+    before = score(model, encoder, [s.sample for s in samples], RL.temperature, 4096)
+    optimizer = torch.optim.SGD(model.trainable(), lr=0.05)
+    update(model, encoder, renderer(), [group], RL, optimizer, seed=5, progress=lambda done, total: None)
+    after = score(model, encoder, [s.sample for s in samples], RL.temperature, 4096)
+    change = [(b - a).mean().item() for a, b in zip(before, after, strict=True)]
+    assert change[0] > 0 > sum(change[1:])
+
+
+def test_no_remainder_is_dropped(rolled):
+    vlm, trajectories = rolled
+    # 7 turns in steps of at most 3: three steps an epoch, of 3, 2 and 2 turns
+    _, stats = weights_after(vlm, group_of(trajectories, [1, 0, 0, 1]), RL.model_copy(update={"batch_turns": 3}))
+    assert stats.steps == 3 * RL.ppo_epochs
+
+
+def test_log_probabilities_before_temperature_stop_the_run(rolled):
+    vlm, trajectories = rolled
+    with pytest.raises(TrainerMismatch, match="after temperature"):
+        weights_after(vlm, group_of(trajectories, [1, 0, 0, 1]), RL.model_copy(update={"temperature": 0.5}))
+
+
+def test_a_prompt_that_renders_differently_stops_the_run(rolled):
+    vlm, trajectories = rolled
+    other = trajectories[0].turns[0].model_copy(update={"observation": observation(99)})
+    changed = trajectories[0].model_copy(update={"turns": [other]})
+    with pytest.raises(TrainerMismatch, match="renders differently"):
+        turn_samples([group_of([changed, trajectories[1]], [1, 0])], renderer(), Encoder(vlm))
+
+
+def test_micro_batches_cover_every_sample_once_within_the_budget(rolled):
+    vlm, trajectories = rolled
+    samples = [t.sample for t in turn_samples([group_of(trajectories, [1, 0, 0, 1])], renderer(), Encoder(vlm))]
+    groups = list(micro_batches(samples, 300))
+    assert sorted(index for group in groups for index in group) == list(range(7))
+    longest = [max(len(samples[i].prompt.ids) + len(samples[i].response) for i in group) for group in groups]
+    assert all(len(group) == 1 or len(group) * length <= 300 for group, length in zip(groups, longest, strict=True))
