@@ -1,0 +1,221 @@
+"""The report of a run: `reports/<name>.json` for machines and one HTML page for people.
+
+Steps: read what the stages wrote (`results.read_results`), read the evaluated episodes without their images
+(`read_episodes`), pair them task by task (`build`), then draw the page with eight example trajectories
+(`write_report`), the only part that reads images back.
+
+The page is one file of less than `MAX_BYTES`: screenshots are reduced step by step until it fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from components.evaluation import published
+from components.evaluation.charts import LineChart, line_chart
+from components.evaluation.examples import Pick, pick
+from components.evaluation.html import templates, write_html
+from components.evaluation.metrics import (
+    Difference,
+    Episode,
+    EvaluationError,
+    Interval,
+    beats,
+    episodes,
+    paired,
+    scores,
+)
+from components.evaluation.results import POLICIES, RLIteration, StageResults
+from components.evaluation.view import Limits, view
+from components.records import Record, Trajectory, Verdict
+from components.store import iter_table, read_table
+
+MAX_BYTES = 3_000_000
+LIMITS = (
+    Limits(turns=8, width=640, text=4000),
+    Limits(turns=6, width=400, text=1500),
+    Limits(turns=4, width=280, text=500),
+)
+PAIRS = {"sft_minus_base": ("sft", "base"), "rl_minus_sft": ("rl", "sft")}
+
+
+class StageReport(Record):
+    wall_s: float
+    ran: bool = True
+
+
+class TaskReport(Record):
+    collected: int
+    filtered: int
+    dedup_sft: int
+    dedup_rl: int
+    rejected: int
+
+
+class SuccessReport(Record):
+    rate: float
+    n: int
+    ci95: Interval
+    rate_without_aborted: float | None
+
+
+class JudgeReport(Record):
+    n: int
+    accuracy: float
+    precision: float
+    recall: float
+    f1: float
+    majority_accuracy: float
+    untrained_accuracy: float
+
+
+class Report(Record):
+    """`reports/<name>.json`. Seconds, shares of 1, differences of shares; `rl` runs through both phases."""
+
+    wall_s: float
+    stages: dict[str, StageReport]
+    tasks: TaskReport
+    success: dict[str, SuccessReport]
+    paired: dict[str, Difference]
+    judge: JudgeReport
+    rl: list[RLIteration]
+
+
+def read_episodes(evaluation: Path) -> dict[str, list[Episode]]:
+    """The evaluated episodes of every policy, from `<evaluation>/<policy>/{trajectories,verdicts}.parquet`."""
+    found = {}
+    for policy in POLICIES:
+        table = evaluation / policy / "trajectories.parquet"
+        if not table.exists():
+            raise EvaluationError(f"{table} is missing; run `dvc repro evaluate@{policy}`")
+        found[policy] = episodes(
+            iter_table(table, Trajectory), read_table(table.with_name("verdicts.parquet"), Verdict)
+        )
+    return found
+
+
+def build(results: StageResults, evaluated: dict[str, list[Episode]], bootstrap: int, seed: int) -> Report:
+    """Gather the numbers. Paired differences are over the tasks of the headline rates, never the held-out families."""
+    by_task = {name: scores(e for e in of if e.split != "heldout") for name, of in evaluated.items()}
+    differences = {name: paired(by_task[a], by_task[b], bootstrap, seed) for name, (a, b) in PAIRS.items()}
+    return Report(
+        wall_s=sum(results.wall_s.values()),
+        stages={name: StageReport(wall_s=seconds) for name, seconds in results.wall_s.items()},
+        tasks=TaskReport(
+            collected=results.collected.collected,
+            filtered=results.filtered.kept,
+            dedup_sft=results.dedup.sft,
+            dedup_rl=results.dedup.rl,
+            rejected=results.collected.rejected,
+        ),
+        success={name: SuccessReport(**_fields(results.success[name], SuccessReport)) for name in POLICIES},
+        paired={name: Difference(**_fields(difference, Difference)) for name, difference in differences.items()},
+        judge=JudgeReport(**_fields(results.judge, JudgeReport)),
+        rl=results.iterations,
+    )
+
+
+def write_report(
+    report: Report, results: StageResults, evaluated: dict[str, list[Episode]], evaluation: Path, name: str, path: Path
+) -> int:
+    """Draw the page to `path`; returns its size in bytes."""
+    picks = pick(evaluated)
+    records = _read_examples(evaluation, picks)
+    template = templates().get_template("report.html.jinja")
+    for limits in LIMITS:
+        html = template.render(
+            name=name,
+            title=f"Waymark report: {name}",
+            report=report,
+            results=results,
+            policies=POLICIES,
+            better={key: beats(difference) for key, difference in report.paired.items()},
+            families=_families(results),
+            heldout_families=_families(results, heldout=True),
+            failures=sorted({kind for of in results.success.values() for kind in of.failures}),
+            charts=_charts(results),
+            examples=[view(*records[chosen.trajectory_id], chosen.why, limits) for chosen in picks],
+            published=published,
+        )
+        if len(html.encode("utf-8", "backslashreplace")) < MAX_BYTES:
+            break
+    return write_html(path, html)
+
+
+def _fields(source: Any, target: type[Record]) -> dict[str, Any]:
+    return {name: value for name, value in source.model_dump().items() if name in target.model_fields}
+
+
+def _families(results: StageResults, heldout: bool = False) -> list[str]:
+    """Families, those that RL solves best first."""
+    of = [results.success[name].heldout if heldout else results.success[name] for name in POLICIES]
+    rates = {family: share.rate for one in of if one for family, share in one.families.items()}
+    return sorted(rates, key=lambda family: (-rates[family], family))
+
+
+def _read_examples(evaluation: Path, picks: Sequence[Pick]) -> dict[str, tuple[Trajectory, Verdict | None]]:
+    found: dict[str, tuple[Trajectory, Verdict | None]] = {}
+    for policy in {chosen.policy for chosen in picks}:
+        wanted = {chosen.trajectory_id for chosen in picks if chosen.policy == policy}
+        folder = evaluation / policy
+        verdicts = {verdict.trajectory_id: verdict for verdict in read_table(folder / "verdicts.parquet", Verdict)}
+        for trajectory in iter_table(folder / "trajectories.parquet", Trajectory):
+            if trajectory.trajectory_id in wanted:
+                found[trajectory.trajectory_id] = trajectory, verdicts.get(trajectory.trajectory_id)
+    return found
+
+
+def _charts(results: StageResults) -> list[LineChart]:
+    rl = results.iterations
+    x = [one.iteration for one in rl]
+    breaks = {x[i] - 0.5: rl[i].phase for i in range(1, len(rl)) if rl[i].phase != rl[i - 1].phase}
+
+    def over_rl(title: str, lines: dict[str, list[float | None]], note: str, zero: bool = True) -> LineChart | None:
+        return line_chart(title, x, lines, note, zero, breaks) if rl else None
+
+    def column(read: Any) -> list[float | None]:
+        return [read(one) for one in rl]
+
+    drawn = [
+        over_rl("Mean reward", {"reward": column(lambda i: i.reward_mean)}, "of the scored rollouts of an iteration"),
+        over_rl(
+            "Groups",
+            {
+                "with a reward spread": column(lambda i: i.effective_groups),
+                "sampled": column(lambda i: i.sampled_groups),
+            },
+            "of tasks, per iteration",
+        ),
+        over_rl("Turns per episode", {"turns": column(lambda i: i.turns_mean)}, "mean"),
+        over_rl("Response tokens per episode", {"tokens": column(lambda i: i.response_tokens_mean)}, "mean"),
+        over_rl("Clipped tokens", {"share": column(lambda i: i.clip_fraction)}, "share of the trained tokens"),
+        over_rl(
+            "Probability ratio",
+            {"ratio": column(lambda i: i.ratio_mean)},
+            "mean over the updates, 1 is on-policy",
+            zero=False,
+        ),
+        over_rl(
+            "Trainer − rollout gap",
+            {"nats": column(lambda i: i.logprob_gap_max)},
+            "largest before the first update, in nats",
+        ),
+        over_rl(
+            "Seconds per iteration",
+            {"rollout": column(lambda i: i.rollout_s), "train": column(lambda i: i.train_s)},
+            "wall time",
+        ),
+        *(
+            line_chart(
+                f"{title} loss",
+                [step for step, _ in curve],
+                {"loss": [loss for _, loss in curve]},
+                "per optimiser step",
+            )
+            for title, curve in (("SFT", results.losses.get("sft")), ("Judge", results.losses.get("judge")))
+            if curve
+        ),
+    ]
+    return [chart for chart in drawn if chart is not None]

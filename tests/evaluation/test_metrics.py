@@ -1,0 +1,156 @@
+"""Success rates, intervals and comparisons, with numbers worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.evaluation import Difference, EvaluationError, beats, episodes, paired, scores, success
+from components.records import Outcome, Termination
+from tests.evaluation.making import task, trajectory, verdict
+
+SUCCESS, FAILURE, ERROR, UNPARSED = Outcome.SUCCESS, Outcome.FAILURE, Outcome.ERROR, Outcome.UNPARSED
+
+
+def judged(*rows):
+    """Rows of (task id, outcome or a termination that is the environment's or agent's, family, split)."""
+    trajectories, verdicts = [], []
+    for task_id, what, *rest in rows:
+        family, split = (*rest, *("click-test", "eval")[len(rest) :])
+        ended = isinstance(what, Termination)
+        one = trajectory(task(task_id, family, split=split), termination=what if ended else Termination.DONE)
+        trajectories.append(one)
+        if not ended:
+            verdicts.append(verdict(one, what))
+    return trajectories, verdicts
+
+
+def summary(*rows, **changes):
+    return success(*judged(*rows), **{"bootstrap": 200, "seed": 0, **changes})
+
+
+def test_three_successes_of_four_are_a_rate_of_three_quarters():
+    one = summary(("a", SUCCESS), ("b", SUCCESS), ("c", SUCCESS), ("d", FAILURE))
+    assert (one.rate, one.n) == (0.75, 4)
+
+
+def test_the_wilson_interval_is_the_textbooks():
+    # n = 10, k = 5, z = 1.959964: centre 0.5, half width z / (n + z²) * sqrt(n / 4 + z² / 4) = 0.263405
+    one = summary(*[(f"t{i}", SUCCESS if i < 5 else FAILURE) for i in range(10)])
+    assert one.wilson95 == pytest.approx((0.236595, 0.763405), abs=1e-5)
+
+
+def test_the_bootstrap_interval_is_about_two_standard_errors_wide():
+    # 100 tasks, half solved: standard error 0.05, so 0.5 ± 0.098
+    one = summary(*[(f"t{i}", SUCCESS if i % 2 else FAILURE) for i in range(100)], bootstrap=4000)
+    assert one.ci95 == pytest.approx((0.402, 0.598), abs=0.011)
+
+
+def test_the_same_seed_gives_the_same_interval():
+    rows = [(f"t{i}", SUCCESS if i % 3 else FAILURE) for i in range(30)]
+    assert summary(*rows, seed=5).ci95 == summary(*rows, seed=5).ci95
+
+
+def test_a_task_that_the_environment_ended_is_no_success_and_leaves_the_rate_without_aborted():
+    one = summary(("a", SUCCESS), ("b", FAILURE), ("c", Termination.BLOCKED), ("d", Termination.SANDBOX_ERROR))
+    assert (one.rate, one.n) == (0.25, 4)
+    assert (one.rate_without_aborted, one.n_without_aborted, one.aborted) == (0.5, 2, 2)
+
+
+def test_running_out_of_steps_counts_against_the_agent():
+    one = summary(("a", SUCCESS), ("b", Termination.MAX_STEPS))
+    assert (one.rate, one.rate_without_aborted, one.aborted) == (0.5, 0.5, 0)
+
+
+@pytest.mark.parametrize("outcome", [ERROR, UNPARSED])
+def test_a_judges_outage_is_no_failure(outcome):
+    one = summary(("a", SUCCESS), ("b", FAILURE), ("c", outcome))
+    assert (one.rate, one.n, one.unjudged) == (0.5, 2, 1)
+
+
+def test_an_evaluation_with_more_aborted_episodes_than_allowed_is_invalid():
+    rows = [("a", Termination.BLOCKED), *[(f"t{i}", SUCCESS) for i in range(9)]]
+    assert summary(*rows, max_aborted=0.1).valid
+    assert not summary(*rows, max_aborted=0.09).valid
+
+
+def test_families_never_trained_on_are_apart_from_the_headline_rate():
+    one = summary(("a", SUCCESS), ("b", SUCCESS), ("c", FAILURE, "click-pie", "heldout"))
+    assert (one.rate, one.n) == (1.0, 2)
+    assert (one.heldout.rate, one.heldout.n, list(one.heldout.families)) == (0.0, 1, ["click-pie"])
+    assert "click-pie" not in one.families
+
+
+def test_families_are_reported_without_their_sites_name():
+    one = summary(("a", SUCCESS, "click-tab"), ("b", FAILURE, "click-tab"), ("c", SUCCESS, "enter-text"))
+    assert {name: (share.rate, share.n) for name, share in one.families.items()} == {
+        "click-tab": (0.5, 2),
+        "enter-text": (1.0, 1),
+    }
+
+
+def test_attempts_at_one_task_are_one_task():
+    of = task("a")
+    attempts = [trajectory(of, attempt=index) for index in range(4)]
+    other = trajectory(task("b"))
+    verdicts = [verdict(one, SUCCESS if index < 3 else FAILURE) for index, one in enumerate(attempts)] + [
+        verdict(other, FAILURE)
+    ]
+    one = success([*attempts, other], verdicts, 200, 0)
+    assert (one.rate, one.n) == (0.375, 2)  # (3/4 + 0) / 2
+
+
+def test_turns_and_tokens_are_means_over_episodes():
+    one = summary(("a", SUCCESS), ("b", FAILURE))
+    assert (one.turns_mean, one.response_tokens_mean) == (2.0, 86.0)  # two turns of 43 tokens each
+
+
+def test_a_finished_trajectory_without_a_verdict_is_refused_by_name():
+    one = trajectory(task("a"))
+    with pytest.raises(EvaluationError, match=f"1 finished trajectories have no verdict.*{one.trajectory_id}"):
+        success([one], [], 100, 0)
+
+
+def test_nothing_to_evaluate_is_refused():
+    with pytest.raises(EvaluationError, match="none of 0 episodes"):
+        success([], [], 100, 0)
+
+
+def test_the_summary_survives_its_json():
+    one = summary(("a", SUCCESS), ("b", FAILURE, "click-pie", "heldout"))
+    assert type(one).model_validate(one.model_dump(mode="json", exclude_none=True)) == one
+
+
+def test_a_paired_difference_is_first_minus_second():
+    # four tasks: +1, 0, 0, +1
+    one = paired({"a": 1.0, "b": 1.0, "c": 0.0, "d": 1.0}, {"a": 0.0, "b": 1.0, "c": 0.0, "d": 0.0}, 2000, 0)
+    assert (one.diff, one.n) == (0.5, 4)
+
+
+def test_pairing_narrows_the_interval_where_tasks_agree():
+    # 100 tasks, half easy for both, ten of the hard ones newly solved: differences: mean 0.1, standard error 0.03
+    before = {f"t{i}": float(i < 50) for i in range(100)}
+    after = {f"t{i}": float(i < 60) for i in range(100)}
+    assert paired(after, before, 4000, 0).ci95 == pytest.approx((0.041, 0.159), abs=0.012)
+
+
+def test_a_paired_difference_that_never_varies_has_no_width():
+    assert paired({"a": 1.0, "b": 1.0}, {"a": 0.0, "b": 0.0}, 100, 0).ci95 == (1.0, 1.0)
+
+
+def test_pairing_names_the_tasks_that_one_side_lacks():
+    with pytest.raises(EvaluationError, match="the second lacks a, b; the first lacks d"):
+        paired({"a": 1.0, "b": 0.0, "c": 1.0}, {"c": 1.0, "d": 0.0}, 100, 0)
+
+
+def test_tasks_unjudged_on_one_side_leave_the_comparison():
+    one = paired({"a": 1.0, "b": None}, {"a": 0.0, "b": 1.0}, 100, 0)
+    assert (one.diff, one.n) == (1.0, 1)
+
+
+def test_scores_say_none_for_an_unjudged_task():
+    assert scores(episodes(*judged(("a", SUCCESS), ("b", FAILURE), ("c", ERROR)))) == {"a": 1.0, "b": 0.0, "c": None}
+
+
+@pytest.mark.parametrize(("low", "promoted"), [(0.01, True), (0.0, False), (-0.02, False)])
+def test_only_an_interval_above_zero_promotes(low, promoted):
+    assert beats(Difference(diff=0.1, ci95=(low, 0.2))) is promoted
