@@ -1,0 +1,69 @@
+"""Records as flat tables for the suites: one row per record, no image among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from components.records import Outcome, Task, Trajectory, Verdict
+
+_TASK = {
+    "task_id": "str",
+    "intent": "str",
+    "start_url": "str",
+    "website": "str",
+    "source": "str",
+    "split": "str",
+    "seed": "Int64",
+}
+_TRAJECTORY = {
+    **dict.fromkeys(("trajectory_id", "task_id", "website", "split", "policy", "termination"), "str"),
+    **dict.fromkeys(("seed", "attempt", "turns", "response_tokens"), "Int64"),
+}
+_VERDICT = {**dict.fromkeys(("trajectory_id", "outcome", "judge", "judge_version"), "str"), "positive": "float64"}
+
+
+def task_frame(tasks: Iterable[Task]) -> pd.DataFrame:
+    """One row per task. `seed` is the site's, empty where the site has none."""
+    return _frame((task.model_dump(include=set(_TASK)) for task in tasks), _TASK)
+
+
+def trajectory_frame(trajectories: Iterable[Trajectory]) -> pd.DataFrame:
+    """One row per trajectory. `seed` is the task's, not the episode's; `turns` and `response_tokens` are counts."""
+    rows = (
+        {
+            "trajectory_id": trajectory.trajectory_id,
+            "task_id": trajectory.task_id,
+            "website": trajectory.task.website,
+            "split": trajectory.task.split,
+            "policy": trajectory.policy,
+            "termination": trajectory.termination.value,
+            "seed": trajectory.task.seed,
+            "attempt": trajectory.attempt,
+            "turns": len(trajectory.turns),
+            "response_tokens": trajectory.response_tokens,
+        }
+        for trajectory in trajectories
+    )
+    return _frame(rows, _TRAJECTORY)
+
+
+def verdict_frame(verdicts: Iterable[Verdict]) -> pd.DataFrame:
+    """One row per verdict. `positive` is 1 for success, 0 for failure, and empty for an outage or an unreadable one."""
+    positive = {Outcome.SUCCESS: 1.0, Outcome.FAILURE: 0.0}
+    rows = (
+        {
+            "trajectory_id": verdict.trajectory_id,
+            "outcome": verdict.outcome.value,
+            "judge": verdict.judge,
+            "judge_version": verdict.judge_version,
+            "positive": positive.get(verdict.outcome),
+        }
+        for verdict in verdicts
+    )
+    return _frame(rows, _VERDICT)
+
+
+def _frame(rows: Iterable[dict], dtypes: dict[str, str]) -> pd.DataFrame:
+    return pd.DataFrame(list(rows), columns=list(dtypes)).astype(dtypes)

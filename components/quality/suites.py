@@ -1,0 +1,105 @@
+"""What each table promises. A suite takes a frame and the facts it is held against, and returns both ready to validate:
+the frame, with columns that name the rows breaking a rule between tables, and the expectations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from components.records import Outcome, Termination
+
+if TYPE_CHECKING:
+    from great_expectations.expectations import Expectation
+
+SPLITS = ("train", "eval", "heldout")
+Suite = tuple[pd.DataFrame, "list[Expectation]"]
+
+
+def tasks(frame: pd.DataFrame) -> Suite:
+    """Tasks of all splits in one table: usable rows, and nothing of the evaluation to train on."""
+    import great_expectations.expectations as gxe
+
+    training = frame[frame["split"] == "train"]
+    evaluation = frame[frame["split"] != "train"]
+    overlap = evaluation["task_id"].where(_overlaps(evaluation, training))
+    frame = frame.assign(also_trained_on=overlap.reindex(frame.index))
+    return frame, [
+        gxe.ExpectTableRowCountToBeBetween(min_value=1),
+        *_ids("task_id"),
+        *_filled("intent"),
+        *_filled("start_url"),
+        gxe.ExpectColumnValuesToNotBeNull(column="split"),
+        gxe.ExpectColumnValuesToBeInSet(column="split", value_set=list(SPLITS)),
+        gxe.ExpectColumnValuesToBeNull(column="also_trained_on"),
+    ]
+
+
+def trajectories(frame: pd.DataFrame, expected: int) -> Suite:
+    """Rollouts: `expected` is the number of episodes that were asked for, none missing and none twice."""
+    import great_expectations.expectations as gxe
+
+    return frame, [
+        gxe.ExpectTableRowCountToEqual(value=expected),
+        *_ids("trajectory_id"),
+        gxe.ExpectColumnValuesToNotBeNull(column="termination"),
+        gxe.ExpectColumnValuesToBeInSet(column="termination", value_set=[t.value for t in Termination]),
+        gxe.ExpectColumnValuesToNotBeNull(column="turns"),
+        gxe.ExpectColumnValuesToBeBetween(column="turns", min_value=0),
+    ]
+
+
+def verdicts(frame: pd.DataFrame, trajectories: pd.DataFrame, min_positive: float, max_positive: float) -> Suite:
+    """One verdict per trajectory, and a share of successes (among successes and failures) that can teach something."""
+    import great_expectations.expectations as gxe
+
+    strangers = frame["trajectory_id"].where(~frame["trajectory_id"].isin(trajectories["trajectory_id"]))
+    return frame.assign(no_such_trajectory=strangers), [
+        gxe.ExpectTableRowCountToEqual(value=len(trajectories)),
+        *_ids("trajectory_id"),
+        gxe.ExpectColumnValuesToBeNull(column="no_such_trajectory"),
+        gxe.ExpectColumnValuesToNotBeNull(column="outcome"),
+        gxe.ExpectColumnValuesToBeInSet(column="outcome", value_set=[outcome.value for outcome in Outcome]),
+        gxe.ExpectColumnMeanToBeBetween(column="positive", min_value=min_positive, max_value=max_positive),
+    ]
+
+
+def training(frame: pd.DataFrame, evaluation: pd.DataFrame, max_rows: int) -> Suite:
+    """Trajectories to train on: `evaluation` holds the tasks of the evaluation pools, `max_rows` what there was to
+    choose from."""
+    import great_expectations.expectations as gxe
+
+    overlap = frame["task_id"].where(_overlaps(frame, evaluation))
+    return frame.assign(evaluated_on=overlap), [
+        gxe.ExpectTableRowCountToBeBetween(min_value=1, max_value=max_rows),
+        *_ids("trajectory_id"),
+        gxe.ExpectColumnValuesToNotBeNull(column="task_id"),
+        gxe.ExpectColumnValuesToBeNull(column="evaluated_on"),
+        gxe.ExpectColumnValuesToNotBeNull(column="response_tokens"),
+        gxe.ExpectColumnValuesToBeBetween(column="response_tokens", min_value=1),
+    ]
+
+
+def _ids(column: str) -> list[Expectation]:
+    import great_expectations.expectations as gxe
+
+    return [gxe.ExpectColumnValuesToNotBeNull(column=column), gxe.ExpectColumnValuesToBeUnique(column=column)]
+
+
+def _filled(column: str) -> list[Expectation]:
+    import great_expectations.expectations as gxe
+
+    return [
+        gxe.ExpectColumnValuesToNotBeNull(column=column),
+        gxe.ExpectColumnValuesToMatchRegex(column=column, regex=r"\S"),
+    ]
+
+
+def _overlaps(frame: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
+    """Rows of `frame` whose task, by its id or by website and seed, is in `other`; no seed means only the id."""
+    pairs = set(zip(other["website"], other["seed"], strict=True))
+    same_seed = [
+        pd.notna(seed) and (website, seed) in pairs
+        for website, seed in zip(frame["website"], frame["seed"], strict=True)
+    ]
+    return frame["task_id"].isin(other["task_id"].dropna()) | pd.Series(same_seed, index=frame.index, dtype=bool)

@@ -1,0 +1,147 @@
+"""What a stage does with MLflow: open its run, log to it, close it with what happened.
+
+Accepted: a point that was logged just before a kill, and is computed again with another value, appears twice at its
+step; the later one counts. A stage that is killed and never run again stays RUNNING.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from components.params import Params
+from components.records import Trajectory, Verdict
+from components.tracking.backend import Backend, connect, exclusive, patiently
+from components.tracking.datasets import log_dataset
+from components.tracking.flat import flatten, numbers
+from components.tracking.pipeline import COMMIT, RECIPE, STAGE, git_commit, log_params, nested_run, parent_run, settle
+from components.tracking.registry import promote, register
+from components.tracking.traces import log_traces
+
+_METRICS_PER_BATCH = 1000
+
+
+@contextmanager
+def stage_run(
+    params: Params, stage: str, key: str, state: Path, sections: Sequence[str] | None = None
+) -> Iterator[StageRun]:
+    """Open the stage's run, or go on in the one that a killed process left; close it with what happened.
+
+    Args:
+        params: the recipe; all of it becomes the parent's parameters.
+        stage: name as in `dvc.yaml`, such as `train_rl@short`.
+        key: hash of the stage's inputs and parameters.
+        state: the stage's directory that survives kills; the run's id is kept there.
+        sections: dotted parts of the recipe that the stage uses (`["seed", "rl"]`); None logs all of it.
+    """
+    backend = connect(params.tracking)
+    recipe = flatten(params.model_dump(mode="json"))
+    used = recipe if sections is None else {name: value for name, value in recipe.items() if _within(name, sections)}
+    with exclusive():
+        parent = parent_run(backend, params)
+        run, resumed = nested_run(backend, parent, stage, key, state)
+    tracked = StageRun(backend, params, stage, run.info.run_id, parent, resumed)
+    tracked.params({name: value for name, value in used.items() if name not in run.data.params})
+    try:
+        yield tracked
+    except Exception:
+        _close(tracked, "FAILED")
+        raise
+    except BaseException:
+        _close(tracked, "KILLED")
+        raise
+    _close(tracked, "FINISHED")
+
+
+@dataclass
+class StageRun:
+    """The MLflow run of one stage. `resumed`: an earlier process had begun it."""
+
+    backend: Backend
+    recipe: Params
+    stage: str
+    run_id: str
+    parent_id: str
+    resumed: bool
+    _logged: dict[str, set[tuple[int, float]]] = field(default_factory=dict)
+
+    def metrics(self, values: Mapping[str, object], step: int | None = None) -> None:
+        """Log the numbers in a possibly nested mapping, under dotted names; lists of numbers get their index.
+
+        Texts, Nones and lists of anything else are left out. A resumed run does not log a point that it has already.
+        """
+        from mlflow.entities import Metric
+
+        now, at = int(time.time() * 1000), step or 0
+        fresh = [Metric(name, value, now, at) for name, value in numbers(values) if not self._has(name, at, value)]
+        for first in range(0, len(fresh), _METRICS_PER_BATCH):
+            batch = fresh[first : first + _METRICS_PER_BATCH]
+            patiently(lambda batch=batch: self.backend.client.log_batch(self.run_id, metrics=batch))
+
+    def params(self, values: Mapping[str, object]) -> None:
+        """Log parameters under dotted names. MLflow refuses to change one that is logged."""
+        log_params(self.backend, self.run_id, flatten(values))
+
+    def tags(self, values: Mapping[str, str]) -> None:
+        """Set tags of the run."""
+        from mlflow.entities import RunTag
+
+        tags = [RunTag(key, str(value)) for key, value in values.items()]
+        patiently(lambda: self.backend.client.log_batch(self.run_id, tags=tags))
+
+    def dataset(self, path: Path, context: str) -> None:
+        """Log a table or directory as an input; its digest is the md5 that DVC knows it by."""
+        log_dataset(self.backend, self.run_id, path, context)
+
+    def artifact(self, path: Path) -> None:
+        """Copy a file or directory to the run's artifacts."""
+        client = self.backend.client
+        if path.is_dir():
+            patiently(lambda: client.log_artifacts(self.run_id, str(path), path.name))
+        else:
+            patiently(lambda: client.log_artifact(self.run_id, str(path)))
+
+    def traces(self, trajectories: Iterable[Trajectory], verdicts: Iterable[Verdict]) -> None:
+        """Log `tracking.trace_samples` trajectories as traces, of every outcome if there are several."""
+        log_traces(self.backend, self.run_id, self.stage, trajectories, verdicts, self.recipe.tracking.trace_samples)
+
+    def register(self, path: Path, name: str, alias: str = "candidate") -> int:
+        """Register a model directory and move the alias to it; the same content is the same version.
+
+        Returns:
+            The version.
+        """
+        tags = {STAGE: self.stage, RECIPE: self.recipe.name, **({COMMIT: commit} if (commit := git_commit()) else {})}
+        version = register(self.backend, self.run_id, path, name, alias, tags)
+        self.tags({f"waymark.registered.{name}": str(version)})
+        return version
+
+    def decision(self, name: str, version: int, promoted: bool, evidence: Mapping[str, object]) -> None:
+        """Write down whether a version became the champion and on what evidence; move the alias if it did."""
+        if promoted:
+            promote(self.recipe, name, version, evidence)
+        said = "is the champion now" if promoted else "did not become the champion"
+        self.tags({f"waymark.decision.{name}": f"version {version} {said}: {json.dumps(evidence)}"})
+        self.metrics({"decision": {name: {"promoted": promoted, **evidence}}})
+
+    def _has(self, name: str, step: int, value: float) -> bool:
+        if not self.resumed:
+            return False
+        if name not in self._logged:
+            history = patiently(lambda: self.backend.client.get_metric_history(self.run_id, name))
+            self._logged[name] = {(point.step, point.value) for point in history}
+        return (step, value) in self._logged[name]
+
+
+def _close(run: StageRun, status: str) -> None:
+    with exclusive():
+        patiently(lambda: run.backend.client.set_terminated(run.run_id, status))
+        settle(run.backend, run.parent_id)
+
+
+def _within(name: str, sections: Sequence[str]) -> bool:
+    return any(name == section or name.startswith(f"{section}.") for section in sections)

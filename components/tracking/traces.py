@@ -1,0 +1,165 @@
+"""Trajectories as MLflow traces: one span per turn with its screenshot attached, the verdict as feedback.
+
+Spans are laid out after the fact from the recorded timings, ending now: durations are true, the time of day is not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from components.records import Image, Trajectory, Turn, Verdict
+from components.tracking.backend import Backend, patiently
+
+if TYPE_CHECKING:
+    from mlflow.entities.span import LiveSpan
+    from mlflow.tracing.attachments import Attachment
+
+TRAJECTORY, TERMINATION = "waymark.trajectory_id", "waymark.termination"
+_SECOND = 1_000_000_000
+
+
+def log_traces(
+    backend: Backend,
+    run_id: str,
+    stage: str,
+    trajectories: Iterable[Trajectory],
+    verdicts: Iterable[Verdict],
+    samples: int,
+) -> None:
+    """Log a sample; trajectories that the run has as traces already are not logged again."""
+    if samples == 0:
+        return
+    verdict_of = {verdict.trajectory_id: verdict for verdict in verdicts}
+    known = _known(backend, run_id)
+    for trajectory in sample(trajectories, verdict_of, samples):
+        if trajectory.trajectory_id not in known:
+            _log(backend, run_id, stage, trajectory, verdict_of.get(trajectory.trajectory_id))
+
+
+def sample(trajectories: Iterable[Trajectory], verdict_of: dict[str, Verdict], samples: int) -> list[Trajectory]:
+    """The first trajectories of each outcome in turn, so that a few show successes and failures alike."""
+    by_outcome: dict[str, list[Trajectory]] = defaultdict(list)
+    for trajectory in trajectories:
+        verdict = verdict_of.get(trajectory.trajectory_id)
+        kept = by_outcome[verdict.outcome if verdict else ""]
+        if len(kept) < samples:
+            kept.append(trajectory)
+    rounds = zip_longest(*(by_outcome[outcome] for outcome in sorted(by_outcome)))
+    return [trajectory for row in rounds for trajectory in row if trajectory is not None][:samples]
+
+
+def _known(backend: Backend, run_id: str) -> set[str]:
+    traces = patiently(
+        lambda: backend.client.search_traces(locations=[backend.experiment_id], run_id=run_id, include_spans=False)
+    )
+    return {trace.info.tags.get(TRAJECTORY, "") for trace in traces}
+
+
+def _log(backend: Backend, run_id: str, stage: str, trajectory: Trajectory, verdict: Verdict | None) -> None:
+    import mlflow
+    from mlflow.entities import SpanStatusCode, SpanType
+    from mlflow.tracing.constant import TraceMetadataKey
+
+    clock = time.time_ns() - sum(_duration(turn) for turn in trajectory.turns)
+    root = mlflow.start_span_no_context(
+        trajectory.task_id,
+        span_type=SpanType.AGENT,
+        inputs={"intent": trajectory.task.intent, "start_url": trajectory.task.start_url},
+        attributes={
+            "policy": trajectory.policy,
+            "protocol": trajectory.protocol,
+            "attempt": trajectory.attempt,
+            "seed": trajectory.seed,
+            "diagnostics": trajectory.diagnostics,
+        },
+        tags={TRAJECTORY: trajectory.trajectory_id, TERMINATION: trajectory.termination.value, "waymark.stage": stage},
+        metadata={TraceMetadataKey.SOURCE_RUN: run_id},
+        experiment_id=backend.experiment_id,
+        start_time_ns=clock,
+    )
+    for turn in trajectory.turns:
+        clock = _log_turn(root, turn, clock)
+    outputs = {
+        "termination": trajectory.termination.value,
+        "answer": trajectory.answer,
+        "site_reward": trajectory.site_reward,
+    }
+    if trajectory.final_screenshot:
+        outputs["final_screenshot"] = _attachment(trajectory.final_screenshot)
+    root.set_outputs(outputs)
+    status = SpanStatusCode.OK if trajectory.termination.is_agents_doing else SpanStatusCode.ERROR
+    root.end(status=status, end_time_ns=clock)
+    if verdict:
+        _log_feedback(root.trace_id, verdict)
+
+
+def _log_turn(root: LiveSpan, turn: Turn, clock: int) -> int:
+    import mlflow
+    from mlflow.entities import SpanStatusCode, SpanType
+    from mlflow.tracing.constant import SpanAttributeKey
+
+    sampled = len(turn.token_ids)
+    usage = {"input_tokens": turn.prompt_tokens, "output_tokens": sampled, "total_tokens": turn.prompt_tokens + sampled}
+    span = mlflow.start_span_no_context(
+        f"turn {turn.index}",
+        span_type=SpanType.LLM,
+        parent_span=root,
+        inputs={
+            "url": turn.observation.url,
+            "text": turn.observation.text,
+            "screenshot": _attachment(turn.observation.screenshot),
+        },
+        attributes={
+            SpanAttributeKey.CHAT_USAGE: usage,
+            "finish_reason": turn.finish_reason,
+            **{f"seconds.{operation}": seconds for operation, seconds in turn.timings.items()},
+        },
+        start_time_ns=clock,
+    )
+    span.set_outputs(
+        {
+            "response": turn.response,
+            "tool_calls": [call.model_dump(exclude_none=True) for call in turn.tool_calls],
+            "feedback": turn.feedback,
+            "parse_error": turn.parse_error,
+        }
+    )
+    end = clock + _duration(turn)
+    span.end(status=SpanStatusCode.ERROR if turn.parse_error else SpanStatusCode.OK, end_time_ns=end)
+    return end
+
+
+def _log_feedback(trace_id: str, verdict: Verdict) -> None:
+    import mlflow
+    from mlflow.entities import AssessmentSource, AssessmentSourceType
+
+    kind = AssessmentSourceType.CODE if verdict.judge == "rules" else AssessmentSourceType.LLM_JUDGE
+    patiently(
+        lambda: mlflow.log_feedback(
+            trace_id=trace_id,
+            name="verdict",
+            value=verdict.outcome.value,
+            rationale=verdict.rationale,
+            source=AssessmentSource(source_type=kind, source_id=f"{verdict.judge}@{verdict.judge_version}"),
+            metadata={
+                "tokens": str(verdict.tokens),
+                "cost_usd": str(verdict.cost_usd),
+                "latency_s": str(verdict.latency_s),
+            },
+        )
+    )
+
+
+def _attachment(image: Image) -> Attachment:
+    from mlflow.tracing.attachments import Attachment
+
+    return Attachment(content_type="image/png", content_bytes=image.data)
+
+
+def _duration(turn: Turn) -> int:
+    """Nanoseconds; at least one, so that spans keep their order."""
+    return max(1, int(sum(turn.timings.values()) * _SECOND))

@@ -1,0 +1,209 @@
+"""Every rule of every suite: a good table passes, and one that breaks only this rule does not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from components.quality import QualityError, check, task_frame, trajectory_frame, verdict_frame
+from components.records import Outcome, Termination
+from tests.samples import a_task, a_trajectory, a_verdict
+
+ROOT = Path(__file__).parent.parent.parent
+TASKS = [*(a_task(n) for n in range(3)), a_task(100, split="eval"), a_task(200, split="heldout", website="login-user")]
+TRAJECTORIES = [a_trajectory(a_task(n)) for n in range(4)]
+VERDICTS = [a_verdict(t, o) for t, o in zip(TRAJECTORIES, [Outcome.SUCCESS, *[Outcome.FAILURE] * 3], strict=True)]
+EVALUATION = task_frame(TASKS[3:])
+
+
+def changed(frame: pd.DataFrame, row: int, **cells: object) -> pd.DataFrame:
+    frame = frame.copy()
+    for column, value in cells.items():
+        frame.loc[frame.index[row], column] = value
+    return frame
+
+
+def refusal(tmp_path: Path, suite: str, frame: pd.DataFrame, **context: object) -> str:
+    with pytest.raises(QualityError) as error:
+        check(suite, frame, docs_dir=tmp_path, **context)
+    return str(error.value)
+
+
+def test_good_tables_pass_and_write_nothing(tmp_path: Path) -> None:
+    frame = trajectory_frame(TRAJECTORIES)
+    check("tasks", task_frame(TASKS), docs_dir=tmp_path)
+    check("trajectories", frame, docs_dir=tmp_path, expected=4)
+    check(
+        "verdicts", verdict_frame(VERDICTS), docs_dir=tmp_path, trajectories=frame, min_positive=0.25, max_positive=0.5
+    )
+    check("training", frame, docs_dir=tmp_path, evaluation=EVALUATION, max_rows=4)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (task_frame([]), "expect_table_row_count_to_be_between {'min_value': 1}: observed 0"),
+        (
+            changed(task_frame(TASKS), 0, task_id=TASKS[1].task_id),
+            "expect_column_values_to_be_unique task_id: observed 2 of 5 rows, such as miniwob/click-button/1",
+        ),
+        (changed(task_frame(TASKS), 0, task_id=None), "expect_column_values_to_not_be_null task_id: observed 1 of 5"),
+        (changed(task_frame(TASKS), 0, intent=" "), "expect_column_values_to_match_regex intent"),
+        (changed(task_frame(TASKS), 0, intent=None), "expect_column_values_to_not_be_null intent"),
+        (changed(task_frame(TASKS), 0, start_url=""), "expect_column_values_to_match_regex start_url"),
+        (
+            changed(task_frame(TASKS), 0, split="test"),
+            "expect_column_values_to_be_in_set split {'value_set': ['train', 'eval', 'heldout']}: observed 1 of 5 "
+            "rows, such as test",
+        ),
+        (
+            task_frame([*TASKS, a_task(1, task_id="another", split="eval")]),
+            "expect_column_values_to_be_null also_trained_on: observed 1 of 6 rows, such as another",
+        ),
+        (
+            task_frame([*TASKS, a_task(1, seed=None, website="other.com", split="eval")]),
+            "expect_column_values_to_be_null also_trained_on: observed 1 of 6 rows, such as miniwob/click-button/1",
+        ),
+    ],
+)
+def test_a_broken_promise_about_tasks_is_named(tmp_path: Path, frame: pd.DataFrame, said: str) -> None:
+    assert said in refusal(tmp_path, "tasks", frame)
+
+
+def test_tasks_without_a_seed_overlap_only_by_their_id(tmp_path: Path) -> None:
+    same_site = [a_task(n, website="example.com", seed=None, split=split) for n, split in enumerate(["train", "eval"])]
+    check("tasks", task_frame(same_site), docs_dir=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (trajectory_frame(TRAJECTORIES[:3]), "expect_table_row_count_to_equal {'value': 4}: observed 3"),
+        (trajectory_frame([*TRAJECTORIES[:3], TRAJECTORIES[0]]), "expect_column_values_to_be_unique trajectory_id"),
+        (
+            changed(trajectory_frame(TRAJECTORIES), 2, termination="bored"),
+            "expect_column_values_to_be_in_set termination",
+        ),
+        (
+            changed(trajectory_frame(TRAJECTORIES), 2, termination=None),
+            "expect_column_values_to_not_be_null termination",
+        ),
+        (changed(trajectory_frame(TRAJECTORIES), 2, turns=-1), "expect_column_values_to_be_between turns"),
+        (changed(trajectory_frame(TRAJECTORIES), 2, turns=None), "expect_column_values_to_not_be_null turns"),
+    ],
+)
+def test_a_broken_promise_about_trajectories_is_named(tmp_path: Path, frame: pd.DataFrame, said: str) -> None:
+    assert said in refusal(tmp_path, "trajectories", frame, expected=4)
+
+
+def test_every_termination_is_known_and_an_episode_may_have_no_turn(tmp_path: Path) -> None:
+    rollouts = [a_trajectory(a_task(n), turns=0, termination=ending) for n, ending in enumerate(Termination)]
+    check("trajectories", trajectory_frame(rollouts), docs_dir=tmp_path, expected=12)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        (VERDICTS[:3], "expect_table_row_count_to_equal {'value': 4}: observed 3"),
+        ([*VERDICTS[:3], VERDICTS[0]], "expect_column_values_to_be_unique trajectory_id"),
+        (
+            [*VERDICTS[:3], VERDICTS[3].model_copy(update={"trajectory_id": "stranger"})],
+            "expect_column_values_to_be_null no_such_trajectory: observed 1 of 4 rows, such as stranger",
+        ),
+        (
+            [a_verdict(t, Outcome.FAILURE) for t in TRAJECTORIES],
+            "expect_column_mean_to_be_between positive {'min_value': 0.2, 'max_value': 0.6}: observed 0.0",
+        ),
+        (
+            # 2 of the 3 that have a label, though 2 of 4 rows
+            [a_verdict(t, o) for t, o in zip(TRAJECTORIES, ["success", "success", "failure", "error"], strict=True)],
+            "expect_column_mean_to_be_between positive {'min_value': 0.2, 'max_value': 0.6}: observed 0.66",
+        ),
+        (
+            [a_verdict(t, Outcome.UNPARSED) for t in TRAJECTORIES],
+            "expect_column_mean_to_be_between positive {'min_value': 0.2, 'max_value': 0.6}: observed None",
+        ),
+    ],
+)
+def test_a_broken_promise_about_verdicts_is_named(tmp_path: Path, verdicts: list, said: str) -> None:
+    context = {"trajectories": trajectory_frame(TRAJECTORIES), "min_positive": 0.2, "max_positive": 0.6}
+    assert said in refusal(tmp_path, "verdicts", verdict_frame(verdicts), **context)
+
+
+def test_an_unknown_outcome_is_named(tmp_path: Path) -> None:
+    frame = changed(verdict_frame(VERDICTS), 0, outcome="maybe", positive=0.0)
+    context = {"trajectories": trajectory_frame(TRAJECTORIES), "min_positive": 0.0, "max_positive": 0.6}
+    assert "expect_column_values_to_be_in_set outcome" in refusal(tmp_path, "verdicts", frame, **context)
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (trajectory_frame([]), "expect_table_row_count_to_be_between {'min_value': 1, 'max_value': 4}: observed 0"),
+        (
+            trajectory_frame([a_trajectory(a_task(n)) for n in range(5)]),
+            "expect_table_row_count_to_be_between {'min_value': 1, 'max_value': 4}: observed 5",
+        ),
+        (trajectory_frame([TRAJECTORIES[0]] * 2), "expect_column_values_to_be_unique trajectory_id"),
+        (
+            trajectory_frame([a_trajectory(TASKS[3])]),
+            "expect_column_values_to_be_null evaluated_on: observed 1 of 1 rows, such as miniwob/click-button/100",
+        ),
+        (
+            trajectory_frame([a_trajectory(a_task(100, task_id="renamed"))]),
+            "expect_column_values_to_be_null evaluated_on: observed 1 of 1 rows, such as renamed",
+        ),
+        (
+            trajectory_frame([a_trajectory(turns=0)]),
+            "expect_column_values_to_be_between response_tokens {'min_value': 1.0}: observed 1 of 1 rows, such as 0",
+        ),
+    ],
+)
+def test_a_broken_promise_about_training_tables_is_named(tmp_path: Path, frame: pd.DataFrame, said: str) -> None:
+    assert said in refusal(tmp_path, "training", frame, evaluation=EVALUATION, max_rows=4)
+
+
+def test_the_refusal_names_a_page_that_exists_and_a_later_pass_removes_it(tmp_path: Path) -> None:
+    message = refusal(tmp_path / "reports", "trajectories", trajectory_frame(TRAJECTORIES), expected=5)
+    page = Path(message.splitlines()[-1].removeprefix("see "))
+    assert page == tmp_path / "reports" / "trajectories" / "index.html"
+    (validation,) = (page.parent / "validations").rglob("*.html")
+    assert "Must have exactly" in validation.read_text()
+    check("trajectories", trajectory_frame(TRAJECTORIES), docs_dir=tmp_path / "reports", expected=4)
+    assert not page.exists()
+
+
+def test_an_unknown_suite_names_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no suite 'models'; there are tasks, trajectories, verdicts, training"):
+        check("models", task_frame(TASKS), docs_dir=tmp_path)
+
+
+OFFLINE = """
+import sys
+def refuse(event, args):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
+        print("NETWORK", event, args, flush=True)
+sys.addaudithook(refuse)
+import components.quality
+assert "great_expectations" not in sys.modules, "imported too early"
+from pathlib import Path
+from tests.samples import a_task, a_trajectory
+frame = components.quality.trajectory_frame([a_trajectory()])
+for expected in (1, 2):
+    try:
+        components.quality.check("trajectories", frame, docs_dir=Path(sys.argv[1]), expected=expected)
+    except components.quality.QualityError:
+        print("refused")
+"""
+
+
+def test_nothing_is_sent_over_the_network_and_nothing_else_is_printed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OFFLINE, str(tmp_path)]
+    child = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    assert child.stdout == "refused\n"
+    assert child.stderr == ""

@@ -1,0 +1,116 @@
+"""Versions are contents; `candidate` is the newest, `champion` moves on evidence, and both ways are written down."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from components.params import Params
+from components.tracking import champion, promote, stage_run
+from components.tracking.backend import TrackingError
+from tests.tracking.conftest import start
+
+NAME = "waymark-policy"
+
+
+@pytest.fixture
+def model(house: Path) -> Path:
+    path = Path("models/sft")
+    path.mkdir(parents=True)
+    (path / "config.json").write_text("{}")
+    (path / "model.safetensors").write_bytes(b"one")
+    return path
+
+
+def registered(params: Params, path: Path, key: str = "key") -> int:
+    with stage_run(params, "train_sft", key, Path(key)) as run:
+        return run.register(path, NAME)
+
+
+def test_a_model_becomes_a_version_with_the_alias_candidate(params: Params, client: MlflowClient, model: Path) -> None:
+    assert registered(params, model) == 1
+    version = client.get_model_version_by_alias(NAME, "candidate")
+    assert version.tags["waymark.stage"] == "train_sft"
+    assert version.tags["waymark.recipe"] == "sample"
+    copy = Path(version.source.removeprefix("file://"))
+    assert sorted(p.name for p in copy.iterdir()) == ["config.json", "model.safetensors"]
+    assert client.get_run(version.run_id).data.tags[f"waymark.registered.{NAME}"] == "1"
+
+
+def test_the_same_content_is_the_same_version_and_copied_once(
+    params: Params, client: MlflowClient, model: Path, house: Path
+) -> None:
+    assert registered(params, model) == registered(params, model, "again") == 1
+    (model / "model.safetensors").write_bytes(b"two")
+    assert registered(params, model) == 2
+    (model / "model.safetensors").write_bytes(b"one")
+    assert registered(params, model) == 1
+    assert int(client.get_model_version_by_alias(NAME, "candidate").version) == 1
+    copies = [p.read_bytes() for p in (house / "mlflow/store/artifacts").rglob("model.safetensors")]
+    assert sorted(copies) == [b"one", b"two"]
+
+
+def test_no_model_directory_is_an_error(params: Params, house: Path) -> None:
+    with pytest.raises(TrackingError, match="models/nothing: no model directory to register as waymark-policy"):
+        registered(params, Path("models/nothing"))
+
+
+def test_there_is_no_champion_before_one_is_made(params: Params, model: Path) -> None:
+    assert champion(params, NAME) is None
+    registered(params, model)
+    assert champion(params, NAME) is None
+
+
+def test_the_champion_is_a_directory_that_stays_when_the_output_changes(params: Params, model: Path) -> None:
+    version = registered(params, model)
+    promote(params, NAME, version, {"diff": 0.2, "ci95": [0.1, 0.3], "against": "none"})
+    (model / "model.safetensors").write_bytes(b"two")
+    found = champion(params, NAME)
+    assert found.version == 1
+    assert (found.path / "model.safetensors").read_bytes() == b"one"
+    assert json.loads(found.tags["waymark.ci95"]) == [0.1, 0.3]
+    assert found.tags["waymark.against"] == "none"
+
+
+@pytest.mark.parametrize("promoted", [True, False])
+def test_a_decision_is_written_down_either_way(
+    params: Params, client: MlflowClient, model: Path, promoted: bool
+) -> None:
+    with stage_run(params, "evaluate@rl", "key", Path("state")) as run:
+        version = run.register(model, NAME)
+        run.decision(NAME, version, promoted, {"diff": 0.2, "ci95": [-0.1, 0.5]})
+    data = client.get_run(run.run_id).data
+    said = "is the champion now" if promoted else "did not become the champion"
+    assert data.tags[f"waymark.decision.{NAME}"].startswith(f"version 1 {said}: ")
+    assert data.metrics[f"decision.{NAME}.promoted"] == promoted
+    assert data.metrics[f"decision.{NAME}.ci95.0"] == -0.1
+    assert (champion(params, NAME) is not None) == promoted
+
+
+def test_a_champion_whose_files_are_gone_is_an_error_that_says_what_to_do(
+    params: Params, model: Path, house: Path
+) -> None:
+    promote(params, NAME, registered(params, model), {})
+    shutil.rmtree(house / "mlflow/store/artifacts")
+    with pytest.raises(TrackingError, match=r"files at .* are gone; restore them, or move the alias"):
+        champion(params, NAME)
+
+
+REGISTER = """
+import sys
+from pathlib import Path
+from components.tracking import stage_run
+from tests.samples import recipe
+name = sys.argv[1]
+with stage_run(recipe(), name, name, Path(name)) as run:
+    print(run.register(Path("models/sft"), "waymark-policy"))
+"""
+
+
+def test_two_stages_that_register_the_same_model_side_by_side_make_one_version(model: Path) -> None:
+    children = [start(REGISTER, name) for name in ("a", "b")]
+    assert [child.communicate()[0] for child in children] == ["1\n", "1\n"]

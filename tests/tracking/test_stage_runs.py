@@ -1,0 +1,221 @@
+"""One parent per pipeline run, one nested run per stage, whatever is killed and whatever starts side by side."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mlflow import MlflowClient
+
+from components import store
+from components.params import Params
+from components.tracking import stage_run
+from tests.samples import recipe
+from tests.tracking.conftest import DATABASE, parents, reader, runs, stages, start
+
+STATE = Path(".waymark/state/train_rl@short/key")
+OPENING = """
+import sys
+from pathlib import Path
+from components.tracking import stage_run
+from tests.samples import recipe
+"""
+
+
+def test_a_stage_is_a_nested_run_of_its_pipeline(params: Params, client: MlflowClient) -> None:
+    with stage_run(params, "train_rl@short", "key", STATE, sections=["seed", "rl"]) as run:
+        run.metrics({"reward": {"mean": 0.5, "ci95": [0.25, 0.75]}, "n": 3, "note": "text", "skipped": None}, step=7)
+        run.metrics({"gap": np.float32(0.125), "ok": True, "family": {"odd@name": 1}})
+        run.params({"more": {"tokens": 12}})
+    nested, parent = client.get_run(run.run_id), client.get_run(run.parent_id)
+    assert nested.data.metrics == {
+        "reward.mean": 0.5,
+        "reward.ci95.0": 0.25,
+        "reward.ci95.1": 0.75,
+        "n": 3,
+        "gap": 0.125,
+        "ok": 1,
+        "family.odd_name": 1,
+    }
+    assert [(m.step, m.value) for m in client.get_metric_history(run.run_id, "reward.mean")] == [(7, 0.5)]
+    assert nested.data.tags["mlflow.parentRunId"] == run.parent_id
+    assert nested.data.tags["mlflow.runName"] == "train_rl@short"
+    assert nested.data.params["rl.short.max_steps"] == "2"
+    assert nested.data.params["more.tokens"] == "12"
+    assert "sft.lr" not in nested.data.params
+    assert parent.data.params["sft.lr"] == "0.0001"
+    assert parent.data.params["tasks.miniwob_train"] == "['click-button']"
+    assert parent.data.tags["waymark.recipe"] == "sample"
+    assert (nested.info.status, parent.info.status) == ("FINISHED", "FINISHED")
+
+
+def test_artifacts_lie_beside_the_database(params: Params, client: MlflowClient, house: Path) -> None:
+    Path("curve.csv").write_text("step,loss\n")
+    with stage_run(params, "train_sft", "key", Path("state")) as run:
+        run.artifact(Path("curve.csv"))
+    artifacts = house / "mlflow" / "store" / "artifacts"
+    assert client.get_run(run.run_id).info.artifact_uri.startswith(artifacts.as_uri())
+    assert [p.read_text() for p in artifacts.rglob("curve.csv")] == ["step,loss\n"]
+
+
+def test_the_stages_of_a_pipeline_share_a_parent_and_another_recipe_has_its_own(
+    params: Params, client: MlflowClient
+) -> None:
+    with (
+        stage_run(params, "collect_tasks", "a", Path("a")) as first,
+        stage_run(params, "train_sft", "b", Path("b")) as second,
+    ):
+        pass
+    with stage_run(recipe(seed=1), "collect_tasks", "c", Path("c")) as third:
+        pass
+    assert first.parent_id == second.parent_id != third.parent_id
+    assert len(parents(client)) == 2
+
+
+def test_the_parent_has_the_git_commit_and_another_commit_is_another_pipeline_run(
+    params: Params, client: MlflowClient
+) -> None:
+    commits = []
+    for number in range(2):
+        git = ["git", "-c", "user.name=n", "-c", "user.email=e@example.com"]
+        subprocess.run([*git, "init", "-q"], check=True)
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", str(number)], check=True)
+        commits.append(subprocess.check_output(["git", "rev-parse", "HEAD"], text=True).strip())
+        with stage_run(params, "train_sft", "key", Path("state")) as run:
+            pass
+        assert client.get_run(run.parent_id).data.tags["mlflow.source.git.commit"] == commits[-1]
+    assert len(parents(client)) == 2
+    assert len(stages(client, "train_sft")) == 2  # it finished under the first commit; this is another run of it
+
+
+def test_a_parent_is_found_again_when_its_note_is_lost(params: Params, client: MlflowClient) -> None:
+    with stage_run(params, "collect_tasks", "a", Path("a")) as first:
+        pass
+    (note,) = (store.STATE / "state" / "pipeline").glob("*.json")
+    assert json.loads(note.read_text())["run_id"] == first.parent_id
+    note.unlink()
+    with stage_run(params, "train_sft", "b", Path("b")) as second:
+        pass
+    assert second.parent_id == first.parent_id
+
+
+def test_a_note_of_a_run_that_was_deleted_is_not_followed(params: Params, client: MlflowClient) -> None:
+    with stage_run(params, "train_sft", "key", Path("state")) as first:
+        pass
+    client.delete_run(first.run_id)
+    client.delete_run(first.parent_id)
+    with stage_run(params, "train_sft", "key", Path("state")) as second:
+        pass
+    assert first.run_id != second.run_id
+    assert first.parent_id != second.parent_id
+
+
+@pytest.mark.parametrize(("error", "status"), [(RuntimeError, "FAILED"), (KeyboardInterrupt, "KILLED")])
+def test_a_stage_that_fails_says_so_and_its_next_attempt_goes_on_in_the_same_run(
+    params: Params, client: MlflowClient, error: type[BaseException], status: str
+) -> None:
+    with pytest.raises(error), stage_run(params, "train_sft", "key", Path("state")) as run:
+        raise error
+    assert client.get_run(run.run_id).info.status == status
+    assert client.get_run(run.parent_id).info.status == "FAILED"
+    with stage_run(params, "train_sft", "key", Path("state")) as again:
+        assert client.get_run(again.parent_id).info.status == "RUNNING"
+    assert again.run_id == run.run_id
+    assert client.get_run(run.parent_id).info.status == "FINISHED"
+
+
+TRAINER = f"""{OPENING}
+state = Path({str(STATE)!r})
+done = state / "iterations"
+with stage_run(recipe(), "train_rl@short", "key", state) as run:
+    first = int(done.read_text()) if done.exists() else 0
+    for iteration in range(first, 6):
+        run.metrics({{"reward_mean": iteration / 4}}, step=iteration)
+        if iteration == int(sys.argv[1]):
+            print("logged", flush=True)
+            sys.stdin.read()
+        done.write_text(str(iteration + 1))
+"""
+
+
+def test_a_stage_killed_mid_run_goes_on_in_its_own_run(house: Path, client: MlflowClient) -> None:
+    for stop in (1, 3):
+        child = start(TRAINER, str(stop), stdin=subprocess.PIPE)
+        assert child.stdout.readline() == "logged\n"
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        (run,) = stages(client, "train_rl@short")
+        assert run.info.status == "RUNNING"
+    assert start(TRAINER, "-1").wait() == 0
+    (run,) = stages(client, "train_rl@short")
+    assert run.info.status == "FINISHED"
+    assert len(runs(client)) == 2
+    points = [(m.step, m.value) for m in client.get_metric_history(run.info.run_id, "reward_mean")]
+    assert sorted(points) == [(i, i / 4) for i in range(6)]  # the iterations that were killed are there once
+
+
+def test_a_stage_killed_before_its_run_was_written_down_finds_it(params: Params, client: MlflowClient) -> None:
+    child = start(TRAINER, "0", stdin=subprocess.PIPE)
+    child.stdout.readline()
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    (STATE / "mlflow_run_id").unlink()
+    with stage_run(params, "train_rl@short", "key", STATE) as run:
+        assert run.resumed
+    assert len(stages(client, "train_rl@short")) == 1
+
+
+def test_a_killed_stage_moves_to_the_pipeline_that_runs_it_again(params: Params, client: MlflowClient) -> None:
+    child = start(TRAINER, "0", stdin=subprocess.PIPE)
+    child.stdout.readline()
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    (left,) = parents(client)
+    with stage_run(recipe(rl__lr=2e-5), "train_rl@short", "key", STATE) as run:
+        pass
+    (moved,) = stages(client, "train_rl@short")
+    assert moved.data.tags["mlflow.parentRunId"] == run.parent_id != left.info.run_id
+    assert client.get_run(left.info.run_id).info.status == "FAILED"
+
+
+PARALLEL = f"""{OPENING}
+name = sys.argv[1]
+with stage_run(recipe(), name, name, Path(name)) as run:
+    for step in range(30):
+        run.metrics({{"loss": step, "gap": 0.5}}, step=step)
+"""
+
+
+@pytest.mark.parametrize("made", [True, False], ids=["database there", "first use"])
+def test_stages_that_start_side_by_side_share_one_parent_and_lose_no_point(house: Path, made: bool) -> None:
+    if not made:
+        DATABASE.unlink()
+    children = [start(PARALLEL, f"stage{number}") for number in range(2)]
+    assert [child.wait() for child in children] == [0, 0]
+    client = reader()
+    assert len(parents(client)) == 1
+    assert len(runs(client)) == 3
+    for number in range(2):
+        (run,) = stages(client, f"stage{number}")
+        assert len(client.get_metric_history(run.info.run_id, "loss")) == 30
+
+
+def test_a_locked_database_is_waited_for(params: Params, client: MlflowClient) -> None:
+    with stage_run(params, "train_sft", "key", Path("state")) as run:
+        other = sqlite3.connect(DATABASE, check_same_thread=False, isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+        release = threading.Timer(1.0, lambda: other.execute("COMMIT"))
+        release.start()
+        began = time.monotonic()
+        run.metrics({"loss": 1.0})
+        assert time.monotonic() - began > 0.5
+        release.join()
+        other.close()
+    assert client.get_run(run.run_id).data.metrics == {"loss": 1.0}

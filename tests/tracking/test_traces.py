@@ -1,0 +1,97 @@
+"""A trajectory is a trace: a span per turn with its screenshot, and the verdict as feedback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+from mlflow.entities import Trace
+from mlflow.tracing.attachments import Attachment
+
+from components.params import Params
+from components.records import Outcome, Trajectory, Verdict
+from components.tracking import stage_run
+from tests.samples import a_task, a_trajectory, a_turn, a_verdict, png, recipe
+
+
+def logged(
+    params: Params, client: MlflowClient, pairs: list[tuple[Trajectory, Verdict]], times: int = 1
+) -> list[Trace]:
+    for _ in range(times):
+        with stage_run(params, "teacher_rollouts", "key", Path("state")) as run:
+            run.traces([t for t, _ in pairs], [v for _, v in pairs])
+    experiment = client.get_experiment_by_name("waymark").experiment_id
+    return list(client.search_traces(locations=[experiment], run_id=run.run_id))
+
+
+def test_every_turn_is_a_span_with_what_was_seen_said_and_answered(params: Params, client: MlflowClient) -> None:
+    turns = [a_turn(0), a_turn(1, parse_error="no tool call", tool_calls=[], feedback=["Parse error."], timings={})]
+    trajectory = a_trajectory(turns=0, final_screenshot=png("red")).model_copy(update={"turns": turns})
+    (trace,) = logged(params, client, [(trajectory, a_verdict(trajectory))])
+    root, first, second = sorted(trace.data.spans, key=lambda span: (span.start_time_ns, span.parent_id is not None))
+    assert root.inputs == {"intent": trajectory.task.intent, "start_url": trajectory.task.start_url}
+    assert (root.outputs["termination"], root.outputs["answer"]) == ("done", "Done.")
+    assert [first.parent_id, second.parent_id] == [root.span_id] * 2
+    assert first.inputs["url"] == turns[0].observation.url
+    assert first.inputs["text"] == turns[0].observation.text
+    assert first.outputs["response"] == turns[0].response
+    assert first.outputs["tool_calls"] == [{"name": "click", "arguments": {"coordinate": [512, 86]}}]
+    assert second.outputs["feedback"] == ["Parse error."]
+    assert first.attributes["seconds.policy"] == 0.5
+    assert first.attributes["mlflow.chat.tokenUsage"] == {"input_tokens": 40, "output_tokens": 3, "total_tokens": 43}
+    assert first.end_time_ns - first.start_time_ns == 750_000_000  # 0.5 s policy + 0.25 s click
+    assert [span.status.status_code.value for span in (root, first, second)] == ["OK", "OK", "ERROR"]
+    assert trace.info.tags["waymark.termination"] == "done"
+
+
+def test_the_screenshots_are_attached_as_the_bytes_they_are(params: Params, client: MlflowClient, house: Path) -> None:
+    trajectory = a_trajectory(turns=1, final_screenshot=png("red"))
+    (trace,) = logged(params, client, [(trajectory, a_verdict(trajectory))])
+    root, turn = sorted(trace.data.spans, key=lambda span: span.parent_id is not None)
+    for reference, image in ((turn.inputs["screenshot"], png()), (root.outputs["final_screenshot"], png("red"))):
+        parsed = Attachment.parse_ref(reference)
+        assert parsed["content_type"] == "image/png"
+        (file,) = (house / "mlflow/store/artifacts").rglob(f"*{parsed['attachment_id']}*")
+        assert file.read_bytes() == image.data
+
+
+@pytest.mark.parametrize(("judge", "kind"), [("rules", "CODE"), ("distilled", "LLM_JUDGE")])
+def test_the_verdict_is_feedback_with_its_reason_and_its_judge(
+    params: Params, client: MlflowClient, judge: str, kind: str
+) -> None:
+    trajectory = a_trajectory(turns=1)
+    (trace,) = logged(params, client, [(trajectory, a_verdict(trajectory, Outcome.UNPARSED, judge=judge, tokens=9))])
+    (feedback,) = trace.info.assessments
+    assert (feedback.name, feedback.value, feedback.rationale) == ("verdict", "unparsed", "The site gave a reward.")
+    assert (feedback.source.source_type, feedback.source.source_id) == (kind, f"{judge}@1")
+    assert feedback.metadata["tokens"] == "9"
+
+
+def test_a_few_traces_show_every_outcome(params: Params, client: MlflowClient) -> None:
+    rollouts = [a_trajectory(a_task(number), turns=1) for number in range(12)]
+    outcomes = [Outcome.SUCCESS] * 10 + [Outcome.FAILURE, Outcome.ERROR]
+    pairs = [(t, a_verdict(t, o)) for t, o in zip(rollouts, outcomes, strict=True)]
+    traces = logged(params, client, pairs)
+    assert sorted(t.info.assessments[0].value for t in traces) == ["error", "failure", "success", "success"]
+
+
+def test_a_stage_that_is_run_again_does_not_log_its_traces_twice(params: Params, client: MlflowClient) -> None:
+    trajectory = a_trajectory(turns=1)
+    assert len(logged(params, client, [(trajectory, a_verdict(trajectory))], times=2)) == 1
+
+
+def test_no_samples_means_no_traces(house: Path, client: MlflowClient) -> None:
+    trajectory = a_trajectory(turns=1)
+    assert logged(recipe(tracking={"trace_samples": 0}), client, [(trajectory, a_verdict(trajectory))]) == []
+
+
+def test_an_ending_of_the_environments_doing_is_an_error_and_no_verdict_no_feedback(
+    params: Params, client: MlflowClient
+) -> None:
+    with stage_run(params, "evaluate@base", "key", Path("state")) as run:
+        run.traces([a_trajectory(turns=0, termination="env_init_error", answer=None)], [])
+    experiment = client.get_experiment_by_name("waymark").experiment_id
+    (trace,) = client.search_traces(locations=[experiment], run_id=run.run_id)
+    assert trace.info.state.value == "ERROR"
+    assert trace.info.assessments == []
