@@ -1,0 +1,59 @@
+"""Rollouts as stages need them: a table of trajectories from tasks and a policy, journalled in the stage's state."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, nullcontext
+from pathlib import Path
+
+from components.agent import EpisodeSpec, Policy, Renderer
+from components.browser import BrowserPool, Session
+from components.params import Params, SamplingParams
+from components.policies import VLM, TransformersPolicy
+from components.records import Task, Trajectory
+from components.rollout import PolicyFor, RolloutLimits, collect, specs
+from components.sites import MiniWoB
+from components.stages._run import StageRun
+from components.store import Journal
+
+
+def open_pool(params: Params) -> BrowserPool:
+    """The browsers of a stage, with the offline sites on loopback."""
+    return BrowserPool(params.browser, site=MiniWoB(), text=params.observation.text)
+
+
+def load_policy(params: Params, path: str | Path, version: str) -> TransformersPolicy:
+    """A model of ours as a policy."""
+    return TransformersPolicy(VLM.load(path, params.model), version, params.browser.concurrency)
+
+
+async def roll_out(
+    run: StageRun,
+    tasks: list[Task],
+    attempts: int,
+    policy: TransformersPolicy | None,
+    version: str,
+    sampling: SamplingParams,
+    limits: RolloutLimits,
+    policy_for: PolicyFor | None = None,
+) -> list[Trajectory]:
+    """Run `attempts` episodes per task, with `policy` for all of them or with what `policy_for` gives each."""
+    params = run.params
+
+    def same_policy(spec: EpisodeSpec, session: Session) -> Policy:
+        assert policy is not None
+        return policy
+
+    serving: AbstractAsyncContextManager[object] = policy if policy is not None else nullcontext()
+    with Journal(run.state / "episodes.jsonl", Trajectory) as journal:
+        async with serving, open_pool(params) as pool:
+            return await collect(
+                specs(tasks, attempts, version, params.seed),
+                pool,
+                policy_for or same_policy,
+                Renderer(params.agent, params.observation, params.model.think_prefix),
+                params.agent,
+                sampling,
+                limits,
+                journal,
+                lambda done, total: run.progress(done, total, "episodes"),
+            )

@@ -1,0 +1,102 @@
+"""What every stage has: its parameters, a place that survives a crash, progress, a tracked run, a result file."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from components import quality, store, tracking
+from components.params import Params, load
+from components.records import Trajectory, Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RESULTS = Path("reports/stages")
+DOCS = Path("reports/data_docs")
+
+
+class StageRun:
+    """A running stage."""
+
+    def __init__(self, name: str, params: Params, key: str, state: Path, tracker: tracking.StageRun) -> None:
+        self.name = name
+        self.params = params
+        self.key = key
+        self.state = state
+        self.tracker = tracker
+        self._result: dict[str, Any] = {}
+        self._printed = 0.0
+
+    def progress(self, done: float, total: float, message: str = "") -> None:
+        """Tell how far the stage is: a line at most every two seconds, and a file that the Prefect flow shows."""
+        now = time.time()
+        if done < total and now - self._printed < 2:
+            return
+        self._printed = now
+        value = {"stage": self.name, "done": done, "total": total, "message": message, "updated": now}
+        path = store.STATE / "progress" / f"{self.name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".part")
+        partial.write_text(json.dumps(value))
+        partial.replace(path)
+        print(f"{self.name}: {done:.4g}/{total:.4g} {message}", flush=True)
+
+    def metrics(self, values: dict[str, float], step: int | None = None) -> None:
+        """Log metrics to the stage's MLflow run."""
+        self.tracker.metrics(values, step)
+
+    def dataset(self, path: Path, context: str) -> None:
+        """Log a table as an input of the stage's MLflow run."""
+        self.tracker.dataset(path, context)
+
+    def traces(self, trajectories: Iterable[Trajectory], verdicts: Iterable[Verdict]) -> None:
+        """Log a sample of the trajectories as MLflow traces."""
+        self.tracker.traces(trajectories, verdicts)
+
+    def check(self, suite: str, frame: pd.DataFrame, **context: Any) -> None:
+        """Hold a table to its Great Expectations suite; a failure fails the stage."""
+        quality.check(suite, frame, docs_dir=DOCS / self.name, **context)
+
+    def result(self, values: dict[str, Any]) -> None:
+        """Add to `reports/stages/<stage>.json`, which is written when the stage ends well."""
+        self._result.update(values)
+
+    def finish(self, wall_s: float) -> None:
+        store.write_json(
+            RESULTS / f"{self.name}.json", {"stage": self.name, "wall_s": round(wall_s, 2), **self._result}
+        )
+        self.tracker.metrics(self._result)
+
+
+@contextmanager
+def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> Iterator[StageRun]:
+    """Run a stage. Its state directory belongs to these inputs and parameters: run again, it goes on where it stopped.
+
+    Wall time adds up over interrupted tries. `occasion` tells runs apart that shall not go on from one another though
+    their inputs are the same, such as two nights.
+
+    Raises:
+        RecipeError: before any work starts.
+    """
+    params = load()
+    missing = [str(path) for path in inputs or [] if not path.exists()]
+    if missing:
+        raise FileNotFoundError(f"{name} needs {', '.join(missing)}; run `dvc repro {name}`, which makes them first")
+    key = store.digest(name, occasion, params, *(inputs or []))
+    state = store.state_dir(name, key)
+    clock = state / "wall_s"
+    earlier = float(clock.read_text()) if clock.exists() else 0.0
+    started = time.monotonic()
+    with tracking.stage_run(params, name, key, state) as tracker:
+        run = StageRun(name, params, key, state, tracker)
+        try:
+            yield run
+        finally:
+            clock.write_text(str(earlier + time.monotonic() - started))
+        run.finish(earlier + time.monotonic() - started)
+    clock.unlink()

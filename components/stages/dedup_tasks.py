@@ -1,0 +1,35 @@
+"""Greedy similarity dedup into the SFT pool and the stricter RL pool, both in seeded order, which mixes families."""
+
+from pathlib import Path
+
+from components import quality
+from components.records import Task
+from components.stages._run import stage
+from components.store import read_table, write_table
+from components.tasks import dedup, embed, shuffled
+
+POOLS = Path("data/pools")
+TRAIN, EVALUATION = POOLS / "train.parquet", [POOLS / "eval.parquet", POOLS / "heldout.parquet"]
+
+
+def main() -> None:
+    with stage("dedup_tasks", inputs=[TRAIN, *EVALUATION]) as run:
+        run.dataset(TRAIN, "tasks")
+        params = run.params.dedup
+        tasks = shuffled(read_table(TRAIN, Task), run.params.seed)
+        evaluation = [task for path in EVALUATION for task in read_table(path, Task)]
+        run.progress(0, 1, f"embedding {len(tasks)} intents")
+        embeddings_NE = embed([task.intent for task in tasks], params.embedder)
+        sizes = {}
+        for pool, threshold in (("sft", params.sft_threshold), ("rl", params.rl_threshold)):
+            indices = dedup(tasks, embeddings_NE, threshold, params.max_similar, params.per_website)
+            kept = [tasks[index] for index in indices]
+            run.check("tasks", quality.task_frame(kept + evaluation))
+            write_table(POOLS / f"{pool}.parquet", Task, kept)
+            sizes[pool] = len(kept)
+        run.progress(1, 1, f"SFT pool {sizes['sft']}, RL pool {sizes['rl']}")
+        run.result(sizes)
+
+
+if __name__ == "__main__":
+    main()

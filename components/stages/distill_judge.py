@@ -1,0 +1,84 @@
+"""Train the judge on rationale and verdict, and measure its agreement on tasks it has not seen."""
+
+from pathlib import Path
+
+import torch
+
+from components import quality, store
+from components.judge import agreement
+from components.judge.distilled import DistilledJudge, hold_out, training_sample
+from components.policies import VLM, Encoder
+from components.records import Outcome, Task, Trajectory, Verdict
+from components.stages._curve import write_curve
+from components.stages._run import stage
+from components.store import read_table
+from components.training.rl import publish_model
+from components.training.sft import Weighted, train
+
+POOLS = [Path("data/pools/eval.parquet"), Path("data/pools/heldout.parquet")]
+DATA, OUT, CURVE = Path("data/judge"), Path("models/judge"), Path("reports/curves/judge.csv")
+
+
+def main() -> None:
+    with stage("distill_judge", inputs=[DATA / "trajectories.parquet", DATA / "verdicts.parquet"]) as run:
+        params = run.params
+        torch.manual_seed(params.seed)
+        run.dataset(DATA / "trajectories.parquet", "training")
+        verdicts = {verdict.trajectory_id: verdict for verdict in read_table(DATA / "verdicts.parquet", Verdict)}
+        labelled = [
+            t
+            for t in read_table(DATA / "trajectories.parquet", Trajectory)
+            if verdicts[t.trajectory_id].outcome in ("success", "failure")
+        ]
+        held = hold_out([t.task for t in labelled], params.judge, params.seed)
+        training = [t for t in labelled if t.task_id not in held]
+        tested = [t for t in labelled if t.task_id in held]
+        labels = [verdicts[t.trajectory_id].outcome for t in tested]
+        run.check(
+            "training",
+            quality.trajectory_frame(training),
+            evaluation=quality.task_frame(task for path in POOLS for task in read_table(path, Task)),
+            max_rows=len(labelled),
+        )
+
+        vlm = VLM.load(params.model.judge_base, params.model)
+        judge = DistilledJudge(vlm, run.key, params)
+        untrained = agreement(labels, [verdict.outcome for verdict in judge.judge(tested)])
+        if not params.model.train_vision:
+            vlm.freeze_vision()
+        encoder = Encoder(vlm)
+        positives = sum(verdicts[t.trajectory_id].outcome is Outcome.SUCCESS for t in training)
+        weight = {Outcome.SUCCESS: 1.0, Outcome.FAILURE: 1.0}
+        if params.judge.balance and 0 < positives < len(training):
+            weight = {
+                Outcome.SUCCESS: len(training) / 2 / positives,
+                Outcome.FAILURE: len(training) / 2 / (len(training) - positives),
+            }
+        data = [
+            Weighted(
+                training_sample(t, verdicts[t.trajectory_id], params, encoder),
+                weight[verdicts[t.trajectory_id].outcome],
+            )
+            for t in training
+        ]
+        curve: list[dict[str, float]] = []
+
+        def report(step: int, steps: int, loss: float) -> None:
+            curve.append({"step": step, "loss": round(loss, 6)})
+            run.metrics({"loss": loss}, step)
+            run.progress(step, steps, f"loss {loss:.3f}")
+
+        train(vlm, encoder, data, params.judge.optim, params.seed, report)
+        measured = agreement(labels, [verdict.outcome for verdict in judge.judge(tested)])
+        publish_model(vlm, OUT)
+        store.write_json(OUT / "agreement.json", measured.model_dump(mode="json"))
+        write_curve(CURVE, curve)
+        version = run.tracker.register(OUT, "waymark-judge")
+        run.result(
+            measured.model_dump(mode="json")
+            | {"untrained_accuracy": untrained.accuracy, "trained_on": len(training), "version": version}
+        )
+
+
+if __name__ == "__main__":
+    main()

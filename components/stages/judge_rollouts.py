@@ -1,0 +1,62 @@
+"""Rollouts of the SFT policy with labels, for the judge to learn from."""
+
+import asyncio
+from pathlib import Path
+
+from components import quality
+from components.judge import needs_judge, rules_verdict
+from components.params import SamplingParams
+from components.records import Task, Trajectory, Verdict
+from components.rollout import RolloutLimits
+from components.stages._episodes import load_policy, roll_out
+from components.stages._run import stage
+from components.store import read_table, write_table
+
+POOL, MODEL, OUT = Path("data/pools/sft.parquet"), Path("models/sft"), Path("data/judge")
+
+
+def main() -> None:
+    with stage("judge_rollouts", inputs=[POOL, MODEL]) as run:
+        params = run.params
+        run.dataset(POOL, "tasks")
+        tasks = read_table(POOL, Task)[-params.judge.rollout_tasks :]
+        policy = load_policy(params, MODEL, f"sft:{run.key}")
+        trajectories = asyncio.run(
+            roll_out(
+                run,
+                tasks,
+                params.judge.rollout_attempts,
+                policy,
+                policy.version,
+                SamplingParams(temperature=params.judge.rollout_temperature),
+                RolloutLimits(params.evaluation.max_steps, params.agent.max_response_tokens),
+            )
+        )
+        run.check(
+            "trajectories", quality.trajectory_frame(trajectories), expected=len(tasks) * params.judge.rollout_attempts
+        )
+        # a judge is asked only about finished episodes with an answer, so it learns from those
+        asked = [trajectory for trajectory in trajectories if needs_judge(trajectory)]
+        verdicts = [rules_verdict(trajectory) for trajectory in asked]
+        run.check(
+            "verdicts",
+            quality.verdict_frame(verdicts),
+            trajectories=quality.trajectory_frame(asked),
+            min_positive=params.quality.min_positive,
+            max_positive=params.quality.max_positive,
+        )
+        write_table(OUT / "trajectories.parquet", Trajectory, asked)
+        write_table(OUT / "verdicts.parquet", Verdict, verdicts)
+        positives = sum(verdict.outcome == "success" for verdict in verdicts)
+        run.traces(asked, verdicts)
+        run.result(
+            {
+                "trajectories": len(trajectories),
+                "labelled": len(verdicts),
+                "positive_share": positives / max(1, len(verdicts)),
+            }
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""The run on one page: `reports/<name>.json` and `reports/<name>.html`."""
+
+from pathlib import Path
+
+from components.evaluation import build, read_episodes, read_results, write_report
+from components.stages._run import RESULTS, stage
+from components.store import write_json
+
+EVALUATION, CURVES, REPORTS = Path("data/evaluation"), Path("reports/curves"), Path("reports")
+
+
+def main() -> None:
+    with stage("report", inputs=[EVALUATION]) as run:
+        name = run.params.name
+        results = read_results(RESULTS, CURVES)
+        evaluated = read_episodes(EVALUATION)
+        report = build(results, evaluated, run.params.evaluation.bootstrap, run.params.seed)
+        write_json(REPORTS / f"{name}.json", report.model_dump(mode="json"))
+        size = write_report(report, results, evaluated, EVALUATION, name, REPORTS / f"{name}.html")
+        run.result(
+            {
+                "wall_s_total": report.wall_s,
+                "success": {policy: one.rate for policy, one in report.success.items()},
+                "paired": {pair: one.diff for pair, one in report.paired.items()},
+                "judge_accuracy": report.judge.accuracy,
+                "html_bytes": size,
+            }
+        )
+
+
+if __name__ == "__main__":
+    main()

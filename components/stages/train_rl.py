@@ -1,0 +1,97 @@
+"""MM-GRPO on real pages: one phase of the horizon curriculum, `short` or `long`."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import torch
+
+from components.judge import rules_verdict
+from components.judge.distilled import DistilledJudge
+from components.params import JudgeParams, Params
+from components.policies import VLM
+from components.records import Task, Trajectory, Verdict
+from components.stages._curve import write_curve
+from components.stages._episodes import open_pool
+from components.stages._run import StageRun, stage
+from components.store import digest, read_json, read_table
+from components.training.rl import JudgeFn, publish_model, train_rl
+
+POOL, JUDGE = Path("data/pools/rl.parquet"), Path("models/judge")
+INIT = {"short": Path("models/sft"), "long": Path("models/rl-short")}
+
+
+class UntrustedJudge(RuntimeError):
+    """The distilled judge agrees too seldom with the labels to reward RL."""
+
+
+def main(phase: str) -> None:
+    if phase not in INIT:
+        raise SystemExit(f"unknown phase {phase!r}: one of {', '.join(INIT)}")
+    name = f"train_rl@{phase}"
+    inputs = [POOL, INIT[phase]]
+    with stage(name, inputs=inputs) as run:
+        params = run.params
+        torch.manual_seed(params.seed)
+        run.dataset(POOL, "training")
+        vlm = VLM.load(INIT[phase], params.model)
+        figures = asyncio.run(_train(run, vlm, phase, _judge(params)))
+        publish_model(vlm, Path(f"models/rl-{phase}"))
+        write_curve(Path(f"reports/curves/rl-{phase}.csv"), figures)
+        version = run.tracker.register(Path(f"models/rl-{phase}"), "waymark-policy")
+        run.result({"iterations": figures, "version": version})
+
+
+async def _train(run: StageRun, vlm: VLM, phase: str, judge: JudgeFn) -> list[dict[str, float]]:
+    params = run.params
+
+    def report(figures: dict[str, float], trajectories: list[Trajectory], verdicts: list[Verdict]) -> None:
+        run.metrics(figures, int(figures["iteration"]))
+        if figures["iteration"] == 1:
+            run.traces(trajectories, verdicts)
+        print(
+            f"iteration {figures['iteration']:.0f}: reward {figures['reward_mean']:.3f}"
+            f"  groups {figures['effective_groups']:.0f}/{figures['sampled_groups']:.0f}"
+            f"  ratio {figures['ratio_mean']:.4f}  clipped {figures['clip_fraction']:.3f}"
+            f"  gap {figures['logprob_gap_max']:.1e}  grad {figures['grad_norm']:.2f}  turns {figures['turns_mean']:.2f}"
+            f"  rollout {figures['rollout_s']:.0f} s  train {figures['train_s']:.0f} s",
+            flush=True,
+        )
+
+    async with open_pool(params) as pool:
+        return await train_rl(
+            vlm,
+            params,
+            params.rl.short if phase == "short" else params.rl.long,
+            f"rl-{phase}",
+            read_table(POOL, Task),
+            pool,
+            judge,
+            run.state,
+            run.progress,
+            report,
+        )
+
+
+def _judge(params: Params) -> JudgeFn:
+    if params.judge.reward == "rules":
+        return _rules
+    _trust(JUDGE / "agreement.json", params.judge)
+    return DistilledJudge(VLM.load(JUDGE, params.model), digest(JUDGE), params)
+
+
+async def _rules(trajectories: list[Trajectory]) -> list[Verdict]:
+    return [rules_verdict(trajectory) for trajectory in trajectories]
+
+
+def _trust(path: Path, params: JudgeParams) -> None:
+    accuracy = read_json(path)["accuracy"]
+    if accuracy < params.min_agreement:
+        raise UntrustedJudge(
+            f"the distilled judge is right on {accuracy:.1%} of the held-out trajectories, judge.min_agreement is "
+            f"{params.min_agreement:.1%}: give it more rollouts (judge.rollout_tasks), or set judge.reward to rules"
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) == 2 else "")

@@ -1,0 +1,48 @@
+"""Multi-turn behaviour cloning of the curated trajectories."""
+
+from pathlib import Path
+
+import torch
+
+from components.agent import Renderer
+from components.policies import VLM, Encoder
+from components.records import Trajectory
+from components.stages._curve import write_curve
+from components.stages._run import stage
+from components.store import read_table
+from components.training.rl import publish_model
+from components.training.sft import demonstrations, train
+
+DATA, OUT, CURVE = Path("data/sft/trajectories.parquet"), Path("models/sft"), Path("reports/curves/sft.csv")
+
+
+def main() -> None:
+    with stage("train_sft", inputs=[DATA]) as run:
+        params = run.params
+        torch.manual_seed(params.seed)
+        run.dataset(DATA, "training")
+        vlm = VLM.load(params.model.base, params.model)
+        if not params.model.train_vision:
+            vlm.freeze_vision()
+        encoder = Encoder(vlm)
+        renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
+        trajectories = read_table(DATA, Trajectory)
+        samples = demonstrations(trajectories, renderer, encoder)
+        curve: list[dict[str, float]] = []
+
+        def report(step: int, steps: int, loss: float) -> None:
+            curve.append({"step": step, "loss": round(loss, 6)})
+            run.metrics({"loss": loss}, step)
+            run.progress(step, steps, f"loss {loss:.3f}")
+
+        train(vlm, encoder, samples, params.sft, params.seed, report)
+        publish_model(vlm, OUT)
+        write_curve(CURVE, curve)
+        version = run.tracker.register(OUT, "waymark-policy")
+        run.result(
+            {"trajectories": len(trajectories), "turns": len(samples), "loss": curve[-1]["loss"], "version": version}
+        )
+
+
+if __name__ == "__main__":
+    main()
