@@ -1,0 +1,97 @@
+"""What the policy sees (OpenWebRL, section 4.1): golden text, and the tokenizer's own chat template."""
+
+import pytest
+
+from components.agent.rendering import Prompt, Response, Text
+from components.policies import Encoder
+from components.records import Image, Turn
+from tests.vlm import TASK, observation, random_vlm, renderer, tokenizer
+
+
+def turn(index: int, ids: list[int], feedback: str) -> Turn:
+    return Turn(
+        index=index,
+        observation=observation(index),
+        prompt_sha256="",
+        prompt_tokens=0,
+        response="",
+        token_ids=ids,
+        logprobs=[0.0] * len(ids),
+        finish_reason="stop",
+        tool_calls=[],
+        feedback=[feedback],
+    )
+
+
+def text_of(prompt: Prompt) -> str:
+    parts = []
+    for segment in prompt.segments:
+        match segment:
+            case Text():
+                parts.append(segment.text)
+            case Image():
+                parts.append("<image>")
+            case Response():
+                parts.append(f"<response {list(segment.token_ids)}>")
+    return "".join(parts)
+
+
+def test_four_turns_read_as_the_paper_says():
+    turns = [turn(0, [7, 8], "Succeed: one"), turn(1, [9], "Failed: two"), turn(2, [10, 11], "Succeed: three")]
+    assert text_of(renderer().prompt(TASK, turns, observation(3))) == (
+        "<|im_start|>system\nUse the browser to do the task.<|im_end|>\n"
+        '<|im_start|>user\nTask: Click on the "ok" button.\nURL: http://a/\n<|im_end|>\n<|im_start|>assistant\n<response [7, 8]>\n'
+        "<|im_start|>user\nSucceed: one\nURL: http://a/\n<|im_end|>\n<|im_start|>assistant\n<response [9]>\n"
+        "<|im_start|>user\nFailed: two\nURL: http://a/\n<|im_end|>\n<|im_start|>assistant\n<response [10, 11]>\n"
+        '<|im_start|>user\nSucceed: three\nURL: http://a/\n<image>\n- button "ok" 512 86<|im_end|>\n<|im_start|>assistant\n'
+    )
+
+
+@pytest.mark.parametrize("screenshots", [1, 2, 3])
+def test_only_the_last_k_observations_are_shown_in_full(screenshots):
+    turns = [turn(i, [7], "f") for i in range(4)]
+    prompt = renderer(screenshots).prompt(TASK, turns, observation(4))
+    shown = [observation(i).screenshot.sha256 for i in range(4 - screenshots + 1, 5)]
+    assert [image.sha256 for image in prompt.images] == shown
+    assert text_of(prompt).count("- button") == screenshots
+
+
+def test_a_longer_history_starts_with_the_same_ids():
+    encoder = Encoder(random_vlm())
+    end = encoder.end_id
+    turns = [turn(0, [300, end], "Succeed: one"), turn(1, [301, end], "Succeed: two")]
+    first = encoder.encode(renderer().prompt(TASK, turns[:1], observation(1))).ids
+    second = encoder.encode(renderer().prompt(TASK, turns, observation(2))).ids
+    until_image = first.index(encoder.tokens("<|vision_start|>")[0])
+    assert first[:until_image] == second[:until_image]
+
+
+def test_a_cut_response_is_closed_in_the_history_and_only_there():
+    encoder = Encoder(random_vlm())
+    closed = encoder.encode(renderer().prompt(TASK, [turn(0, [300, encoder.end_id], "f")], observation(1))).ids
+    cut = encoder.encode(renderer().prompt(TASK, [turn(0, [300], "f")], observation(1))).ids
+    assert closed == cut
+
+
+def test_rendering_agrees_with_the_chat_template():
+    prompt = renderer().prompt(TASK, [], observation(0))
+    messages = [
+        {"role": "system", "content": "Use the browser to do the task."},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": f"Task: {TASK.intent}\nURL: http://a/\n"},
+                {"type": "image"},
+                {"type": "text", "text": '\n- button "ok" 512 86'},
+            ],
+        },
+    ]
+    template = tokenizer().apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    assert text_of(prompt).replace("<image>", "<|vision_start|><|image_pad|><|vision_end|>") == template
+
+
+def test_two_screenshots_of_one_size_make_different_prompts_of_the_same_ids():
+    encoder = Encoder(random_vlm())
+    one, other = renderer().prompt(TASK, [], observation(1)), renderer().prompt(TASK, [], observation(2))
+    assert encoder.encode(one).ids == encoder.encode(other).ids
+    assert one.sha256 != other.sha256

@@ -1,0 +1,104 @@
+"""Sampling: exact ids, and log-probabilities of the distribution that was drawn from."""
+
+import asyncio
+import math
+
+import pytest
+import torch
+
+from components.agent import Request
+from components.params import SamplingParams
+from components.policies import Encoder, Sample, TransformersPolicy
+from components.policies.transformers_policy import Row, draw, generate_batch
+from components.training.forward import response_logprobs
+from tests.vlm import TASK, observation, random_vlm, renderer
+
+HOT = SamplingParams(temperature=0.8)
+
+
+@pytest.fixture(scope="module")
+def vlm():
+    return random_vlm()
+
+
+def rows(encoder: Encoder, count: int, sampling: SamplingParams = HOT) -> list[Row]:
+    texts = ['- button "ok" 512 86', '- button "ok" 512 86\n- button "cancel" 3 4', None]
+    prompts = [renderer().prompt(TASK, [], observation(i, texts[i % 3])) for i in range(count)]
+    return [Row(encoder.encode(prompt), sampling, 12, seed=i) for i, prompt in enumerate(prompts)]
+
+
+def test_trainer_and_rollout_agree_on_every_token(vlm):
+    encoder = Encoder(vlm)
+    asked = rows(encoder, 5)
+    completions = generate_batch(vlm, encoder, asked)
+    samples = [Sample(row.prompt, completion.token_ids) for row, completion in zip(asked, completions, strict=True)]
+    for ours, theirs in zip(response_logprobs(vlm, encoder, samples, temperature=0.8), completions, strict=True):
+        assert ours.tolist() == pytest.approx(theirs.logprobs, abs=2e-5)
+
+
+def test_a_response_does_not_depend_on_its_batch(vlm):
+    encoder = Encoder(vlm)
+    asked = rows(encoder, 6)
+    together = [completion.token_ids for completion in generate_batch(vlm, encoder, asked)]
+    alone = [generate_batch(vlm, encoder, [row])[0].token_ids for row in asked]
+    assert together == alone
+
+
+def test_a_response_ends_at_its_end_token_or_its_limit(vlm):
+    encoder = Encoder(vlm)
+    for completion in generate_batch(vlm, encoder, rows(encoder, 6)):
+        assert (completion.finish_reason == "stop") == (completion.token_ids[-1] == encoder.end_id)
+        assert len(completion.token_ids) == 12 or completion.finish_reason == "stop"
+        assert encoder.end_id not in completion.token_ids[:-1]
+
+
+def test_the_screenshot_reaches_the_model(vlm):
+    encoder = Encoder(vlm)
+    one, other = (Sample(encoder.encode(renderer().prompt(TASK, [], observation(seed))), [300, 301]) for seed in (1, 2))
+    assert one.prompt.ids == other.prompt.ids
+    a, b = response_logprobs(vlm, encoder, [one, other])
+    assert not torch.allclose(a, b, atol=1e-6)
+
+
+def test_temperature_is_in_the_log_probabilities():
+    logits = torch.log(torch.tensor([[0.5, 0.25, 0.25]]))
+    # at T = 0.5 probabilities go with their squares: 4/6, 1/6, 1/6
+    ids, logprobs = draw(logits, [SamplingParams(temperature=0.5)], [0.1])
+    assert ids.tolist() == [0]
+    assert logprobs.item() == pytest.approx(math.log(4 / 6), abs=1e-6)
+
+
+def test_drawing_follows_the_cumulative_distribution():
+    logits = torch.log(torch.tensor([[0.5, 0.25, 0.25]])).repeat(4, 1)
+    ids, _ = draw(logits, [SamplingParams()] * 4, [0.49, 0.51, 0.74, 0.9999])
+    assert ids.tolist() == [0, 1, 1, 2]
+
+
+def test_top_k_and_top_p_renormalise():
+    logits = torch.log(torch.tensor([[0.5, 0.3, 0.2]]))
+    _, top_k = draw(logits, [SamplingParams(top_k=2)], [0.0])
+    _, top_p = draw(logits, [SamplingParams(top_p=0.6)], [0.0])
+    assert top_k.item() == top_p.item() == pytest.approx(math.log(0.5 / 0.8), abs=1e-6)
+    ids, _ = draw(logits, [SamplingParams(top_k=2)], [0.9999])
+    assert ids.tolist() == [1]
+
+
+def test_temperature_0_is_greedy():
+    logits = torch.tensor([[0.0, 3.0, 1.0]])
+    ids, _ = draw(logits, [SamplingParams(temperature=0)], [0.9999])
+    assert ids.tolist() == [1]
+
+
+def test_a_model_that_breaks_tells_its_callers_and_lives_on(vlm):
+    async def main() -> list[object]:
+        policy = TransformersPolicy(vlm, "v")
+        good = Request(renderer().prompt(TASK, [], observation(1)), (), HOT, 3, 1)
+        bad = Request(good.prompt, (), HOT, 0, 1)  # no token may be sampled: the draw has no number to use
+        async with policy:
+            first = await asyncio.gather(policy.complete(bad), return_exceptions=True)
+            second = await policy.complete(good)
+        return [first[0], second]
+
+    broken, fine = asyncio.run(main())
+    assert isinstance(broken, IndexError)
+    assert len(fine.token_ids) >= 1

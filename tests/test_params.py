@@ -1,0 +1,116 @@
+"""A bad recipe is refused before anything starts, with the field, the value and what is allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from components.params import RecipeError, load, parse
+from tests.samples import RECIPE, raw_recipe
+
+SHIPPED = sorted((Path(__file__).parent.parent / "recipes").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_every_shipped_recipe_parses_and_bears_the_name_of_its_file(path: Path) -> None:
+    assert load(path).name == path.stem
+
+
+def test_recipes_are_shipped() -> None:
+    assert "demo" in [path.stem for path in SHIPPED]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"rl__lr": -1}, ["rl.lr = -1", "greater than 0"]),
+        ({"rl__lr": "fast"}, ["rl.lr = 'fast'", "valid number"]),
+        ({"rl__lr": float("nan")}, ["rl.lr = nan", "finite"]),
+        ({"evaluation__sampling": {"temperature": float("inf")}}, ["evaluation.sampling.temperature = inf", "finite"]),
+        ({"rl__short__iterations": 1.5}, ["rl.short.iterations = 1.5", "valid integer"]),
+        ({"rl__group_size": 1}, ["rl.group_size = 1", "greater than or equal to 2"]),
+        ({"rl__steps": 7}, ["rl.steps = 7: unknown field", "ppo_epochs"]),
+        ({"rl__short__horizon": 9}, ["rl.short.horizon = 9: unknown field", "iterations, max_steps"]),
+        ({"relf": {}}, ["relf = {}: unknown field", "evaluation, filters"]),
+        ({"rl__lr": ...}, ["rl.lr: is missing"]),
+        ({"judge": ...}, ["judge: is missing"]),
+        ({"observation__text": "html"}, ["observation.text = 'html'", "'none' or 'elements'"]),
+        ({"model__device": "tpu"}, ["model.device = 'tpu'", "'cpu' or 'cuda'"]),
+        ({"judge__reward": "gpt"}, ["judge.reward = 'gpt'", "'rules' or 'distilled'"]),
+        ({"judge__holdout_share": 1}, ["judge.holdout_share = 1", "less than 1"]),
+        ({"browser__viewport": [160]}, ["browser.viewport.1: is missing"]),
+        ({"sft": 3}, ["sft = 3", "dictionary"]),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_value_and_what_is_allowed(change: dict, said: list[str]) -> None:
+    with pytest.raises(RecipeError) as refusal:
+        parse(raw_recipe(**change), "params.yaml")
+    assert str(refusal.value).startswith("params.yaml: ")
+    for part in said:
+        assert part in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"tasks__eval_seed_start": 3},
+            r"eval_seed_start = 3 must be at least train_seed_start \+ train_per_family = 4",
+        ),
+        ({"tasks__miniwob_heldout": ["click-button"]}, r"\['click-button'\] are both trained on and held out"),
+        ({"dedup__rl_threshold": 1.0}, "rl_threshold = 1.0 must not exceed sft_threshold = 0.99"),
+        ({"rl__max_sampled_groups": 1}, "max_sampled_groups = 1 must be at least effective_groups = 2"),
+        ({"agent__max_response_tokens": 1024}, "max_response_tokens = 1024 must be smaller than .* = 1024"),
+        ({"teacher__policy": "openai"}, "Input should be 'scripted'"),
+        (
+            {"quality__min_positive": 0.9, "quality__max_positive": 0.1},
+            "min_positive = 0.9 must not exceed max_positive = 0.1",
+        ),
+    ],
+)
+def test_a_combination_that_cannot_work_is_refused_with_its_values(change: dict, said: str) -> None:
+    with pytest.raises(RecipeError, match=said):
+        parse(raw_recipe(**change))
+
+
+def test_all_wrong_fields_are_named_at_once() -> None:
+    with pytest.raises(RecipeError) as refusal:
+        parse(raw_recipe(rl__lr=0, curate__max_trajectories=0, model__colour="red"))
+    assert len(str(refusal.value).splitlines()) == 3
+
+
+def test_a_learning_rate_may_be_written_as_yaml_reads_it_as_text() -> None:
+    raw = yaml.safe_load(yaml.safe_dump(RECIPE).replace("lr: 1.0e-05", "lr: 1e-5"))
+    assert raw["rl"]["lr"] == "1e-5"
+    assert parse(raw).rl.lr == 1e-5
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- a\n- b\n", "a recipe is a mapping of sections, this is list"),
+        ("", "this is NoneType"),
+        ("rl: [", "not YAML"),
+        (yaml.safe_dump(RECIPE) + "\nrl: {}\n", "found 'rl' twice"),
+        ("sft:\n  lr: 1\n  lr: 2\n", "found 'lr' twice"),
+    ],
+)
+def test_a_file_that_is_no_recipe_is_refused_by_its_name(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(RecipeError, match=said) as refusal:
+        load(path)
+    assert str(path) in str(refusal.value)
+
+
+def test_a_missing_recipe_says_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=r"waymark use recipes/demo.yaml"):
+        load(tmp_path / "params.yaml")
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "params.yaml").write_bytes(b"\xff\xfe\x00name")
+    with pytest.raises(RecipeError, match="not YAML"):
+        load(tmp_path / "params.yaml")
