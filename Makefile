@@ -1,0 +1,71 @@
+# make demo   the whole pipeline, then the table       make ui     MLflow and Prefect in the browser
+# make test   the tests, but for the slow ones         make lint   code and Dockerfile
+# Everything is installed into .venv from requirements/cpu.txt; another Python: make PYTHON=/path/to/python3.12 demo
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow ui lint lock clean install browser check-python
+
+# The first that is new enough and has venv.
+PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do path=$$(command -v $$name) && \
+  $$path -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$path && break; done)
+BIN := .venv/bin
+RECIPE ?=
+
+help:
+	@sed -n '1,3s/^# //p' Makefile
+
+check-python:
+	@python="$(PYTHON)"; [ -n "$$python" ] && "$$python" -c \
+	  'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Waymark needs Python 3.11 or newer with its venv module; $${python:-no python3} is not that." >&2; \
+	  echo "Debian 12 and newer, Ubuntu 24.04 and newer: apt-get install python3 python3-venv" >&2; \
+	  echo "Or name one: make PYTHON=/path/to/python3.12 demo" >&2; exit 1; }
+
+.venv/.stamp: requirements/cpu.txt pyproject.toml
+	@$(MAKE) --no-print-directory check-python
+	@[ -x $(BIN)/python ] || "$(PYTHON)" -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/cpu.txt
+	$(BIN)/python -m pip install -q -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch .venv/.stamp
+
+install: .venv/.stamp
+
+# Chromium: $WAYMARK_CHROMIUM, on PATH, Playwright's download, apt-get when root, or an error with the command to type.
+browser: install
+	@$(BIN)/python -m components.doctor
+
+demo: browser
+	@$(BIN)/python -m flows.demo $(if $(RECIPE),--recipe $(RECIPE))
+
+test: browser
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: browser
+	$(BIN)/python -m pytest -m slow
+
+ui: install
+	@$(BIN)/python -m flows.ui
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/hadolint Dockerfile
+
+# cpu.txt from a fresh environment (without what a CUDA build of torch brings), the others resolved for Python 3.12 on Linux.
+lock: check-python
+	rm -rf .waymark/lock && mkdir -p .waymark/lock
+	"$(PYTHON)" -m venv .waymark/lock/cpu && "$(PYTHON)" -m venv .waymark/lock/tools
+	.waymark/lock/cpu/bin/pip install -q -r requirements/cpu.in
+	.waymark/lock/tools/bin/pip install -q uv
+	{ echo '# Resolved from cpu.in by `make lock`; do not edit.'; \
+	  .waymark/lock/cpu/bin/pip freeze --all --exclude pip | grep -vE '^(nvidia-|cuda-|triton)' | sed 's/+cpu$$//'; } \
+	  > .waymark/lock/cpu.txt
+	for name in gpu vllm; do \
+	  { echo "# Resolved from $$name.in by \`make lock\`; do not edit."; \
+	    .waymark/lock/tools/bin/uv pip compile -q requirements/$$name.in --python-version 3.12 --no-annotate --no-header \
+	      --python-platform x86_64-manylinux_2_28 --no-emit-index-url; } > .waymark/lock/$$name.txt; done
+	mv .waymark/lock/*.txt requirements/ && rm -rf .waymark/lock
+
+clean:
+	rm -rf .venv .waymark build ./*.egg-info .pytest_cache .ruff_cache .hypothesis

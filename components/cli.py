@@ -1,0 +1,167 @@
+"""The command `waymark`. Imports wait until a command needs them, so that `waymark --help` answers at once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+LOCK = Path("requirements/cpu.txt")
+PARAMS = Path("params.yaml")
+TABLES = ("data/evaluation/rl", "data/evaluation/sft", "data/evaluation/base", "data/judge", "data/teacher")
+"""Where `view` looks for a trajectory, the best model's first."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    options = parser().parse_args(arguments)
+    return options.run(options)
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="waymark", description="Trains visual web agents; see README.md.")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+
+    one = commands.add_parser("doctor", help="what is missing on this machine, and the fix")
+    one.add_argument("--fix", action="store_true", help="install Chromium if there is none")
+    one.add_argument("--lock", type=Path, metavar="FILE", default=LOCK, help="versions to expect; default: %(default)s")
+    one.set_defaults(run=doctor)
+
+    one = commands.add_parser("validate", help="check recipes: field, value and what is allowed")
+    one.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    one.set_defaults(run=validate)
+
+    one = commands.add_parser("use", help="validate a recipe and put it in params.yaml")
+    one.add_argument("recipe", type=Path, metavar="RECIPE", help="a file, or a name in recipes/")
+    one.set_defaults(run=use)
+
+    one = commands.add_parser("params", help="the recipe in use, with every default filled in")
+    one.add_argument("file", nargs="?", type=Path, default=PARAMS, metavar="FILE")
+    one.set_defaults(run=params)
+
+    one = commands.add_parser("view", help="a trajectory as a page: screenshots, clicks, reasoning, feedback, verdict")
+    one.add_argument("trajectory_id", nargs="?", metavar="TRAJECTORY_ID", help="default: list those there are")
+    one.add_argument("--table", type=Path, metavar="PATH", help="a trajectories.parquet; default: every stage's")
+    one.add_argument("--out", type=Path, metavar="FILE", help="default: reports/view/TRAJECTORY_ID.html")
+    one.set_defaults(run=view)
+
+    one = commands.add_parser("clean", help="remove journals and checkpoints of earlier runs; outputs stay")
+    one.set_defaults(run=clean)
+    return top
+
+
+def doctor(options: argparse.Namespace) -> int:
+    from components import doctor as room
+
+    if options.fix:
+        from components.browser import ChromiumNotFoundError
+
+        try:
+            print(f"chromium: {room.install_chromium()}")
+        except ChromiumNotFoundError as error:
+            return _fail(str(error))
+    return room.show(room.examine(lock=options.lock))
+
+
+def validate(options: argparse.Namespace) -> int:
+    from components.params import RecipeError, load
+
+    status = 0
+    for file in options.files:
+        try:
+            load(file)
+            print(f"{file}: ok")
+        except RecipeError as error:
+            status = _fail(str(error))
+    return status
+
+
+def use(options: argparse.Namespace) -> int:
+    from components import store
+    from components.params import RecipeError, load
+
+    named = Path("recipes") / f"{options.recipe}.yaml"
+    file = options.recipe if options.recipe.exists() or not named.exists() else named
+    try:
+        recipe = load(file)
+    except RecipeError as error:
+        return _fail(str(error))
+    if file.resolve() != PARAMS.resolve():
+        partial = PARAMS.with_name(".params.yaml.part")
+        partial.write_text(file.read_text())
+        store.publish(partial, PARAMS)
+    print(f"params.yaml is now {recipe.name}; `dvc repro` or `make demo` runs what it changes")
+    return 0
+
+
+def params(options: argparse.Namespace) -> int:
+    import yaml
+
+    from components.params import RecipeError, load
+
+    try:
+        print(yaml.safe_dump(load(options.file).model_dump(mode="json"), sort_keys=False), end="")
+    except RecipeError as error:
+        return _fail(str(error))
+    return 0
+
+
+def view(options: argparse.Namespace) -> int:
+    from components.records import Trajectory
+    from components.store import iter_table
+
+    tables = [options.table] if options.table else [Path(folder) / "trajectories.parquet" for folder in TABLES]
+    tables = [table for table in tables if table.exists()]
+    if not tables:
+        where = options.table or "data/"
+        return _fail(f"no trajectories in {where}; run `make demo`, or name a table with --table")
+    if options.trajectory_id is None:
+        for table in tables:
+            print(f"{table}:")
+            for one in iter_table(table, Trajectory):
+                print(f"  {one.trajectory_id}  {len(one.turns)} turns  {one.termination}  {one.task.intent[:70]}")
+        return 0
+    for table in tables:
+        for one in iter_table(table, Trajectory):
+            if one.trajectory_id == options.trajectory_id:
+                return _write(one, table, options.out)
+    return _fail(f"no trajectory {options.trajectory_id}; `waymark view` without an id lists those there are")
+
+
+def clean(_options: argparse.Namespace) -> int:
+    import shutil
+
+    from components.store import STATE
+
+    for name in ("state", "progress", "logs"):
+        if (STATE / name).exists():
+            shutil.rmtree(STATE / name)
+            print(f"removed {STATE / name}")
+    return 0
+
+
+def _write(trajectory: object, table: Path, out: Path | None) -> int:
+    from components.evaluation.view import write_page
+    from components.records import Trajectory, Verdict
+    from components.store import iter_table
+
+    assert isinstance(trajectory, Trajectory)
+    verdicts = table.with_name("verdicts.parquet")
+    verdict = None
+    if verdicts.exists():
+        matching = (one for one in iter_table(verdicts, Verdict) if one.trajectory_id == trajectory.trajectory_id)
+        verdict = next(matching, None)
+    path = out or Path("reports/view") / f"{trajectory.trajectory_id}.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_page(trajectory, verdict, path)
+    print(path)
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(message, file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

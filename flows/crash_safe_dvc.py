@@ -1,0 +1,254 @@
+"""`dvc repro` of one stage that survives what `kill -9` leaves behind.
+
+What DVC 3 does on disk, and what a SIGKILL makes of it:
+
+1. `.dvc/tmp/rwlock` is rewritten in place, so it can be left empty or cut off; every later dvc then stops with "Unable
+   to read RWLock-file". Entries of dead processes DVC drops by itself, unless another process now has the number.
+2. `dvc.lock` is rewritten in place, so it can be left empty or cut off. Here a good copy is kept after every stage.
+3. `.dvc/tmp/lock` is left behind, which is harmless: it is an flock, and the kernel lets go of it.
+4. The stage's own process lives on; see `flows.process`.
+
+`repair` mends 1 and 2 under DVC's own locks, so that it is safe beside a running dvc. Accepted trade-off: entries of
+*living* processes in a damaged rwlock are lost with it; such a dvc fails when it lets go of its locks, and is called
+again. Its work is in DVC's run cache, so nothing is computed twice. What a damaged `dvc.lock` forgot comes back in the
+same way.
+
+As a command: `python -m flows.crash_safe_dvc STAGE` runs one stage, without an argument it only repairs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+
+import psutil
+import yaml
+import zc.lockfile
+
+from flows import process
+
+GOOD_LOCK = Path(".waymark/dvc.lock.good")
+LOGS = Path(".waymark/logs")
+ATTEMPTS = 3
+EX_TEMPFAIL = 75
+"""Exit status of the command when the machine, not the stage, failed (sysexits.h)."""
+
+_DAMAGED = re.compile(
+    r"Unable to read RWLock-file|RWLock-file .* format error|Unable to acquire lock|AssertionError"
+    r"|dvc\.lock' (is invalid|validation failed)|unable to read: '.*dvc\.lock'"
+)
+_STAGE_EXIT = re.compile(r"failed to run: .*, exited with (-?\d+)")
+
+
+class Outcome(StrEnum):
+    """What `dvc repro` made of a stage."""
+
+    RAN = "ran"
+    """The stage's command ran."""
+    RESTORED = "restored"
+    """The outputs came from DVC's run cache: the same inputs were seen before."""
+    UP_TO_DATE = "up to date"
+    """Nothing had changed."""
+
+
+class StageFailed(RuntimeError):
+    """The stage itself failed. To run it again without a change fails again."""
+
+
+class InfrastructureFailed(RuntimeError):
+    """The stage or dvc was killed, or dvc could not work. The same command again goes on where this one stopped."""
+
+
+def repro(stage: str, root: Path | str = ".", on_poll: Callable[[], None] | None = None) -> Outcome:
+    """Bring one stage up to date with `dvc repro --single-item`.
+
+    Args:
+        stage: name as in dvc.yaml, `train_rl@short` for one of a foreach.
+        root: the project.
+        on_poll: called every half second while it runs.
+
+    Raises:
+        StageFailed: the stage's command failed, or dvc refused the stage; the message ends with the log.
+        InfrastructureFailed: something was killed, or dvc's own state stayed damaged.
+        process.Busy: another flow runs this stage.
+    """
+    root = Path(root).resolve()
+    log = root / LOGS / f"{stage}.log"
+    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage]
+    environment = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "DVC_NO_ANALYTICS": "1"}
+    for _ in range(ATTEMPTS):
+        repair(root)
+        code = process.call(command, name=stage, log=log, root=root, environment=environment, on_poll=on_poll)
+        text = log.read_text(errors="replace")
+        if code == 0:
+            keep_good_lock(root)
+            return _outcome(text)
+        if code < 0:
+            raise InfrastructureFailed(f"{stage}: dvc was killed by signal {-code}; the same command goes on from here")
+        if exited := _STAGE_EXIT.search(text):
+            status = int(exited[1])
+            if status < 0 or status > 128:
+                raise InfrastructureFailed(f"{stage}: was killed (status {status}); log: {log}\n{_tail(text)}")
+            raise StageFailed(f"{stage}: failed with status {status}; log: {log}\n{_tail(text)}")
+        if not _DAMAGED.search(text):
+            raise StageFailed(f"{stage}: dvc refused it; log: {log}\n{_tail(text)}")
+    raise InfrastructureFailed(f"{stage}: dvc failed {ATTEMPTS} times; log: {log}\n{_tail(text)}")
+
+
+def repair(root: Path | str = ".") -> list[str]:
+    """Mend what a killed dvc left behind; returns what was done, in words. Waits for a dvc that is at work."""
+    root = Path(root).resolve()
+    done: list[str] = []
+    with _held(root / ".dvc/tmp/lock"):
+        with _held(root / ".dvc/tmp/rwlock.lock"):
+            done += _repair_rwlock(root / ".dvc/tmp/rwlock")
+        done += _repair_lockfile(root)
+    return done
+
+
+def keep_good_lock(root: Path | str = ".") -> None:
+    """Keep a copy of dvc.lock, if it is whole, for the day it is not."""
+    root = Path(root).resolve()
+    with _held(root / ".dvc/tmp/lock"):
+        text = _read(root / "dvc.lock")
+    if text and _is_whole(text):
+        _publish(root / GOOD_LOCK, text)
+
+
+@contextlib.contextmanager
+def _held(path: Path) -> Iterator[None]:
+    """One of DVC's own locks, taken the way `dvc --wait-for-lock` does. Only a living process can hold it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        try:
+            lock = zc.lockfile.LockFile(str(path))
+            break
+        except zc.lockfile.LockError:
+            time.sleep(0.05)
+    try:
+        yield
+    finally:
+        lock.close()
+
+
+def _repair_rwlock(path: Path) -> list[str]:
+    text = _read(path)
+    if text is None:
+        return []
+    try:
+        locks = json.loads(text)
+        readers = {name: [_holder(one) for one in holders] for name, holders in locks.get("read", {}).items()}
+        writers = {name: _holder(one) for name, one in locks.get("write", {}).items()}
+    except (ValueError, TypeError, AttributeError, KeyError):
+        path.unlink()
+        return [f"{path.name} was damaged: removed"]
+    alive = {name: [one for one in holders if _lives(one)] for name, holders in readers.items()}
+    mended = {
+        "write": {name: one for name, one in writers.items() if _lives(one)},
+        "read": {name: holders for name, holders in alive.items() if holders},
+    }
+    if mended == {"write": writers, "read": readers}:
+        return []
+    _publish(path, json.dumps(mended))
+    return [f"{path.name} had entries of dead processes: dropped"]
+
+
+def _holder(entry: dict) -> dict:
+    return {"pid": int(entry["pid"]), "cmd": str(entry["cmd"])}
+
+
+def _lives(holder: dict) -> bool:
+    """True if the process is there and is the one that wrote the entry, not a later one with its number."""
+    try:
+        command = " ".join(psutil.Process(holder["pid"]).cmdline()).split()
+    except psutil.AccessDenied:
+        return True
+    except psutil.Error:
+        return False
+    return bool(command) and command[-1] == holder["cmd"].split()[-1]
+
+
+def _repair_lockfile(root: Path) -> list[str]:
+    path = root / "dvc.lock"
+    text = _read(path)
+    if text is None or _is_whole(text):
+        return []
+    for source, good in (("the copy of the last stage", _read(root / GOOD_LOCK)), ("git", _committed(root))):
+        if good and _is_whole(good):
+            _publish(path, good)
+            return [f"dvc.lock was damaged: restored from {source}"]
+    path.unlink()
+    return ["dvc.lock was damaged: removed; the run cache knows the outputs"]
+
+
+def _is_whole(text: str) -> bool:
+    """True for a text that DVC can have meant: one cut off within an entry lacks its command or hashes."""
+    if not text.endswith("\n"):
+        return False
+    try:
+        stages = yaml.safe_load(text)["stages"]
+        return all(isinstance(stage["cmd"], str | list) and _has_hashes(stage) for stage in stages.values())
+    except (yaml.YAMLError, TypeError, KeyError, AttributeError):
+        return False
+
+
+def _has_hashes(stage: dict) -> bool:
+    return all("path" in entry and "hash" in entry and entry["hash"] in entry for entry in stage.get("outs", []))
+
+
+def _committed(root: Path) -> str | None:
+    command = ["git", "show", "HEAD:./dvc.lock"]
+    git = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    return git.stdout if git.returncode == 0 else None
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(errors="replace")
+    except FileNotFoundError:
+        return None
+
+
+def _publish(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}.part")
+    partial.write_text(text)
+    os.replace(partial, path)
+
+
+def _outcome(text: str) -> Outcome:
+    if re.search(r"^Running stage '", text, re.MULTILINE):
+        return Outcome.RAN
+    return Outcome.RESTORED if "is cached - skipping run" in text else Outcome.UP_TO_DATE
+
+
+def _tail(text: str, lines: int = 25) -> str:
+    return "\n".join(text.strip().splitlines()[-lines:])
+
+
+def main(arguments: list[str]) -> int:
+    """Repair, then run the stages named; exit status 1 if a stage failed, 75 if the machine did."""
+    for line in repair():
+        print(line)
+    for stage in arguments:
+        try:
+            print(f"{stage}: {repro(stage)}")
+        except StageFailed as error:
+            print(error, file=sys.stderr)
+            return 1
+        except (InfrastructureFailed, process.Busy, process.Stopped) as error:
+            print(error, file=sys.stderr)
+            return EX_TEMPFAIL
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

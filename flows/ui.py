@@ -1,0 +1,70 @@
+"""`make ui`: the MLflow and Prefect servers on loopback, until Ctrl-C; both end with it, and with each other.
+
+MLflow's settings are in `mlflow/server.env`; Prefect's home is that of `make demo`, so its runs are there to see.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+from rich.console import Console
+
+from flows import process
+
+LOGS = Path(".waymark/logs")
+PREFECT = ("prefect", "server", "start", "--host", "127.0.0.1", "--port", "4200")
+
+
+def main() -> int:
+    """Serve until interrupted; exit status 1 if a server ends by itself."""
+    root, console = Path.cwd(), Console()
+    settings = server_env((root / "mlflow/server.env").read_text())
+    (root / "mlflow/store").mkdir(parents=True, exist_ok=True)
+    (root / ".waymark/prefect").mkdir(parents=True, exist_ok=True)
+    prefect = {"PREFECT_HOME": str(root / ".waymark/prefect"), "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+    ended = threading.Event()
+    first: list[str] = []
+
+    def serve(name: str, command: tuple[str, ...], environment: dict[str, str]) -> None:
+        try:
+            full = (sys.executable, "-m", *command)
+            process.call(full, name=name, log=root / LOGS / f"{name}.log", root=root, environment=environment)
+            first.append(f"{name} ended by itself; see {LOGS / name}.log (is its port in use?)")
+        except (process.Busy, process.Stopped) as error:
+            first.append(str(error))
+        finally:
+            ended.set()
+
+    process.own_children(root)
+    servers = [
+        threading.Thread(target=serve, args=("mlflow-server", ("mlflow", "server"), {**os.environ, **settings})),
+        threading.Thread(target=serve, args=("prefect-server", PREFECT, {**os.environ, **prefect})),
+    ]
+    console.print(f"MLflow   http://{settings['MLFLOW_HOST']}:{settings['MLFLOW_PORT']}")
+    console.print("Prefect  http://127.0.0.1:4200\nBoth are up in some seconds; Ctrl-C ends them.")
+    try:
+        for server in servers:
+            server.start()
+        ended.wait()
+        console.print(first[0])
+        return 1
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        process.stop_all()
+        for server in servers:
+            server.join()
+
+
+def server_env(text: str) -> dict[str, str]:
+    """The settings of an env file: NAME=VALUE lines, `#` starts a comment line."""
+    lines = [line.strip() for line in text.splitlines()]
+    pairs = [line.partition("=") for line in lines if line and not line.startswith("#")]
+    return {name: value for name, _, value in pairs}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

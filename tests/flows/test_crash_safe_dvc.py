@@ -1,0 +1,225 @@
+"""Whatever a SIGKILL left behind, the next call goes on and the results are right. Real DVC, real kills."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from flows import crash_safe_dvc, process
+from flows.crash_safe_dvc import GOOD_LOCK, InfrastructureFailed, Outcome, StageFailed, repair, repro
+from tests.flows.conftest import FINAL, make_project, ran
+
+ORDER = ["collect", "train@left", "train@right", "report"]
+
+
+def run_all(root: Path) -> list[Outcome]:
+    return [repro(stage, root) for stage in ORDER]
+
+
+def test_every_stage_runs_once_and_a_second_call_runs_none(project: Path) -> None:
+    assert run_all(project) == [Outcome.RAN] * 4
+    assert run_all(project) == [Outcome.UP_TO_DATE] * 4
+    assert ran(project) == ORDER
+    assert (project / "reports/report.txt").read_text() == FINAL
+
+
+@pytest.mark.parametrize(
+    "text", ["", '{"write": {"/a": {"pid"', '{"write": []}', '{"read": {"/a": [{"pid": 1}]}}', "null", "\x00" * 64]
+)
+def test_a_damaged_rwlock_is_removed(project: Path, text: str) -> None:
+    repro("collect", project)
+    (project / ".dvc/tmp/rwlock").write_text(text)
+    assert repair(project) == ["rwlock was damaged: removed"]
+    assert repro("train@left", project) == Outcome.RAN
+
+
+def test_an_rwlock_entry_of_a_dead_process_whose_number_was_given_again_is_dropped(project: Path) -> None:
+    """DVC itself would say that the file is busy, for as long as the other process lives."""
+    repro("collect", project)
+    entry = {"pid": os.getpid(), "cmd": "dvc repro --single-item collect"}
+    (project / ".dvc/tmp/rwlock").write_text(json.dumps({"write": {str(project / "data/collect.txt"): entry}}))
+    assert repro("train@left", project) == Outcome.RAN
+
+
+def test_an_rwlock_entry_of_a_living_dvc_stays(project: Path) -> None:
+    program = "import time; time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", program, "dvc", "repro", "other"]) as child:
+        text = json.dumps({"write": {"/x": {"pid": child.pid, "cmd": "dvc repro other"}}, "read": {}})
+        path = project / ".dvc/tmp/rwlock"
+        path.write_text(text)
+        while len(psutil.Process(child.pid).cmdline()) < 6:  # the program is in place only after the exec
+            time.sleep(0.01)
+        assert repair(project) == []
+        assert path.read_text() == text
+        child.kill()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.35, 0.6, 0.99])
+def test_a_cut_off_dvc_lock_comes_back_from_the_copy_and_nothing_runs_again(project: Path, share: float) -> None:
+    run_all(project)
+    lock = project / "dvc.lock"
+    whole = lock.read_bytes()
+    lock.write_bytes(whole[: int(len(whole) * share)].rstrip(b"\n"))
+    assert repair(project) == ["dvc.lock was damaged: restored from the copy of the last stage"]
+    assert lock.read_bytes() == whole
+    assert run_all(project) == [Outcome.UP_TO_DATE] * 4
+
+
+def test_without_a_copy_a_damaged_dvc_lock_comes_back_from_git(project: Path) -> None:
+    run_all(project)
+    name = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+    subprocess.run(["git", "add", "-f", "dvc.lock"], cwd=project, check=True)
+    subprocess.run(["git", *name, "commit", "-q", "-m", "lock"], cwd=project, check=True)
+    (project / GOOD_LOCK).unlink()
+    (project / "dvc.lock").write_text("")
+    assert repair(project) == ["dvc.lock was damaged: restored from git"]
+    assert run_all(project) == [Outcome.UP_TO_DATE] * 4
+
+
+def test_with_nothing_to_restore_from_the_run_cache_still_saves_the_work(project: Path) -> None:
+    run_all(project)
+    (project / GOOD_LOCK).unlink()
+    (project / "dvc.lock").write_text("")
+    assert run_all(project) == [Outcome.RESTORED] * 4
+    assert ran(project) == ORDER
+
+
+def test_a_lock_file_left_by_a_dead_dvc_is_no_hindrance(project: Path) -> None:
+    (project / ".dvc/tmp/lock").write_text(" 999999\n")
+    (project / ".dvc/tmp/rwlock.lock").write_text(" 999999\n")
+    assert repro("collect", project) == Outcome.RAN
+
+
+def test_a_stage_that_fails_says_so_with_its_log(project: Path) -> None:
+    (project / "source.txt").unlink()
+    (project / "source.txt").mkdir()  # the stage cannot read it
+    with pytest.raises(StageFailed, match=r"(?s)collect: failed with status 1.*IsADirectoryError"):
+        repro("collect", project)
+
+
+def test_a_missing_dependency_is_the_stages_failure_not_the_machines(project: Path) -> None:
+    with pytest.raises(StageFailed, match="dvc refused it"):
+        repro("report", project)
+
+
+def kill_one(root: Path, stage: str, matching: str, after_s: float) -> None:
+    """SIGKILL the process of a call whose command line has `matching`, `after_s` seconds after it was first seen."""
+    record = root / process.CALLS / f"{stage}.json"
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            mark = json.loads(record.read_text())["mark"]
+        except (FileNotFoundError, ValueError):
+            continue
+        for one in process._family(mark):
+            try:
+                if matching in " ".join(one.cmdline()):
+                    time.sleep(after_s)
+                    one.kill()
+                    return
+            except psutil.Error:
+                continue
+
+
+def test_a_killed_stage_is_the_machines_failure_and_the_next_call_succeeds(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "slow", seconds=30)
+    killer = threading.Thread(target=kill_one, args=(project, "collect", "python stage.py", 0.1))
+    killer.start()
+    with pytest.raises(InfrastructureFailed, match="was killed"):
+        repro("collect", project)
+    killer.join()
+    text = (project / "dvc.yaml").read_text().replace(" 30 ", " 0.05 ")
+    (project / "dvc.yaml").write_text(text)
+    assert repro("collect", project) == Outcome.RAN
+
+
+def test_a_killed_dvc_leaves_no_stage_behind(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "slow", seconds=30)
+    killer = threading.Thread(target=kill_one, args=(project, "collect", "-m dvc", 1.5))
+    killer.start()
+    with pytest.raises(InfrastructureFailed, match="killed by signal 9"):
+        repro("collect", project)
+    killer.join()
+    assert not [one for one in psutil.process_iter() if str(project) == _cwd(one) and one.pid != os.getpid()]
+
+
+def _cwd(one: psutil.Process) -> str | None:
+    try:
+        return one.cwd()
+    except psutil.Error:
+        return None
+
+
+KILLED_FLOW = """
+import sys
+from flows.crash_safe_dvc import repro
+print(repro("collect", sys.argv[1]))
+"""
+
+
+def test_what_a_killed_flow_left_running_is_ended_before_the_stage_starts_again(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "slow", seconds=30)
+    flow = subprocess.Popen([sys.executable, "-c", KILLED_FLOW, str(project)], cwd=Path.cwd())
+    record = project / process.CALLS / "collect.json"
+    while not (project / ".waymark/progress").exists():
+        time.sleep(0.05)
+    mark = json.loads(record.read_text())["mark"]
+    with pytest.raises(process.Busy, match=f"being run by process {flow.pid}"):
+        repro("collect", project)
+    flow.send_signal(signal.SIGKILL)
+    flow.wait()
+    assert process._family(mark)
+    (project / "dvc.yaml").write_text((project / "dvc.yaml").read_text().replace(" 30 ", " 0.05 "))
+    assert repro("collect", project) == Outcome.RAN
+    assert not process._family(mark)
+    assert ran(project) == ["collect"]
+
+
+def kill_at_random(root: Path, moments: int, seed: int) -> int:
+    """Run all stages again and again with dvc killed at a random moment each; returns how many kills hit."""
+    source = random.Random(seed)
+    hits = 0
+    for moment in range(moments):
+        (root / "source.txt").write_text(f"version {moment}\n")
+        stage = source.choice(ORDER)
+        after_s = source.uniform(0.0, 0.9)
+        killer = threading.Thread(target=kill_one, args=(root, stage, "-m dvc", after_s))
+        killer.start()
+        for one in ORDER:
+            try:
+                repro(one, root)
+            except InfrastructureFailed:
+                hits += 1
+                assert repro(one, root) in set(Outcome)
+        killer.join()
+        base = f"version {moment}+collect+base"
+        assert (root / "reports/report.txt").read_text() == f"{base}+train@left+{base}+train@right+report\n"
+    return hits
+
+
+def test_dvc_killed_at_five_random_moments_ends_with_the_right_results(project: Path) -> None:
+    assert kill_at_random(project, moments=5, seed=1) >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_dvc_killed_at_25_random_moments_ends_with_the_right_results(project: Path) -> None:
+    assert kill_at_random(project, moments=25, seed=2) >= 8
+
+
+def test_the_command_reports_the_machines_failure_apart_from_the_stages(project: Path) -> None:
+    command = [sys.executable, "-m", "flows.crash_safe_dvc", "report"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(crash_safe_dvc.__file__).parent.parent)}
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "dvc refused it" in done.stderr

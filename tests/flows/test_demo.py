@@ -1,0 +1,120 @@
+"""`make demo` as a command, on a toy project: it runs what is stale and prints the table; again, it runs nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from flows.demo import results
+from flows.ui import server_env
+from tests.flows.conftest import ran
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def success(rate: float) -> dict:
+    return {"rate": rate, "n": 200, "ci95": [rate - 0.05, rate + 0.05], "rate_without_aborted": rate + 0.01}
+
+
+REPORT = {
+    "success": {"base": success(0.11), "sft": success(0.39), "rl": success(0.79)},
+    "paired": {
+        "sft_minus_base": {"diff": 0.28, "ci95": [0.2, 0.36]},
+        "rl_minus_sft": {"diff": 0.4, "ci95": [0.31, 0.49]},
+    },
+    "judge": {"n": 120, "accuracy": 0.9, "majority_accuracy": 0.6, "untrained_accuracy": 0.55},
+}
+
+
+def demo(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    environment |= {"PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+    command = [sys.executable, "-m", "flows.demo", *arguments]
+    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False, timeout=280)
+
+
+@pytest.fixture
+def reporting(project: Path) -> Path:
+    """The toy project with a recipe and a report to print."""
+    (project / "params.yaml").write_text("name: demo\n")
+    (project / "reports").mkdir()
+    (project / "reports/demo.json").write_text(json.dumps(REPORT))
+    return project
+
+
+@pytest.mark.slow
+def test_the_first_run_runs_every_stage_and_the_second_none_within_thirty_seconds(reporting: Path) -> None:
+    first = demo(reporting)
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert "✔ report" in first.stdout
+    assert "after RL" in first.stdout
+    stages = ran(reporting)
+
+    start = time.monotonic()
+    second = demo(reporting)
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert time.monotonic() - start < 30
+    assert "Every stage is up to date." in second.stdout
+    assert "79.0%" in second.stdout
+    assert "reports/demo.html" in second.stdout
+    assert ran(reporting) == stages
+
+
+@pytest.mark.slow
+def test_a_failed_stage_ends_with_its_log_and_exit_status_1(reporting: Path) -> None:
+    text = (reporting / "dvc.yaml").read_text()
+    (reporting / "dvc.yaml").write_text(text.replace("python stage.py report", "python nothing.py report"))
+    done = demo(reporting)
+    assert done.returncode == 1
+    assert "report: failed with status 2" in done.stdout
+    assert "nothing.py" in done.stdout
+    assert "run `make demo` again" in done.stdout
+
+
+def test_the_table_has_a_row_per_model_with_its_interval() -> None:
+    text = StringIO()
+    Console(file=text, width=100).print(results("demo", REPORT))
+    row = next(line for line in text.getvalue().splitlines() if "after SFT" in line)
+    assert [cell.strip() for cell in row.strip("│").split("│")] == [
+        "after SFT",
+        "39.0%",
+        "34.0 … 44.0%",
+        "40.0%",
+        "200",
+    ]
+
+
+def test_nothing_of_the_users_prefect_profile_is_touched(reporting: Path, tmp_path: Path) -> None:
+    program = "from pathlib import Path; from flows.demo import own_prefect; own_prefect(Path.cwd())\n"
+    program += "from prefect.settings import get_current_settings as s; print(s().home, s().api.url)"
+    home = tmp_path / "home"
+    home.mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    environment |= {"PYTHONPATH": str(ROOT), "HOME": str(home)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=reporting, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(reporting / ".waymark/prefect"), "None"]
+    assert list(home.iterdir()) == []
+
+
+def test_a_server_that_the_user_named_is_used(reporting: Path) -> None:
+    program = "from pathlib import Path; from flows.demo import own_prefect; own_prefect(Path.cwd())\n"
+    program += "from prefect.settings import get_current_settings as s; print(s().api.url)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PREFECT_API_URL": "http://127.0.0.1:9/api"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=reporting, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "http://127.0.0.1:9/api"
+
+
+def test_the_mlflow_server_reads_loopback_settings_from_its_file() -> None:
+    settings = server_env((ROOT / "mlflow/server.env").read_text())
+    assert settings["MLFLOW_HOST"] == "127.0.0.1"
+    assert settings["MLFLOW_BACKEND_STORE_URI"] == "sqlite:///mlflow/store/mlflow.db"

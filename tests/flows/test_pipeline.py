@@ -1,0 +1,143 @@
+"""The flow against a real (ephemeral) Prefect API and real DVC, on a toy project."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from flows import process
+from tests.flows.conftest import FINAL, make_project, ran
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = """
+import json, sys
+from pathlib import Path
+from flows import process
+from flows.demo import own_prefect
+own_prefect(Path.cwd())
+process.own_children(Path.cwd())
+from flows.pipeline import PipelineFailed, pipeline
+try:
+    print("OUTCOME", json.dumps(pipeline(side_by_side=2)))
+except PipelineFailed as error:
+    print("FAILED", error)
+    raise SystemExit(1)
+"""
+ASK = """
+import json
+from pathlib import Path
+from flows.demo import own_prefect
+own_prefect(Path.cwd())
+from prefect.client.orchestration import get_client
+with get_client(sync_client=True) as client:
+    artifacts = [{"key": one.key, "type": one.type, "data": one.data} for one in client.read_artifacts()]
+    tasks = [{"name": one.name, "state": one.state_name} for one in client.read_task_runs()]
+print("ASKED", json.dumps({"artifacts": artifacts, "tasks": tasks}))
+"""
+
+
+def start(program: str, root: Path) -> subprocess.Popen[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    environment["PYTHONPATH"] = str(ROOT)
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=root,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def said(text: str, word: str) -> dict:
+    lines = [line.removeprefix(word) for line in text.splitlines() if line.startswith(word + " ")]
+    assert lines, text
+    return json.loads(lines[-1])
+
+
+@pytest.mark.slow
+def test_every_stage_is_a_task_with_progress_metrics_funnel_and_curve_and_runs_once(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", seconds=4)
+    first, _ = start(RUN, project).communicate(timeout=240)
+    assert said(first, "OUTCOME") == dict.fromkeys(["collect", "train@left", "train@right", "report"], "ran")
+    assert (project / "reports/report.txt").read_text() == FINAL
+
+    text, _ = start(ASK, project).communicate(timeout=120)
+    asked = said(text, "ASKED")
+    assert {(one["name"], one["state"]) for one in asked["tasks"]} == {
+        (name, "Completed") for name in ("collect", "train@left", "train@right", "report")
+    }
+    artifacts = {one["key"]: one for one in asked["artifacts"]}
+    for stage in ("collect", "train-left", "train-right", "report"):
+        assert artifacts[f"{stage}-progress"]["type"] == "progress"
+        assert artifacts[f"{stage}-metrics"]["type"] == "table"
+        assert "nested.deep" in artifacts[f"{stage}-metrics"]["data"]
+        assert "████" in artifacts[f"{stage}-funnel"]["data"]
+        assert "▁▃▅▇█" in artifacts[f"{stage}-iterations"]["data"]
+
+    second, _ = start(RUN, project).communicate(timeout=240)
+    assert said(second, "OUTCOME") == dict.fromkeys(["collect", "train@left", "train@right", "report"], "up to date")
+    assert sorted(ran(project)) == ["collect", "report", "train@left", "train@right"]
+
+
+@pytest.mark.slow
+def test_a_failed_stage_stops_what_needs_it_and_nothing_else(project: Path) -> None:
+    yaml = (project / "dvc.yaml").read_text()
+    assert "right: {}" in yaml
+    (project / "dvc.yaml").write_text(
+        yaml.replace("python stage.py train@", "test ${key} = right && python stage.py train@")
+    )
+    flow = start(RUN, project)
+    text, _ = flow.communicate(timeout=240)
+    assert flow.returncode == 1
+    assert "FAILED train@left" in text
+    assert ran(project) == ["collect", "train@right"]
+
+
+@pytest.mark.slow
+def test_a_stage_that_is_killed_is_tried_again(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", seconds=6)
+    flow = start(RUN, project)
+    child = wait_for_stage(project, "collect")
+    child.kill()
+    text, _ = flow.communicate(timeout=240)
+    assert said(text, "OUTCOME")["collect"] == "ran"
+    assert ran(project).count("collect") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_flow_leaves_no_process_behind_and_the_next_run_goes_on(tmp_path: Path, signal_number: int) -> None:
+    project = make_project(tmp_path / "project", seconds=60)
+    flow = start(RUN, project)
+    child = wait_for_stage(project, "collect")
+    mark = child.environ()[process.MARK]
+    flow.send_signal(signal_number)
+    flow.communicate(timeout=60)
+    assert flow.returncode != 0
+    assert not child.is_running()
+    assert not process._family(mark)
+
+
+def wait_for_stage(project: Path, stage: str) -> psutil.Process:
+    """The process of a stage's command, once it has reported progress or is seen."""
+    record = project / process.CALLS / f"{stage}.json"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        time.sleep(0.1)
+        try:
+            mark = json.loads(record.read_text())["mark"]
+            for one in process._family(mark):
+                if one.cmdline()[1:2] == ["stage.py"]:
+                    return one
+        except (FileNotFoundError, ValueError, psutil.Error):
+            continue
+    raise AssertionError(f"{stage} never started")

@@ -1,0 +1,122 @@
+"""A call leaves no process behind, however it ends. Real processes, real signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from flows import process
+
+TREE = """
+import subprocess, sys, time
+# a grandchild in a session of its own that ignores SIGTERM, as a browser may
+child = '''
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready", flush=True)
+time.sleep(600)
+'''
+subprocess.Popen([sys.executable, "-c", child], start_new_session=True)
+time.sleep(float(sys.argv[1]))
+"""
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "GRACE_S", 0.5)
+    process.allow()
+
+
+def marked(tmp_path: Path) -> list[int]:
+    """Living processes that work in this test's project."""
+    found = []
+    for one in psutil.process_iter():
+        try:
+            if process.MARK in one.environ() and one.cwd() == str(tmp_path):
+                found.append(one.pid)
+        except psutil.Error:
+            continue
+    return found
+
+
+def run_tree(tmp_path: Path, seconds: float) -> int:
+    return process.call([sys.executable, "-c", TREE, str(seconds)], name="tree", log=tmp_path / "log", root=tmp_path)
+
+
+def test_what_a_finished_command_left_running_is_ended(tmp_path: Path) -> None:
+    assert run_tree(tmp_path, 1.0) == 0
+    assert "ready" in (tmp_path / "log").read_text()
+    assert marked(tmp_path) == []
+
+
+def test_a_killed_command_takes_its_children_with_it(tmp_path: Path) -> None:
+    def kill() -> None:
+        while "ready" not in ((tmp_path / "log").read_text() if (tmp_path / "log").exists() else ""):
+            time.sleep(0.05)
+        os.kill(min(marked(tmp_path)), signal.SIGKILL)
+
+    threading.Thread(target=kill).start()
+    assert run_tree(tmp_path, 60) == -signal.SIGKILL
+    assert marked(tmp_path) == []
+
+
+def test_stop_all_ends_calls_of_every_thread_and_refuses_new_ones(tmp_path: Path) -> None:
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            run_tree(tmp_path, 60)
+        except process.Stopped as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while len(marked(tmp_path)) < 2:
+        time.sleep(0.05)
+    process.stop_all()
+    thread.join(timeout=10)
+    assert len(raised) == 1
+    assert marked(tmp_path) == []
+    with pytest.raises(process.Stopped):
+        run_tree(tmp_path, 1)
+
+
+def test_an_error_while_polling_ends_the_command(tmp_path: Path) -> None:
+    def fail() -> None:
+        raise RuntimeError("polling failed")
+
+    command = [sys.executable, "-c", TREE, "60"]
+    with pytest.raises(RuntimeError, match="polling failed"):
+        process.call(command, name="tree", log=tmp_path / "log", root=tmp_path, on_poll=fail)
+    assert marked(tmp_path) == []
+
+
+OWNER = """
+import subprocess, sys, time
+from pathlib import Path
+from flows import process
+process.own_children(Path(sys.argv[1]))
+print(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_the_children_of_a_killed_owner_are_ended_by_the_next_one(tmp_path: Path) -> None:
+    children = []
+    for _ in range(2):
+        with subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE, text=True) as owner:
+            assert owner.stdout is not None
+            children.append(psutil.Process(int(owner.stdout.readline())))
+            owner.kill()
+    psutil.wait_procs(children[:1], timeout=5)
+    assert not children[0].is_running() or children[0].status() == psutil.STATUS_ZOMBIE
+    assert children[1].is_running()
+    children[1].kill()
