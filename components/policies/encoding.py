@@ -37,9 +37,9 @@ class Sample:
 
 
 class Encoder:
-    """Encodes prompts for one model. Pixels are cached by image content, up to `cache` images."""
+    """Encodes prompts for one model. Pixels are cached by image content, up to `cache_bytes` of them."""
 
-    def __init__(self, vlm: VLM, cache: int = 2048) -> None:
+    def __init__(self, vlm: VLM, cache_bytes: int = 2**28) -> None:
         self.tokenizer = vlm.tokenizer
         self.processor = vlm.images
         config = vlm.model.config
@@ -50,7 +50,7 @@ class Encoder:
         self.end_id: int = self.tokenizer.convert_tokens_to_ids(IM_END)
         self._vision_start, self._vision_end = self.tokenizer.convert_tokens_to_ids([VISION_START, VISION_END])
         self._pixels: OrderedDict[str, tuple[torch.Tensor, torch.Tensor]] = OrderedDict()
-        self._cache = cache
+        self._cache_bytes, self._cached_bytes = cache_bytes, 0
         self._tokenize = lru_cache(maxsize=16384)(self._tokenize_text)
 
     def _tokenize_text(self, text: str) -> tuple[int, ...]:
@@ -92,8 +92,10 @@ class Encoder:
             out = self.processor(images=[picture], return_tensors="pt")
             found = (out["pixel_values"], out["image_grid_thw"])
             self._pixels[image.sha256] = found
-            if len(self._pixels) > self._cache:
-                self._pixels.popitem(last=False)
+            self._cached_bytes += found[0].nbytes
+            while self._cached_bytes > self._cache_bytes:
+                _, (oldest, _) = self._pixels.popitem(last=False)
+                self._cached_bytes -= oldest.nbytes
         else:
             self._pixels.move_to_end(image.sha256)
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import time
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 RESULTS = Path("reports/stages")
 DOCS = Path("reports/data_docs")
+
+
+class StageBusy(RuntimeError):
+    """Two processes on the same work: one was left over from a killed run, or two runs were started."""
 
 
 class StageRun:
@@ -82,6 +87,7 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
 
     Raises:
         RecipeError: before any work starts.
+        StageBusy: another process works on the same.
     """
     params = load()
     missing = [str(path) for path in inputs or [] if not path.exists()]
@@ -89,6 +95,13 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
         raise FileNotFoundError(f"{name} needs {', '.join(missing)}; run `dvc repro {name}`, which makes them first")
     key = store.digest(name, occasion, params, *(inputs or []))
     state = store.state_dir(name, key)
+    lock = (state / "lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise StageBusy(
+            f"{name} is already running with these inputs (its state is {state}); wait for it or end it"
+        ) from error
     clock = state / "wall_s"
     earlier = float(clock.read_text()) if clock.exists() else 0.0
     started = time.monotonic()
@@ -100,3 +113,4 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
             clock.write_text(str(earlier + time.monotonic() - started))
         run.finish(earlier + time.monotonic() - started)
     clock.unlink()
+    lock.close()

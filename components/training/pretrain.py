@@ -37,13 +37,16 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 
+HELD_OUT = 100
+"""Pages never trained on, to measure accuracy."""
+
 
 @dataclass(frozen=True)
 class PretrainConfig:
     """Everything that makes the base what it is."""
 
     pages: int = 10_000
-    minutes: float = 40.0
+    steps: int = 950
     seed: int = 7
     vocabulary: int = 2560
     hidden: int = 192
@@ -190,13 +193,11 @@ def _sequence(
 
 
 def pretrain(pages: list[Page], config: PretrainConfig, report: Callable[[dict], None]) -> VLM:
-    """Train the base for `config.minutes` on all but 100 of the pages; `report` gets loss and accuracy as they come."""
+    """Train the base on all but the first `HELD_OUT` pages; `report` gets loss and accuracy as they come."""
     vlm = new_vlm(train_tokenizer(pages, config), config)
-    encoder = Encoder(vlm, cache=len(pages) + 1)
+    encoder = Encoder(vlm)
     rng = random.Random(config.seed)
     images = [Image.of(page.png) for page in pages]
-    held_out = list(range(100))
-    training = list(range(100, len(pages)))
     model = vlm.model
     decay = [p for p in model.parameters() if p.ndim > 1]
     plain = [p for p in model.parameters() if p.ndim <= 1]
@@ -205,12 +206,12 @@ def pretrain(pages: list[Page], config: PretrainConfig, report: Callable[[dict],
         lr=config.lr,
         betas=(0.9, 0.98),
     )
-    start, step, asked, next_report = time.monotonic(), 0, 0, 180.0
+    started, asked = time.monotonic(), 0
     pool: list[_Sequence] = []
     model.train()
-    while (spent := time.monotonic() - start) < config.minutes * 60:
+    for step in range(1, config.steps + 1):
         while len(pool) < 8 * config.batch:
-            index = rng.choice(training)
+            index = rng.randrange(HELD_OUT, len(pages))
             questions = ask(pages[index].lines, rng, random_label(rng), config.questions)
             if questions:
                 shown_at = 0 if rng.random() < 0.6 else rng.randrange(len(questions))
@@ -223,9 +224,8 @@ def pretrain(pages: list[Page], config: PretrainConfig, report: Callable[[dict],
         pool.sort(key=lambda sequence: len(sequence.ids))
         cut = rng.randrange(0, len(pool) - config.batch + 1)
         batch, pool = pool[cut : cut + config.batch], pool[:cut] + pool[cut + config.batch :]
-        share = spent / (config.minutes * 60)
         for group in optimizer.param_groups:
-            group["lr"] = config.lr * min(1.0, (step + 1) / 100) * max(0.02, 1 - share)
+            group["lr"] = config.lr * min(1.0, step / 100) * max(0.02, 1 - step / config.steps)
         inputs = encoder.collate([s.ids for s in batch], [s.images for s in batch], pad="right")
         labels = torch.full_like(inputs["input_ids"], -100)
         for row, sequence in enumerate(batch):
@@ -240,22 +240,21 @@ def pretrain(pages: list[Page], config: PretrainConfig, report: Callable[[dict],
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        step += 1
-        if step in (5, 20, 50):
-            report({"step": step, "seconds": round(time.monotonic() - start), "loss": round(loss.item(), 4)})
         asked += int((labels == encoder.end_id).sum())
-        if spent > next_report:
-            next_report = spent + 240
-            figures = {"step": step, "questions": asked, "seconds": round(spent), "loss": round(loss.item(), 4)}
+        if step % 25 == 0:
             report(
-                figures | accuracy(vlm, encoder, [pages[i] for i in held_out], [images[i] for i in held_out], seed=1)
+                {
+                    "step": step,
+                    "questions": asked,
+                    "loss": round(loss.item(), 4),
+                    "seconds": round(time.monotonic() - started),
+                }
             )
+        if step % 200 == 0:
+            report({"step": step, **accuracy(vlm, encoder, pages[:HELD_OUT], images[:HELD_OUT], seed=1)})
             model.train()
     model.eval()
-    report(
-        {"step": step, "questions": asked, "final": True}
-        | accuracy(vlm, encoder, [pages[i] for i in held_out], [images[i] for i in held_out], seed=2)
-    )
+    report({"step": config.steps, **accuracy(vlm, encoder, pages[:HELD_OUT], images[:HELD_OUT], seed=2)})
     return vlm
 
 

@@ -102,3 +102,12 @@ def test_a_model_that_breaks_tells_its_callers_and_lives_on(vlm):
     broken, fine = asyncio.run(main())
     assert isinstance(broken, IndexError)
     assert len(fine.token_ids) >= 1
+
+
+def test_the_pixel_cache_is_bounded_and_changes_nothing(vlm):
+    generous, none = Encoder(vlm), Encoder(vlm, cache_bytes=0)
+    for encoder in (generous, none):
+        first = [encoder.pixels(observation(seed).screenshot)[0] for seed in (1, 2, 1)]
+        assert torch.equal(first[0], first[2])
+        assert not torch.equal(first[0], first[1])
+    assert torch.equal(generous.pixels(observation(1).screenshot)[0], none.pixels(observation(1).screenshot)[0])

@@ -1,0 +1,56 @@
+"""Runs scripted episodes for `test_collect_resume`: `python -m tests.rollout.collect_child JOURNAL LOG`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from components.agent import EpisodeSpec, Policy, Renderer
+from components.browser import BrowserPool, Session
+from components.params import SamplingParams, load
+from components.policies.scripted import ScriptedTeacher
+from components.records import Task, Trajectory
+from components.rollout import RolloutLimits, collect, specs
+from components.sites import MiniWoB
+from components.store import Journal
+
+TASKS = [
+    Task(
+        task_id=f"focus-text/{seed}",
+        intent="Focus into the textbox.",
+        start_url="http://miniwob/focus-text.html",
+        website="miniwob/focus-text",
+        source="miniwob",
+        seed=seed,
+    )
+    for seed in range(30)
+]
+
+
+async def main(journal_path: Path, log_path: Path) -> None:
+    params = load("recipes/smoke.yaml")
+    browser = params.browser.model_copy(update={"concurrency": 3})
+    with Journal(journal_path, Trajectory) as journal, log_path.open("a", buffering=1) as log:
+
+        def policy_for(spec: EpisodeSpec, session: Session) -> Policy:
+            log.write(f"start {spec.trajectory_id}\n")
+            return ScriptedTeacher(session, spec, noise=0.0)
+
+        async with BrowserPool(browser, site=MiniWoB(), text="elements") as pool:
+            trajectories = await collect(
+                specs(TASKS, 2, "scripted", run_seed=1),
+                pool,
+                policy_for,
+                Renderer(params.agent, params.observation),
+                params.agent,
+                SamplingParams(),
+                RolloutLimits(4, 64),
+                journal,
+            )
+        for trajectory in trajectories:
+            log.write(f"result {trajectory.trajectory_id} {trajectory.site_reward}\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2])))
