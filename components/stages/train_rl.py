@@ -53,7 +53,8 @@ async def _train(run: StageRun, vlm: VLM, phase: str, judge: JudgeFn) -> list[di
             f"iteration {figures['iteration']:.0f}: reward {figures['reward_mean']:.3f}"
             f"  groups {figures['effective_groups']:.0f}/{figures['sampled_groups']:.0f}"
             f"  ratio {figures['ratio_mean']:.4f}  clipped {figures['clip_fraction']:.3f}"
-            f"  gap {figures['logprob_gap_max']:.1e}  grad {figures['grad_norm']:.2f}  turns {figures['turns_mean']:.2f}"
+            f"  gap {figures['logprob_gap_max']:.1e}  grad {figures['grad_norm']:.2f}"
+            f"  turns {figures['turns_mean']:.2f}  masked {figures['masked_share']:.2f}"
             f"  rollout {figures['rollout_s']:.0f} s  train {figures['train_s']:.0f} s",
             flush=True,
         )

@@ -2,8 +2,8 @@
 
 The base must be able to point at what it is told, on pages unlike any evaluation task: absolute and flowing layouts of
 buttons, links, fields, checkboxes, radio buttons, tabs and coloured boxes, with labels from ordinary words, made-up
-words and random strings. A page is its screenshot and its element list (`components.browser.elements`); the questions about it
-are made from the list, anew each time it is shown (`components.training.questions`).
+words and random strings. A page is its screenshot and its element list (`components.browser.elements`); the questions
+about it are made from the list, anew each time it is shown (`components.training.questions`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from components.browser.chromium import launch_flags
 from components.browser.elements import element_list
 
 WORDS = """
-ok cancel submit yes no previous next login search send home about help menu open close save delete edit view more less
-start stop play back go add cart buy sell news mail chat list item page file copy paste undo redo cut find sort filter map
-date time user name pass code key lock sun moon star tree fish bird cat dog agree later apply reset clear done retry skip
-accept decline share like follow reply forward archive print export import upload download sync join leave invite profile
-settings account orders basket checkout payment shipping address phone email city country street number first last one two
-three four five six seven eight nine ten red green blue left right up down north south east west small large light dark
-music video photo book game sport food travel hotel flight train bus car bike ticket price offer sale gift card bank loan
+ok cancel submit yes no previous next login search send home about help menu open close save delete edit view
+more less start stop play back go add cart buy sell news mail chat list item page file copy paste undo redo
+cut find sort filter map date time user name pass code key lock sun moon star tree fish bird cat dog agree
+later apply reset clear done retry skip accept decline share like follow reply forward archive print export
+import upload download sync join leave invite profile settings account orders basket checkout payment shipping
+address phone email city country street number first last one two three four five six seven eight nine ten red
+green blue left right up down north south east west small large light dark music video photo book game sport
+food travel hotel flight train bus car bike ticket price offer sale gift card bank loan
 """.split()
 NAMES = """
-Alba Bruno Chiara Dario Elif Farid Greta Hana Ivo Jana Kofi Lena Milo Nadia Omar Petra Quinn Rosa Sven Tara Umar Vera Wim
-Xenia Yusuf Zoe
+Alba Bruno Chiara Dario Elif Farid Greta Hana Ivo Jana Kofi Lena Milo Nadia Omar Petra Quinn Rosa Sven Tara
+Umar Vera Wim Xenia Yusuf Zoe
 """.split()
 COLOURS = """
 red blue olive lime black white grey purple orange yellow cyan pink magenta green brown navy teal maroon
@@ -79,7 +80,8 @@ def random_label(rng: random.Random) -> str:
 def random_page(rng: random.Random) -> str:
     """The HTML of one page."""
     size = rng.choice([10, 11, 12, 13])
-    header = f'<div style="height:{rng.choice([0, 20, 50, 50, 50])}px;background:{rng.choice(["#ff0", "#eef", "#fff"])};overflow:hidden">'
+    height, colour = rng.choice([0, 20, 50, 50, 50]), rng.choice(["#ff0", "#eef", "#fff"])
+    header = f'<div style="height:{height}px;background:{colour};overflow:hidden">'
     header += " ".join(random_word(rng) for _ in range(4)) + "</div>"
     body = _scattered(rng) if rng.random() < 0.5 else _flowing(rng)
     return (
@@ -120,9 +122,9 @@ def _flowing(rng: random.Random) -> str:
             parts.append("<div>" + "".join(rows) + "</div>")
         elif kind < 0.55:
             names = rng.sample([f"{rng.choice(['Tab', 'Tab #', 'Page '])}{i}" for i in range(1, 5)], rng.randint(2, 3))
+            look = 'style="padding:3px;border:1px solid #999"'
             tabs = [
-                f'<a role=tab href="#" aria-selected={rng.choice(["true", "false"])} style="padding:3px;border:1px solid #999">{n}</a> '
-                for n in names
+                f'<a role=tab href="#" aria-selected={rng.choice(["true", "false"])} {look}>{n}</a> ' for n in names
             ]
             parts.append("<div style='margin:4px'>" + "".join(tabs) + "</div>")
         elif kind < 0.75:
@@ -171,7 +173,8 @@ def _field(rng: random.Random) -> str:
     name = rng.random()
     attributes = f'aria-label="{_label(rng)}"' if name < 0.4 else f'placeholder="{_label(rng)}"' if name < 0.5 else ""
     value = f'value="{_label(rng)}"' if rng.random() < 0.2 else ""
-    return f'<input type={rng.choice(["text", "text", "text", "password"])} {attributes} {value} style="width:{rng.choice([60, 80, 100])}px">'
+    kind, width = rng.choice(["text", "text", "text", "password"]), rng.choice([60, 80, 100])
+    return f'<input type={kind} {attributes} {value} style="width:{width}px">'
 
 
 async def render_pages(count: int, seed: int) -> list[Page]:

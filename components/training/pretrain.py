@@ -90,15 +90,13 @@ def _harness_texts(rng: random.Random) -> list[str]:
     lines = []
     for _ in range(3000):
         word, role = random_word(rng), rng.choice(["button", "a", "input", "div", "span", "label"])
-        lines.append(
-            f'Succeed: `click` on <{role}> "{word}" at (512, 86) executed. Note: no visible navigation or new tab detected.'
-        )
+        no_effect = "Note: no visible navigation or new tab detected."
+        lines.append(f'Succeed: `click` on <{role}> "{word}" at (512, 86) executed. {no_effect}')
         lines.append(
             f'Succeed: `write` typed "{word}" into <input> "{word}".\nSucceed: task marked as done. Response: {word}'
         )
-        lines.append(
-            f"system\n{COMPACT}user\nTask: {word}\nURL: http://{word}/{word}.html\nassistant\nVerdict: SUCCESS\nVerdict: NOT SUCCESS\nasked: {word} did:"
-        )
+        lines.append(f"system\n{COMPACT}user\nTask: {word}\nURL: http://{word}/{word}.html\nassistant\n")
+        lines.append(f"Verdict: SUCCESS\nVerdict: NOT SUCCESS\nasked: {word} did:")
         lines.append("Failed: `write` no field is focused. Checked. Unchecked. Page navigated to http://")
     return lines
 

@@ -98,7 +98,7 @@ def update(
     if gap > params.max_logprob_gap:
         raise TrainerMismatch(
             f"trainer and rollout differ by {gap:.2e} nats on a token, more than rl.max_logprob_gap: "
-            "the server must return log-probabilities after temperature and see the ids and images that the trainer encodes"
+            "the server must return log-probabilities after temperature, and see the ids and images the trainer encodes"
         )
     per_epoch = math.ceil(len(turns) / params.batch_turns)
     total, steps, losses, norms = per_epoch * params.ppo_epochs, 0, [], []

@@ -40,10 +40,12 @@ def test_four_turns_read_as_the_paper_says():
     turns = [turn(0, [7, 8], "Succeed: one"), turn(1, [9], "Failed: two"), turn(2, [10, 11], "Succeed: three")]
     assert text_of(renderer().prompt(TASK, turns, observation(3))) == (
         "<|im_start|>system\nUse the browser to do the task.<|im_end|>\n"
-        '<|im_start|>user\nTask: Click on the "ok" button.\nURL: http://a/\n<|im_end|>\n<|im_start|>assistant\n<response [7, 8]>\n'
+        '<|im_start|>user\nTask: Click on the "ok" button.\nURL: http://a/\n<|im_end|>\n'
+        "<|im_start|>assistant\n<response [7, 8]>\n"
         "<|im_start|>user\nSucceed: one\nURL: http://a/\n<|im_end|>\n<|im_start|>assistant\n<response [9]>\n"
         "<|im_start|>user\nFailed: two\nURL: http://a/\n<|im_end|>\n<|im_start|>assistant\n<response [10, 11]>\n"
-        '<|im_start|>user\nSucceed: three\nURL: http://a/\n<image>\n- button "ok" 512 86<|im_end|>\n<|im_start|>assistant\n'
+        '<|im_start|>user\nSucceed: three\nURL: http://a/\n<image>\n- button "ok" 512 86<|im_end|>\n'
+        "<|im_start|>assistant\n"
     )
 
 

@@ -1,0 +1,43 @@
+"""What the shipped recipes promise."""
+
+from pathlib import Path
+
+import pytest
+
+from components.params import load
+from components.sites import PLANS
+
+RECIPES = sorted((Path(__file__).parent.parent / "recipes").glob("*.yaml"))
+MORE_THAN_ONE_TURN = {"enter-text", "click-checkboxes-transfer", "click-button-sequence", "click-tab-2"}
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_training_and_evaluation_seeds_are_disjoint(path):
+    tasks = load(path).tasks
+    training = range(tasks.train_seed_start, tasks.train_seed_start + tasks.train_per_family)
+    evaluation = range(
+        tasks.eval_seed_start, tasks.eval_seed_start + max(tasks.eval_per_family, tasks.heldout_per_family)
+    )
+    assert not set(training) & set(evaluation)
+    assert not set(tasks.miniwob_train) & set(tasks.miniwob_heldout)
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_the_teacher_has_a_plan_for_every_family_trained_on(path):
+    assert set(load(path).tasks.miniwob_train) <= set(PLANS)
+
+
+@pytest.mark.parametrize("name", ["demo", "demo-pixels"])
+def test_the_demos_evaluate_at_least_200_tasks_of_8_families_and_two_never_trained_on(name):
+    tasks = load(f"recipes/{name}.yaml").tasks
+    assert len(tasks.miniwob_train) >= 8
+    assert len(tasks.miniwob_train) * tasks.eval_per_family >= 200
+    assert len(tasks.miniwob_heldout) == 2
+
+
+def test_the_demo_has_families_that_need_more_than_one_turn():
+    assert set(load("recipes/demo.yaml").tasks.miniwob_train) >= MORE_THAN_ONE_TURN
+
+
+def test_the_recipe_in_use_is_valid():
+    load("params.yaml")
