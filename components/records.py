@@ -210,8 +210,13 @@ class Trajectory(Record):
 
     @property
     def response_tokens(self) -> int:
-        """Sampled tokens over all turns."""
+        """Sampled tokens over all turns; 0 for a scripted policy, which samples none."""
         return sum(len(turn.token_ids) for turn in self.turns)
+
+    @property
+    def response_characters(self) -> int:
+        """Characters over all responses, whoever wrote them."""
+        return sum(len(turn.response) for turn in self.turns)
 
     @property
     def format_ok(self) -> bool:

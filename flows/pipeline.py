@@ -87,9 +87,18 @@ def pipeline(recipe: str | None = None, side_by_side: int = 2) -> dict[str, str]
         for name, state in states.items():
             if not state.is_completed() and state.name == "NotReady":
                 board.ended(name, "skipped", "a stage that it needs failed")
-    failed = [f"{name}: {state.message or state.name}" for name, state in states.items() if not state.is_completed()]
-    if failed:
-        raise PipelineFailed("\n".join(failed))
+    broken = {name: state for name, state in states.items() if not state.is_completed()}
+    if broken:
+        reasons = {name: state.message or state.name for name, state in broken.items() if state.name != "NotReady"}
+        waiting = [name for name, state in broken.items() if state.name == "NotReady"]
+        raise PipelineFailed(
+            "\n".join(
+                [
+                    *(f"{n}: {why}" for n, why in reasons.items()),
+                    *([f"not run for that: {', '.join(waiting)}"] if waiting else []),
+                ]
+            )
+        )
     return {name: state.message or "" for name, state in states.items()}
 
 

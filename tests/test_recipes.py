@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from components.params import load
 from components.sites import PLANS
@@ -41,3 +42,14 @@ def test_the_demo_has_families_that_need_more_than_one_turn():
 
 def test_the_recipe_in_use_is_valid():
     load("params.yaml")
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_a_recipe_spells_out_every_key_that_dvc_watches(path):
+    recipe = yaml.safe_load(path.read_text())
+    stages = yaml.safe_load((path.parent.parent / "dvc.yaml").read_text())["stages"].values()
+    for stage in stages:
+        for key in (stage.get("do") or stage).get("params", []):
+            section, _, name = key.partition(".")
+            assert section in recipe, f"{key}: DVC does not see defaults"
+            assert not name or name in recipe[section], f"{key}: DVC does not see defaults"

@@ -19,7 +19,7 @@ _TASK = {
 }
 _TRAJECTORY = {
     **dict.fromkeys(("trajectory_id", "task_id", "website", "split", "policy", "termination"), "str"),
-    **dict.fromkeys(("seed", "attempt", "turns", "response_tokens"), "Int64"),
+    **dict.fromkeys(("seed", "attempt", "turns", "response_characters"), "Int64"),
 }
 _VERDICT = {**dict.fromkeys(("trajectory_id", "outcome", "judge", "judge_version"), "str"), "positive": "float64"}
 
@@ -30,7 +30,8 @@ def task_frame(tasks: Iterable[Task]) -> pd.DataFrame:
 
 
 def trajectory_frame(trajectories: Iterable[Trajectory]) -> pd.DataFrame:
-    """One row per trajectory. `seed` is the task's, not the episode's; `turns` and `response_tokens` are counts."""
+    """One row per trajectory. `seed` is the task's, not the episode's; `turns` and `response_characters` are
+    counts."""
     rows = (
         {
             "trajectory_id": trajectory.trajectory_id,
@@ -42,7 +43,7 @@ def trajectory_frame(trajectories: Iterable[Trajectory]) -> pd.DataFrame:
             "seed": trajectory.task.seed,
             "attempt": trajectory.attempt,
             "turns": len(trajectory.turns),
-            "response_tokens": trajectory.response_tokens,
+            "response_characters": trajectory.response_characters,
         }
         for trajectory in trajectories
     )

@@ -75,8 +75,8 @@ def training(frame: pd.DataFrame, evaluation: pd.DataFrame, max_rows: int) -> Su
         *_ids("trajectory_id"),
         gxe.ExpectColumnValuesToNotBeNull(column="task_id"),
         gxe.ExpectColumnValuesToBeNull(column="evaluated_on"),
-        gxe.ExpectColumnValuesToNotBeNull(column="response_tokens"),
-        gxe.ExpectColumnValuesToBeBetween(column="response_tokens", min_value=1),
+        gxe.ExpectColumnValuesToNotBeNull(column="response_characters"),
+        gxe.ExpectColumnValuesToBeBetween(column="response_characters", min_value=1),
     ]
 
 

@@ -51,8 +51,8 @@ def curate(
     return chosen, funnel.then("total cap", _names(spread, chosen))
 
 
-def _length(trajectory: Trajectory) -> tuple[int, int, int]:
-    return len(trajectory.turns), trajectory.response_tokens, trajectory.attempt
+def _length(trajectory: Trajectory) -> tuple[int, int, int, int]:
+    return len(trajectory.turns), trajectory.response_tokens, trajectory.response_characters, trajectory.attempt
 
 
 def _names(before: Sequence[Trajectory], after: Sequence[Trajectory]) -> list[str]:

@@ -160,7 +160,7 @@ def test_an_unknown_outcome_is_named(tmp_path: Path) -> None:
         ),
         (
             trajectory_frame([a_trajectory(turns=0)]),
-            "expect_column_values_to_be_between response_tokens {'min_value': 1.0}: observed 1 of 1 rows, such as 0",
+            "between response_characters {'min_value': 1.0}: observed 1 of 1 rows, such as 0",
         ),
     ],
 )

@@ -1,0 +1,118 @@
+"""The whole pipeline on the smoke recipe, as `make demo` runs it: every stage for real, on a copy of the project."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+STAGES = set(
+    "collect_tasks filter_tasks dedup_tasks teacher_rollouts label_trajectories curate_sft train_sft judge_rollouts "
+    "distill_judge train_rl@short train_rl@long evaluate@base evaluate@sft evaluate@rl".split()
+)
+
+
+def copy_project(where: Path) -> None:
+    """The files that git knows, as a fresh clone would hold them, in a repository of their own."""
+    names = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    for name in names:
+        if (ROOT / name).is_file():
+            (where / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, where / name)
+    identity = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
+    for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-q", "-m", "copy"]):
+        subprocess.run(["git", *command], cwd=where, check=True)
+
+
+def run(where: Path, *command: str) -> str:
+    bin_dir = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{bin_dir}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=where, env=environment, capture_output=True, text=True, timeout=800
+    )
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}\n{logs(where)}"
+    return done.stdout
+
+
+def logs(where: Path) -> str:
+    return "\n".join(f"--- {log.name}\n{log.read_text()[-1500:]}" for log in (where / ".waymark/logs").glob("*.log"))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Path:
+    where = tmp_path_factory.mktemp("project")
+    copy_project(where)
+    run(where, "-m", "flows.demo", "--recipe", "recipes/smoke.yaml")
+    return where
+
+
+@pytest.fixture(scope="module")
+def report(project) -> dict:
+    return json.loads((project / "reports/smoke.json").read_text())
+
+
+@pytest.mark.timeout(900)
+def test_every_stage_ran_and_left_its_figures(report):
+    assert set(report["stages"]) == STAGES
+    assert all(stage["ran"] and stage["wall_s"] > 0 for stage in report["stages"].values())
+    assert report["tasks"]["collected"] == 3 * (8 + 4) + 2
+    assert report["tasks"]["rejected"] == 0
+    for name in ("base", "sft", "rl"):
+        success = report["success"][name]
+        assert success["n"] == 12
+        assert success["ci95"][0] <= success["rate"] <= success["ci95"][1]
+    assert set(report["paired"]) == {"sft_minus_base", "rl_minus_sft"}
+    assert 0 <= report["judge"]["accuracy"] <= 1
+
+
+@pytest.mark.timeout(900)
+def test_trainer_and_rollout_agree_before_every_update(report):
+    assert [row["iteration"] for row in report["rl"]] == [1, 2, 3]
+    assert all(row["logprob_gap_max"] < 1e-3 for row in report["rl"])
+    assert all(row["effective_groups"] >= 1 for row in report["rl"])
+
+
+@pytest.mark.timeout(900)
+def test_a_second_run_executes_no_stage(project):
+    started = time.monotonic()
+    before = {path: path.stat().st_mtime_ns for path in (project / "reports/stages").glob("*.json")}
+    assert "up to date" in run(project, "-m", "flows.demo")
+    assert {path: path.stat().st_mtime_ns for path in (project / "reports/stages").glob("*.json")} == before
+    print(f"second run: {time.monotonic() - started:.1f} s")
+
+
+@pytest.mark.timeout(900)
+def test_dvc_agrees_that_nothing_is_stale(project):
+    assert "up to date" in run(project, "-m", "dvc", "status")
+
+
+@pytest.mark.timeout(900)
+def test_models_are_registered_and_the_first_is_champion(project):
+    code = (
+        "from components.params import load; from components.tracking import champion; "
+        "print(champion(load(), 'waymark-policy').version)"
+    )
+    assert int(run(project, "-c", code).strip().splitlines()[-1]) >= 1
+
+
+@pytest.mark.timeout(900)
+def test_a_trajectory_can_be_viewed(project):
+    import pyarrow.parquet as pq
+
+    table = project / "data/evaluation/rl/trajectories.parquet"
+    identity = pq.read_table(table, columns=["trajectory_id"])["trajectory_id"][0].as_py()
+    run(project, "-m", "components.cli", "view", identity, "--out", "page.html")
+    assert "<svg" in (project / "page.html").read_text()
