@@ -209,16 +209,18 @@ def _act(step: Step, listed: list[Listed]) -> TeacherTurn | None:
 
 
 def _check(boxes: list[Listed]) -> TeacherTurn:
-    return TeacherTurn("check " + ", ".join(f'"{box.name}"' for box in boxes), [_click(box) for box in boxes])
+    return TeacherTurn("click " + ", ".join(_called(box) for box in boxes), [_click(box) for box in boxes])
 
 
 def _called(item: Listed, number: int | None = None) -> str:
-    """An element as the list shows it: `button "cancel"`, `box red`, `2nd field`."""
+    """An element as the list shows it, with its point: `button "cancel" 512 86`, `2nd field 300 400`."""
     if item.role == "box":
-        return f"box {item.name}"
-    if item.name:
-        return f'{item.role} "{item.name}"'
-    return f"{ORDINALS[number - 1]} {item.role}" if number else item.role
+        name = f"box {item.name}"
+    elif item.name:
+        name = f'{item.role} "{item.name}"'
+    else:
+        name = f"{ORDINALS[number - 1]} {item.role}" if number else item.role
+    return f"{name} {item.x} {item.y}"
 
 
 def _click(item: Listed) -> ToolCall:

@@ -14,14 +14,15 @@ OUT = Path("data/base_model")
 def main() -> None:
     config = PretrainConfig()
     with stage("pretrain_base") as run:
-        run.progress(0, config.steps, f"rendering {config.pages} pages")
+        steps = sum(phase.steps for phase in config.phases)
+        run.progress(0, steps, f"rendering {config.pages} pages")
         pages = render_pages_in_processes(config.pages, config.seed)
         curve: list[dict[str, float]] = []
 
         def report(figures: dict[str, float]) -> None:
             curve.append(figures)
             run.metrics(figures, int(figures["step"]))
-            run.progress(figures["step"], config.steps, str(figures))
+            run.progress(figures["step"], steps, str(figures))
 
         vlm = pretrain(pages, config, report)
         publish_model(vlm, OUT)

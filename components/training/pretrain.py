@@ -42,11 +42,27 @@ HELD_OUT = 100
 
 
 @dataclass(frozen=True)
+class Phase:
+    """A part of the curriculum: first thoughts name what they mean, then they give its point too.
+
+    The rate rises over `warmup_steps` and falls linearly to 2% over `decay_steps`; each phase has its own optimiser.
+    """
+
+    steps: int
+    decay_steps: int
+    warmup_steps: int
+    points: bool
+
+
+@dataclass(frozen=True)
 class PretrainConfig:
     """Everything that makes the base what it is."""
 
     pages: int = 10_000
-    steps: int = 950
+    phases: tuple[Phase, ...] = (
+        Phase(steps=600, decay_steps=950, warmup_steps=100, points=False),
+        Phase(steps=450, decay_steps=450, warmup_steps=30, points=True),
+    )
     seed: int = 7
     vocabulary: int = 2560
     hidden: int = 192
@@ -193,42 +209,42 @@ def _sequence(
 def pretrain(pages: list[Page], config: PretrainConfig, report: Callable[[dict], None]) -> VLM:
     """Train the base on all but the first `HELD_OUT` pages; `report` gets loss and accuracy as they come."""
     vlm = new_vlm(train_tokenizer(pages, config), config)
-    encoder = Encoder(vlm)
-    rng = random.Random(config.seed)
     images = [Image.of(page.png) for page in pages]
-    model = vlm.model
-    decay = [p for p in model.parameters() if p.ndim > 1]
-    plain = [p for p in model.parameters() if p.ndim <= 1]
-    optimizer = torch.optim.AdamW(
-        [{"params": decay, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}],
-        lr=config.lr,
-        betas=(0.9, 0.98),
-    )
+    for number, phase in enumerate(config.phases):
+        train_phase(vlm, pages, images, config, number, report)
+        figures = accuracy(vlm, Encoder(vlm), pages[:HELD_OUT], images[:HELD_OUT], phase.points, seed=2)
+        report({"step": sum(p.steps for p in config.phases[: number + 1]), **figures})
+    return vlm
+
+
+def train_phase(
+    vlm: VLM,
+    pages: list[Page],
+    images: list[Image],
+    config: PretrainConfig,
+    number: int,
+    report: Callable[[dict], None],
+) -> None:
+    """One phase of the curriculum, in place."""
+    phase, model, encoder = config.phases[number], vlm.model, Encoder(vlm)
+    before = sum(p.steps for p in config.phases[:number])
+    rng = random.Random(config.seed + number)
+    matrices = [p for p in model.parameters() if p.ndim > 1]
+    vectors = [p for p in model.parameters() if p.ndim <= 1]
+    groups = [{"params": matrices, "weight_decay": 0.01}, {"params": vectors, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=config.lr, betas=(0.9, 0.98))
     started, asked = time.monotonic(), 0
     pool: list[_Sequence] = []
     model.train()
-    for step in range(1, config.steps + 1):
-        while len(pool) < 8 * config.batch:
-            index = rng.randrange(HELD_OUT, len(pages))
-            questions = ask(pages[index].lines, rng, random_label(rng), config.questions)
-            if questions:
-                shown_at = 0 if rng.random() < 0.6 else rng.randrange(len(questions))
-                pool.append(
-                    _sequence(
-                        encoder, pages[index], images[index], questions, shown_at, rng.random() >= config.pixel_share
-                    )
-                )
-        # sequences of like length share a batch: padding is a third of the cost otherwise
-        pool.sort(key=lambda sequence: len(sequence.ids))
-        cut = rng.randrange(0, len(pool) - config.batch + 1)
-        batch, pool = pool[cut : cut + config.batch], pool[:cut] + pool[cut + config.batch :]
+    for step in range(1, phase.steps + 1):
+        batch, pool = _draw(pool, encoder, pages, images, config, phase.points, rng)
         for group in optimizer.param_groups:
-            group["lr"] = config.lr * min(1.0, step / 100) * max(0.02, 1 - step / config.steps)
+            group["lr"] = config.lr * min(1.0, step / phase.warmup_steps) * max(0.02, 1 - step / phase.decay_steps)
         inputs = encoder.collate([s.ids for s in batch], [s.images for s in batch], pad="right")
         labels = torch.full_like(inputs["input_ids"], -100)
         for row, sequence in enumerate(batch):
             labels[row, : len(sequence.labels)] = torch.tensor(sequence.labels)
-        # bfloat16 products, float32 weights: three times faster where the CPU has them, and nothing here must be exact
+        # bfloat16 products, float32 weights: faster where the CPU has them, and nothing here must be exact
         with torch.autocast(model.device.type, torch.bfloat16):
             hidden = model.model(**inputs, use_cache=False).last_hidden_state[:, :-1]
             wanted = labels[:, 1:] != -100
@@ -240,24 +256,41 @@ def pretrain(pages: list[Page], config: PretrainConfig, report: Callable[[dict],
         optimizer.zero_grad()
         asked += int((labels == encoder.end_id).sum())
         if step % 25 == 0:
-            report(
-                {
-                    "step": step,
-                    "questions": asked,
-                    "loss": round(loss.item(), 4),
-                    "seconds": round(time.monotonic() - started),
-                }
-            )
+            seconds = round(time.monotonic() - started)
+            report({"step": before + step, "questions": asked, "loss": round(loss.item(), 4), "seconds": seconds})
         if step % 200 == 0:
-            report({"step": step, **accuracy(vlm, encoder, pages[:HELD_OUT], images[:HELD_OUT], seed=1)})
+            figures = accuracy(vlm, encoder, pages[:HELD_OUT], images[:HELD_OUT], phase.points, seed=1)
+            report({"step": before + step, **figures})
             model.train()
     model.eval()
-    report({"step": config.steps, **accuracy(vlm, encoder, pages[:HELD_OUT], images[:HELD_OUT], seed=2)})
-    return vlm
+
+
+def _draw(
+    pool: list[_Sequence],
+    encoder: Encoder,
+    pages: list[Page],
+    images: list[Image],
+    config: PretrainConfig,
+    points: bool,
+    rng: random.Random,
+) -> tuple[list[_Sequence], list[_Sequence]]:
+    """A batch, and what stays in the pool. Like lengths share a batch: padding is a third of the cost otherwise."""
+    while len(pool) < 8 * config.batch:
+        index = rng.randrange(HELD_OUT, len(pages))
+        questions = ask(pages[index].lines, rng, random_label(rng), config.questions, points)
+        if questions:
+            shown_at = 0 if rng.random() < 0.6 else rng.randrange(len(questions))
+            with_list = rng.random() >= config.pixel_share
+            pool.append(_sequence(encoder, pages[index], images[index], questions, shown_at, with_list))
+    pool = sorted(pool, key=lambda sequence: len(sequence.ids))
+    cut = rng.randrange(0, len(pool) - config.batch + 1)
+    return pool[cut : cut + config.batch], pool[:cut] + pool[cut + config.batch :]
 
 
 @torch.no_grad()
-def accuracy(vlm: VLM, encoder: Encoder, pages: list[Page], images: list[Image], seed: int) -> dict[str, float]:
+def accuracy(
+    vlm: VLM, encoder: Encoder, pages: list[Page], images: list[Image], points: bool, seed: int
+) -> dict[str, float]:
     """Share of right answers on pages never trained on, greedy: with the list and from the screenshot alone.
 
     Right means the same tool calls, with every coordinate within 15 of 1000 (about half a small button).
@@ -266,7 +299,7 @@ def accuracy(vlm: VLM, encoder: Encoder, pages: list[Page], images: list[Image],
     right: dict[str, list[bool]] = {"list": [], "pixels": []}
     for mode in right:
         rng = random.Random(seed)
-        items = [(i, q) for i in range(len(pages)) for q in ask(pages[i].lines, rng, random_label(rng), 1)]
+        items = [(i, q) for i in range(len(pages)) for q in ask(pages[i].lines, rng, random_label(rng), 1, points)]
         for begin in range(0, len(items), 50):
             part = items[begin : begin + 50]
             sequences = [_sequence(encoder, pages[i], images[i], [q], 0, mode == "list") for i, q in part]

@@ -18,13 +18,14 @@ _ORDINALS = ["1st", "2nd", "3rd", "4th", "5th", "6th"]
 
 def target(element: Listed) -> str:
     """How a thought names an element: as the list does."""
-    return (
-        f"box {element.name}"
-        if element.role == "box"
-        else f'{element.role} "{element.name}"'
-        if element.name
-        else element.role
-    )
+    if element.role == "box":
+        return f"box {element.name}"
+    return f'{element.role} "{element.name}"' if element.name else element.role
+
+
+def located(element: Listed, points: bool) -> str:
+    """The same with its point, so that the call need only copy what the thought found."""
+    return f"{target(element)} {element.x} {element.y}" if points else target(element)
 
 
 class Question(NamedTuple):
@@ -34,10 +35,11 @@ class Question(NamedTuple):
     response: str
 
 
-def click(*elements: Listed, verb: str = "click") -> Question:
-    """The response that clicks the elements in one turn; the instruction is empty."""
+def click(instruction: str, elements: list[Listed], points: bool) -> Question:
+    """The question whose answer clicks the elements in one turn."""
     calls = [format_call("click", x=element.x, y=element.y) for element in elements]
-    return Question("", format_response(f"{verb} " + ", ".join(target(element) for element in elements), calls))
+    thought = "click " + ", ".join(located(element, points) for element in elements)
+    return Question(instruction, format_response(thought, calls))
 
 
 def answer(thought: str, text: str) -> str:
@@ -45,8 +47,11 @@ def answer(thought: str, text: str) -> str:
     return format_response(thought, [format_call("done", answer=text)])
 
 
-def ask(lines: list[str], rng: random.Random, word: str, count: int) -> list[Question]:
-    """Up to `count` questions about a page. `word` is something to type or to look for in vain."""
+def ask(lines: list[str], rng: random.Random, word: str, count: int, points: bool = True) -> list[Question]:
+    """Up to `count` questions about a page. `word` is something to type or to look for in vain.
+
+    `points` tells whether thoughts give the coordinates of what they name.
+    """
     elements = parse_elements("\n".join(lines))
     named: dict[str, list[Listed]] = {}
     for element in elements:
@@ -59,15 +64,15 @@ def ask(lines: list[str], rng: random.Random, word: str, count: int) -> list[Que
     questions: list[Question] = []
     makers = []
     if unique:
-        makers += [lambda: _click_named(rng, rng.choice(unique))] * 6
+        makers += [lambda: _click_named(rng, rng.choice(unique), points)] * 6
         makers += [lambda: _what_is_at(rng.choice(unique)), lambda: _is_there(rng, rng.choice(unique), unique, word)]
-        makers += [lambda: _click_several(rng, rng.sample(unique, min(len(unique), rng.randint(2, 4))))]
+        makers += [lambda: _click_several(rng, rng.sample(unique, min(len(unique), rng.randint(2, 4))), points)]
     if boxes:
-        makers += [lambda: _click_box(rng, rng.choice(boxes), boxes)] * 2
+        makers += [lambda: _click_box(rng, rng.choice(boxes), boxes, points)] * 2
     if fields:
-        makers += [lambda: _focus(rng, fields)] * 2 + [lambda: _write(rng, fields, word)] * 2
+        makers += [lambda: _focus(rng, fields, points)] * 2 + [lambda: _write(rng, fields, word, points)] * 2
     if len(marks) > 1:
-        makers += [lambda: _click_several(rng, rng.sample(marks, rng.randint(1, len(marks))))] * 2
+        makers += [lambda: _click_several(rng, rng.sample(marks, rng.randint(1, len(marks))), points)] * 2
     for _ in range(count if makers else 0):
         question = rng.choice(makers)()
         if question is not None:
@@ -75,7 +80,7 @@ def ask(lines: list[str], rng: random.Random, word: str, count: int) -> list[Que
     return questions
 
 
-def _click_named(rng: random.Random, element: Listed) -> Question:
+def _click_named(rng: random.Random, element: Listed, points: bool) -> Question:
     name = element.name
     forms = [
         f'click "{name}"',
@@ -87,10 +92,10 @@ def _click_named(rng: random.Random, element: Listed) -> Question:
         f"{name} please",
     ]
     forms += [f'hit the "{name}" {element.role}', f"choose {name}", f"where is {name}?"]
-    return click(element)._replace(instruction=rng.choice(forms))
+    return click(rng.choice(forms), [element], points)
 
 
-def _click_several(rng: random.Random, elements: list[Listed]) -> Question:
+def _click_several(rng: random.Random, elements: list[Listed], points: bool) -> Question:
     names = [element.name for element in elements]
     forms = [
         f"click {', '.join(names)}",
@@ -98,32 +103,30 @@ def _click_several(rng: random.Random, elements: list[Listed]) -> Question:
         f"all of: {', '.join(names)}",
         f"mark {' and '.join(names)}",
     ]
-    return click(*elements)._replace(instruction=rng.choice(forms))
+    return click(rng.choice(forms), elements, points)
 
 
-def _click_box(rng: random.Random, element: Listed, boxes: list[Listed]) -> Question | None:
+def _click_box(rng: random.Random, element: Listed, boxes: list[Listed], points: bool) -> Question | None:
     if sum(box.name == element.name for box in boxes) > 1:
         return None
-    return click(element)._replace(
-        instruction=rng.choice([f"click {element.name} box", f"the {element.name} one", f"press {element.name}"])
-    )
+    forms = [f"click {element.name} box", f"the {element.name} one", f"press {element.name}"]
+    return click(rng.choice(forms), [element], points)
 
 
-def _focus(rng: random.Random, fields: list[Listed]) -> Question:
+def _focus(rng: random.Random, fields: list[Listed], points: bool) -> Question:
     index = rng.randrange(min(len(fields), len(_ORDINALS)))
     forms = [f"focus {_ORDINALS[index]} field", f"the {_ORDINALS[index]} text field"]
     if len(fields) == 1:
         forms = ["focus the field", "click the text field", "the input"]
     elif index == len(fields) - 1:
         forms.append("focus the last field")
-    response = format_response(
-        f"click {_ORDINALS[index]} field" if len(fields) > 1 else "click field",
-        [format_call("click", x=fields[index].x, y=fields[index].y)],
-    )
-    return Question(rng.choice(forms), response)
+    field = fields[index]
+    which = f"{_ORDINALS[index]} field" if len(fields) > 1 else "field"
+    thought = f"click {which} {field.x} {field.y}" if points else f"click {which}"
+    return Question(rng.choice(forms), format_response(thought, [format_call("click", x=field.x, y=field.y)]))
 
 
-def _write(rng: random.Random, fields: list[Listed], word: str) -> Question:
+def _write(rng: random.Random, fields: list[Listed], word: str, points: bool) -> Question:
     field = rng.choice(fields)
     if len(fields) > 1 and not (field.name and sum(f.name == field.name for f in fields) == 1):
         field = fields[0]
@@ -132,7 +135,7 @@ def _write(rng: random.Random, fields: list[Listed], word: str) -> Question:
         where = f'in "{field.name}"' if field.name else rng.choice(["in the field", "in the input"])
     calls = [format_call("click", x=field.x, y=field.y), format_call("write", text=word)]
     instruction = rng.choice([f'write "{word}" {where}', f"type {word} {where}", f"put {word} {where}"])
-    return Question(instruction, format_response(f'click {target(field)}, write "{word}"', calls))
+    return Question(instruction, format_response(f'click {located(field, points)}, write "{word}"', calls))
 
 
 def _what_is_at(element: Listed) -> Question:
