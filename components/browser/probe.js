@@ -23,7 +23,9 @@ function describe(el) {
     if (declaredRole(node)) { target = node; break; }
   }
   const role = declaredRole(target);
-  const text = role ? nameOf(target, role) : target.childElementCount ? '' : clean(target.innerText);
+  // a box of colour has no text: its colour is what a user would call it, and what the element list calls it
+  const unlisted = isBox(target) ? colourName(target) : target.childElementCount ? '' : clean(target.innerText);
+  const text = role ? nameOf(target, role) : unlisted;
   const name = text.length > 40 ? (role ? text.slice(0, 37) + '...' : '') : text;
   return { tag: target.tagName.toLowerCase(), role: target.getAttribute('role') || '', name: name.replace(/"/g, "'") };
 }

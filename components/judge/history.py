@@ -16,6 +16,7 @@ _QUOTED = re.compile(r'("[^"]*")')
 _WHOLE = (
     ("Succeed: task marked as done", "done"),
     ("Failed: the response could not be read", "unreadable response"),
+    ("Failed: `tool call` execution failed", "unreadable call"),
 )
 _OPENINGS = (
     ("Succeed: `click` on ", "click "),

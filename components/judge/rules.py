@@ -1,10 +1,12 @@
 """Verdicts by rule: the site's own reward, where the site has one (MiniWoB++).
 
-The rationale says what was asked and what was done, from what a judge model sees too; only the outcome knows the
-reward. A judge trained on it learns to compare the two.
+The rationale says what was done and whether the task named it, from what a judge model sees too; only the outcome
+knows the reward.
 """
 
 from __future__ import annotations
+
+import re
 
 from components.judge.history import events
 from components.records import Outcome, Termination, Trajectory, Verdict
@@ -12,8 +14,7 @@ from components.records import Outcome, Termination, Trajectory, Verdict
 JUDGE, VERSION = "rules", "site-reward-1"
 COMPLETE = 1.0
 """The raw reward of a completed MiniWoB++ page; less is partial credit or a mistake."""
-MAX_INTENT = 200
-"""Characters of the intent that a rationale repeats."""
+_QUOTED = re.compile(r'"([^"]+)"')
 MAX_EVENTS = 10
 """Last events that a rationale lists."""
 
@@ -31,11 +32,22 @@ def rules_verdict(trajectory: Trajectory) -> Verdict:
 
 
 def rationale(trajectory: Trajectory) -> str:
-    """One line such as `asked: Click on the "ok" button. did: click button "ok"; done`."""
-    intent = " ".join(trajectory.task.intent.split())
-    did = events(trajectory)
+    """One line such as `click button "ok" (asked); click button "no" (not asked); done`.
+
+    What was done, and of each thing that the browser named, whether the task names it too: the comparison that decides,
+    spelled out, so that a judge model has it to learn from in every line and not only in the verdict.
+    """
+    did = [_held_against(event, trajectory.task.intent) for event in events(trajectory)]
     shown = did if len(did) <= MAX_EVENTS else ["…", *did[-MAX_EVENTS:]]
-    return f"asked: {intent[:MAX_INTENT]} did: {'; '.join(shown) or 'nothing'}"
+    return "; ".join(shown) or "nothing was done"
+
+
+def _held_against(event: str, intent: str) -> str:
+    named = _QUOTED.search(event)
+    if named is None:
+        return event
+    is_asked = re.search(rf"(?<!\w){re.escape(named[1])}(?!\w)", intent, re.IGNORECASE)
+    return f"{event} ({'asked' if is_asked else 'not asked'})"
 
 
 def _judge(trajectory: Trajectory) -> tuple[Outcome, str]:

@@ -36,21 +36,23 @@ def test_a_task_without_reward_or_evaluator_has_no_verdict_by_rule(episode: Epis
     assert "ask a judge model" in verdict.rationale
 
 
-def test_the_rationale_holds_what_was_asked_and_done_and_does_not_know_the_reward(episode: Episode) -> None:
+def test_the_rationale_says_what_was_done_and_whether_it_was_asked_and_does_not_know_the_reward(
+    episode: Episode,
+) -> None:
     right, wrong = (rules_verdict(episode([OK, done("ok")], site_reward=reward)).rationale for reward in (1.0, 0.0))
-    assert right == wrong == 'asked: Click on the "ok" button. did: click button "ok"; done'
+    assert right == wrong == 'click button "ok" (asked); done'
 
 
 def test_the_rationale_of_a_long_episode_keeps_its_end(episode: Episode) -> None:
     steps = [[click(Element("a", "link", str(i)), (i, i), Effect(), "", False)] for i in range(30)]
     text = rules_verdict(episode(*steps, termination=Termination.MAX_STEPS, answer=None)).rationale
-    assert 'did: …; click link "21"' in text
-    assert text.endswith('click link "29"; stopped by max_steps')
+    assert text.startswith('…; click link "21" (not asked)')
+    assert text.endswith('click link "29" (not asked); stopped by max_steps')
 
 
 def test_an_episode_without_turns_did_nothing_but_stop(episode: Episode) -> None:
     text = rules_verdict(episode(termination=Termination.CONTEXT_LENGTH, answer=None)).rationale
-    assert text.endswith("did: stopped by context_length")
+    assert text == "stopped by context_length"
 
 
 def test_a_repeated_event_is_written_once_with_its_count(episode: Episode) -> None:
