@@ -1,0 +1,47 @@
+"""The judge model: what it reads and learns, and that it cannot gain by rambling."""
+
+from components.agent.rendering import Text
+from components.judge import parse_verdict, rules_verdict
+from components.judge.distilled import DistilledJudge, hold_out, render, training_sample
+from components.policies import Encoder
+from components.records import Outcome
+from tests.samples import a_task, a_trajectory, recipe
+from tests.vlm import random_vlm
+
+PARAMS = recipe(agent__prompt="compact", judge__max_response_tokens=6)
+
+
+def test_the_prompt_is_chatml_with_the_last_screenshots_after_the_history():
+    segments = render(a_trajectory(turns=2), PARAMS).segments
+    assert isinstance(segments[0], Text)
+    assert segments[0].text.startswith(
+        "<|im_start|>system\nDid the agent do the task?<|im_end|>\n<|im_start|>user\nasked:"
+    )
+    assert segments[-1] == Text("<|im_end|>\n<|im_start|>assistant\n")
+    assert 1 <= len(segments[1:-1]) <= PARAMS.judge.screenshots
+
+
+def test_it_learns_to_write_what_the_parser_reads_back():
+    encoder = Encoder(random_vlm())
+    trajectory = a_trajectory(turns=2, site_reward=1.0)
+    verdict = rules_verdict(trajectory)
+    sample = training_sample(trajectory, verdict, PARAMS, encoder)
+    assert sample.response[-1] == encoder.end_id
+    assert parse_verdict(encoder.decode(sample.response)) == (verdict.outcome, verdict.rationale)
+
+
+def test_a_verdict_that_was_cut_off_is_unparsed():
+    judge = DistilledJudge(random_vlm(), "v", PARAMS)
+    trajectories = [a_trajectory(a_task(seed), turns=1) for seed in range(3)]
+    verdicts = judge.judge(trajectories)
+    assert [v.trajectory_id for v in verdicts] == [t.trajectory_id for t in trajectories]
+    assert {v.outcome for v in verdicts} == {Outcome.UNPARSED}
+    assert all(v.tokens > 6 and v.latency_s > 0 for v in verdicts)
+
+
+def test_tasks_are_held_out_whole_and_the_same_way_every_time():
+    tasks = [a_task(seed) for seed in range(20)] * 3
+    held = hold_out(tasks, PARAMS.judge, seed=1)
+    assert len(held) == round(20 * PARAMS.judge.holdout_share)
+    assert held == hold_out(list(reversed(tasks)), PARAMS.judge, seed=1)
+    assert held != hold_out(tasks, PARAMS.judge, seed=2)
