@@ -91,25 +91,31 @@ class TransformersPolicy:
 
 @torch.inference_mode()
 def generate_batch(vlm: VLM, encoder: Encoder, requests: list[Row]) -> list[Completion]:
-    """Sample one response per row. Names: B rows still running, V vocabulary."""
+    """Sample one response per row. Names: U different prompts, B rows still running, V vocabulary."""
     if not requests:
         return []
     model = vlm.model
     model.eval()
-    inputs = encoder.collate([r.prompt.ids for r in requests], [r.prompt.images for r in requests], pad="left")
-    positions_3BL, _ = model.model.get_rope_index(
+    # attempts of a group start from one prompt: it is encoded once, images by content
+    keys_B = [(tuple(r.prompt.ids), *(image.sha256 for image in r.prompt.images)) for r in requests]
+    prompts = {key: r.prompt for key, r in zip(keys_B, requests, strict=True)}
+    place = {key: row for row, key in enumerate(prompts)}
+    inputs = encoder.collate([p.ids for p in prompts.values()], [p.images for p in prompts.values()], pad="left")
+    positions_3UL, _ = model.model.get_rope_index(
         inputs["input_ids"],
         mm_token_type_ids=inputs["mm_token_type_ids"],
         image_grid_thw=inputs.get("image_grid_thw"),
         attention_mask=inputs["attention_mask"],
     )
     cache = DynamicCache(config=model.config.text_config)
-    hidden_BLH = model.model(
-        **inputs, position_ids=positions_3BL, past_key_values=cache, use_cache=True
+    hidden_ULH = model.model(
+        **inputs, position_ids=positions_3UL, past_key_values=cache, use_cache=True
     ).last_hidden_state
-    next_position_B = positions_3BL.amax(dim=(0, 2)) + 1
-    mask_BL = inputs["attention_mask"]
-    logits_BV = model.lm_head(hidden_BLH[:, -1]).float()
+    index_B = torch.tensor([place[key] for key in keys_B], device=hidden_ULH.device)
+    cache.batch_select_indices(index_B)
+    next_position_B = (positions_3UL.amax(dim=(0, 2)) + 1)[index_B]
+    mask_BL = inputs["attention_mask"][index_B]
+    logits_BV = model.lm_head(hidden_ULH[:, -1]).float()[index_B]
 
     uniforms = [np.random.default_rng(r.seed).random(r.max_tokens) for r in requests]
     ids: list[list[int]] = [[] for _ in requests]

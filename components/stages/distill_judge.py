@@ -16,29 +16,30 @@ from components.training.rl import publish_model
 from components.training.sft import Weighted, train
 
 POOLS = [Path("data/pools/eval.parquet"), Path("data/pools/heldout.parquet")]
+TEACHER = Path("data/teacher")
 DATA, OUT, CURVE = Path("data/judge"), Path("models/judge"), Path("reports/curves/judge.csv")
 
 
 def main() -> None:
-    with stage("distill_judge", inputs=[DATA / "trajectories.parquet", DATA / "verdicts.parquet"]) as run:
+    inputs = [folder / f"{table}.parquet" for folder in (DATA, TEACHER) for table in ("trajectories", "verdicts")]
+    with stage("distill_judge", inputs=inputs) as run:
         params = run.params
         torch.manual_seed(params.seed)
         run.dataset(DATA / "trajectories.parquet", "training")
-        verdicts = {verdict.trajectory_id: verdict for verdict in read_table(DATA / "verdicts.parquet", Verdict)}
-        labelled = [
-            t
-            for t in read_table(DATA / "trajectories.parquet", Trajectory)
-            if verdicts[t.trajectory_id].outcome in ("success", "failure")
-        ]
-        held = hold_out([t.task for t in labelled], params.judge, params.seed)
-        training = [t for t in labelled if t.task_id not in held]
-        tested = [t for t in labelled if t.task_id in held]
+        run.dataset(TEACHER / "trajectories.parquet", "training")
+        rolled, verdicts = _labelled(DATA)
+        taught, teacher_verdicts = _labelled(TEACHER)
+        verdicts |= teacher_verdicts
+        # the teacher's attempts are more to learn from; agreement is measured on the policy's own, on tasks held out
+        held = hold_out([t.task for t in rolled], params.judge, params.seed)
+        tested = [t for t in rolled if t.task_id in held]
+        training = [t for t in [*rolled, *taught] if t.task_id not in held]
         labels = [verdicts[t.trajectory_id].outcome for t in tested]
         run.check(
             "training",
             quality.trajectory_frame(training),
             evaluation=quality.task_frame(task for path in POOLS for task in read_table(path, Task)),
-            max_rows=len(labelled),
+            max_rows=len(rolled) + len(taught),
         )
 
         vlm = VLM.load(params.model.judge_base, params.model)
@@ -78,6 +79,13 @@ def main() -> None:
             measured.model_dump(mode="json")
             | {"untrained_accuracy": untrained.accuracy, "trained_on": len(training), "version": version}
         )
+
+
+def _labelled(folder: Path) -> tuple[list[Trajectory], dict[str, Verdict]]:
+    """Trajectories with a verdict of success or failure, and the verdicts by trajectory."""
+    verdicts = {verdict.trajectory_id: verdict for verdict in read_table(folder / "verdicts.parquet", Verdict)}
+    known = {identity for identity, v in verdicts.items() if v.outcome in (Outcome.SUCCESS, Outcome.FAILURE)}
+    return [t for t in read_table(folder / "trajectories.parquet", Trajectory) if t.trajectory_id in known], verdicts
 
 
 if __name__ == "__main__":

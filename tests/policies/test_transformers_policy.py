@@ -111,3 +111,15 @@ def test_the_pixel_cache_is_bounded_and_changes_nothing(vlm):
         assert torch.equal(first[0], first[2])
         assert not torch.equal(first[0], first[1])
     assert torch.equal(generous.pixels(observation(1).screenshot)[0], none.pixels(observation(1).screenshot)[0])
+
+
+def test_attempts_at_one_prompt_are_each_drawn_as_if_alone(vlm):
+    encoder = Encoder(vlm)
+    prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i % 2))) for i in range(6)]
+    asked = [Row(prompt, HOT, 12, seed=i) for i, prompt in enumerate(prompts)]
+    together = generate_batch(vlm, encoder, asked)
+    alone = [generate_batch(vlm, encoder, [row])[0] for row in asked]
+    assert [c.token_ids for c in together] == [c.token_ids for c in alone]
+    assert len({tuple(c.token_ids) for c in together}) > 2
+    for a, b in zip(together, alone, strict=True):
+        assert a.logprobs == pytest.approx(b.logprobs, abs=2e-5)
