@@ -51,7 +51,7 @@ async def main(model: Path, state: Path, out: Path) -> None:
     params = load("recipes/smoke.yaml")
     agent = params.agent.model_copy(update={"max_response_tokens": 40})
     rl = params.rl.model_copy(
-        update={"effective_groups": 2, "max_sampled_groups": 6, "lr": 1e-4, "batch_turns": 4, "group_size": 4}
+        update={"effective_groups": 2, "max_sampled_groups": 6, "lr": 5e-6, "batch_turns": 4, "group_size": 4}
     )
     browser = params.browser.model_copy(update={"concurrency": 4})
     params = params.model_copy(update={"agent": agent, "rl": rl, "browser": browser})

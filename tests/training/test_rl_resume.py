@@ -15,20 +15,21 @@ import pytest
 import torch
 
 from components.agent import format_call, format_response
-from components.params import OptimParams
-from components.policies import Encoder, Sample
+from components.params import OptimParams, load
+from components.policies import VLM, Encoder, Sample
 from components.training.sft import Weighted, train
 from tests.training.rl_child import TASKS
-from tests.vlm import observation, picture, random_vlm, renderer
+from tests.vlm import observation, picture, renderer
 
-TIMINGS = {"rollout_s", "train_s", "tokens_per_s"}
+NOT_COMPARED = {"rollout_s", "train_s", "tokens_per_s", "logprob_gap_max"}
+"""Wall times; and the gap of rounding, which depends on who shared a batch with whom."""
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
-    """A model that says `done` at once, with `a` or `b` at even odds."""
+    """The shipped base, taught to say `done` at once, with `a` or `b` at even odds."""
     torch.manual_seed(0)
-    vlm = random_vlm()
+    vlm = VLM.load("data/base_model", load("recipes/smoke.yaml").model)
     encoder = Encoder(vlm)
     rng = random.Random(0)
     data = []
@@ -38,7 +39,7 @@ def model(tmp_path_factory) -> Path:
         response = format_response("x", [format_call("done", answer="ab"[seed % 2])])
         prompt = renderer().prompt(TASKS[0], [], page)
         data.append(Weighted(Sample(encoder.encode(prompt), [*encoder.tokens(response), encoder.end_id])))
-    train(vlm, encoder, data, OptimParams(epochs=12, lr=5e-3, batch_size=8), 0, lambda step, steps, loss: None)
+    train(vlm, encoder, data, OptimParams(epochs=6, lr=1e-3, batch_size=8), 0, lambda step, steps, loss: None)
     path = tmp_path_factory.mktemp("model")
     vlm.save(path)
     return path
@@ -46,7 +47,10 @@ def model(tmp_path_factory) -> Path:
 
 def start(model: Path, where: Path) -> subprocess.Popen:
     where.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "tests.training.rl_child", str(model), str(where), str(where / "out.json")]
+    # the state's name is in the policy's version, and so in every draw: the same work has the same name
+    state = where / "state"
+    state.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "tests.training.rl_child", str(model), str(state), str(where / "out.json")]
     with (where / "log").open("a") as log:
         return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
 
@@ -63,14 +67,14 @@ def kill(child: subprocess.Popen) -> None:
     child.wait()
 
 
-def without_timings(result: dict) -> list[dict]:
-    return [{k: v for k, v in figures.items() if k not in TIMINGS} for figures in result["figures"]]
+def comparable(result: dict) -> list[dict]:
+    return [{k: v for k, v in figures.items() if k not in NOT_COMPARED} for figures in result["figures"]]
 
 
 def check_same(killed: dict, quiet: dict) -> None:
-    for mine, theirs in zip(without_timings(killed), without_timings(quiet), strict=True):
+    for mine, theirs in zip(comparable(killed), comparable(quiet), strict=True):
         assert mine == pytest.approx(theirs, abs=1e-6)
-    assert killed["weights"] == pytest.approx(quiet["weights"], rel=1e-9)
+    assert killed["weights"] == pytest.approx(quiet["weights"], rel=1e-7)
 
 
 def wait_for(where: Path, text: str, child: subprocess.Popen) -> None:
