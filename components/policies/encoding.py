@@ -49,6 +49,8 @@ class Encoder:
         self.pad_id: int = self.tokenizer.pad_token_id
         self.end_id: int = self.tokenizer.convert_tokens_to_ids(IM_END)
         self._vision_start, self._vision_end = self.tokenizer.convert_tokens_to_ids([VISION_START, VISION_END])
+        vision = [self._vision_start, self._vision_end, self.image_token_id, config.video_token_id]
+        self._unsayable = torch.tensor(vision, device=self.device)
         self._pixels: OrderedDict[str, tuple[torch.Tensor, torch.Tensor]] = OrderedDict()
         self._cache_bytes, self._cached_bytes = cache_bytes, 0
         self._tokenize = lru_cache(maxsize=16384)(self._tokenize_text)
@@ -63,6 +65,14 @@ class Encoder:
     def decode(self, ids: list[int]) -> str:
         """Text of sampled ids, without the end token."""
         return self.tokenizer.decode(ids[:-1] if ids and ids[-1] == self.end_id else ids, skip_special_tokens=False)
+
+    def sayable(self, logits_NV: torch.Tensor) -> torch.Tensor:
+        """Logits of the policy's distribution: placeholders of images are none of its words.
+
+        A placeholder in a response would be taken for an image when the response stands in the history. Rollout and
+        trainer both go through here, so that they agree on the probabilities of all other tokens.
+        """
+        return logits_NV.index_fill(-1, self._unsayable, float("-inf"))
 
     def encode(self, prompt: Prompt) -> Encoded:
         """Ids of a prompt. A response that was cut before its end token is closed here, outside of what is trained."""

@@ -115,7 +115,7 @@ def generate_batch(vlm: VLM, encoder: Encoder, requests: list[Row]) -> list[Comp
     cache.batch_select_indices(index_B)
     next_position_B = (positions_3UL.amax(dim=(0, 2)) + 1)[index_B]
     mask_BL = inputs["attention_mask"][index_B]
-    logits_BV = model.lm_head(hidden_ULH[:, -1]).float()[index_B]
+    logits_BV = encoder.sayable(model.lm_head(hidden_ULH[:, -1]).float())[index_B]
 
     uniforms = [np.random.default_rng(r.seed).random(r.max_tokens) for r in requests]
     ids: list[list[int]] = [[] for _ in requests]
@@ -147,7 +147,7 @@ def generate_batch(vlm: VLM, encoder: Encoder, requests: list[Row]) -> list[Comp
             use_cache=True,
         ).last_hidden_state
         next_position_B = next_position_B + 1
-        logits_BV = model.lm_head(hidden_BLH[:, -1]).float()
+        logits_BV = encoder.sayable(model.lm_head(hidden_BLH[:, -1]).float())
     return [
         Completion(row, logps, encoder.decode(row), "stop" if row[-1] == encoder.end_id else "length")
         for row, logps in zip(ids, logprobs, strict=True)

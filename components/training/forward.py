@@ -46,7 +46,7 @@ def response_logprobs(
         hidden_BLH[row, len(s.prompt.ids) - 1 : len(s.prompt.ids) + len(s.response) - 1]
         for row, s in enumerate(samples)
     ]
-    logits_NV = vlm.model.lm_head(torch.cat(rows)).float() / temperature
+    logits_NV = encoder.sayable(vlm.model.lm_head(torch.cat(rows)).float()) / temperature
     wanted_N = torch.tensor([token for s in samples for token in s.response], device=logits_NV.device)
     logprobs_N = torch.log_softmax(logits_NV, dim=-1).gather(1, wanted_N[:, None])[:, 0]
     return list(logprobs_N.split([len(s.response) for s in samples]))

@@ -123,3 +123,16 @@ def test_attempts_at_one_prompt_are_each_drawn_as_if_alone(vlm):
     assert len({tuple(c.token_ids) for c in together}) > 2
     for a, b in zip(together, alone, strict=True):
         assert a.logprobs == pytest.approx(b.logprobs, abs=2e-5)
+
+
+def test_a_policy_never_says_an_image_placeholder_and_the_trainer_knows_that_it_cannot(vlm):
+    encoder = Encoder(vlm)
+    eager = Encoder(vlm)
+    wanted = vlm.model.config.image_token_id
+    eager.sayable = lambda logits: encoder.sayable(logits.index_fill(-1, torch.tensor([wanted]), 1e4))
+    asked = rows(encoder, 3)
+    completions = generate_batch(vlm, eager, asked)
+    assert all(wanted not in completion.token_ids for completion in completions)
+    samples = [Sample(row.prompt, completion.token_ids) for row, completion in zip(asked, completions, strict=True)]
+    for ours, theirs in zip(response_logprobs(vlm, encoder, samples, temperature=0.8), completions, strict=True):
+        assert ours.tolist() == pytest.approx(theirs.logprobs, abs=2e-5)
