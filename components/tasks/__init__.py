@@ -6,7 +6,7 @@ from components.tasks.embedding import embed
 from components.tasks.filters import filter_tasks
 from components.tasks.funnel import Funnel, FunnelStep
 from components.tasks.rejections import TooManyRejected, require_few_rejected, write_rejections_csv
-from components.tasks.sampling import sample, shuffled, split
+from components.tasks.sampling import shuffled
 from components.tasks.sources import Loaded, load_files, parse_rows
 from components.tasks.start_pages import check_start_pages
 
@@ -23,8 +23,6 @@ __all__ = [
     "load_files",
     "parse_rows",
     "require_few_rejected",
-    "sample",
     "shuffled",
-    "split",
     "write_rejections_csv",
 ]

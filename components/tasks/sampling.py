@@ -1,8 +1,4 @@
-"""Seeded order, samples and splits of tasks.
-
-All follow from a hash of seed, purpose and id: the order of the input does not matter, adding a task moves no other
-task across a split, and the purposes are independent, so that a sample is not one side of a split.
-"""
+"""Seeded order of tasks, from a hash of seed, purpose and id: the order of the input does not matter."""
 
 from __future__ import annotations
 
@@ -15,18 +11,6 @@ from components.records import Task
 def shuffled(tasks: Iterable[Task], seed: int) -> list[Task]:
     """The tasks in seeded order, which mixes websites and families."""
     return sorted(tasks, key=lambda task: (rank(task.task_id, seed, "order"), task.task_id))
-
-
-def sample(tasks: Iterable[Task], count: int, seed: int) -> list[Task]:
-    """The first `count` tasks of the seeded order; all of them if there are fewer."""
-    return shuffled(tasks, seed)[:count]
-
-
-def split(task_ids: Iterable[str], share: float, seed: int) -> tuple[set[str], set[str]]:
-    """Task ids to (kept, held out), about `share` of them held out; each id on its own side whatever the others are."""
-    ids = set(task_ids)
-    held = {task_id for task_id in ids if rank(task_id, seed, "split") < share}
-    return ids - held, held
 
 
 def rank(task_id: str, seed: int, purpose: str) -> float:
