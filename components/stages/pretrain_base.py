@@ -6,7 +6,6 @@ from components.stages._run import stage
 from components.store import write_json
 from components.training.pages import render_pages_in_processes
 from components.training.pretrain import PretrainConfig, pretrain
-from components.training.rl import publish_model
 
 OUT = Path("data/base_model")
 
@@ -25,7 +24,7 @@ def main() -> None:
             run.progress(figures["step"], steps, str(figures))
 
         vlm = pretrain(pages, config, report)
-        publish_model(vlm, OUT)
+        vlm.publish(OUT)
         write_json(OUT / "pretraining.json", {"curve": curve})
         run.result(curve[-1])
 

@@ -45,6 +45,10 @@ a e i o u a e i o u ae ia ui
 CODAS = ["", "", "", "s", "m", "t", "n", "r", "c", "x", "nt"]
 ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 WIDTH, HEIGHT = 160, 210
+_FOCUS_ONE = """share => {
+    const all = document.querySelectorAll('a, button, input');
+    if (all.length) all[Math.floor(share * all.length)].focus();
+}"""
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,8 @@ def random_word(rng: random.Random) -> str:
     else:
         return "".join(rng.choice(ALPHABET) for _ in range(rng.randint(1, 7)))
     case = rng.random()
-    return word.capitalize() if case < 0.3 else word.upper() if case < 0.4 else word
+    word = word.capitalize() if case < 0.3 else word.upper() if case < 0.4 else word
+    return word + rng.choice(".,") if rng.random() < 0.05 else word
 
 
 def random_label(rng: random.Random) -> str:
@@ -186,6 +191,8 @@ async def render_pages(count: int, seed: int) -> list[Page]:
         page = await browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         while len(pages) < count:
             await page.set_content(random_page(rng))
+            if rng.random() < 0.4:
+                await page.evaluate(_FOCUS_ONE, rng.random())
             lines = (await element_list(page)).splitlines()
             if lines:
                 pages.append(Page(await page.screenshot(type="png"), lines))

@@ -61,7 +61,7 @@ class PretrainConfig:
     pages: int = 10_000
     phases: tuple[Phase, ...] = (
         Phase(steps=600, decay_steps=950, warmup_steps=100, points=False),
-        Phase(steps=450, decay_steps=450, warmup_steps=30, points=True),
+        Phase(steps=1300, decay_steps=1300, warmup_steps=30, points=True),
     )
     seed: int = 7
     vocabulary: int = 2560

@@ -64,9 +64,9 @@ def ask(lines: list[str], rng: random.Random, word: str, count: int, points: boo
     questions: list[Question] = []
     makers = []
     if unique:
-        makers += [lambda: _click_named(rng, rng.choice(unique), points)] * 6
+        makers += [lambda: _click_named(rng, rng.choice(unique), points)] * 5
         makers += [lambda: _what_is_at(rng.choice(unique)), lambda: _is_there(rng, rng.choice(unique), unique, word)]
-        makers += [lambda: _click_several(rng, rng.sample(unique, min(len(unique), rng.randint(2, 4))), points)]
+        makers += [lambda: _click_several(rng, rng.sample(unique, min(len(unique), rng.randint(2, 4))), points)] * 2
     if boxes:
         makers += [lambda: _click_box(rng, rng.choice(boxes), boxes, points)] * 2
     if fields:
