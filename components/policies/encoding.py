@@ -6,6 +6,7 @@ Names: B sequences, L tokens in the longest, N image tokens over all sequences.
 from __future__ import annotations
 
 import io
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
@@ -51,6 +52,7 @@ class Encoder:
         self._vision_start, self._vision_end = self.tokenizer.convert_tokens_to_ids([VISION_START, VISION_END])
         vision = [self._vision_start, self._vision_end, self.image_token_id, config.video_token_id]
         self._unsayable = torch.tensor(vision, device=self.device)
+        self._lock = threading.Lock()
         self._pixels: OrderedDict[str, tuple[torch.Tensor, torch.Tensor]] = OrderedDict()
         self._cache_bytes, self._cached_bytes = cache_bytes, 0
         self._tokenize = lru_cache(maxsize=16384)(self._tokenize_text)
@@ -96,19 +98,20 @@ class Encoder:
 
     def pixels(self, image: Image) -> tuple[torch.Tensor, torch.Tensor]:
         """Patches (P, D) and grid (1, 3) of an image."""
-        found = self._pixels.get(image.sha256)
-        if found is None:
-            picture = PILImage.open(io.BytesIO(image.data)).convert("RGB")
-            out = self.processor(images=[picture], return_tensors="pt")
-            found = (out["pixel_values"], out["image_grid_thw"])
-            self._pixels[image.sha256] = found
-            self._cached_bytes += found[0].nbytes
-            while self._cached_bytes > self._cache_bytes:
-                _, (oldest, _) = self._pixels.popitem(last=False)
-                self._cached_bytes -= oldest.nbytes
-        else:
-            self._pixels.move_to_end(image.sha256)
-        return found
+        with self._lock:  # the event loop counts tokens while the decoder reads pixels
+            found = self._pixels.get(image.sha256)
+            if found is None:
+                picture = PILImage.open(io.BytesIO(image.data)).convert("RGB")
+                out = self.processor(images=[picture], return_tensors="pt")
+                found = (out["pixel_values"], out["image_grid_thw"])
+                self._pixels[image.sha256] = found
+                self._cached_bytes += found[0].nbytes
+                while self._cached_bytes > self._cache_bytes:
+                    _, (oldest, _) = self._pixels.popitem(last=False)
+                    self._cached_bytes -= oldest.nbytes
+            else:
+                self._pixels.move_to_end(image.sha256)
+            return found
 
     def collate(self, sequences: list[list[int]], images: list[list[Image]], pad: str) -> dict[str, torch.Tensor]:
         """Model inputs for B sequences, padded to L on the `left` (generation) or `right` (training)."""

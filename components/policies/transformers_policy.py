@@ -1,62 +1,51 @@
-"""The embedded policy: the model in this process, batched across episodes, with exact ids and log-probabilities.
+"""The embedded policy: the model in this process, decoded across episodes, with exact ids and log-probabilities.
 
-Requests of all running episodes are collected into one batch; finished rows leave the batch at once. Each row draws
-from its own seeded random numbers, so a response does not depend on which other episodes happened to share its batch
-(up to the last bit of the logits). Steps of `generate_batch`: prefill left-padded prompts with their images; then, one
-token at a time, warp the logits, draw, and drop the rows that ended.
-
-Trade-off: padding to the longest prompt. Out of scope: paged attention and prefix caching, which vLLM has.
+One thread decodes the requests of all running episodes together. A request joins between two tokens: at once while
+nothing is decoded, else with others that wait, since reading one prompt costs almost as much as reading several.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+import queue
 
-import numpy as np
 import torch
-from transformers import DynamicCache
 
 from components.agent.policy import Completion, Request
 from components.agent.rendering import Prompt
-from components.params import SamplingParams
-from components.policies.encoding import Encoded, Encoder
+from components.policies.encoding import Encoder
+from components.policies.generation import Generation, Row
 from components.policies.vlm import VLM
 
-GATHER_S = 0.02
-"""How long a batch waits for one more request."""
+GATHER_S = 0.01
+"""How long the first of a batch waits for one more request, while nothing is decoded."""
 
+JOIN_ROWS, JOIN_STEPS = 5, 8
+"""Requests join a running batch when so many wait, or after so many tokens."""
 
-@dataclass(frozen=True)
-class Row:
-    """One row of a batch."""
-
-    prompt: Encoded
-    sampling: SamplingParams
-    max_tokens: int
-    seed: int
+_Waiting = tuple[Row, "asyncio.Future[Completion]"]
 
 
 class TransformersPolicy:
-    """A policy in this process. Use it inside `async with`, which runs its batcher."""
+    """A policy in this process. Use it inside `async with`, which runs its decoder."""
 
     def __init__(self, vlm: VLM, version: str, max_batch: int = 64, encoder: Encoder | None = None) -> None:
         self.vlm = vlm
         self.version = version
         self.encoder = encoder or Encoder(vlm)
         self.max_batch = max_batch
-        self._queue: asyncio.Queue[tuple[Row, asyncio.Future[Completion]]] = asyncio.Queue()
-        self._worker: asyncio.Task[None] | None = None
+        self._asked: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._decoder: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> TransformersPolicy:
-        self._queue = asyncio.Queue()
-        self._worker = asyncio.create_task(self._serve())
+        self._asked = queue.SimpleQueue()
+        self._decoder = asyncio.create_task(asyncio.to_thread(self._decode, asyncio.get_running_loop()))
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._worker is not None:
-            self._worker.cancel()
-            await asyncio.gather(self._worker, return_exceptions=True)
+        self._asked.put(None)
+        if self._decoder is not None:
+            await self._decoder
 
     def prompt_tokens(self, prompt: Prompt) -> int:
         return self.encoder.length(prompt)
@@ -64,125 +53,73 @@ class TransformersPolicy:
     async def complete(self, request: Request) -> Completion:
         future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
         row = Row(self.encoder.encode(request.prompt), request.sampling, request.max_tokens, request.seed)
-        self._queue.put_nowait((row, future))
+        self._asked.put((row, future))
         return await future
 
-    async def _serve(self) -> None:
-        while True:
-            batch = [await self._queue.get()]
-            while len(batch) < self.max_batch:
-                try:
-                    async with asyncio.timeout(GATHER_S):
-                        batch.append(await self._queue.get())
-                except TimeoutError:
-                    break
-            live = [(row, future) for row, future in batch if not future.done()]
+    def _decode(self, loop: asyncio.AbstractEventLoop) -> None:
+        """`_serve` in a thread of its own, on half of the cores: the browsers need the others."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(max(1, threads // 2))
+        try:
+            self._serve(loop)
+        finally:
+            torch.set_num_threads(threads)  # the thread goes back to a pool
+
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Serve requests until the end of `async with`."""
+        generation = Generation(self.vlm, self.encoder)
+        callers: dict[Row, asyncio.Future[Completion]] = {}
+        waiting: list[_Waiting] = []
+        steps = 0
+        while self._listen(waiting, idle=not generation):
+            waiting = [(row, future) for row, future in waiting if not future.done()]
+            gone = {row for row, future in callers.items() if future.done()}  # timed out, or cancelled
+            joining: list[_Waiting] = []
+            if not generation or len(waiting) >= JOIN_ROWS or steps >= JOIN_STEPS:
+                room = self.max_batch - len(generation)
+                joining, waiting = waiting[:room], waiting[room:]
+            concerned = [*callers.values(), *(future for _, future in joining)]
             try:
-                completions = await asyncio.to_thread(generate_batch, self.vlm, self.encoder, [r for r, _ in live])
-            except Exception as error:  # whatever broke belongs to the callers, the batcher lives on
-                for _, future in live:
-                    if not future.done():
-                        future.set_exception(error)
-                continue
-            for (_, future), completion in zip(live, completions, strict=True):
-                if not future.done():
-                    future.set_result(completion)
+                generation.drop(gone)
+                if joining:
+                    concerned, steps = [future for _, future in joining], 0
+                    new = Generation.prefill(self.vlm, self.encoder, [row for row, _ in joining])
+                    concerned += callers.values()
+                    callers.update(joining)
+                    generation.merge(new)
+                elif generation:
+                    generation.step()
+                    steps += 1
+            except Exception as error:  # whatever broke belongs to whom it concerns, the decoder lives on
+                for future in concerned:
+                    loop.call_soon_threadsafe(_fail, future, error)
+                callers = {row: future for row, future in callers.items() if future not in concerned}
+                if not callers:
+                    generation = Generation(self.vlm, self.encoder)
+            for row, completion in generation.ended:
+                loop.call_soon_threadsafe(_answer, callers.pop(row), completion)
+            generation.ended.clear()
+            callers = {row: future for row, future in callers.items() if row not in gone}
+
+    def _listen(self, waiting: list[_Waiting], idle: bool) -> bool:
+        """Collect what was asked; wait for something where there is nothing to do. False at the end."""
+        patience = None if idle and not waiting else 0.0
+        while True:
+            try:
+                item = self._asked.get(block=patience != 0.0, timeout=patience or None)
+            except queue.Empty:
+                return True
+            if item is None:
+                return False
+            waiting.append(item)
+            patience = GATHER_S if idle and len(waiting) < self.max_batch else 0.0
 
 
-@torch.inference_mode()
-def generate_batch(vlm: VLM, encoder: Encoder, requests: list[Row]) -> list[Completion]:
-    """Sample one response per row. Names: U different prompts, B rows still running, V vocabulary."""
-    if not requests:
-        return []
-    model = vlm.model
-    model.eval()
-    # attempts of a group start from one prompt: it is encoded once, images by content
-    keys_B = [(tuple(r.prompt.ids), *(image.sha256 for image in r.prompt.images)) for r in requests]
-    prompts = {key: r.prompt for key, r in zip(keys_B, requests, strict=True)}
-    place = {key: row for row, key in enumerate(prompts)}
-    inputs = encoder.collate([p.ids for p in prompts.values()], [p.images for p in prompts.values()], pad="left")
-    positions_3UL, _ = model.model.get_rope_index(
-        inputs["input_ids"],
-        mm_token_type_ids=inputs["mm_token_type_ids"],
-        image_grid_thw=inputs.get("image_grid_thw"),
-        attention_mask=inputs["attention_mask"],
-    )
-    cache = DynamicCache(config=model.config.text_config)
-    hidden_ULH = model.model(
-        **inputs, position_ids=positions_3UL, past_key_values=cache, use_cache=True
-    ).last_hidden_state
-    index_B = torch.tensor([place[key] for key in keys_B], device=hidden_ULH.device)
-    cache.batch_select_indices(index_B)
-    next_position_B = (positions_3UL.amax(dim=(0, 2)) + 1)[index_B]
-    mask_BL = inputs["attention_mask"][index_B]
-    logits_BV = encoder.sayable(model.lm_head(hidden_ULH[:, -1]).float())[index_B]
-
-    uniforms = [np.random.default_rng(r.seed).random(r.max_tokens) for r in requests]
-    ids: list[list[int]] = [[] for _ in requests]
-    logprobs: list[list[float]] = [[] for _ in requests]
-    running = list(range(len(requests)))
-    while True:
-        chosen_B, logprob_B = draw(
-            logits_BV, [requests[i].sampling for i in running], [uniforms[i][len(ids[i])] for i in running]
-        )
-        keep = []
-        for row, (i, token, logprob) in enumerate(zip(running, chosen_B.tolist(), logprob_B.tolist(), strict=True)):
-            ids[i].append(token)
-            logprobs[i].append(logprob)
-            if token != encoder.end_id and len(ids[i]) < requests[i].max_tokens:
-                keep.append(row)
-        if not keep:
-            break
-        if len(keep) < len(running):
-            index = torch.tensor(keep, device=mask_BL.device)
-            cache.batch_select_indices(index)
-            mask_BL, next_position_B, chosen_B = mask_BL[index], next_position_B[index], chosen_B[index]
-            running = [running[row] for row in keep]
-        mask_BL = torch.cat([mask_BL, mask_BL.new_ones(len(running), 1)], dim=1)
-        hidden_BLH = model.model.language_model(
-            inputs_embeds=model.get_input_embeddings()(chosen_B[:, None]),
-            position_ids=next_position_B.view(1, -1, 1).expand(3, -1, 1),
-            attention_mask=mask_BL,
-            past_key_values=cache,
-            use_cache=True,
-        ).last_hidden_state
-        next_position_B = next_position_B + 1
-        logits_BV = encoder.sayable(model.lm_head(hidden_BLH[:, -1]).float())
-    return [
-        Completion(row, logps, encoder.decode(row), "stop" if row[-1] == encoder.end_id else "length")
-        for row, logps in zip(ids, logprobs, strict=True)
-    ]
+def _answer(future: asyncio.Future[Completion], completion: Completion) -> None:
+    if not future.done():
+        future.set_result(completion)
 
 
-def draw(
-    logits_BV: torch.Tensor, sampling: list[SamplingParams], uniform_B: list[float]
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Choose one id per row: greedy where the temperature is 0, else by inverse transform of `uniform_B`.
-
-    Returns the ids (B,) and their log-probabilities under the distribution that was drawn from (B,); a greedy choice
-    reports its log-probability at temperature 1, since its own distribution is a point.
-    """
-    temperature_B1 = torch.tensor([[s.temperature or 1.0] for s in sampling], device=logits_BV.device)
-    logprobs_BV = torch.log_softmax(logits_BV / temperature_B1, dim=-1)
-    if any(s.top_p < 1 or s.top_k > 0 for s in sampling):
-        logprobs_BV = torch.stack([_truncate(row, s) for row, s in zip(logprobs_BV, sampling, strict=True)])
-    cumulative_BV = logprobs_BV.double().exp().cumsum(dim=-1)
-    target_B1 = torch.tensor(uniform_B, dtype=torch.float64, device=logits_BV.device)[:, None] * cumulative_BV[:, -1:]
-    sampled_B = torch.searchsorted(cumulative_BV, target_B1, right=True)[:, 0].clamp(max=logits_BV.shape[1] - 1)
-    greedy_B = logits_BV.argmax(dim=-1)
-    is_greedy_B = torch.tensor([s.temperature == 0 for s in sampling], device=logits_BV.device)
-    chosen_B = torch.where(is_greedy_B, greedy_B, sampled_B)
-    return chosen_B, logprobs_BV.gather(1, chosen_B[:, None])[:, 0]
-
-
-def _truncate(logprobs_V: torch.Tensor, sampling: SamplingParams) -> torch.Tensor:
-    ordered_V, order_V = logprobs_V.sort(descending=True)
-    keep_V = torch.ones_like(ordered_V, dtype=torch.bool)
-    if sampling.top_k > 0:
-        keep_V[sampling.top_k :] = False
-    if sampling.top_p < 1:
-        before_V = ordered_V.exp().cumsum(-1) - ordered_V.exp()
-        keep_V &= before_V < sampling.top_p
-    kept_V = torch.full_like(logprobs_V, float("-inf"))
-    kept_V[order_V[keep_V]] = ordered_V[keep_V]
-    return torch.log_softmax(kept_V, dim=-1)
+def _fail(future: asyncio.Future[Completion], error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)

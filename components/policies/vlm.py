@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase, Qwen3VLForCondi
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from components.params import ModelParams
+from components.store import publish
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class VLM:
             path, dtype=torch.float32 if params.dtype == "float32" else torch.bfloat16, attn_implementation="sdpa"
         )
         model.to(params.device)
+        if params.gradient_checkpointing:
+            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         return cls(model, AutoTokenizer.from_pretrained(path), Qwen2VLImageProcessorPil.from_pretrained(path))
 
     def save(self, path: str | Path) -> None:
@@ -42,6 +46,14 @@ class VLM:
         self.model.save_pretrained(path)
         self.tokenizer.save_pretrained(path)
         self.images.save_pretrained(path)
+
+    def publish(self, path: Path) -> None:
+        """`save` in one step: readers see the old directory or the new one."""
+        partial = path.with_name(f".{path.name}.part")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        self.save(partial)
+        publish(partial, path)
 
     def freeze_vision(self) -> None:
         """Take the vision tower out of training (OpenWebRL, section 4.2)."""

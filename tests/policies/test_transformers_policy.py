@@ -9,7 +9,7 @@ import torch
 from components.agent import Request
 from components.params import SamplingParams
 from components.policies import Encoder, Sample, TransformersPolicy
-from components.policies.transformers_policy import Row, draw, generate_batch
+from components.policies.generation import Generation, Row, draw, generate_batch
 from components.training.forward import response_logprobs
 from tests.vlm import TASK, observation, random_vlm, renderer
 
@@ -136,3 +136,72 @@ def test_a_policy_never_says_an_image_placeholder_and_the_trainer_knows_that_it_
     samples = [Sample(row.prompt, completion.token_ids) for row, completion in zip(asked, completions, strict=True)]
     for ours, theirs in zip(response_logprobs(vlm, encoder, samples, temperature=0.8), completions, strict=True):
         assert ours.tolist() == pytest.approx(theirs.logprobs, abs=2e-5)
+
+
+def test_rows_that_join_and_leave_between_tokens_are_drawn_as_if_alone(vlm):
+    encoder = Encoder(vlm)
+    asked = [Row(row.prompt, HOT, 4 + 3 * (i % 4), seed=i) for i, row in enumerate(rows(encoder, 9))]
+    generation = Generation.prefill(vlm, encoder, asked[:3])
+    for begin in (3, 5, 8):
+        generation.step()
+        generation.step()
+        generation.merge(Generation.prefill(vlm, encoder, asked[begin : {3: 5, 5: 8, 8: 9}[begin]]))
+    while generation:
+        generation.step()
+    found = dict(generation.ended)
+    for row in asked:
+        alone = generate_batch(vlm, encoder, [row])[0]
+        assert found[row].token_ids == alone.token_ids
+        assert found[row].logprobs == pytest.approx(alone.logprobs, abs=2e-5)
+
+
+def test_rows_that_are_dropped_leave_the_others_alone(vlm):
+    encoder = Encoder(vlm)
+    asked = rows(encoder, 4)
+    generation = Generation.prefill(vlm, encoder, asked)
+    generation.step()
+    generation.drop({asked[0], asked[2]})
+    while generation:
+        generation.step()
+    found = dict(generation.ended)
+    for row in (asked[1], asked[3]):
+        assert found[row].token_ids == generate_batch(vlm, encoder, [row])[0].token_ids
+
+
+def test_requests_asked_at_any_time_get_the_response_of_a_quiet_policy(vlm):
+    asked = [Request(renderer().prompt(TASK, [], observation(i)), (), HOT, 3 + 5 * (i % 3), seed=i) for i in range(12)]
+
+    async def busy() -> list[list[int]]:
+        async def later(index: int) -> list[int]:
+            await asyncio.sleep(0.02 * (index % 5))
+            return (await policy.complete(asked[index])).token_ids
+
+        async with TransformersPolicy(vlm, "v", max_batch=4) as policy:
+            return await asyncio.gather(*(later(index) for index in range(len(asked))))
+
+    async def quiet() -> list[list[int]]:
+        async with TransformersPolicy(vlm, "v") as policy:
+            return [(await policy.complete(request)).token_ids for request in asked]
+
+    assert asyncio.run(busy()) == asyncio.run(quiet())
+
+
+def test_a_request_that_breaks_or_is_given_up_harms_no_other(vlm):
+    async def main() -> tuple[object, object, list[int], list[int]]:
+        prompt = renderer().prompt(TASK, [], observation(1))
+        async with TransformersPolicy(vlm, "v") as policy:
+            good = asyncio.create_task(policy.complete(Request(prompt, (), HOT, 200, 7)))
+            await asyncio.sleep(0.05)
+            given_up = asyncio.create_task(policy.complete(Request(prompt, (), HOT, 4000, 8)))
+            await asyncio.sleep(0.3)  # it has joined: those that join together break together
+            bad = asyncio.create_task(policy.complete(Request(prompt, (), HOT, 0, 9)))
+            await asyncio.sleep(0.05)
+            given_up.cancel()
+            ended = await asyncio.gather(given_up, bad, return_exceptions=True)
+            with_others = (await good).token_ids
+            return *ended, with_others, (await policy.complete(Request(prompt, (), HOT, 200, 7))).token_ids
+
+    given_up, bad, with_others, alone = asyncio.run(main())
+    assert isinstance(given_up, asyncio.CancelledError)
+    assert isinstance(bad, IndexError)
+    assert with_others == alone
