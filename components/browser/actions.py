@@ -30,6 +30,8 @@ class Tabs(Protocol):
     active: int
     answer: str | None
 
+    @property
+    def step_left_s(self) -> float: ...
     async def open_tab(self) -> int: ...
     async def activate(self, index: int) -> None: ...
     async def close_active(self) -> None: ...
@@ -168,8 +170,9 @@ async def _go_back(tabs: Tabs, _: tools.GoBack) -> str:
 
 async def _wait(tabs: Tabs, call: tools.Wait) -> str:
     async with _Watch(tabs) as watch:
-        await asyncio.sleep(min(call.seconds, tabs.params.step_timeout_s / 2))
-    return feedback.succeed(f"`wait` {call.seconds:g} s executed.", str(watch.effect))
+        seconds = min(call.seconds, tabs.step_left_s / 2)  # waiting is the agent's right and must not end its episode
+        await asyncio.sleep(seconds)
+    return feedback.succeed(f"`wait` {round(seconds, 1):g} s executed.", str(watch.effect))
 
 
 # ---- tabs and the end -----------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
@@ -60,12 +61,24 @@ class Session:
         self._elements = text == "elements"
         self._opened: asyncio.Queue[Page] = asyncio.Queue()
         self._own_tab = False
+        self._step_ends = 0.0
         context.on("page", self._on_page)
 
     @property
     def page(self) -> Page:
-        """The active tab's page, for the scripted teacher only."""
+        """The active tab's page, as it is: for tests. What fails on it are Playwright's own errors."""
         return self.tabs[self.active].page
+
+    @contextlib.asynccontextmanager
+    async def oracle(self) -> AsyncIterator[Page]:
+        """The active tab's page, for the scripted teacher only.
+
+        Raises:
+            EnvError: the page did not answer within `step_timeout_s`.
+            SandboxError: the browser died.
+        """
+        async with self._guarded(EnvError, self.params.step_timeout_s, "the teacher's look at the page"):
+            yield self.page
 
     async def start(self, task: Task) -> Observation:
         """Open the task's start page.
@@ -97,6 +110,7 @@ class Session:
             SandboxError: the browser died.
         """
         async with self._guarded(EnvError, self.params.step_timeout_s, "a step"):
+            self._step_ends = time.monotonic() + self.params.step_timeout_s
             lines = [await execute(self, call) for call in calls]
             observation = await self._observe()
             return StepResult(lines, observation, self.answer, self.answer is not None)
@@ -112,7 +126,9 @@ class Session:
         async with self._guarded(EnvError, self.params.step_timeout_s, "reading the reward"):
             for tab in self.tabs:
                 if tab.page.url.startswith(self._site.origin + "/"):
-                    return await self._site.reward(tab.page)
+                    reward = await self._site.reward(tab.page)
+                    if reward is not None:
+                        return reward
             index = await self.open_tab()  # the agent left the site: its storage is asked in a tab of its own
             await self.tabs[index].page.goto(
                 f"{self._site.origin}/waymark/empty", timeout=self.params.step_timeout_s * 500
@@ -129,6 +145,11 @@ class Session:
         return self.tabs[0]
 
     # ---- what actions need (`actions.Tabs`) -------------------------------------------------------------------------
+
+    @property
+    def step_left_s(self) -> float:
+        """Seconds until the step's limit."""
+        return max(0.0, self._step_ends - time.monotonic())
 
     async def open_tab(self) -> int:
         """Open a blank tab and make it the active one."""

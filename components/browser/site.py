@@ -34,4 +34,6 @@ class Site(Protocol):
         """None if the opened page is ready for the episode, else what is wrong."""
 
     async def reward(self, page: Page) -> float | None:
-        """The site's raw reward of the episode, asked of any page of its origin; 0 if the episode did not end."""
+        """The site's raw reward of the episode, asked of any page of its origin; 0 if the episode did not end, None if
+        this page cannot tell.
+        """

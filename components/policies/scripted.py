@@ -25,5 +25,6 @@ class ScriptedTeacher:
         return 0
 
     async def complete(self, request: Request) -> Completion:
-        turn = await self._teacher.next(self._session.page)
+        async with self._session.oracle() as page:
+            turn = await self._teacher.next(page)
         return Completion([], [], turn.text, "stop")

@@ -61,8 +61,11 @@ class MiniWoB:
         return await page.evaluate("window.WAYMARK ? WAYMARK.error : 'this is no MiniWoB++ page'")
 
     async def reward(self, page: Page) -> float | None:
-        """The raw reward of the first ending, between -1 and 1; 0 if the episode did not end."""
-        return float(await page.evaluate("WAYMARK.reward()"))
+        """The raw reward of the first ending, between -1 and 1; 0 if the episode did not end; None on a page of the
+        site that knows of no episode, such as one that does not exist.
+        """
+        reward = await page.evaluate("window.WAYMARK ? WAYMARK.reward() : null")
+        return None if reward is None else float(reward)
 
     async def collect(
         self,

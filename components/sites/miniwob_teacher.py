@@ -114,7 +114,13 @@ class Teacher:
             self._err()
 
     async def next(self, page: Page) -> TeacherTurn:
-        """The next turn's response on the page as it is now."""
+        """The next turn's response on the page as it is now. The turn of the last step also says `done`."""
+        turn = await self._next(page)
+        if self._steps or turn.calls == [_done()]:
+            return turn
+        return TeacherTurn(turn.thought, [*turn.calls, _done()])
+
+    async def _next(self, page: Page) -> TeacherTurn:
         listed = parse_elements(await element_list(page, INSTRUCTION))
         while self._steps:
             step = self._steps[0]
@@ -131,7 +137,7 @@ class Teacher:
                 break
             self._scrolls += 1
             return TeacherTurn("scroll down", [ToolCall(name="scroll", arguments={"direction": "down", "amount": 0.5})])
-        return TeacherTurn("done", [ToolCall(name="done", arguments={"answer": "done"})])
+        return TeacherTurn("done", [_done()])
 
     def _find(self, step: Find, listed: list[Listed]) -> TeacherTurn:
         link = Target("link", step.name).among(listed)

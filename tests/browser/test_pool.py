@@ -61,6 +61,19 @@ def test_a_killed_browser_is_a_sandbox_error_and_the_next_episode_has_a_new_one(
     asyncio.run(scenario())
 
 
+def test_a_browser_that_dies_under_the_teachers_eyes_is_a_sandbox_error(pages):
+    async def scenario():
+        async with BrowserPool(PARAMS) as pool:
+            async with pool.session() as session:
+                await session.start(task(pages.add("/a", BIG.format(""))))
+                with pytest.raises(SandboxError):
+                    async with session.oracle() as page:
+                        os.kill(main_process(browsers(os.getpid())), signal.SIGKILL)
+                        await page.evaluate("new Promise(() => {})")
+
+    asyncio.run(scenario())
+
+
 def test_a_crashed_renderer_is_a_sandbox_error_and_the_next_episode_works(pages):
     async def scenario():
         async with BrowserPool(PARAMS) as pool:
@@ -170,3 +183,15 @@ def gone(left) -> bool:
     while left() and time.monotonic() < end:
         time.sleep(0.1)
     return not left()
+
+
+def test_waiting_longer_than_a_step_may_take_is_the_agents_right_and_ends_no_episode(pages):
+    async def scenario():
+        async with BrowserPool(PARAMS) as pool, pool.session() as session:
+            await session.start(task(pages.add("/a", "still")))
+            waits = [check_call("wait", {"seconds": 30}), check_call("wait", {"seconds": 30})]
+            return (await session.step(waits)).feedback
+
+    lines = asyncio.run(scenario())
+    assert len(lines) == 2
+    assert all(line.startswith("Succeed: `wait` ") for line in lines)

@@ -200,3 +200,12 @@ def test_no_other_host_can_be_reached(rows, episode):
 
 def test_every_family_of_the_teacher_is_one_of_the_packages():
     assert set(PLANS) <= {Path(name).stem for name in families()}
+
+
+def test_an_agent_that_left_for_a_page_that_is_not_there_gets_reward_0(rows, episode):
+    async def leave(session, observation):
+        await session.step([check_call("goto_url", {"url": "http://miniwob/nothing.html"})])
+        assert (await session.step(DONE)).done
+        return await session.site_reward()
+
+    assert episode(task(rows["miniwob/click-button/3"]), leave) == 0.0

@@ -59,6 +59,12 @@ def test_a_turn_is_written_as_the_policy_would_write_it():
     )
 
 
+def test_the_last_step_and_done_share_a_turn_and_earlier_steps_stand_alone():
+    said = {family: texts for family, texts, _, _ in asyncio.run(play_all(["click-button", "enter-text"], [1]))}
+    assert [text.count("<tool_call>") for text in said["click-button"]] == [2]
+    assert [text.endswith('"done"}}</tool_call>') for text in said["enter-text"]] == [False, True]
+
+
 def test_a_search_opens_one_tab_after_the_other_and_then_clicks_the_link():
     said = [text for _, texts, _, _ in asyncio.run(play_all(["click-tab-2"], range(6))) for text in texts]
     assert any('click tab "Tab #2"' in text for text in said)
