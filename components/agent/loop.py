@@ -31,6 +31,17 @@ class EpisodeSpec:
         return trajectory_id(self.task.task_id, self.attempt, self.policy_version, self.seed)
 
 
+@dataclass(frozen=True)
+class EpisodeSettings:
+    """What the episodes of a rollout share: how the policy is asked, and what bounds them."""
+
+    renderer: Renderer
+    agent: AgentParams
+    sampling: SamplingParams
+    max_steps: int
+    max_response_tokens: int
+
+
 @dataclass
 class _Episode:
     """What an episode has so far: kept when it is cut short."""
@@ -42,6 +53,29 @@ class _Episode:
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
 
+def trajectory_of(
+    spec: EpisodeSpec,
+    protocol: str,
+    termination: Termination,
+    diagnostics: dict[str, Any],
+    turns: list[Turn] | None = None,
+    **found: Any,
+) -> Trajectory:
+    """The record of an episode that ended; `found` is what it found out: answer, reward, last screenshot."""
+    return Trajectory(
+        trajectory_id=spec.trajectory_id,
+        task=spec.task,
+        attempt=spec.attempt,
+        policy=spec.policy_version,
+        protocol=protocol,
+        seed=spec.seed,
+        turns=turns or [],
+        termination=termination,
+        diagnostics=diagnostics,
+        **found,
+    )
+
+
 def turn_seed(episode_seed: int, index: int) -> int:
     """The seed of one turn's draws."""
     return int.from_bytes(hashlib.sha256(f"{episode_seed}:{index}".encode()).digest()[:8], "big")
@@ -51,34 +85,23 @@ async def run_episode(
     spec: EpisodeSpec,
     session: Session,
     policy: Policy,
-    renderer: Renderer,
-    agent: AgentParams,
-    sampling: SamplingParams,
-    max_steps: int,
-    max_response_tokens: int,
+    settings: EpisodeSettings,
 ) -> Trajectory:
     """Run one episode to its end. Always returns a trajectory; whatever went wrong is its termination.
 
     Raises:
         SandboxError: the browser died. Nothing of the episode is worth keeping; run it again.
+        whatever the policy raises.
     """
     episode = _Episode()
     started = time.monotonic()
     try:
-        async with asyncio.timeout(agent.task_timeout_s):
-            termination = await _play(
-                spec,
-                session,
-                policy,
-                renderer,
-                agent,
-                sampling,
-                min(max_steps, spec.task.horizon or max_steps),
-                max_response_tokens,
-                episode,
-            )
+        async with asyncio.timeout(settings.agent.task_timeout_s):
+            termination = await _play(spec, session, policy, settings, episode)
     except TimeoutError:
         termination = Termination.TASK_TIMEOUT
+    except SandboxError:
+        raise
     except BlockedError as error:
         termination = Termination.BLOCKED
         episode.diagnostics["error"] = str(error)
@@ -90,19 +113,15 @@ async def run_episode(
         episode.diagnostics["error"] = str(error)
         episode.diagnostics["traceback"] = traceback.format_exc(limit=8)
     episode.diagnostics["wall_s"] = round(time.monotonic() - started, 3)
-    return Trajectory(
-        trajectory_id=spec.trajectory_id,
-        task=spec.task,
-        attempt=spec.attempt,
-        policy=spec.policy_version,
-        protocol=agent.protocol,
-        seed=spec.seed,
-        turns=episode.turns,
-        termination=termination,
+    return trajectory_of(
+        spec,
+        settings.agent.protocol,
+        termination,
+        episode.diagnostics,
+        episode.turns,
         answer=episode.answer,
         site_reward=episode.site_reward,
         final_screenshot=episode.final,
-        diagnostics=episode.diagnostics,
     )
 
 
@@ -110,22 +129,19 @@ async def _play(
     spec: EpisodeSpec,
     session: Session,
     policy: Policy,
-    renderer: Renderer,
-    agent: AgentParams,
-    sampling: SamplingParams,
-    max_steps: int,
-    max_response_tokens: int,
+    settings: EpisodeSettings,
     episode: _Episode,
 ) -> Termination:
+    agent, most_tokens = settings.agent, settings.max_response_tokens
     observation = await session.start(spec.task)
     format_errors = 0
-    for index in range(max_steps):
-        prompt = renderer.prompt(spec.task, episode.turns, observation)
+    for index in range(min(settings.max_steps, spec.task.horizon or settings.max_steps)):
+        prompt = settings.renderer.prompt(spec.task, episode.turns, observation)
         prompt_tokens = policy.prompt_tokens(prompt)
-        if prompt_tokens + max_response_tokens > agent.max_context_tokens:
+        if prompt_tokens + most_tokens > agent.max_context_tokens:
             return Termination.CONTEXT_LENGTH
         asked = time.monotonic()
-        request = Request(prompt, tuple(episode.turns), sampling, max_response_tokens, turn_seed(spec.seed, index))
+        request = Request(prompt, tuple(episode.turns), settings.sampling, most_tokens, turn_seed(spec.seed, index))
         try:
             async with asyncio.timeout(agent.inference_timeout_s):
                 completion = await policy.complete(request)
@@ -176,4 +192,4 @@ def _format_feedback(parsed: Parsed) -> list[str]:
     ]
 
 
-__all__ = ["EpisodeSpec", "SandboxError", "run_episode", "turn_seed"]
+__all__ = ["EpisodeSettings", "EpisodeSpec", "SandboxError", "run_episode", "trajectory_of", "turn_seed"]

@@ -23,9 +23,18 @@ from components.records import Image, Observation, Task, Turn
 IM_START, IM_END = "<|im_start|>", "<|im_end|>"
 
 
+def plain(text: str) -> str:
+    """Text that is not ours (a page's, a user's, the policy's own in a feedback) without control tokens in it.
+
+    `<|im_end|>` or `<|image_pad|>` on a page is something to read: as a token it would end the message, or announce an
+    image that is not there. It is broken up in the text, since every server and tokenizer takes text.
+    """
+    return text.replace("<|", "< |")
+
+
 @dataclass(frozen=True)
 class Text:
-    """Text that the harness wrote."""
+    """Text that the harness wrote. What it quotes went through `plain`."""
 
     text: str
 
@@ -81,11 +90,12 @@ class Renderer:
         for index, turn in enumerate([*turns, None]):
             observation = current if turn is None else turn.observation
             lines = [f"Task: {task.intent}"] if index == 0 else turns[index - 1].feedback
-            segments.append(Text(f"{IM_START}user\n" + "\n".join([*lines, *self._page_lines(observation)]) + "\n"))
+            said = plain("\n".join([*lines, *self._page_lines(observation)]))
+            segments.append(Text(f"{IM_START}user\n{said}\n"))
             if index >= first_shown:
                 segments.append(observation.screenshot)
                 if observation.text is not None:
-                    segments.append(Text("\n" + observation.text))
+                    segments.append(Text("\n" + plain(observation.text)))
             opening = "<think>\n" if self.think_prefix else ""
             segments.append(Text(f"{IM_END}\n{IM_START}assistant\n{opening}"))
             if turn is not None:

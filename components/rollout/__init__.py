@@ -1,13 +1,12 @@
 """Many episodes at once: journal, retries, groups, dynamic sampling."""
 
-from components.rollout.collect import PolicyFor, RolloutLimits, collect, episode_seed, specs
+from components.rollout.collect import PolicyFor, collect, episode_seed, specs
 from components.rollout.groups import Group, NothingLearnable, Sampled, TaskCursor, sample_groups
 
 __all__ = [
     "Group",
     "NothingLearnable",
     "PolicyFor",
-    "RolloutLimits",
     "Sampled",
     "TaskCursor",
     "collect",

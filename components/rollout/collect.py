@@ -2,7 +2,8 @@
 
 Steps: leave out what the journal already holds; run the rest side by side, as many as the pool has slots; append each
 trajectory as it ends. An episode whose browser died is run again, at most `SANDBOX_RETRIES` times, and then recorded as
-`sandbox_error`: an infrastructure failure is never a reward of 0, nor a lost task.
+`sandbox_error`: an infrastructure failure is never a reward of 0, nor a lost task. Episodes that the environment ended
+are tried again by the next run, since its cause may be mended by then; the journal's last word on an episode counts.
 """
 
 from __future__ import annotations
@@ -10,11 +11,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
-from components.agent import EpisodeSpec, Policy, Renderer, run_episode
+from components.agent import EpisodeSettings, EpisodeSpec, Policy, run_episode, trajectory_of
 from components.browser import BrowserPool, SandboxError, Session
-from components.params import AgentParams, SamplingParams
 from components.records import Task, Termination, Trajectory
 from components.store import Journal
 
@@ -22,14 +21,6 @@ SANDBOX_RETRIES = 2
 
 PolicyFor = Callable[[EpisodeSpec, Session], Policy]
 """Gives the policy of one episode. Only a scripted teacher looks at the session."""
-
-
-@dataclass(frozen=True)
-class RolloutLimits:
-    """What bounds an episode."""
-
-    max_steps: int
-    max_response_tokens: int
 
 
 def episode_seed(run_seed: int, task_id: str, attempt: int, policy_version: str) -> int:
@@ -51,10 +42,7 @@ async def collect(
     episodes: list[EpisodeSpec],
     pool: BrowserPool,
     policy_for: PolicyFor,
-    renderer: Renderer,
-    agent: AgentParams,
-    sampling: SamplingParams,
-    limits: RolloutLimits,
+    settings: EpisodeSettings,
     journal: Journal[Trajectory],
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Trajectory]:
@@ -63,7 +51,7 @@ async def collect(
     Raises:
         whatever the policy raises: a model that cannot answer is no fault of an episode.
     """
-    done = {trajectory.trajectory_id: trajectory for trajectory in journal.records}
+    done = {t.trajectory_id: t for t in journal.records if t.termination.is_agents_doing}
     missing = [spec for spec in episodes if spec.trajectory_id not in done]
     finished = len(episodes) - len(missing)
     if progress:
@@ -71,7 +59,7 @@ async def collect(
 
     async def run(spec: EpisodeSpec) -> None:
         nonlocal finished
-        trajectory = await _with_retries(spec, pool, policy_for, renderer, agent, sampling, limits)
+        trajectory = await _with_retries(spec, pool, policy_for, settings)
         journal.append(trajectory)
         done[spec.trajectory_id] = trajectory
         finished += 1
@@ -88,35 +76,14 @@ async def _with_retries(
     spec: EpisodeSpec,
     pool: BrowserPool,
     policy_for: PolicyFor,
-    renderer: Renderer,
-    agent: AgentParams,
-    sampling: SamplingParams,
-    limits: RolloutLimits,
+    settings: EpisodeSettings,
 ) -> Trajectory:
     problem = ""
     for _ in range(SANDBOX_RETRIES + 1):
         try:
             async with pool.session() as session:
-                return await run_episode(
-                    spec,
-                    session,
-                    policy_for(spec, session),
-                    renderer,
-                    agent,
-                    sampling,
-                    limits.max_steps,
-                    limits.max_response_tokens,
-                )
+                return await run_episode(spec, session, policy_for(spec, session), settings)
         except SandboxError as error:
             problem = str(error)
-    return Trajectory(
-        trajectory_id=spec.trajectory_id,
-        task=spec.task,
-        attempt=spec.attempt,
-        policy=spec.policy_version,
-        protocol=agent.protocol,
-        seed=spec.seed,
-        turns=[],
-        termination=Termination.SANDBOX_ERROR,
-        diagnostics={"error": problem, "retries": SANDBOX_RETRIES},
-    )
+    diagnostics = {"error": problem, "retries": SANDBOX_RETRIES}
+    return trajectory_of(spec, settings.agent.protocol, Termination.SANDBOX_ERROR, diagnostics)

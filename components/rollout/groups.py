@@ -16,7 +16,7 @@ from components.records import Reward, Task, Trajectory
 
 
 class NothingLearnable(RuntimeError):
-    """No sampled group had a spread of rewards. The message says why."""
+    """No sampled group has a spread of rewards, and that will not pass. The message says why."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,30 @@ class Sampled:
     """What an iteration sampled."""
 
     groups: list[Group]
+
+    def why_nothing(self) -> str:
+        """Why no group is effective, and what helps."""
+        scored = self._scored
+        masked = sum(reward.masked for group in self.groups for reward in group.rewards)
+        head = f"none of {len(self.groups)} sampled groups has a spread of rewards"
+        if not scored:
+            why = f"all {masked} trajectories are masked, the environment or the judge fails; see their terminations"
+            return f"{head}: {why}"
+        if max(scored) <= 0:
+            why = "no trajectory succeeds; train SFT longer, sample hotter (rl.temperature) or choose easier tasks"
+            return f"{head}: {why}"
+        if min(scored) > 0:
+            return f"{head}: every trajectory succeeds; the tasks are too easy for this policy, add harder ones"
+        return f"{head}: each task succeeds always or never; sample hotter (rl.temperature) or more of them"
+
+    @property
+    def mastered(self) -> bool:
+        """True if every scored attempt succeeded: there is nothing left to learn here, and nothing wrong."""
+        return bool(self._scored) and min(self._scored) > 0
+
+    @property
+    def _scored(self) -> list[float]:
+        return [value for group in self.groups for value in group.scored]
 
     @property
     def effective(self) -> list[Group]:
@@ -78,11 +102,7 @@ async def sample_groups(
     wanted: int,
     most: int,
 ) -> Sampled:
-    """Sample waves of groups until `wanted` are effective or `most` were sampled.
-
-    Raises:
-        NothingLearnable: not one effective group among `most`.
-    """
+    """Sample waves of groups until `wanted` are effective or `most` were sampled. There may be none at all."""
     groups: list[Group] = []
     asked = 0
     while (effective := sum(group.is_effective for group in groups)) < wanted and asked < most:
@@ -93,22 +113,4 @@ async def sample_groups(
         # a small pool comes round again within one iteration: the same policy on the same task is the same group
         seen = {group.task.task_id for group in groups}
         groups += await roll([task for task in cursor.take(wave) if task.task_id not in seen])
-    sampled = Sampled(groups)
-    if not sampled.effective:
-        raise NothingLearnable(_why(groups))
-    return sampled
-
-
-def _why(groups: list[Group]) -> str:
-    scored = [value for group in groups for value in group.scored]
-    masked = sum(reward.masked for group in groups for reward in group.rewards)
-    head = f"none of {len(groups)} sampled groups has a spread of rewards"
-    if not scored:
-        return (
-            f"{head}: all {masked} trajectories are masked, the environment or the judge fails; see their terminations"
-        )
-    if max(scored) <= 0:
-        return (
-            f"{head}: no trajectory succeeds; train SFT longer, sample hotter (rl.temperature) or choose easier tasks"
-        )
-    return f"{head}: every trajectory succeeds; the tasks are too easy for this policy, end the run or add harder tasks"
+    return Sampled(groups)

@@ -6,12 +6,12 @@ import asyncio
 import sys
 from pathlib import Path
 
-from components.agent import EpisodeSpec, Policy, Renderer
+from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
 from components.browser import BrowserPool, Session
 from components.params import SamplingParams, load
 from components.policies.scripted import ScriptedTeacher
 from components.records import Task, Trajectory
-from components.rollout import RolloutLimits, collect, specs
+from components.rollout import collect, specs
 from components.sites import MiniWoB
 from components.store import Journal
 
@@ -42,10 +42,7 @@ async def main(journal_path: Path, log_path: Path) -> None:
                 specs(TASKS, 2, "scripted", run_seed=1),
                 pool,
                 policy_for,
-                Renderer(params.agent, params.observation),
-                params.agent,
-                SamplingParams(),
-                RolloutLimits(4, 64),
+                EpisodeSettings(Renderer(params.agent, params.observation), params.agent, SamplingParams(), 4, 64),
                 journal,
             )
         for trajectory in trajectories:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from components.records import Reward, Task
-from components.rollout import Group, NothingLearnable, TaskCursor, sample_groups
+from components.rollout import Group, TaskCursor, sample_groups
 
 
 def tasks(count: int) -> list[Task]:
@@ -65,9 +65,17 @@ def test_no_task_is_sampled_twice_in_one_iteration_from_a_small_pool():
         ([0, 0], True, "are masked"),
     ],
 )
-def test_nothing_learnable_names_the_cause(values, masked, cause):
-    with pytest.raises(NothingLearnable, match=cause):
-        sample(tasks(10), lambda t: values, wanted=2, most=10, masked=masked)
+def test_an_iteration_without_spread_names_the_cause(values, masked, cause):
+    sampled, _ = sample(tasks(10), lambda t: values, wanted=2, most=10, masked=masked)
+    assert not sampled.effective
+    assert cause in sampled.why_nothing()
+    assert sampled.mastered == (values == [1, 1])
+
+
+def test_tasks_that_succeed_always_or_never_are_told_apart_from_mastery():
+    sampled, _ = sample(tasks(10), lambda t: [1, 1] if t.task_id == "t1" else [0, 0], wanted=2, most=10)
+    assert "always or never" in sampled.why_nothing()
+    assert not sampled.mastered
 
 
 def test_the_cursor_passes_over_every_task_once_per_lap_and_resumes_from_its_position():

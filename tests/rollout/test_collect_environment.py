@@ -1,0 +1,72 @@
+"""What the environment breaks is tried again: at once if a browser died, by the next run if an episode was ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
+from components.browser import BrowserPool, Session
+from components.params import SamplingParams, load
+from components.policies.scripted import ScriptedTeacher
+from components.records import Termination, Trajectory
+from components.rollout import collect, specs
+from components.sites import MiniWoB
+from components.store import Journal
+from tests.browser.test_pool import browsers, main_process
+from tests.rollout.collect_child import TASKS
+
+EPISODES = specs(TASKS[:6], 2, "scripted", run_seed=1)
+
+
+def roll(journal: Path, policy_for) -> list[Trajectory]:
+    params = load("recipes/smoke.yaml")
+    browser = params.browser.model_copy(update={"concurrency": 3})
+    settings = EpisodeSettings(
+        Renderer(params.agent, params.observation), params.agent, SamplingParams(), max_steps=4, max_response_tokens=64
+    )
+
+    async def main() -> list[Trajectory]:
+        with Journal(journal, Trajectory) as opened:
+            async with BrowserPool(browser, site=MiniWoB(), text="elements") as pool:
+                return await collect(EPISODES, pool, policy_for, settings, opened)
+
+    return asyncio.run(main())
+
+
+def test_episodes_whose_browser_was_killed_are_run_again(tmp_path):
+    begun: list[str] = []
+
+    def policy_for(spec: EpisodeSpec, session: Session) -> Policy:
+        begun.append(spec.trajectory_id)
+        if len(begun) == 5:
+            os.kill(main_process(browsers(os.getpid())), signal.SIGKILL)
+        return ScriptedTeacher(session, spec, noise=0.0)
+
+    trajectories = roll(tmp_path / "journal.jsonl", policy_for)
+    assert [(t.termination, t.site_reward) for t in trajectories] == [(Termination.DONE, 1.0)] * len(EPISODES)
+    assert len(begun) > len(EPISODES), "the kill hit nothing"
+
+
+def test_what_the_environment_ended_is_tried_again_by_the_next_run_and_nothing_else_is(tmp_path):
+    first = roll(tmp_path / "journal.jsonl", lambda spec, session: ScriptedTeacher(session, spec, noise=0.0))
+    broken = {
+        first[1].trajectory_id: Termination.ENV_ERROR,
+        first[4].trajectory_id: Termination.SANDBOX_ERROR,
+        first[7].trajectory_id: Termination.INFERENCE_TIMEOUT,
+    }
+    with Journal(tmp_path / "outage.jsonl", Trajectory) as journal:
+        for one in first:
+            ended = broken.get(one.trajectory_id, one.termination)
+            journal.append(one.model_copy(update={"termination": ended}))
+    begun: set[str] = set()
+
+    def policy_for(spec: EpisodeSpec, session: Session) -> Policy:
+        begun.add(spec.trajectory_id)
+        return ScriptedTeacher(session, spec, noise=0.0)
+
+    again = roll(tmp_path / "outage.jsonl", policy_for)
+    assert begun == set(broken)
+    assert [t.termination for t in again] == [Termination.DONE] * len(EPISODES)
