@@ -9,7 +9,6 @@ are those of an uninterrupted one.
 from __future__ import annotations
 
 import asyncio
-import shutil
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field
@@ -18,21 +17,25 @@ from typing import Any
 
 import torch
 
-from components.agent import Renderer
+from components.agent import EpisodeSettings, Renderer
 from components.browser import BrowserPool
 from components.judge import needs_judge, reward
 from components.params import Params, RLPhase, SamplingParams
 from components.policies import VLM, Encoder, TransformersPolicy
 from components.records import Task, Trajectory, Verdict
-from components.rollout import Group, RolloutLimits, Sampled, TaskCursor, collect, sample_groups, specs
+from components.rollout import Group, NothingLearnable, Sampled, TaskCursor, collect, sample_groups, specs
 from components.store import Journal, publish
-from components.training.update import UpdateStats, update
+from components.training.update import NO_UPDATE, UpdateStats, update
 
 JudgeFn = Callable[[list[Trajectory]], Awaitable[list[Verdict]]]
 """Judges trajectories; asked only about those that need a judge."""
 
 Progress = Callable[[float, int, str], None]
 Report = Callable[[dict[str, float], list[Trajectory], list[Verdict]], None]
+
+
+IDLE_ITERATIONS = 3
+"""So many iterations in a row without an effective group end the run."""
 
 
 @dataclass
@@ -62,7 +65,9 @@ async def train_rl(
     trajectories and their verdicts, and hears of the last finished iteration again after a crash.
 
     Raises:
-        NothingLearnable: an iteration found no group with a spread of rewards.
+        NothingLearnable: `IDLE_ITERATIONS` in a row found no group with a spread of rewards though the policy fails, or
+            everything was masked.
+        Diverged: a gradient is not finite.
         TrainerMismatch: the trainer does not see what the policy saw.
     """
     if not params.model.train_vision:
@@ -79,7 +84,10 @@ async def train_rl(
         started = time.monotonic()
         sampled = await loop.sample(number, cursor)
         rollout_s = time.monotonic() - started
-        stats = await asyncio.to_thread(loop.update, number, sampled.effective, optimizer)
+        idle = not sampled.effective
+        if idle:
+            _bear_with(sampled, state.figures)
+        stats = NO_UPDATE if idle else await asyncio.to_thread(loop.update, number, sampled.effective, optimizer)
         figures = {"iteration": float(number), **_figures(sampled), "rollout_s": rollout_s, **asdict(stats)}
         figures = {key: round(value, 8) for key, value in figures.items()}
         state = RLState(number, cursor.position, [*state.figures, figures])
@@ -89,6 +97,15 @@ async def train_rl(
         report(figures, judged, [loop.verdicts[t.trajectory_id] for t in judged])
         progress(number, phase.iterations, f"iteration {number}: reward {figures['reward_mean']:.3f}")
     return state.figures
+
+
+def _bear_with(sampled: Sampled, figures: list[dict[str, float]]) -> None:
+    """An iteration without an effective group changes nothing, and the next one sees other tasks; some are too many."""
+    masked = all(reward.masked for group in sampled.groups for reward in group.rewards)
+    before = figures[-(IDLE_ITERATIONS - 1) :]
+    stuck = len(before) == IDLE_ITERATIONS - 1 and all(one["effective_groups"] == 0 for one in before)
+    if masked or (stuck and not sampled.mastered):
+        raise NothingLearnable(sampled.why_nothing())
 
 
 @dataclass
@@ -136,10 +153,13 @@ class _Loop:
             specs(wave, size, policy.version, self.params.seed),
             self.pool,
             lambda spec, session: policy,
-            self.renderer,
-            self.params.agent,
-            SamplingParams(temperature=self.params.rl.temperature),
-            RolloutLimits(self.phase.max_steps, self.params.agent.max_response_tokens),
+            EpisodeSettings(
+                self.renderer,
+                self.params.agent,
+                SamplingParams(temperature=self.params.rl.temperature),
+                self.phase.max_steps,
+                self.params.agent.max_response_tokens,
+            ),
             journal,
             lambda done, total: self._say(number, 0.0, f"episode {done}/{total}"),
         )
@@ -209,12 +229,3 @@ def _resume(state_dir: Path, vlm: VLM, optimizer: torch.optim.Optimizer) -> RLSt
     vlm.model.load_state_dict(saved["model"])
     optimizer.load_state_dict(saved["optimizer"])
     return RLState(**saved["state"])
-
-
-def publish_model(vlm: VLM, path: Path) -> None:
-    """Write a model directory in one step: readers see the old one or the new one."""
-    partial = path.with_name(f".{path.name}.part")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    vlm.save(partial)
-    publish(partial, path)

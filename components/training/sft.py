@@ -19,6 +19,7 @@ from components.params import OptimParams
 from components.policies import VLM, Encoder, Sample
 from components.records import Trajectory
 from components.training.forward import micro_batches, response_logprobs
+from components.training.optim import optimizer_step
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,18 @@ def demonstrations(trajectories: list[Trajectory], renderer: Renderer, encoder: 
     samples = []
     for trajectory in trajectories:
         turns = [
-            turn.model_copy(update={"token_ids": [*encoder.tokens(turn.response), encoder.end_id]})
+            turn.model_copy(update={"token_ids": [*encoder.tokens(_target(turn.response, renderer)), encoder.end_id]})
             for turn in trajectory.turns
         ]
         for turn in turns:
             prompt = renderer.prompt(trajectory.task, turns[: turn.index], turn.observation)
             samples.append(Weighted(Sample(encoder.encode(prompt), turn.token_ids)))
     return samples
+
+
+def _target(response: str, renderer: Renderer) -> str:
+    """What is learned: all of the response, but for an opening tag that the prompt ends with already."""
+    return response.removeprefix("<think>").removeprefix("\n") if renderer.think_prefix else response
 
 
 def learning_rate(step: int, steps: int, warmup: float) -> float:
@@ -73,9 +79,7 @@ def train(
             for group in optimizer.param_groups:
                 group["lr"] = params.lr * learning_rate(step, steps, params.warmup)
             loss = _step(vlm, encoder, batch, params)
-            torch.nn.utils.clip_grad_norm_(vlm.trainable(), params.max_grad_norm)
-            optimizer.step()
-            optimizer.zero_grad()
+            optimizer_step(optimizer, vlm, params.max_grad_norm)
             step += 1
             report(step, steps, loss)
     vlm.model.eval()

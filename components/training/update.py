@@ -22,6 +22,7 @@ from components.policies import VLM, Encoder, Sample
 from components.rollout import Group
 from components.training.forward import micro_batches, response_logprobs, sample_length, score
 from components.training.mm_grpo import TokenStats, group_advantages, turn_loss
+from components.training.optim import optimizer_step
 
 
 class TrainerMismatch(RuntimeError):
@@ -50,6 +51,20 @@ class UpdateStats:
     grad_norm: float
     tokens_per_s: float
     train_s: float
+
+
+NO_UPDATE = UpdateStats(
+    turns=0,
+    steps=0,
+    logprob_gap_max=0.0,
+    loss=0.0,
+    ratio_mean=1.0,
+    clip_fraction=0.0,
+    grad_norm=0.0,
+    tokens_per_s=0.0,
+    train_s=0.0,
+)
+"""The figures of an iteration that had nothing to learn from."""
 
 
 def turn_samples(groups: list[Group], renderer: Renderer, encoder: Encoder) -> list[TurnSample]:
@@ -94,8 +109,9 @@ def update(
     turns = turn_samples(groups, renderer, encoder)
     vlm.model.eval()
     before = score(vlm, encoder, [turn.sample for turn in turns], params.temperature, params.micro_batch_tokens)
-    gap = max((after - turn.logprobs_T).abs().max().item() for after, turn in zip(before, turns, strict=True))
-    if gap > params.max_logprob_gap:
+    gaps = [(after - turn.logprobs_T).abs().max() for after, turn in zip(before, turns, strict=True)]
+    gap = torch.stack(gaps).max().item()
+    if not gap <= params.max_logprob_gap:  # NaN is a mismatch too
         raise TrainerMismatch(
             f"trainer and rollout differ by {gap:.2e} nats on a token, more than rl.max_logprob_gap: "
             "the server must return log-probabilities after temperature, and see the ids and images the trainer encodes"
@@ -110,9 +126,7 @@ def update(
         for chunk in np.array_split(order, per_epoch):
             batch = [turns[index] for index in chunk]
             loss, seen = _accumulate(vlm, encoder, batch, params)
-            norms.append(torch.nn.utils.clip_grad_norm_(vlm.trainable(), params.max_grad_norm).item())
-            optimizer.step()
-            optimizer.zero_grad()
+            norms.append(optimizer_step(optimizer, vlm, params.max_grad_norm))
             losses.append(loss)
             stats += seen
             steps += 1

@@ -72,9 +72,10 @@ def comparable(result: dict) -> list[dict]:
 
 
 def check_same(killed: dict, quiet: dict) -> None:
+    """Equal but for rounding: the recorded log-probabilities differ in their last bits with who shared a batch."""
     for mine, theirs in zip(comparable(killed), comparable(quiet), strict=True):
-        assert mine == pytest.approx(theirs, abs=1e-6)
-    assert killed["weights"] == pytest.approx(quiet["weights"], rel=1e-7)
+        assert mine == pytest.approx(theirs, rel=1e-5, abs=1e-6)
+    assert killed["weights"] == pytest.approx(quiet["weights"], rel=1e-6)
 
 
 def wait_for(where: Path, text: str, child: subprocess.Popen) -> None:

@@ -1,6 +1,7 @@
 """Behaviour cloning: what counts, and that it learns."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch
 from components.params import OptimParams
 from components.policies import Encoder, Sample
 from components.training.sft import Weighted, demonstrations, learning_rate, train
+from tests.samples import a_trajectory
 from tests.training.test_update import roll
 from tests.vlm import TASK, observation, random_vlm, renderer
 
@@ -72,3 +74,14 @@ def test_weights_scale_a_samples_share_of_the_loss():
 
     first, second, both = loss([1, 0]), loss([0, 1]), loss([3, 1])
     assert both == pytest.approx((3 * first + second) / 4, rel=1e-5)
+
+
+def test_a_prompt_that_opens_the_thought_is_not_answered_with_a_second_opening():
+    encoder = Encoder(random_vlm())
+    thinking = replace(renderer(), think_prefix=True)
+    demo = a_trajectory(turns=1)
+    (plain,) = demonstrations([demo], renderer(), encoder)
+    (prefixed,) = demonstrations([demo], thinking, encoder)
+    opening = encoder.tokens("<think>")[0]
+    assert plain.sample.response[0] == opening
+    assert opening not in prefixed.sample.response

@@ -7,10 +7,11 @@ import torch
 
 from components.params import RLParams, SamplingParams
 from components.policies import Encoder
-from components.policies.transformers_policy import Row, generate_batch
+from components.policies.generation import Row, generate_batch
 from components.records import Reward, Termination, Trajectory, Turn
 from components.rollout import Group
 from components.training.forward import micro_batches, score
+from components.training.optim import Diverged, optimizer_step
 from components.training.update import TrainerMismatch, turn_samples, update
 from tests.vlm import TASK, observation, random_vlm, renderer
 
@@ -157,3 +158,23 @@ def test_micro_batches_cover_every_sample_once_within_the_budget(rolled):
     assert sorted(index for group in groups for index in group) == list(range(7))
     longest = [max(len(samples[i].prompt.ids) + len(samples[i].response) for i in group) for group in groups]
     assert all(len(group) == 1 or len(group) * length <= 300 for group, length in zip(groups, longest, strict=True))
+
+
+def test_a_gradient_that_is_not_finite_stops_before_the_weights_do():
+    vlm = random_vlm()
+    before = [parameter.detach().clone() for parameter in vlm.trainable()]
+    optimizer = torch.optim.AdamW(vlm.trainable(), lr=1e-3)
+    for parameter in vlm.trainable():
+        parameter.grad = torch.full_like(parameter, float("nan"))
+    with pytest.raises(Diverged, match="learning rate"):
+        optimizer_step(optimizer, vlm, 1.0)
+    assert all(torch.equal(a, b) for a, b in zip(before, vlm.trainable(), strict=True))
+
+
+def test_a_nan_is_a_mismatch(rolled):
+    vlm, trajectories = rolled
+    broken = copy.deepcopy(vlm)
+    with torch.no_grad():
+        broken.model.model.language_model.norm.weight.fill_(float("nan"))
+    with pytest.raises(TrainerMismatch):
+        weights_after(broken, group_of(trajectories, [1, 0, 0, 1]))

@@ -1,0 +1,42 @@
+"""Iterations that find nothing to learn from: some are borne, some end the run with the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.records import Reward
+from components.rollout import Group, NothingLearnable, Sampled
+from components.training.rl import IDLE_ITERATIONS, _bear_with
+from tests.samples import a_task, a_trajectory
+
+
+def sampled(*values: float, masked: bool = False) -> Sampled:
+    trajectories = [a_trajectory(attempt=attempt) for attempt in range(len(values))]
+    rewards = [
+        Reward(trajectory_id=t.trajectory_id, value=value, masked=masked, format_ok=True)
+        for t, value in zip(trajectories, values, strict=True)
+    ]
+    return Sampled([Group(a_task(), trajectories, rewards)])
+
+
+def history(*effective: int) -> list[dict[str, float]]:
+    return [{"effective_groups": float(count)} for count in effective]
+
+
+@pytest.mark.parametrize("before", [history(), history(5), history(0), history(0, 0, 5), history(0, 5, 0)])
+def test_one_iteration_without_a_success_is_borne(before):
+    _bear_with(sampled(0, 0), before)
+
+
+def test_too_many_in_a_row_end_the_run():
+    with pytest.raises(NothingLearnable, match="no trajectory succeeds"):
+        _bear_with(sampled(0, 0), history(5, *[0] * (IDLE_ITERATIONS - 1)))
+
+
+def test_a_policy_that_masters_its_tasks_ends_no_run():
+    _bear_with(sampled(1, 1), history(*[0] * 20))
+
+
+def test_where_everything_is_masked_the_run_ends_at_once():
+    with pytest.raises(NothingLearnable, match="masked"):
+        _bear_with(sampled(0, 0, masked=True), history(5))
