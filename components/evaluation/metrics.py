@@ -107,7 +107,8 @@ def success(
     if not main:
         return _summary(heldout, bootstrap, seed, max_aborted)
     apart = _summary(heldout, bootstrap, seed, max_aborted) if heldout else None
-    return _summary(main, bootstrap, seed, max_aborted).model_copy(update={"heldout": apart})
+    whole = _summary(main, bootstrap, seed, max_aborted)
+    return whole.model_copy(update={"heldout": apart, "valid": whole.valid and (apart is None or apart.valid)})
 
 
 def episodes(trajectories: Iterable[Trajectory], verdicts: Iterable[Verdict]) -> list[Episode]:
@@ -204,13 +205,22 @@ def _summary(of: list[Episode], bootstrap: int, seed: int, max_aborted: float) -
         n_without_aborted=len(kept_N),
         aborted=aborted,
         unjudged=unjudged,
-        valid=aborted + unjudged <= max_aborted * len(of),
+        valid=aborted + unjudged <= max_aborted * len(of) and not _lost_family(of, max_aborted),
         families=_by_family(judged),
         terminations=_counts(episode.termination for episode in of),
         failures=_counts(episode.failure for episode in of if episode.failure is not None),
         turns_mean=float(np.mean([episode.turns for episode in of])),
         response_tokens_mean=float(np.mean([episode.response_tokens for episode in of])),
     )
+
+
+def _lost_family(of: list[Episode], max_aborted: float) -> bool:
+    """True if a family of at least five was mostly ended by the environment: its rate would be the environment's."""
+    families: dict[str, list[bool]] = {}
+    for episode in of:
+        families.setdefault(episode.family, []).append(not episode.termination.is_agents_doing)
+    most = max(max_aborted, 0.5)
+    return any(len(ended) >= 5 and sum(ended) > most * len(ended) for ended in families.values())
 
 
 def _by_family(judged: list[Episode]) -> dict[str, Share]:

@@ -16,7 +16,7 @@ from components.judge.prompts import judge_prompt
 from components.judge.verdicts import parse_verdict, verdict_text
 from components.params import JudgeParams, Params, SamplingParams
 from components.policies import VLM, Encoder, Sample
-from components.policies.transformers_policy import Row, generate_batch
+from components.policies.generation import Row, generate_batch
 from components.records import Task, Trajectory, Verdict
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Literal
 
+from components.agent.rendering import plain
 from components.judge.history import events
 from components.records import Image, Record, Trajectory
 
@@ -49,8 +50,8 @@ def judge_prompt(trajectory: Trajectory, screenshots: int, form: Literal["full",
     """
     images = _last_images(trajectory, screenshots)
     if form == "compact":
-        return JudgePrompt(system=COMPACT, text=_compact(trajectory), images=images)
-    return JudgePrompt(system=FULL, text=_full(trajectory, len(images)), images=images)
+        return JudgePrompt(system=COMPACT, text=plain(_compact(trajectory)), images=images)
+    return JudgePrompt(system=FULL, text=plain(_full(trajectory, len(images))), images=images)
 
 
 def _compact(trajectory: Trajectory) -> str:

@@ -53,8 +53,8 @@ def _held_against(event: str, intent: str) -> str:
 def _judge(trajectory: Trajectory) -> tuple[Outcome, str]:
     if not trajectory.termination.is_agents_doing:
         return Outcome.ERROR, f"the environment ended the episode: {trajectory.termination.value}"
-    if trajectory.site_reward is None and not trajectory.task.evaluator:
-        return Outcome.ERROR, f"{trajectory.task.website} has no reward and the task no evaluator; ask a judge model"
+    if trajectory.site_reward is None and (trajectory.task.evaluator or {}).get("type") != "miniwob":
+        return Outcome.ERROR, f"{trajectory.task.website} has no reward of its own; ask a judge model"
     complete = trajectory.site_reward is not None and trajectory.site_reward >= COMPLETE
     done = trajectory.termination is Termination.DONE
     return Outcome.SUCCESS if complete and done else Outcome.FAILURE, rationale(trajectory)

@@ -16,8 +16,11 @@ SPLITS = ("train", "eval", "heldout")
 Suite = tuple[pd.DataFrame, "list[Expectation]"]
 
 
-def tasks(frame: pd.DataFrame) -> Suite:
-    """Tasks of all splits in one table: usable rows, and nothing of the evaluation to train on."""
+def tasks(frame: pd.DataFrame, max_rows: int | None = None) -> Suite:
+    """Tasks of all splits in one table: usable rows, and nothing of the evaluation to train on.
+
+    `max_rows` is the previous stage's number of tasks, where a stage only takes some away.
+    """
     import great_expectations.expectations as gxe
 
     training = frame[frame["split"] == "train"]
@@ -25,7 +28,7 @@ def tasks(frame: pd.DataFrame) -> Suite:
     overlap = evaluation["task_id"].where(_overlaps(evaluation, training))
     frame = frame.assign(also_trained_on=overlap.reindex(frame.index))
     return frame, [
-        gxe.ExpectTableRowCountToBeBetween(min_value=1),
+        gxe.ExpectTableRowCountToBeBetween(min_value=1, max_value=max_rows),
         *_ids("task_id"),
         *_filled("intent"),
         *_filled("start_url"),

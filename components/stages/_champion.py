@@ -6,10 +6,9 @@ import asyncio
 from pathlib import Path
 
 from components import tracking
-from components.evaluation import beats, episodes, paired, scores
+from components.evaluation import beats, episodes, paired, scores, success
 from components.judge import needs_judge, rules_verdict
 from components.records import Task, Trajectory, Verdict
-from components.rollout import RolloutLimits
 from components.stages._episodes import load_policy, roll_out
 from components.stages._run import StageRun
 
@@ -22,8 +21,8 @@ def evaluate_model(
     """Roll out one episode per task with a model, decoded as the recipe evaluates, and judge those that finished."""
     evaluation = run.params.evaluation
     policy = load_policy(run.params, model, version)
-    limits = RolloutLimits(evaluation.max_steps, evaluation.max_response_tokens or run.params.agent.max_response_tokens)
-    trajectories = asyncio.run(roll_out(run, tasks, 1, policy, version, evaluation.sampling, limits))
+    limits = evaluation.max_steps, evaluation.max_response_tokens
+    trajectories = asyncio.run(roll_out(run, tasks, 1, policy, version, evaluation.sampling, *limits))
     return trajectories, [rules_verdict(trajectory) for trajectory in trajectories if needs_judge(trajectory)]
 
 
@@ -45,6 +44,16 @@ def decide(run: StageRun, model: Path, trajectories: list[Trajectory], verdicts:
     tasks = [trajectory.task for trajectory in trajectories]
     theirs = evaluate_model(run, champion.path, f"champion:{champion.version}", tasks)
     evaluation = run.params.evaluation
+    again = success(*theirs, evaluation.bootstrap, run.params.seed, evaluation.max_aborted)
+    if not again.valid:
+        # episodes that the environment ended count as failures: the champion would lose to a broken browser
+        evidence = {"against": champion.version, "reason": "the champion's evaluation is invalid"}
+        run.tracker.decision(NAME, version, False, evidence)
+        print(
+            f"champion: version {champion.version} stays; the environment ended {again.aborted} of its "
+            f"{len(tasks)} episodes, so that the comparison is void: {again.terminations}"
+        )
+        return
     mine = [e for e in episodes(trajectories, verdicts) if e.split != "heldout"]
     other = [e for e in episodes(*theirs) if e.split != "heldout"]
     difference = paired(scores(mine), scores(other), evaluation.bootstrap, run.params.seed)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
-from components.agent import EpisodeSpec, Policy, Renderer
+from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
 from components.browser import BrowserPool, Session
 from components.params import Params, SamplingParams
 from components.policies import VLM, TransformersPolicy
 from components.records import Task, Trajectory
-from components.rollout import PolicyFor, RolloutLimits, collect, specs
+from components.rollout import PolicyFor, collect, specs
 from components.sites import MiniWoB
 from components.stages._run import StageRun
 from components.store import Journal
@@ -19,6 +20,20 @@ from components.store import Journal
 def open_pool(params: Params) -> BrowserPool:
     """The browsers of a stage, with the offline sites on loopback."""
     return BrowserPool(params.browser, site=MiniWoB(), text=params.observation.text)
+
+
+def require_offline(tasks: Iterable[Task]) -> None:
+    """Refuse tasks that no site here serves: each would be an episode that the environment ends.
+
+    Raises:
+        ValueError: names the tasks.
+    """
+    foreign = [task.task_id for task in tasks if not task.start_url.startswith(f"{MiniWoB.origin}/")]
+    if foreign:
+        raise ValueError(
+            f"{len(foreign)} tasks are not on MiniWoB++, where rollouts run so far ({', '.join(foreign[:3])}…); "
+            "take their file out of tasks.files"
+        )
 
 
 def load_policy(params: Params, path: str | Path, version: str) -> TransformersPolicy:
@@ -33,11 +48,17 @@ async def roll_out(
     policy: TransformersPolicy | None,
     version: str,
     sampling: SamplingParams,
-    limits: RolloutLimits,
+    max_steps: int,
+    max_response_tokens: int | None = None,
     policy_for: PolicyFor | None = None,
 ) -> list[Trajectory]:
-    """Run `attempts` episodes per task, with `policy` for all of them or with what `policy_for` gives each."""
+    """Run `attempts` episodes per task, with `policy` for all of them or with what `policy_for` gives each.
+
+    Raises:
+        ValueError: a task is on no site that is served here; before any episode.
+    """
     params = run.params
+    require_offline(tasks)
 
     def same_policy(spec: EpisodeSpec, session: Session) -> Policy:
         assert policy is not None
@@ -50,10 +71,13 @@ async def roll_out(
                 specs(tasks, attempts, version, params.seed),
                 pool,
                 policy_for or same_policy,
-                Renderer(params.agent, params.observation, params.model.think_prefix),
-                params.agent,
-                sampling,
-                limits,
+                EpisodeSettings(
+                    Renderer(params.agent, params.observation, params.model.think_prefix),
+                    params.agent,
+                    sampling,
+                    max_steps,
+                    max_response_tokens or params.agent.max_response_tokens,
+                ),
                 journal,
                 lambda done, total: run.progress(done, total, "episodes"),
             )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -28,12 +30,15 @@ class StageBusy(RuntimeError):
 class StageRun:
     """A running stage."""
 
-    def __init__(self, name: str, params: Params, key: str, state: Path, tracker: tracking.StageRun) -> None:
+    def __init__(
+        self, name: str, params: Params, key: str, state: Path, tracker: tracking.StageRun, clock: _Clock
+    ) -> None:
         self.name = name
         self.params = params
         self.key = key
         self.state = state
         self.tracker = tracker
+        self._clock = clock
         self._result: dict[str, Any] = {}
         self._printed = 0.0
 
@@ -43,6 +48,7 @@ class StageRun:
         if done < total and now - self._printed < 2:
             return
         self._printed = now
+        self._clock.save()
         value = {"stage": self.name, "done": done, "total": total, "message": message, "updated": now}
         path = store.STATE / "progress" / f"{self.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,19 +77,35 @@ class StageRun:
         """Add to `reports/stages/<stage>.json`, which is written when the stage ends well."""
         self._result.update(values)
 
-    def finish(self, wall_s: float) -> None:
-        store.write_json(
-            RESULTS / f"{self.name}.json", {"stage": self.name, "wall_s": round(wall_s, 2), **self._result}
-        )
+    def finish(self) -> None:
+        """Write the stage's result, with its wall time."""
+        wall_s = round(self._clock.seconds, 2)
+        store.write_json(RESULTS / f"{self.name}.json", {"stage": self.name, "wall_s": wall_s, **self._result})
         self.tracker.metrics(self._result)
+
+
+def local_model(base: str) -> list[Path]:
+    """The directory of a base model as an input; nothing for a Hugging Face name, which the parameters hold."""
+    return [Path(base)] if Path(base).exists() else []
+
+
+def code() -> str:
+    """Digest of the code that this process runs: our modules that are loaded, and the scripts beside them."""
+    home = Path(store.__file__).parent
+    loaded = {Path(file) for module in [*sys.modules.values()] if (file := getattr(module, "__file__", None))}
+    files = {file for file in loaded if file.is_relative_to(home)}
+    scripts = {script for file in files for script in file.parent.glob("*.js")}
+    return store.digest(*sorted(files | scripts))
 
 
 @contextmanager
 def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> Iterator[StageRun]:
     """Run a stage. Its state directory belongs to these inputs and parameters: run again, it goes on where it stopped.
 
-    Wall time adds up over interrupted tries. `occasion` tells runs apart that shall not go on from one another though
-    their inputs are the same, such as two nights.
+    What was cut short goes on even if the code has changed since, so that a bug can be mended without losing the hours
+    before it. What was finished by other code is forgotten: DVC asks for it anew because the code changed.
+    Wall time adds up over interrupted tries, to two seconds if one was killed. `occasion` tells runs apart that shall
+    not go on from one another though their inputs are the same, such as two nights.
 
     Raises:
         RecipeError: before any work starts.
@@ -102,15 +124,43 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
         raise StageBusy(
             f"{name} is already running with these inputs (its state is {state}); wait for it or end it"
         ) from error
-    clock = state / "wall_s"
-    earlier = float(clock.read_text()) if clock.exists() else 0.0
-    started = time.monotonic()
+    finished, mine = state / "finished", code()
+    if finished.exists() and finished.read_text() != mine:
+        _forget(state)
+    clock = _Clock(state / "wall_s")
     with tracking.stage_run(params, name, key, state) as tracker:
-        run = StageRun(name, params, key, state, tracker)
+        run = StageRun(name, params, key, state, tracker, clock)
         try:
             yield run
         finally:
-            clock.write_text(str(earlier + time.monotonic() - started))
-        run.finish(earlier + time.monotonic() - started)
-    clock.unlink()
+            clock.save()
+        run.finish()
+    finished.write_text(mine)
     lock.close()
+
+
+class _Clock:
+    """Seconds of work, earlier tries included."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._earlier = float(path.read_text()) if path.exists() else 0.0
+        self._started = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return self._earlier + time.monotonic() - self._started
+
+    def save(self) -> None:
+        partial = self._path.with_suffix(".part")
+        partial.write_text(str(self.seconds))
+        partial.replace(self._path)
+
+
+def _forget(state: Path) -> None:
+    """Empty a state directory, the lock that we hold apart."""
+    for path in state.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != "lock":
+            path.unlink()

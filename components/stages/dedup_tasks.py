@@ -24,7 +24,7 @@ def main() -> None:
         for pool, threshold in (("sft", params.sft_threshold), ("rl", params.rl_threshold)):
             indices = dedup(tasks, embeddings_NE, threshold, params.max_similar, params.per_website)
             kept = [tasks[index] for index in indices]
-            run.check("tasks", quality.task_frame(kept + evaluation))
+            run.check("tasks", quality.task_frame(kept + evaluation), max_rows=len(tasks) + len(evaluation))
             write_table(POOLS / f"{pool}.parquet", Task, kept)
             sizes[pool] = len(kept)
         run.progress(1, 1, f"SFT pool {sizes['sft']}, RL pool {sizes['rl']}")

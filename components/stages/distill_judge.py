@@ -7,12 +7,12 @@ import torch
 from components import quality, store
 from components.judge import agreement
 from components.judge.distilled import DistilledJudge, hold_out, training_sample
+from components.params import load
 from components.policies import VLM, Encoder
 from components.records import Outcome, Task, Trajectory, Verdict
 from components.stages._curve import write_curve
-from components.stages._run import stage
+from components.stages._run import local_model, stage
 from components.store import read_table
-from components.training.rl import publish_model
 from components.training.sft import Weighted, train
 
 POOLS = [Path("data/pools/eval.parquet"), Path("data/pools/heldout.parquet")]
@@ -22,7 +22,7 @@ DATA, OUT, CURVE = Path("data/judge"), Path("models/judge"), Path("reports/curve
 
 def main() -> None:
     inputs = [folder / f"{table}.parquet" for folder in (DATA, TEACHER) for table in ("trajectories", "verdicts")]
-    with stage("distill_judge", inputs=inputs) as run:
+    with stage("distill_judge", inputs=[*inputs, *local_model(load().model.judge_base)]) as run:
         params = run.params
         torch.manual_seed(params.seed)
         run.dataset(DATA / "trajectories.parquet", "training")
@@ -71,7 +71,7 @@ def main() -> None:
 
         train(vlm, encoder, data, params.judge.optim, params.seed, report)
         measured = agreement(labels, [verdict.outcome for verdict in judge.judge(tested)])
-        publish_model(vlm, OUT)
+        vlm.publish(OUT)
         store.write_json(OUT / "agreement.json", measured.model_dump(mode="json"))
         write_curve(CURVE, curve)
         version = run.tracker.register(OUT, "waymark-judge")

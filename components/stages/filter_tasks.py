@@ -18,7 +18,7 @@ def main() -> None:
         by_split = {split: [task for task in tasks if task.split == split] for split in ("train", "eval", "heldout")}
         evaluation = by_split["eval"] + by_split["heldout"]
         kept, funnel = filter_tasks(by_split["train"], evaluation, run.params.filters)
-        run.check("tasks", quality.task_frame(kept + evaluation))
+        run.check("tasks", quality.task_frame(kept + evaluation), max_rows=len(tasks))
         for split, pool in (by_split | {"train": kept}).items():
             write_table(POOLS / f"{split}.parquet", Task, pool)
         run.result({"kept": len(kept), "funnel": funnel.rows()})

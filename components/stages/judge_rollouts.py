@@ -7,7 +7,6 @@ from components import quality
 from components.judge import needs_judge, rules_verdict
 from components.params import SamplingParams
 from components.records import Task, Trajectory, Verdict
-from components.rollout import RolloutLimits
 from components.stages._episodes import load_policy, roll_out
 from components.stages._run import stage
 from components.store import read_table, write_table
@@ -29,7 +28,7 @@ def main() -> None:
                 policy,
                 policy.version,
                 SamplingParams(temperature=params.judge.rollout_temperature),
-                RolloutLimits(params.evaluation.max_steps, params.agent.max_response_tokens),
+                params.evaluation.max_steps,
             )
         )
         run.check(

@@ -7,7 +7,6 @@ from components import quality
 from components.params import SamplingParams
 from components.policies.scripted import ScriptedTeacher
 from components.records import Task, Trajectory
-from components.rollout import RolloutLimits
 from components.stages._episodes import roll_out
 from components.stages._run import stage
 from components.store import read_table, write_table
@@ -28,7 +27,7 @@ def main() -> None:
                 policy=None,
                 version="scripted",
                 sampling=SamplingParams(),
-                limits=RolloutLimits(params.teacher.max_steps, params.agent.max_response_tokens),
+                max_steps=params.teacher.max_steps,
                 policy_for=lambda spec, session: ScriptedTeacher(session, spec, params.teacher.noise),
             )
         )

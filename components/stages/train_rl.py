@@ -8,14 +8,14 @@ import torch
 
 from components.judge import rules_verdict
 from components.judge.distilled import DistilledJudge
-from components.params import JudgeParams, Params
+from components.params import JudgeParams, Params, load
 from components.policies import VLM
 from components.records import Task, Trajectory, Verdict
 from components.stages._curve import write_curve
 from components.stages._episodes import open_pool
 from components.stages._run import StageRun, stage
 from components.store import digest, read_json, read_table
-from components.training.rl import JudgeFn, publish_model, train_rl
+from components.training.rl import JudgeFn, train_rl
 
 POOL, JUDGE = Path("data/pools/rl.parquet"), Path("models/judge")
 INIT = {"short": Path("models/sft"), "long": Path("models/rl-short")}
@@ -30,13 +30,15 @@ def main(phase: str) -> None:
         raise SystemExit(f"unknown phase {phase!r}: one of {', '.join(INIT)}")
     name = f"train_rl@{phase}"
     inputs = [POOL, INIT[phase]]
+    if load().judge.reward == "distilled":
+        inputs.append(JUDGE)
     with stage(name, inputs=inputs) as run:
         params = run.params
         torch.manual_seed(params.seed)
         run.dataset(POOL, "training")
         vlm = VLM.load(INIT[phase], params.model)
         figures = asyncio.run(_train(run, vlm, phase, _judge(params)))
-        publish_model(vlm, Path(f"models/rl-{phase}"))
+        vlm.publish(Path(f"models/rl-{phase}"))
         write_curve(Path(f"reports/curves/rl-{phase}.csv"), figures)
         version = run.tracker.register(Path(f"models/rl-{phase}"), "waymark-policy")
         run.result({"iterations": figures, "version": version})

@@ -5,19 +5,19 @@ from pathlib import Path
 import torch
 
 from components.agent import Renderer
+from components.params import load
 from components.policies import VLM, Encoder
 from components.records import Trajectory
 from components.stages._curve import write_curve
-from components.stages._run import stage
+from components.stages._run import local_model, stage
 from components.store import read_table
-from components.training.rl import publish_model
 from components.training.sft import demonstrations, train
 
 DATA, OUT, CURVE = Path("data/sft/trajectories.parquet"), Path("models/sft"), Path("reports/curves/sft.csv")
 
 
 def main() -> None:
-    with stage("train_sft", inputs=[DATA]) as run:
+    with stage("train_sft", inputs=[DATA, *local_model(load().model.base)]) as run:
         params = run.params
         torch.manual_seed(params.seed)
         run.dataset(DATA, "training")
@@ -36,7 +36,7 @@ def main() -> None:
             run.progress(step, steps, f"loss {loss:.3f}")
 
         train(vlm, encoder, samples, params.sft, params.seed, report)
-        publish_model(vlm, OUT)
+        vlm.publish(OUT)
         write_curve(CURVE, curve)
         version = run.tracker.register(OUT, "waymark-policy")
         run.result(

@@ -154,3 +154,19 @@ def test_scores_say_none_for_an_unjudged_task():
 @pytest.mark.parametrize(("low", "promoted"), [(0.01, True), (0.0, False), (-0.02, False)])
 def test_only_an_interval_above_zero_promotes(low, promoted):
     assert beats(Difference(diff=0.1, ci95=(low, 0.2))) is promoted
+
+
+def test_held_out_families_that_never_loaded_make_the_evaluation_invalid():
+    trained = [(f"t{i}", SUCCESS) for i in range(40)]
+    apart = [(f"h{i}", SUCCESS if i else FAILURE, "click-option", "heldout") for i in range(10)]
+    broken = [(f"h{i}", Termination.ENV_INIT_ERROR, "click-option", "heldout") for i in range(9)]
+    assert summary(*trained, *apart).valid
+    assert not summary(*trained, *broken, apart[-1]).valid
+
+
+def test_one_family_that_never_loaded_makes_the_evaluation_invalid_though_few_episodes_are_concerned():
+    rows = [
+        (f"t{i}", Termination.ENV_INIT_ERROR if i < 20 else SUCCESS, f"family-{i // 20}", "eval") for i in range(220)
+    ]
+    assert summary(*rows).aborted / 220 < 0.1
+    assert not summary(*rows).valid

@@ -207,3 +207,9 @@ def test_nothing_is_sent_over_the_network_and_nothing_else_is_printed(tmp_path: 
     child = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
     assert child.stdout == "refused\n"
     assert child.stderr == ""
+
+
+def test_a_stage_that_takes_tasks_away_may_not_end_with_more(tmp_path: Path) -> None:
+    check("tasks", task_frame(TASKS), docs_dir=tmp_path, max_rows=len(TASKS))
+    said = refusal(tmp_path, "tasks", task_frame(TASKS), max_rows=len(TASKS) - 1)
+    assert "expect_table_row_count_to_be_between" in said

@@ -1,0 +1,15 @@
+"""Rollouts refuse what they cannot run, before they run anything."""
+
+import pytest
+
+from components.stages._episodes import require_offline
+from tests.samples import a_task
+
+
+def test_a_task_on_no_site_of_ours_is_refused_by_name_with_the_fix():
+    require_offline([a_task(1), a_task(2)])
+    live = a_task(3, task_id="webvoyager/7", start_url="https://example.com/")
+    with pytest.raises(ValueError, match=r"webvoyager/7.*tasks\.files"):
+        require_offline([a_task(1), live])
+    with pytest.raises(ValueError, match="not on MiniWoB"):
+        require_offline([a_task(4, start_url="http://miniwob.evil.com/")])

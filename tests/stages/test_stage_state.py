@@ -1,0 +1,95 @@
+"""A stage's state: unfinished work goes on, finished work of other code is forgotten, other inputs start anew."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from components.stages import _run
+from components.stages._run import StageBusy, stage
+from components.store import read_json
+
+RECIPE = Path(__file__).parents[2] / "recipes/smoke.yaml"
+
+
+@pytest.fixture(autouse=True)
+def house(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(RECIPE, "params.yaml")
+    Path("input").write_text("one")
+    monkeypatch.setattr(_run, "code", lambda: "this code")
+
+
+def work(fail: bool = False, occasion: str = "") -> list[str]:
+    """A stage that adds a line to its state each time it runs; returns the lines there are."""
+    with stage("worker", inputs=[Path("input")], occasion=occasion) as run:
+        notes = run.state / "notes"
+        notes.write_text((notes.read_text() if notes.exists() else "") + "line\n")
+        if fail:
+            raise RuntimeError("cut short")
+        run.result({"lines": notes.read_text().count("\n")})
+    return notes.read_text().split()
+
+
+def cut_short() -> None:
+    with pytest.raises(RuntimeError, match="cut short"):
+        work(fail=True)
+
+
+def test_what_was_cut_short_goes_on_even_with_other_code(monkeypatch):
+    cut_short()
+    monkeypatch.setattr(_run, "code", lambda: "mended code")
+    assert len(work()) == 2
+
+
+def test_what_was_finished_is_there_for_the_same_code_and_forgotten_by_other_code(monkeypatch):
+    assert len(work()) == 1
+    assert len(work()) == 2
+    monkeypatch.setattr(_run, "code", lambda: "other code")
+    assert len(work()) == 1
+
+
+def test_other_inputs_parameters_and_occasions_are_other_work():
+    cut_short()
+    Path("input").write_text("two")
+    assert len(work()) == 1
+    Path("params.yaml").write_text(Path("params.yaml").read_text().replace("seed: 0", "seed: 5"))
+    assert len(work()) == 1
+    assert len(work(occasion="tonight")) == 1
+
+
+def test_wall_time_adds_up_over_tries(monkeypatch):
+    clock = iter(range(0, 10_000, 10))
+    monkeypatch.setattr(_run.time, "monotonic", lambda: float(next(clock)))
+    cut_short()
+    first = float(next(Path(".waymark/state/worker").glob("*/wall_s")).read_text())
+    work()
+    assert read_json(Path("reports/stages/worker.json"))["wall_s"] > first > 0
+
+
+def test_a_second_process_on_the_same_work_is_refused():
+    with stage("worker", inputs=[Path("input")]), pytest.raises(StageBusy, match="already running"):
+        work()
+
+
+def test_a_missing_input_names_the_command_that_makes_it():
+    Path("input").unlink()
+    with pytest.raises(FileNotFoundError, match="dvc repro worker"):
+        work()
+
+
+def test_the_digest_of_the_code_sees_our_modules(monkeypatch, tmp_path):
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    before = _run.code()
+    assert before == _run.code()
+    other = tmp_path / "_run.py"
+    other.write_text(Path(_run.__file__).read_text() + "\n# changed\n")
+    (tmp_path / "store.py").touch()
+    monkeypatch.setattr(_run.store, "__file__", str(tmp_path / "store.py"))
+    monkeypatch.setattr(_run, "__file__", str(other))
+    changed = _run.code()
+    other.write_text(other.read_text() + "# again\n")
+    assert len({before, changed, _run.code()}) == 3
