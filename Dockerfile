@@ -7,7 +7,7 @@ FROM python:3.11-slim-bookworm AS cpu
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 # hadolint ignore=DL3008
 RUN apt-get update \
- && apt-get install -y --no-install-recommends chromium git make \
+ && apt-get install -y --no-install-recommends chromium chromium-sandbox git make \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --create-home --uid 1000 waymark \
  && install -d -o waymark -g waymark /opt/waymark
