@@ -221,6 +221,8 @@ class RLParams(Section):
     """Groups with a reward spread that an iteration collects."""
     max_sampled_groups: int = Field(gt=0)
     """Groups that an iteration may sample to find them."""
+    task_sampling: Literal["uniform", "adaptive"] = "uniform"
+    """Uniform passes over all tasks (OpenWebRL); adaptive draws more from websites whose recent groups had a spread."""
     temperature: float = Field(default=0.8, gt=0)
     lr: float = Field(gt=0)
     betas: tuple[float, float] = (0.9, 0.98)

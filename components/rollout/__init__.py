@@ -1,14 +1,16 @@
 """Many episodes at once: journal, retries, groups, dynamic sampling."""
 
 from components.rollout.collect import PolicyFor, collect, episode_seed, specs
-from components.rollout.groups import Group, NothingLearnable, Sampled, TaskCursor, sample_groups
+from components.rollout.groups import Group, NothingLearnable, Sampled
+from components.rollout.sampling import SamplerState, TaskSampler, sample_groups
 
 __all__ = [
     "Group",
     "NothingLearnable",
     "PolicyFor",
     "Sampled",
-    "TaskCursor",
+    "SamplerState",
+    "TaskSampler",
     "collect",
     "episode_seed",
     "sample_groups",

@@ -1,15 +1,11 @@
-"""Groups of trajectories per task, and dynamic sampling (OpenWebRL, section 4.4, after DAPO).
+"""Groups of trajectories per task (OpenWebRL, section 4.4).
 
 A group is effective if at least two of its members are scored and their rewards differ. Whole groups are kept or
-discarded, never rows. Waves of groups are sampled in task order until enough are effective; every effective group of
-the last wave is used, so that no group is preferred for having finished early and nothing that was paid for is thrown
-away.
+discarded, never rows.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from components.records import Reward, Task, Trajectory
@@ -71,46 +67,3 @@ class Sampled:
     @property
     def effective(self) -> list[Group]:
         return [group for group in self.groups if group.is_effective]
-
-
-class TaskCursor:
-    """Walks through the tasks in a seeded order, reshuffled on every pass. Its position is all the state it has."""
-
-    def __init__(self, tasks: list[Task], seed: int, position: int = 0) -> None:
-        if not tasks:
-            raise ValueError("the RL pool is empty; loosen dedup.rl_threshold or add tasks")
-        self._tasks = sorted(tasks, key=lambda task: task.task_id)
-        self._seed = seed
-        self.position = position
-
-    def take(self, count: int) -> list[Task]:
-        """The next `count` tasks (fewer if the pool is smaller), none twice."""
-        taken = [self._at(self.position + offset) for offset in range(min(count, len(self._tasks)))]
-        self.position += len(taken)
-        return list({task.task_id: task for task in taken}.values())
-
-    def _at(self, position: int) -> Task:
-        lap, index = divmod(position, len(self._tasks))
-        order = list(range(len(self._tasks)))
-        random.Random(f"{self._seed}:{lap}").shuffle(order)
-        return self._tasks[order[index]]
-
-
-async def sample_groups(
-    cursor: TaskCursor,
-    roll: Callable[[list[Task]], Awaitable[list[Group]]],
-    wanted: int,
-    most: int,
-) -> Sampled:
-    """Sample waves of groups until `wanted` are effective or `most` were sampled. There may be none at all."""
-    groups: list[Group] = []
-    asked = 0
-    while (effective := sum(group.is_effective for group in groups)) < wanted and asked < most:
-        # as many as are missing at the rate seen so far, so that a wave neither overshoots nor trickles
-        rate = max(effective / len(groups), 0.25) if groups else 0.5
-        wave = min(max(round((wanted - effective) / rate), 2), most - asked)
-        asked += wave
-        # a small pool comes round again within one iteration: the same policy on the same task is the same group
-        seen = {group.task.task_id for group in groups}
-        groups += await roll([task for task in cursor.take(wave) if task.task_id not in seen])
-    return Sampled(groups)

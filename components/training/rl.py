@@ -1,9 +1,9 @@
 """The RL loop: roll out, reward, update, checkpoint, until the phase's iterations are done.
 
 Killed at any moment and started again with the same state directory, it goes on with the iteration that was under way:
-finished episodes come from that iteration's journal, everything else from the last checkpoint (model, optimiser,
-task cursor, figures). Each iteration's draws depend only on seeds and on the policy, so the figures of a resumed run
-are those of an uninterrupted one.
+finished episodes come from that iteration's journal, everything else from the last checkpoint (model, optimiser, the
+sampler's memory, figures). Each iteration's draws depend only on seeds and on the policy, so the figures of a resumed
+run are those of an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,16 @@ from components.judge import needs_judge, reward
 from components.params import Params, RLPhase, SamplingParams
 from components.policies import VLM, Encoder, TransformersPolicy
 from components.records import Task, Trajectory, Verdict
-from components.rollout import Group, NothingLearnable, Sampled, TaskCursor, collect, sample_groups, specs
+from components.rollout import (
+    Group,
+    NothingLearnable,
+    Sampled,
+    SamplerState,
+    TaskSampler,
+    collect,
+    sample_groups,
+    specs,
+)
 from components.store import Journal, publish
 from components.training.update import NO_UPDATE, UpdateStats, update
 
@@ -43,7 +52,7 @@ class RLState:
     """What a checkpoint holds besides the weights."""
 
     iteration: int
-    cursor: int
+    sampler: SamplerState
     figures: list[dict[str, float]]
 
 
@@ -80,9 +89,9 @@ async def train_rl(
     loop = _Loop(vlm, params, phase, name, tasks, pool, judge, state_dir, progress)
     while state.iteration < phase.iterations:
         number = state.iteration + 1
-        cursor = TaskCursor(tasks, params.seed, state.cursor)
+        sampler = TaskSampler(tasks, params.seed, rl.task_sampling == "adaptive", state.sampler)
         started = time.monotonic()
-        sampled = await loop.sample(number, cursor)
+        sampled = await loop.sample(number, sampler)
         rollout_s = time.monotonic() - started
         idle = not sampled.effective
         if idle:
@@ -90,7 +99,7 @@ async def train_rl(
         stats = NO_UPDATE if idle else await asyncio.to_thread(loop.update, number, sampled.effective, optimizer)
         figures = {"iteration": float(number), **_figures(sampled), "rollout_s": rollout_s, **asdict(stats)}
         figures = {key: round(value, 8) for key, value in figures.items()}
-        state = RLState(number, cursor.position, [*state.figures, figures])
+        state = RLState(number, sampler.state, [*state.figures, figures])
         _checkpoint(state_dir, vlm, optimizer, state)
         loop.journal_path(number).unlink()
         judged = [t for group in sampled.groups for t in group.trajectories if t.trajectory_id in loop.verdicts]
@@ -130,7 +139,7 @@ class _Loop:
     def journal_path(self, number: int) -> Path:
         return self.state_dir / f"episodes-{number:04d}.jsonl"
 
-    async def sample(self, number: int, cursor: TaskCursor) -> Sampled:
+    async def sample(self, number: int, sampler: TaskSampler) -> Sampled:
         """Groups of an iteration, rolled out with the weights as they are."""
         rl = self.params.rl
         self.verdicts.clear()
@@ -139,7 +148,7 @@ class _Loop:
         with Journal(self.journal_path(number), Trajectory) as journal:
             async with policy:
                 return await sample_groups(
-                    cursor,
+                    sampler,
                     lambda wave: self._roll(number, wave, policy, journal),
                     rl.effective_groups,
                     min(rl.max_sampled_groups, len(self.tasks)),
@@ -224,8 +233,9 @@ def _checkpoint(state_dir: Path, vlm: VLM, optimizer: torch.optim.Optimizer, sta
 def _resume(state_dir: Path, vlm: VLM, optimizer: torch.optim.Optimizer) -> RLState:
     path = state_dir / "checkpoint.pt"
     if not path.exists():
-        return RLState(0, 0, [])
+        return RLState(0, SamplerState(), [])
     saved: dict[str, Any] = torch.load(path, map_location=vlm.model.device, weights_only=True)
     vlm.model.load_state_dict(saved["model"])
     optimizer.load_state_dict(saved["optimizer"])
-    return RLState(**saved["state"])
+    state = saved["state"]
+    return RLState(state["iteration"], SamplerState(**state["sampler"]), state["figures"])

@@ -1,11 +1,16 @@
 """Dynamic sampling (OpenWebRL, section 4.4): whole groups, bounded, and an error that names the cause."""
 
 import asyncio
+import json
+from collections import Counter
+from dataclasses import asdict
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from components.records import Reward, Task
-from components.rollout import Group, TaskCursor, sample_groups
+from components.rollout import Group, SamplerState, TaskSampler, sample_groups
 
 
 def tasks(count: int) -> list[Task]:
@@ -30,7 +35,7 @@ def sample(pool: list[Task], values, wanted: int, most: int, masked: bool = Fals
         asked.extend(task.task_id for task in wave)
         return [group(task, values(task), masked) for task in wave]
 
-    return asyncio.run(sample_groups(TaskCursor(pool, seed=1), roll, wanted, most)), asked
+    return asyncio.run(sample_groups(TaskSampler(pool, seed=1, adaptive=False), roll, wanted, most)), asked
 
 
 def test_sampling_goes_on_until_enough_groups_are_effective():
@@ -52,8 +57,8 @@ def test_sampling_stops_at_its_bound():
 
 
 def test_no_task_is_sampled_twice_in_one_iteration_from_a_small_pool():
-    cursor_start_misaligned = tasks(7)
-    _, asked = sample(cursor_start_misaligned, lambda t: [0, 0] if t.task_id != "t3" else [0, 1], wanted=5, most=30)
+    pool = tasks(7)
+    _, asked = sample(pool, lambda t: [0, 0] if t.task_id != "t3" else [0, 1], wanted=5, most=30)
     assert len(asked) == len(set(asked)) == 7
 
 
@@ -78,10 +83,70 @@ def test_tasks_that_succeed_always_or_never_are_told_apart_from_mastery():
     assert not sampled.mastered
 
 
-def test_the_cursor_passes_over_every_task_once_per_lap_and_resumes_from_its_position():
+def test_uniform_sampling_passes_over_every_task_once_per_lap_and_resumes_from_its_state():
     pool = tasks(10)
-    whole = TaskCursor(pool, seed=3)
-    first = [task.task_id for task in whole.take(4)] + [task.task_id for task in whole.take(6)]
+    whole = TaskSampler(pool, seed=3, adaptive=False)
+    first = [task.task_id for task in whole.take(4)]
+    saved = SamplerState(**json.loads(json.dumps(asdict(whole.state))))
+    first += [task.task_id for task in whole.take(6)]
     assert sorted(first) == sorted(task.task_id for task in pool)
-    resumed = TaskCursor(pool, seed=3, position=4)
+    resumed = TaskSampler(pool, seed=3, adaptive=False, state=saved)
     assert [task.task_id for task in resumed.take(6)] == first[4:]
+
+
+def websites(**outcomes: list[float]) -> tuple[list[Task], dict[str, list[float]]]:
+    pool = [
+        Task(task_id=f"{name}/{i}", intent="i", start_url="http://a/", website=name, source="test")
+        for name in outcomes
+        for i in range(50)
+    ]
+    return pool, outcomes
+
+
+def test_adaptive_sampling_prefers_websites_with_a_spread_and_gives_none_up():
+    pool, outcomes = websites(solved=[1, 1], mixed=[0, 1], never=[0, 0])
+    sampler = TaskSampler(pool, seed=5, adaptive=True)
+    asked: Counter[str] = Counter()
+    for _ in range(30):
+        chosen = sampler.take(10)
+        assert len({task.task_id for task in chosen}) == 10
+        sampler.observe(group(task, outcomes[task.website]) for task in chosen)
+        asked.update(task.website for task in chosen)
+    assert asked["mixed"] > 200
+    assert min(asked["solved"], asked["never"]) > 10
+
+
+def test_adaptive_sampling_goes_on_from_its_state_as_if_never_stopped():
+    pool, outcomes = websites(solved=[1, 1], mixed=[0, 1])
+    sampler = TaskSampler(pool, seed=5, adaptive=True)
+    sampler.observe(group(task, outcomes[task.website]) for task in sampler.take(20))
+    saved = SamplerState(**json.loads(json.dumps(asdict(sampler.state))))
+    resumed = TaskSampler(pool, seed=5, adaptive=True, state=saved)
+    assert [task.task_id for task in resumed.take(30)] == [task.task_id for task in sampler.take(30)]
+
+
+def test_a_masked_group_says_nothing_of_its_website():
+    pool, _ = websites(a=[], b=[])
+    sampler = TaskSampler(pool, seed=5, adaptive=True)
+    sampler.observe([group(pool[0], [0, 0], masked=True)] * 20)
+    assert sampler.rate("a") == sampler.rate("b")
+
+
+@given(
+    sizes=st.lists(st.integers(1, 6), min_size=1, max_size=5),
+    count=st.integers(1, 40),
+    adaptive=st.booleans(),
+    besides=st.integers(0, 10),
+)
+def test_no_task_is_taken_twice_or_against_the_callers_word_and_none_that_is_there_is_kept_back(
+    sizes, count, adaptive, besides
+):
+    pool = [
+        Task(task_id=f"{site}/{i}", intent="i", start_url="http://a/", website=str(site), source="test")
+        for site, size in enumerate(sizes)
+        for i in range(size)
+    ]
+    refused = {task.task_id for task in pool[:besides]}
+    taken = [task.task_id for task in TaskSampler(pool, seed=0, adaptive=adaptive).take(count, refused)]
+    assert len(taken) == len(set(taken)) == min(count, len(pool) - len(refused))
+    assert not refused & set(taken)
