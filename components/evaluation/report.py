@@ -179,7 +179,11 @@ def _charts(results: StageResults) -> list[LineChart]:
         return [read(one) for one in rl]
 
     drawn = [
-        over_rl("Mean reward", {"reward": column(lambda i: i.reward_mean)}, "of the scored rollouts of an iteration"),
+        over_rl(
+            "Mean reward",
+            {"whole pool": column(lambda i: i.pool_reward), "as sampled": column(lambda i: i.reward_mean)},
+            "running mean over the pool's websites, and of the rollouts scored",
+        ),
         over_rl(
             "Groups",
             {

@@ -82,6 +82,7 @@ class RLIteration(Written):
     iteration: int = 0
     phase: str = ""
     reward_mean: Number = None
+    pool_reward: Number = None
     effective_groups: int
     sampled_groups: int
     ratio_mean: Number = None

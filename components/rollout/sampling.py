@@ -13,6 +13,7 @@ ever given up; the least rate keeps asking whether it has changed.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
@@ -33,6 +34,8 @@ class SamplerState:
     """How many tasks of each pool were taken so far."""
     rates: dict[str, float] = field(default_factory=dict)
     """Running share of effective groups by website."""
+    rewards: dict[str, float] = field(default_factory=dict)
+    """Running mean reward by website."""
 
 
 class TaskSampler:
@@ -42,8 +45,10 @@ class TaskSampler:
         self.state = state or SamplerState()
         self._seed = seed
         self._orders: dict[str, tuple[int, list[int]]] = {}
+        self._sizes: Counter[str] = Counter()
         self._pools: dict[str, list[Task]] = {}
         for task in sorted(tasks, key=lambda task: task.task_id):
+            self._sizes[task.website] += 1
             self._pools.setdefault(task.website if adaptive else "", []).append(task)
         if not self._pools:
             raise ValueError("the RL pool is empty; loosen dedup.rl_threshold or add tasks")
@@ -70,6 +75,19 @@ class TaskSampler:
             if len(group.scored) >= 2:
                 name, before = group.task.website, self.rate(group.task.website)
                 self.state.rates[name] = before + MEMORY * (group.is_effective - before)
+                reward = sum(group.scored) / len(group.scored)
+                known = self.state.rewards.get(name, reward)
+                self.state.rewards[name] = known + MEMORY * (reward - known)
+
+    def pool_reward(self) -> float:
+        """The mean reward that the whole pool would give, from the running mean of each website that was sampled yet.
+
+        What was sampled lately says little of it: adaptive sampling stays where attempts fail and succeed alike. 0
+        before anything was scored.
+        """
+        known = {name: number for name, number in self._sizes.items() if name in self.state.rewards}
+        total = sum(self.state.rewards[name] * number for name, number in known.items())
+        return total / sum(known.values()) if known else 0.0
 
     def rate(self, website: str) -> float:
         """Expected share of effective groups, at least `LEAST_RATE`."""

@@ -53,6 +53,7 @@ async def _train(run: StageRun, vlm: VLM, phase: str, judge: JudgeFn) -> list[di
             run.traces(trajectories, verdicts)
         print(
             f"iteration {figures['iteration']:.0f}: reward {figures['reward_mean']:.3f}"
+            f"  pool {figures['pool_reward']:.3f}"
             f"  groups {figures['effective_groups']:.0f}/{figures['sampled_groups']:.0f}"
             f"  ratio {figures['ratio_mean']:.4f}  clipped {figures['clip_fraction']:.3f}"
             f"  gap {figures['logprob_gap_max']:.1e}  grad {figures['grad_norm']:.2f}"

@@ -97,14 +97,14 @@ async def train_rl(
         if idle:
             _bear_with(sampled, state.figures)
         stats = NO_UPDATE if idle else await asyncio.to_thread(loop.update, number, sampled.effective, optimizer)
-        figures = {"iteration": float(number), **_figures(sampled), "rollout_s": rollout_s, **asdict(stats)}
+        figures = {"iteration": float(number), **_figures(sampled, sampler), "rollout_s": rollout_s, **asdict(stats)}
         figures = {key: round(value, 8) for key, value in figures.items()}
         state = RLState(number, sampler.state, [*state.figures, figures])
         _checkpoint(state_dir, vlm, optimizer, state)
         loop.journal_path(number).unlink()
         judged = [t for group in sampled.groups for t in group.trajectories if t.trajectory_id in loop.verdicts]
         report(figures, judged, [loop.verdicts[t.trajectory_id] for t in judged])
-        progress(number, phase.iterations, f"iteration {number}: reward {figures['reward_mean']:.3f}")
+        progress(number, phase.iterations, f"iteration {number}: reward {figures['pool_reward']:.3f}")
     return state.figures
 
 
@@ -197,13 +197,14 @@ class _Loop:
         self.progress(number - 1 + share, self.phase.iterations, f"iteration {number}: {message}")
 
 
-def _figures(sampled: Sampled) -> dict[str, float]:
+def _figures(sampled: Sampled, sampler: TaskSampler) -> dict[str, float]:
     """Health of an iteration's rollouts."""
     trajectories = [t for group in sampled.groups for t in group.trajectories]
     rewards = [r for group in sampled.groups for r in group.rewards]
     scored = [r.value for r in rewards if not r.masked]
     return {
         "reward_mean": _mean(scored),
+        "pool_reward": sampler.pool_reward(),
         "success_rate": _mean([float(value > 0) for value in scored]),
         "effective_groups": len(sampled.effective),
         "sampled_groups": len(sampled.groups),

@@ -155,6 +155,7 @@ def _iteration(index: int, overall: int) -> dict:
     noise = random.Random(overall).random() * 0.06
     return {
         "iteration": index,
+        "pool_reward": 0.3 + 0.5 * (1 - 0.88**overall),
         "reward_mean": 0.36 + 0.4 * (1 - 0.88**overall) + noise,
         "effective_groups": 12 - (overall > 15) * 3,
         "sampled_groups": 18 + overall // 2,

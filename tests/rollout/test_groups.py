@@ -112,6 +112,7 @@ def test_adaptive_sampling_prefers_websites_with_a_spread_and_gives_none_up():
         assert len({task.task_id for task in chosen}) == 10
         sampler.observe(group(task, outcomes[task.website]) for task in chosen)
         asked.update(task.website for task in chosen)
+    assert sampler.pool_reward() == pytest.approx(0.5), "as if sampled uniformly"
     assert asked["mixed"] > 200
     assert min(asked["solved"], asked["never"]) > 10
 
