@@ -7,12 +7,12 @@ FROM python:3.11-slim-bookworm AS cpu
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 # hadolint ignore=DL3008
 RUN apt-get update \
- && apt-get install -y --no-install-recommends chromium chromium-sandbox git make \
+ && apt-get install -y --no-install-recommends chromium-headless-shell chromium-sandbox git make \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --create-home --uid 1000 waymark \
  && install -d -o waymark -g waymark /opt/waymark
 WORKDIR /opt/waymark
-ENV PATH=/opt/venv/bin:$PATH WAYMARK_CHROMIUM=/usr/bin/chromium PYTHONUNBUFFERED=1
+ENV PATH=/opt/venv/bin:$PATH WAYMARK_CHROMIUM=/usr/lib/chromium/chromium-headless-shell PYTHONUNBUFFERED=1
 COPY requirements/cpu.txt requirements/cpu.txt
 RUN python -m venv /opt/venv && pip install --no-cache-dir -r requirements/cpu.txt
 COPY --chown=waymark:waymark . .

@@ -1,11 +1,12 @@
 """What this machine lacks, and the command that mends each: `waymark doctor`, and with `--fix` Chromium is installed.
 
-Chromium is looked for, then installed, in this order: $WAYMARK_CHROMIUM; chromium, chromium-browser or google-chrome on
-PATH; Playwright's own download; apt-get when root; else the command to type.
+Chromium is looked for, then installed, in this order: $WAYMARK_CHROMIUM; chromium-headless-shell, chromium,
+chromium-browser or google-chrome on PATH; Playwright's own download; apt-get when root; else the command to type.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import re
@@ -42,6 +43,7 @@ def examine(root: Path = Path("."), lock: Path = LOCK) -> list[Check]:
         python(),
         *packages(root / lock),
         chromium(),
+        headless_shell(),
         dvc(root),
         recipe(root / "params.yaml"),
         base_model(root),
@@ -94,6 +96,17 @@ def chromium() -> Check:
         fix = f"run `{path} --version` to see what it lacks"
         return Check("chromium", False, f"{path} does not start: {error}", fix)
     return Check("chromium", True, f"{said.stdout.strip()} ({path})")
+
+
+def headless_shell() -> Check:
+    """Whether the Chromium in use is the one without a browser around it."""
+    from components.browser import ChromiumNotFoundError, find_chromium
+
+    with contextlib.suppress(ChromiumNotFoundError):
+        if "headless" in find_chromium().name:
+            return Check("headless shell", True, "in use", required=False)
+    fix = "apt-get install chromium-headless-shell (Debian): rollouts take half of the CPU"
+    return Check("headless shell", False, "not in use", fix, required=False)
 
 
 def dvc(root: Path) -> Check:
@@ -187,7 +200,8 @@ def install_commands() -> list[tuple[list[str], float]]:
     """Ways to install Chromium and the seconds each may take. Where apt's refresh fails, its old lists may still do."""
     commands = [([sys.executable, "-m", "playwright", "install", "chromium"], DOWNLOAD_LIMIT_S)]
     if os.geteuid() == 0 and shutil.which("apt-get"):
-        script = "apt-get update -q; apt-get install -y -q --no-install-recommends chromium"
+        install = "apt-get install -y -q --no-install-recommends"
+        script = f"apt-get update -q; {install} chromium-headless-shell || {install} chromium"
         commands.append((["sh", "-c", script], APT_LIMIT_S))
     return commands
 

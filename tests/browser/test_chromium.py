@@ -24,6 +24,17 @@ def test_chromium_on_the_path_comes_before_google_chrome(tmp_path, monkeypatch):
     assert find_chromium() == chrome
     chromium = executable(tmp_path / "chromium")
     assert find_chromium() == chromium
+    shell = executable(tmp_path / "chromium-headless-shell")
+    assert find_chromium() == shell
+
+
+def test_the_headless_shell_is_started_itself_and_not_through_its_wrapper(tmp_path, monkeypatch):
+    monkeypatch.delenv("WAYMARK_CHROMIUM", raising=False)
+    for folder in ("bin", "lib/chromium"):
+        (tmp_path / folder).mkdir(parents=True)
+        executable(tmp_path / folder / "chromium-headless-shell")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert find_chromium() == tmp_path / "lib/chromium/chromium-headless-shell"
 
 
 def test_playwrights_download_is_the_last_resort(tmp_path, monkeypatch):
@@ -37,7 +48,7 @@ def test_a_machine_without_chromium_is_told_the_command_to_type(tmp_path, monkey
     monkeypatch.delenv("WAYMARK_CHROMIUM", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
-    with pytest.raises(ChromiumNotFoundError, match=r"type `.*install.*chromium`"):
+    with pytest.raises(ChromiumNotFoundError, match=r"type `.*install.*chromium.*`"):
         find_chromium()
 
 
