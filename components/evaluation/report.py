@@ -96,12 +96,21 @@ def read_episodes(evaluation: Path) -> dict[str, list[Episode]]:
     return found
 
 
+def elapsed(spans: list[tuple[float, float]]) -> float:
+    """Seconds in which at least one stage was at work: stages side by side count once, pauses not at all."""
+    total, until = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return round(total, 2)
+
+
 def build(results: StageResults, evaluated: dict[str, list[Episode]], bootstrap: int, seed: int) -> Report:
     """Gather the numbers. Paired differences are over the tasks of the headline rates, never the held-out families."""
     by_task = {name: scores(e for e in of if e.split != "heldout") for name, of in evaluated.items()}
     differences = {name: paired(by_task[a], by_task[b], bootstrap, seed) for name, (a, b) in PAIRS.items()}
     return Report(
-        wall_s=sum(results.wall_s.values()),
+        wall_s=elapsed(results.spans),
         stages={name: StageReport(wall_s=seconds) for name, seconds in results.wall_s.items()},
         tasks=TaskReport(
             collected=results.collected.collected,

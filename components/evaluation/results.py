@@ -95,9 +95,10 @@ class RLIteration(Written):
 
 
 class StageResults(Written):
-    """Everything that the report takes from the stages. `wall_s` is seconds per stage."""
+    """All that the report takes from the stages. `wall_s` is seconds per stage, `spans` when stages were at work."""
 
     wall_s: dict[str, float]
+    spans: list[tuple[float, float]]
     collected: Collected
     filtered: Filtered
     dedup: Deduplicated
@@ -119,6 +120,7 @@ def read_results(stages: Path, curves: Path) -> StageResults:
     }
     return StageResults(
         wall_s={name: float(value["wall_s"]) for name, value in raw.items() if "wall_s" in value},
+        spans=[(begin, end) for value in raw.values() for begin, end in value.get("spans", [])],
         collected=_parse(raw, "collect_tasks", Collected),
         filtered=_parse(raw, "filter_tasks", Filtered),
         dedup=_parse(raw, "dedup_tasks", Deduplicated),

@@ -78,9 +78,9 @@ class StageRun:
         self._result.update(values)
 
     def finish(self) -> None:
-        """Write the stage's result, with its wall time."""
-        wall_s = round(self._clock.seconds, 2)
-        store.write_json(RESULTS / f"{self.name}.json", {"stage": self.name, "wall_s": wall_s, **self._result})
+        """Write the stage's result, with its wall time and the spans in which it was at work (Unix seconds)."""
+        times = {"wall_s": round(self._clock.seconds, 2), "spans": self._clock.spans}
+        store.write_json(RESULTS / f"{self.name}.json", {"stage": self.name, **times, **self._result})
         self.tracker.metrics(self._result)
 
 
@@ -127,7 +127,7 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
     finished, mine = state / "finished", code()
     if finished.exists() and finished.read_text() != mine:
         _forget(state)
-    clock = _Clock(state / "wall_s")
+    clock = _Clock(state / "spans.json")
     with tracking.stage_run(params, name, key, state) as tracker:
         run = StageRun(name, params, key, state, tracker, clock)
         try:
@@ -140,21 +140,25 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
 
 
 class _Clock:
-    """Seconds of work, earlier tries included."""
+    """When the stage was at work, earlier tries included."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._earlier = float(path.read_text()) if path.exists() else 0.0
-        self._started = time.monotonic()
+        self._earlier: list[list[float]] = store.read_json(path) if path.exists() else []
+        self._began, self._started = time.time(), time.monotonic()
+
+    @property
+    def spans(self) -> list[list[float]]:
+        """Begin and end of each try, in Unix seconds."""
+        end = self._began + time.monotonic() - self._started
+        return [*self._earlier, [round(self._began, 2), round(end, 2)]]
 
     @property
     def seconds(self) -> float:
-        return self._earlier + time.monotonic() - self._started
+        return sum(end - begin for begin, end in self.spans)
 
     def save(self) -> None:
-        partial = self._path.with_suffix(".part")
-        partial.write_text(str(self.seconds))
-        partial.replace(self._path)
+        store.write_json(self._path, self.spans)
 
 
 def _forget(state: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from components.evaluation import success
 from components.records import Outcome, Termination, ToolCall, Trajectory, Turn, Verdict
-from components.store import write_json, write_table
+from components.store import read_json, write_json, write_table
 from tests.evaluation.making import DONE, observation, png, task, trajectory, turn, verdict
 
 FAMILIES = {  # family: turns before `done`, share solved by base, sft, rl
@@ -127,7 +127,11 @@ def _unreadable(index: int, seen: dict) -> Turn:
 
 
 def _stage(run: RunOnDisk, name: str, wall_s: float, value: dict) -> None:
-    write_json(run.stages / f"{name}.json", {**value, "stage": name, "wall_s": wall_s})
+    """One after the other, but for evaluations of 30 s beside the one before."""
+    before = [read_json(path)["spans"][-1][1] for path in run.stages.glob("*.json")]
+    begin = max(before, default=1.79e9) - (30 if name.startswith("evaluate") and before else 0)
+    times = {"wall_s": wall_s, "spans": [[begin, begin + wall_s]]}
+    write_json(run.stages / f"{name}.json", {**value, "stage": name, **times})
 
 
 def _other_stages(run: RunOnDisk) -> None:

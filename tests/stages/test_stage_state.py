@@ -64,9 +64,12 @@ def test_wall_time_adds_up_over_tries(monkeypatch):
     clock = iter(range(0, 10_000, 10))
     monkeypatch.setattr(_run.time, "monotonic", lambda: float(next(clock)))
     cut_short()
-    first = float(next(Path(".waymark/state/worker").glob("*/wall_s")).read_text())
+    [[begin, end]] = read_json(next(Path(".waymark/state/worker").glob("*/spans.json")))
     work()
-    assert read_json(Path("reports/stages/worker.json"))["wall_s"] > first > 0
+    result = read_json(Path("reports/stages/worker.json"))
+    assert result["wall_s"] > end - begin > 0
+    assert result["spans"][0] == [begin, end]
+    assert len(result["spans"]) == 2
 
 
 def test_a_second_process_on_the_same_work_is_refused():
