@@ -2,9 +2,7 @@
 
 Steps: render each turn's prompt again and check that it is the one the policy saw; score all turns and check that the
 trainer agrees with the rollout (the ratio is 1 before the first update, or the run stops); then shuffle the turns every
-epoch, cut them into optimiser steps of like size so that no remainder is dropped, and step. Where fewer groups than
-`effective_groups` were found, the loss is scaled down in proportion: one group's evidence is no reason for a full step,
-and Adam remembers the scale of fuller iterations.
+epoch, cut them into optimiser steps of like size so that no remainder is dropped, and step.
 """
 
 from __future__ import annotations
@@ -118,7 +116,6 @@ def update(
             f"trainer and rollout differ by {gap:.2e} nats on a token, more than rl.max_logprob_gap: "
             "the server must return log-probabilities after temperature, and see the ids and images the trainer encodes"
         )
-    evidence = min(1.0, len(groups) / params.effective_groups)
     per_epoch = math.ceil(len(turns) / params.batch_turns)
     total, steps, losses, norms = per_epoch * params.ppo_epochs, 0, [], []
     stats: list[TokenStats] = []
@@ -128,7 +125,7 @@ def update(
         random.Random(f"{seed}:{epoch}").shuffle(order)
         for chunk in np.array_split(order, per_epoch):
             batch = [turns[index] for index in chunk]
-            loss, seen = _accumulate(vlm, encoder, batch, params, evidence / len(batch))
+            loss, seen = _accumulate(vlm, encoder, batch, params)
             norms.append(optimizer_step(optimizer, vlm, params.max_grad_norm))
             losses.append(loss)
             stats += seen
@@ -151,7 +148,7 @@ def update(
 
 
 def _accumulate(
-    vlm: VLM, encoder: Encoder, batch: list[TurnSample], params: RLParams, weight: float
+    vlm: VLM, encoder: Encoder, batch: list[TurnSample], params: RLParams
 ) -> tuple[float, list[TokenStats]]:
     loss, stats = 0.0, []
     samples = [turn.sample for turn in batch]
@@ -163,7 +160,7 @@ def _accumulate(
             one, seen = turn_loss(logprobs_T, turn.logprobs_T, turn.advantage, params.clip_low, params.clip_high)
             part = part + one
             stats.append(seen)
-        part = part * weight
+        part = part / len(batch)
         part.backward()
         loss += part.item()
     return loss, stats

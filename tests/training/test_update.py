@@ -109,16 +109,6 @@ def test_the_step_does_not_depend_on_how_it_is_cut_into_micro_batches(rolled):
     assert torch.allclose(large, small, atol=2e-6)
 
 
-def test_a_quarter_of_the_groups_that_were_asked_for_moves_a_quarter_as_far(rolled):
-    vlm, trajectories = rolled
-    group, once = group_of(trajectories, [1, 0, 0, 1]), {"ppo_epochs": 1, "max_grad_norm": 1e6}
-    before, _ = weights_after(vlm, group_of(trajectories, [1, 1, 1, 1]), RL.model_copy(update=once))
-    whole, _ = weights_after(vlm, group, RL.model_copy(update=once))
-    few, _ = weights_after(vlm, group, RL.model_copy(update={**once, "effective_groups": 4}))
-    assert (whole - before).abs().max() > 1e-4
-    assert torch.allclose(few - before, (whole - before) / 4, atol=1e-6)
-
-
 def test_a_masked_trajectory_leaves_no_trace(rolled):
     vlm, trajectories = rolled
     with_masked, _ = weights_after(vlm, group_of(trajectories, [1, 0, 1, 0], masked={3}))
