@@ -11,7 +11,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase, Qwen3VLForCondi
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from components.params import ModelParams
-from components.store import publish
+from components.store import publish, write_json
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,14 @@ class VLM:
         self.tokenizer.save_pretrained(path)
         self.images.save_pretrained(path)
 
-    def publish(self, path: Path) -> None:
-        """`save` in one step: readers see the old directory or the new one."""
+    def publish(self, path: Path, beside: dict[str, object] | None = None) -> None:
+        """`save` in one step: readers see the old directory or the new one. `beside` are JSON files to add, by name."""
         partial = path.with_name(f".{path.name}.part")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         self.save(partial)
+        for name, value in (beside or {}).items():
+            write_json(partial / name, value)
         publish(partial, path)
 
     def freeze_vision(self) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -11,13 +12,15 @@ from components.judge.distilled import DistilledJudge
 from components.params import JudgeParams, Params, load
 from components.policies import VLM
 from components.records import Task, Trajectory, Verdict
+from components.rollout import SamplerState
 from components.stages._curve import write_curve
 from components.stages._episodes import open_pool
 from components.stages._run import StageRun, stage
 from components.store import digest, read_json, read_table
-from components.training.rl import JudgeFn, train_rl
+from components.training.rl import JudgeFn, Trained, train_rl
 
 POOL, JUDGE = Path("data/pools/rl.parquet"), Path("models/judge")
+SAMPLER = "task_sampler.json"
 INIT = {"short": Path("models/sft"), "long": Path("models/rl-short")}
 
 
@@ -37,14 +40,16 @@ def main(phase: str) -> None:
         torch.manual_seed(params.seed)
         run.dataset(POOL, "training")
         vlm = VLM.load(INIT[phase], params.model)
-        figures = asyncio.run(_train(run, vlm, phase, _judge(params)))
-        vlm.publish(Path(f"models/rl-{phase}"))
-        write_curve(Path(f"reports/curves/rl-{phase}.csv"), figures)
+        trained = asyncio.run(_train(run, vlm, phase, _judge(params)))
+        if trained.ended:
+            print(f"the phase ends after {len(trained.figures)} iterations: {trained.ended}", flush=True)
+        vlm.publish(Path(f"models/rl-{phase}"), {SAMPLER: asdict(trained.sampler)})
+        write_curve(Path(f"reports/curves/rl-{phase}.csv"), trained.figures)
         version = run.tracker.register(Path(f"models/rl-{phase}"), "waymark-policy")
-        run.result({"iterations": figures, "version": version})
+        run.result({"iterations": trained.figures, "ended": trained.ended, "version": version})
 
 
-async def _train(run: StageRun, vlm: VLM, phase: str, judge: JudgeFn) -> list[dict[str, float]]:
+async def _train(run: StageRun, vlm: VLM, phase: str, judge: JudgeFn) -> Trained:
     params = run.params
 
     def report(figures: dict[str, float], trajectories: list[Trajectory], verdicts: list[Verdict]) -> None:
@@ -74,6 +79,7 @@ async def _train(run: StageRun, vlm: VLM, phase: str, judge: JudgeFn) -> list[di
             run.state,
             run.progress,
             report,
+            SamplerState(**read_json(INIT[phase] / SAMPLER)) if phase == "long" else None,
         )
 
 

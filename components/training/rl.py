@@ -44,7 +44,7 @@ Report = Callable[[dict[str, float], list[Trajectory], list[Verdict]], None]
 
 
 IDLE_ITERATIONS = 3
-"""So many iterations in a row without an effective group end the run."""
+"""So many iterations in a row without an effective group end the phase."""
 
 
 @dataclass
@@ -54,6 +54,15 @@ class RLState:
     iteration: int
     sampler: SamplerState
     figures: list[dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a phase leaves besides the weights: its figures, the sampler's memory, and why it ended early if it did."""
+
+    figures: list[dict[str, float]]
+    sampler: SamplerState
+    ended: str | None = None
 
 
 async def train_rl(
@@ -67,15 +76,17 @@ async def train_rl(
     state_dir: Path,
     progress: Progress,
     report: Report,
-) -> list[dict[str, float]]:
+    earlier: SamplerState | None = None,
+) -> Trained:
     """Run one phase in place on `vlm`; return the figures of every iteration, those before a crash included.
 
     `progress` gets iterations done, iterations in all, and a line; `report` gets an iteration's figures, its judged
-    trajectories and their verdicts, and hears of the last finished iteration again after a crash.
+    trajectories and their verdicts, and hears of the last finished iteration again after a crash. `earlier` is what the
+    phase before remembers of the tasks. After `IDLE_ITERATIONS` in a row without a group with a spread of rewards the
+    phase ends early, unless the policy masters its tasks.
 
     Raises:
-        NothingLearnable: `IDLE_ITERATIONS` in a row found no group with a spread of rewards though the policy fails, or
-            everything was masked.
+        NothingLearnable: that happened before anything was learned at all, or everything was masked.
         Diverged: a gradient is not finite.
         TrainerMismatch: the trainer does not see what the policy saw.
     """
@@ -83,11 +94,12 @@ async def train_rl(
         vlm.freeze_vision()
     rl = params.rl
     optimizer = torch.optim.AdamW(vlm.trainable(), lr=rl.lr, betas=rl.betas, weight_decay=rl.weight_decay)
-    state = _resume(state_dir, vlm, optimizer)
+    state = _resume(state_dir, vlm, optimizer, earlier or SamplerState())
     if state.figures:
         report(state.figures[-1], [], [])
     loop = _Loop(vlm, params, phase, name, tasks, pool, judge, state_dir, progress)
-    while state.iteration < phase.iterations:
+    ended: str | None = None
+    while state.iteration < phase.iterations and not ended:
         number = state.iteration + 1
         sampler = TaskSampler(tasks, params.seed, rl.task_sampling == "adaptive", state.sampler)
         started = time.monotonic()
@@ -95,7 +107,7 @@ async def train_rl(
         rollout_s = time.monotonic() - started
         idle = not sampled.effective
         if idle:
-            _bear_with(sampled, state.figures)
+            ended = _bear_with(sampled, state.figures, began=earlier is None)
         stats = NO_UPDATE if idle else await asyncio.to_thread(loop.update, number, sampled.effective, optimizer)
         figures = {"iteration": float(number), **_figures(sampled, sampler), "rollout_s": rollout_s, **asdict(stats)}
         figures = {key: round(value, 8) for key, value in figures.items()}
@@ -105,16 +117,20 @@ async def train_rl(
         judged = [t for group in sampled.groups for t in group.trajectories if t.trajectory_id in loop.verdicts]
         report(figures, judged, [loop.verdicts[t.trajectory_id] for t in judged])
         progress(number, phase.iterations, f"iteration {number}: reward {figures['pool_reward']:.3f}")
-    return state.figures
+    return Trained(state.figures, state.sampler, ended)
 
 
-def _bear_with(sampled: Sampled, figures: list[dict[str, float]]) -> None:
-    """An iteration without an effective group changes nothing, and the next one sees other tasks; some are too many."""
+def _bear_with(sampled: Sampled, figures: list[dict[str, float]], began: bool) -> str | None:
+    """An iteration without an effective group changes nothing, and the next one sees other tasks; some are too many.
+
+    Returns why the phase ends here, or None. `began` tells that no phase came before.
+    """
+    idle = [one["effective_groups"] == 0 for one in figures]
     masked = all(reward.masked for group in sampled.groups for reward in group.rewards)
-    before = figures[-(IDLE_ITERATIONS - 1) :]
-    stuck = len(before) == IDLE_ITERATIONS - 1 and all(one["effective_groups"] == 0 for one in before)
-    if masked or (stuck and not sampled.mastered):
+    stuck = len(idle) >= IDLE_ITERATIONS - 1 and all(idle[-(IDLE_ITERATIONS - 1) :]) and not sampled.mastered
+    if masked or (stuck and began and all(idle)):
         raise NothingLearnable(sampled.why_nothing())
+    return sampled.why_nothing() if stuck else None
 
 
 @dataclass
@@ -231,10 +247,10 @@ def _checkpoint(state_dir: Path, vlm: VLM, optimizer: torch.optim.Optimizer, sta
     publish(partial, state_dir / "checkpoint.pt")
 
 
-def _resume(state_dir: Path, vlm: VLM, optimizer: torch.optim.Optimizer) -> RLState:
+def _resume(state_dir: Path, vlm: VLM, optimizer: torch.optim.Optimizer, fresh: SamplerState) -> RLState:
     path = state_dir / "checkpoint.pt"
     if not path.exists():
-        return RLState(0, SamplerState(), [])
+        return RLState(0, fresh, [])
     saved: dict[str, Any] = torch.load(path, map_location=vlm.model.device, weights_only=True)
     vlm.model.load_state_dict(saved["model"])
     optimizer.load_state_dict(saved["optimizer"])

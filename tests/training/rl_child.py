@@ -57,7 +57,7 @@ async def main(model: Path, state: Path, out: Path) -> None:
     params = params.model_copy(update={"agent": agent, "rl": rl, "browser": browser})
     vlm = VLM.load(model, params.model)
     async with BrowserPool(params.browser, site=MiniWoB(), text="elements") as pool:
-        figures = await train_rl(
+        trained = await train_rl(
             vlm,
             params,
             RLPhase(iterations=3, max_steps=1),
@@ -70,7 +70,7 @@ async def main(model: Path, state: Path, out: Path) -> None:
             lambda figures, trajectories, verdicts: None,
         )
     weights = sum(p.double().abs().sum().item() for p in vlm.model.parameters())
-    out.write_text(json.dumps({"figures": figures, "weights": weights}))
+    out.write_text(json.dumps({"figures": trained.figures, "weights": weights}))
 
 
 if __name__ == "__main__":

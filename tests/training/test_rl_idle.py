@@ -19,24 +19,33 @@ def sampled(*values: float, masked: bool = False) -> Sampled:
     return Sampled([Group(a_task(), trajectories, rewards)])
 
 
+IDLE = [0] * (IDLE_ITERATIONS - 1)
+
+
 def history(*effective: int) -> list[dict[str, float]]:
     return [{"effective_groups": float(count)} for count in effective]
 
 
 @pytest.mark.parametrize("before", [history(), history(5), history(0), history(0, 0, 5), history(0, 5, 0)])
 def test_one_iteration_without_a_success_is_borne(before):
-    _bear_with(sampled(0, 0), before)
+    assert _bear_with(sampled(0, 0), before, began=True) is None
 
 
-def test_too_many_in_a_row_end_the_run():
+def test_too_many_in_a_row_end_the_phase_and_keep_what_was_learned():
+    ended = _bear_with(sampled(0, 0), history(5, *IDLE), began=True)
+    assert "no trajectory succeeds" in ended
+
+
+def test_where_nothing_was_ever_learned_the_run_ends_with_the_reason():
     with pytest.raises(NothingLearnable, match="no trajectory succeeds"):
-        _bear_with(sampled(0, 0), history(5, *[0] * (IDLE_ITERATIONS - 1)))
+        _bear_with(sampled(0, 0), history(*IDLE), began=True)
+    assert _bear_with(sampled(0, 0), history(*IDLE), began=False), "the phase before has learned something"
 
 
 def test_a_policy_that_masters_its_tasks_ends_no_run():
-    _bear_with(sampled(1, 1), history(*[0] * 20))
+    assert _bear_with(sampled(1, 1), history(*[0] * 20), began=True) is None
 
 
 def test_where_everything_is_masked_the_run_ends_at_once():
     with pytest.raises(NothingLearnable, match="masked"):
-        _bear_with(sampled(0, 0, masked=True), history(5))
+        _bear_with(sampled(0, 0, masked=True), history(5), began=True)
