@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import webbrowser
 from pathlib import Path
 
 LOCK = Path("requirements/cpu.txt")
@@ -40,7 +42,8 @@ def parser() -> argparse.ArgumentParser:
     one.set_defaults(run=params)
 
     one = commands.add_parser("view", help="a trajectory as a page: screenshots, clicks, reasoning, feedback, verdict")
-    one.add_argument("trajectory_id", nargs="?", metavar="TRAJECTORY_ID", help="default: list those there are")
+    one.add_argument("trajectory_id", nargs="?", metavar="TRAJECTORY_ID", help="default: the first of the best model")
+    one.add_argument("--list", action="store_true", help="list the trajectories there are")
     one.add_argument("--table", type=Path, metavar="PATH", help="a trajectories.parquet; default: every stage's")
     one.add_argument("--out", type=Path, metavar="FILE", help="default: reports/view/TRAJECTORY_ID.html")
     one.set_defaults(run=view)
@@ -65,11 +68,12 @@ def doctor(options: argparse.Namespace) -> int:
 
 def validate(options: argparse.Namespace) -> int:
     from components.params import RecipeError, load
+    from components.sites import require_families
 
     status = 0
     for file in options.files:
         try:
-            load(file)
+            require_families(load(file))
             print(f"{file}: ok")
         except RecipeError as error:
             status = _fail(str(error))
@@ -79,11 +83,13 @@ def validate(options: argparse.Namespace) -> int:
 def use(options: argparse.Namespace) -> int:
     from components import store
     from components.params import RecipeError, load
+    from components.sites import require_families
 
     named = Path("recipes") / f"{options.recipe}.yaml"
     file = options.recipe if options.recipe.exists() or not named.exists() else named
     try:
         recipe = load(file)
+        require_families(recipe)
     except RecipeError as error:
         return _fail(str(error))
     if file.resolve() != PARAMS.resolve():
@@ -115,7 +121,7 @@ def view(options: argparse.Namespace) -> int:
     if not tables:
         where = options.table or "data/"
         return _fail(f"no trajectories in {where}; run `make demo`, or name a table with --table")
-    if options.trajectory_id is None:
+    if options.list:
         for table in tables:
             print(f"{table}:")
             for one in iter_table(table, Trajectory):
@@ -123,9 +129,11 @@ def view(options: argparse.Namespace) -> int:
         return 0
     for table in tables:
         for one in iter_table(table, Trajectory):
-            if one.trajectory_id == options.trajectory_id:
+            if options.trajectory_id in (None, one.trajectory_id):
                 return _write(one, table, options.out)
-    return _fail(f"no trajectory {options.trajectory_id}; `waymark view` without an id lists those there are")
+    return _fail(
+        f"no trajectory {options.trajectory_id or 'in these tables'}; `waymark view --list` lists those there are"
+    )
 
 
 def clean(_options: argparse.Namespace) -> int:
@@ -155,6 +163,8 @@ def _write(trajectory: object, table: Path, out: Path | None) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_page(trajectory, verdict, path)
     print(path)
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform == "darwin":
+        webbrowser.open(path.resolve().as_uri())
     return 0
 
 

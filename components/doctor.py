@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -175,6 +175,7 @@ def install_chromium(say: Callable[[str], None] = print) -> Path:
         ChromiumNotFoundError: nothing worked; the message names the command to type.
     """
     from components.browser import ChromiumNotFoundError, find_chromium
+    from components.browser.chromium import starts
 
     try:
         return find_chromium()
@@ -190,20 +191,25 @@ def install_chromium(say: Callable[[str], None] = print) -> Path:
         except (OSError, subprocess.TimeoutExpired) as error:
             say(f"that did not work: {error}")
             continue
+        starts.cache_clear()  # what lacked a library may have it now
         if done.returncode == 0 and chromium().ok:
             return find_chromium()
         say(f"that did not work (status {done.returncode})")
     raise missing
 
 
-def install_commands() -> list[tuple[list[str], float]]:
+def install_commands() -> Iterator[tuple[list[str], float]]:
     """Ways to install Chromium and the seconds each may take. Where apt's refresh fails, its old lists may still do."""
-    commands = [([sys.executable, "-m", "playwright", "install", "chromium"], DOWNLOAD_LIMIT_S)]
+    from components.browser.chromium import downloads
+
+    playwright = [sys.executable, "-m", "playwright"]
+    yield [*playwright, "install", "chromium"], DOWNLOAD_LIMIT_S
     if os.geteuid() == 0 and shutil.which("apt-get"):
+        if downloads():
+            yield [*playwright, "install-deps", "chromium"], APT_LIMIT_S
         install = "apt-get install -y -q --no-install-recommends"
         script = f"apt-get update -q; {install} chromium-headless-shell || {install} chromium"
-        commands.append((["sh", "-c", script], APT_LIMIT_S))
-    return commands
+        yield ["sh", "-c", script], APT_LIMIT_S
 
 
 def show(checks: list[Check]) -> int:

@@ -8,16 +8,20 @@ refused before anything starts, with the field, the value and what is allowed.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
 DEFAULT_PATH = Path("params.yaml")
 
 
 class RecipeError(ValueError):
     """A recipe that cannot be used. The message has one line per wrong field: where, what it is, what is allowed."""
+
+
+Decay = Annotated[float, Field(ge=0, lt=1)]
+"""A decay rate of Adam's."""
 
 
 class Section(BaseModel):
@@ -68,7 +72,7 @@ class AgentParams(Section):
 class BrowserParams(Section):
     """The environment's limits, in seconds unless said otherwise (OpenWebRL, table 7)."""
 
-    viewport: tuple[int, int] = (1280, 720)
+    viewport: tuple[PositiveInt, PositiveInt] = (1280, 720)
     concurrency: int = Field(default=8, gt=0)
     """Episodes at once on this machine."""
     start_timeout_s: float = Field(default=60, gt=0)
@@ -94,7 +98,7 @@ class TaskParams(Section):
     """JSONL, JSON or Parquet task files in the schemas of `components/tasks/sources.py`; a missing one is skipped and
     said."""
     check_start_pages: bool = True
-    """Open one start page per website or family before anything is spent on it."""
+    """Ask for the start page of each task from a file before anything is spent on it."""
 
     @model_validator(mode="after")
     def _seeds_disjoint(self) -> TaskParams:
@@ -225,7 +229,7 @@ class RLParams(Section):
     """Uniform passes over all tasks (OpenWebRL); adaptive draws more from websites whose recent groups had a spread."""
     temperature: float = Field(default=0.8, gt=0)
     lr: float = Field(gt=0)
-    betas: tuple[float, float] = (0.9, 0.98)
+    betas: tuple[Decay, Decay] = (0.9, 0.98)
     weight_decay: float = Field(default=0.1, ge=0)
     ppo_epochs: int = Field(default=2, gt=0)
     batch_turns: int = Field(default=256, gt=0)

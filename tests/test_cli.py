@@ -63,6 +63,16 @@ def test_validate_names_each_wrong_field_with_its_value_and_goes_on_to_the_next_
     assert "params.yaml: ok" in done.stdout
 
 
+def test_validate_refuses_families_that_do_not_exist_or_that_nobody_can_demonstrate(tmp_path: Path) -> None:
+    raw = yaml.safe_load((ROOT / "params.yaml").read_text())
+    raw["tasks"]["miniwob_train"] = ["click-buton", "use-spinner"]
+    (tmp_path / "bad.yaml").write_text(yaml.safe_dump(raw))
+    done = waymark("validate", str(tmp_path / "bad.yaml"))
+    assert done.returncode == 1
+    assert "no family 'click-buton'; near it: click-button" in done.stderr
+    assert "no plan for 'use-spinner'" in done.stderr
+
+
 def test_use_puts_a_valid_recipe_in_place_and_refuses_a_wrong_one(tmp_path: Path) -> None:
     text = (ROOT / "params.yaml").read_text()
     raw = yaml.safe_load(text)
@@ -131,8 +141,14 @@ def test_view_writes_the_page_of_a_trajectory(table: Path, tmp_path: Path) -> No
     assert "a thought to be found" in (tmp_path / "page.html").read_text()
 
 
+def test_view_without_an_id_shows_the_first_trajectory(table: Path, tmp_path: Path) -> None:
+    done = waymark("view", "--table", str(table), "--out", str(tmp_path / "page.html"))
+    assert done.returncode == 0, done.stderr
+    assert "a thought to be found" in (tmp_path / "page.html").read_text()
+
+
 def test_view_lists_what_there_is_and_says_what_is_not(table: Path, tmp_path: Path) -> None:
-    assert "abc123  1 turns  max_steps  Click on OK" in waymark("view", "--table", str(table)).stdout
+    assert "abc123  1 turns  max_steps  Click on OK" in waymark("view", "--list", "--table", str(table)).stdout
     assert "no trajectory nope" in waymark("view", "nope", "--table", str(table)).stderr
     assert "run `make demo`" in waymark("view", cwd=tmp_path).stderr
 

@@ -105,9 +105,9 @@ def test_dvc_repro_alone_would_run_nothing(project):
 def test_models_are_registered_and_the_first_is_champion(project):
     code = (
         "from components.params import load; from components.tracking import champion; "
-        "print(champion(load(), 'waymark-policy').version)"
+        "print(*(champion(load(), name).version for name in ('waymark-policy', 'waymark-judge')))"
     )
-    assert int(run(project, "-c", code).strip().splitlines()[-1]) >= 1
+    assert all(int(version) >= 1 for version in run(project, "-c", code).split()[-2:])
 
 
 @pytest.mark.timeout(900)
@@ -118,3 +118,14 @@ def test_a_trajectory_can_be_viewed(project):
     identity = pq.read_table(table, columns=["trajectory_id"])["trajectory_id"][0].as_py()
     run(project, "-m", "components.cli", "view", identity, "--out", "page.html")
     assert "<svg" in (project / "page.html").read_text()
+
+
+@pytest.mark.timeout(900)
+def test_the_distilled_judge_rewards_rl_as_well(project):
+    """Last, since it changes the project's recipe."""
+    recipe = (project / "params.yaml").read_text()
+    (project / "params.yaml").write_text(recipe.replace("reward: rules", "reward: distilled"))
+    run(project, "-m", "components.stages.train_rl", "short")
+    result = json.loads((project / "reports/stages/train_rl@short.json").read_text())
+    assert [row["iteration"] for row in result["iterations"]] == [1, 2]
+    assert all(row["masked_share"] < 1 for row in result["iterations"])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
+from functools import cache
 from pathlib import Path
 
 from components.browser.errors import ChromiumNotFoundError
@@ -28,7 +31,7 @@ FLAGS = [
 
 
 def find_chromium(playwright_path: str | None = None) -> Path:
-    """The Chromium to use: $WAYMARK_CHROMIUM, one on PATH, Playwright's own download.
+    """The Chromium to use: $WAYMARK_CHROMIUM, one on PATH, Playwright's own download; the first that starts.
 
     Args:
         playwright_path: `playwright.chromium.executable_path` if the caller has Playwright running; without it, only
@@ -45,12 +48,16 @@ def find_chromium(playwright_path: str | None = None) -> Path:
         return path
     for name in NAMES:
         found = shutil.which(name)
-        if found:
-            return _past_wrapper(Path(found))
-    for path in [*_downloads(), *([Path(playwright_path)] if playwright_path else [])]:
-        if path.is_file():
+        if found and starts(path := _past_wrapper(Path(found))):
             return path
-    command = f"apt-get install -y {HEADLESS_SHELL}" if os.geteuid() == 0 else "python -m playwright install chromium"
+    for path in [*downloads(), *([Path(playwright_path)] if playwright_path else [])]:
+        if path.is_file() and starts(path):
+            return path
+    command = f"{sys.executable} -m playwright install --with-deps chromium"
+    if os.geteuid() != 0:
+        command = f"sudo {command}"
+    elif shutil.which("apt-get"):
+        command = f"apt-get install -y {HEADLESS_SHELL}"
     raise ChromiumNotFoundError(f"no Chromium found; type `{command}`, or set WAYMARK_CHROMIUM to its path")
 
 
@@ -70,7 +77,18 @@ def _past_wrapper(path: Path) -> Path:
     return binary if path.name == HEADLESS_SHELL and os.access(binary, os.X_OK) else path
 
 
-def _downloads() -> list[Path]:
+@cache
+def starts(path: Path) -> bool:
+    """Whether it tells its version: Ubuntu's `chromium-browser` may be a stub, a download may lack its libraries."""
+    try:
+        subprocess.run([path, "--version"], capture_output=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return True
+
+
+def downloads() -> list[Path]:
+    """Playwright's downloads on this machine, the best first."""
     root = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or Path.home() / ".cache" / "ms-playwright")
     patterns = (
         "chromium_headless_shell-*/*/*headless*shell",

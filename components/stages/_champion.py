@@ -6,10 +6,11 @@ import asyncio
 from pathlib import Path
 
 from components import tracking
-from components.evaluation import beats, episodes, paired, scores, success
+from components.evaluation import episodes, scores, success
 from components.judge import needs_judge, rules_verdict
 from components.records import Task, Trajectory, Verdict
 from components.stages._episodes import load_policy, roll_out
+from components.stages._promotion import compare
 from components.stages._run import StageRun
 
 NAME = "waymark-policy"
@@ -41,6 +42,13 @@ def decide(run: StageRun, model: Path, trajectories: list[Trajectory], verdicts:
     if champion.version == version:
         print(f"champion: version {version} is the champion already")
         return
+    foreign = champion.foreign_to(run.params)
+    if foreign:
+        run.tracker.decision(NAME, version, False, {"against": champion.version, "reason": foreign})
+        print(
+            f"champion: {foreign}, and stays; to change over, move the alias `champion` to {version} in the MLflow UI"
+        )
+        return
     tasks = [trajectory.task for trajectory in trajectories]
     theirs = evaluate_model(run, champion.path, f"champion:{champion.version}", tasks)
     evaluation = run.params.evaluation
@@ -56,18 +64,4 @@ def decide(run: StageRun, model: Path, trajectories: list[Trajectory], verdicts:
         return
     mine = [e for e in episodes(trajectories, verdicts) if e.split != "heldout"]
     other = [e for e in episodes(*theirs) if e.split != "heldout"]
-    difference = paired(scores(mine), scores(other), evaluation.bootstrap, run.params.seed)
-    promoted = beats(difference)
-    low, high = difference.ci95
-    evidence = {
-        "against": champion.version,
-        "diff": difference.diff,
-        "ci95_low": low,
-        "ci95_high": high,
-        "n": difference.n,
-    }
-    run.tracker.decision(NAME, version, promoted, evidence)
-    print(
-        f"champion: version {version} {'replaces' if promoted else 'does not replace'} version {champion.version}: "
-        f"{difference.diff:+.1%} [{low:+.1%}, {high:+.1%}] on {difference.n} tasks"
-    )
+    compare(run, NAME, version, champion.version, scores(mine), scores(other))

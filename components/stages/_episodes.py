@@ -12,7 +12,7 @@ from components.params import Params, SamplingParams
 from components.policies import VLM, TransformersPolicy
 from components.records import Task, Trajectory
 from components.rollout import PolicyFor, collect, specs
-from components.sites import MiniWoB
+from components.sites import MiniWoB, serves
 from components.stages._run import StageRun
 from components.store import Journal
 
@@ -28,7 +28,7 @@ def require_offline(tasks: Iterable[Task]) -> None:
     Raises:
         ValueError: names the tasks.
     """
-    foreign = [task.task_id for task in tasks if not task.start_url.startswith(f"{MiniWoB.origin}/")]
+    foreign = [task.task_id for task in tasks if not serves(task)]
     if foreign:
         raise ValueError(
             f"{len(foreign)} tasks are not on MiniWoB++, where rollouts run so far ({', '.join(foreign[:3])}…); "

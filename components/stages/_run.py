@@ -61,10 +61,6 @@ class StageRun:
         """Log metrics to the stage's MLflow run."""
         self.tracker.metrics(values, step)
 
-    def dataset(self, path: Path, context: str) -> None:
-        """Log a table as an input of the stage's MLflow run."""
-        self.tracker.dataset(path, context)
-
     def traces(self, trajectories: Iterable[Trajectory], verdicts: Iterable[Verdict]) -> None:
         """Log a sample of the trajectories as MLflow traces."""
         self.tracker.traces(trajectories, verdicts)
@@ -130,11 +126,15 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
     clock = _Clock(state / "spans.json")
     with tracking.stage_run(params, name, key, state) as tracker:
         run = StageRun(name, params, key, state, tracker, clock)
+        for table in (path for path in inputs or [] if path.suffix == ".parquet"):
+            tracker.dataset(table, "input")
+        run.progress(0, 1, "started")
         try:
             yield run
         finally:
             clock.save()
         run.finish()
+        run.progress(1, 1, "done")
     finished.write_text(mine)
     lock.close()
 

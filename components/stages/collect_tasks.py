@@ -8,7 +8,7 @@ from typing import Any
 from components import quality
 from components.params import Params
 from components.records import Rejection, Task
-from components.sites import MiniWoB
+from components.sites import MiniWoB, require_families
 from components.stages._run import stage
 from components.store import write_table
 from components.tasks import check_start_pages, load_files, parse_rows, require_few_rejected, write_rejections_csv
@@ -21,6 +21,7 @@ REJECTED_CSV = Path("reports/rejected.csv")
 def main() -> None:
     with stage("collect_tasks") as run:
         params = run.params
+        require_families(params)
         loaded = load_files(params.tasks.files)
         for file in loaded.missing:
             print(f"collect_tasks: {file} is not there and was skipped", flush=True)

@@ -15,7 +15,6 @@ OUT = Path("data/sft/trajectories.parquet")
 
 def main() -> None:
     with stage("curate_sft", inputs=[TRAJECTORIES, VERDICTS, *EVALUATION]) as run:
-        run.dataset(TRAJECTORIES, "trajectories")
         trajectories = read_table(TRAJECTORIES, Trajectory)
         evaluation = [task for path in EVALUATION for task in read_table(path, Task)]
         chosen, funnel = curate(trajectories, read_table(VERDICTS, Verdict), run.params.curate, run.params.seed)

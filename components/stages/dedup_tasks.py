@@ -14,7 +14,6 @@ TRAIN, EVALUATION = POOLS / "train.parquet", [POOLS / "eval.parquet", POOLS / "h
 
 def main() -> None:
     with stage("dedup_tasks", inputs=[TRAIN, *EVALUATION]) as run:
-        run.dataset(TRAIN, "tasks")
         params = run.params.dedup
         tasks = shuffled(read_table(TRAIN, Task), run.params.seed)
         evaluation = [task for path in EVALUATION for task in read_table(path, Task)]

@@ -11,6 +11,7 @@ from components.params import load
 from components.policies import VLM, Encoder
 from components.records import Outcome, Task, Trajectory, Verdict
 from components.stages._curve import write_curve
+from components.stages._judge_champion import JUDGE, decide_judge
 from components.stages._run import local_model, stage
 from components.store import read_table
 from components.training.sft import Weighted, train
@@ -25,8 +26,6 @@ def main() -> None:
     with stage("distill_judge", inputs=[*inputs, *local_model(load().model.judge_base)]) as run:
         params = run.params
         torch.manual_seed(params.seed)
-        run.dataset(DATA / "trajectories.parquet", "training")
-        run.dataset(TEACHER / "trajectories.parquet", "training")
         rolled, verdicts = _labelled(DATA)
         taught, teacher_verdicts = _labelled(TEACHER)
         verdicts |= teacher_verdicts
@@ -70,14 +69,21 @@ def main() -> None:
             run.progress(step, steps, f"loss {loss:.3f}")
 
         train(vlm, encoder, data, params.judge.optim, params.seed, report)
-        measured = agreement(labels, [verdict.outcome for verdict in judge.judge(tested)])
+        judged = judge.judge(tested)
+        measured = agreement(labels, [verdict.outcome for verdict in judged])
         vlm.publish(OUT)
         store.write_json(OUT / "agreement.json", measured.model_dump(mode="json"))
         write_curve(CURVE, curve)
-        version = run.tracker.register(OUT, "waymark-judge")
+        version = run.tracker.register(OUT, JUDGE)
+        decide_judge(run, version, tested, labels, judged)
         run.result(
             measured.model_dump(mode="json")
-            | {"untrained_accuracy": untrained.accuracy, "trained_on": len(training), "version": version}
+            | {
+                "untrained_accuracy": untrained.accuracy,
+                "trained_on": len(training),
+                "version": version,
+                "losses": curve,
+            }
         )
 
 

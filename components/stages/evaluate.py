@@ -27,8 +27,6 @@ def main(which: str) -> None:
     local = [model] if which != "base" or model.exists() else []
     with stage(f"evaluate@{which}", inputs=[*POOLS, *local]) as run:
         tasks = [task for path in POOLS for task in read_table(path, Task)]
-        for path in POOLS:
-            run.dataset(path, "evaluation")
         trajectories, verdicts = evaluate_model(run, model, f"{which}:{run.key}", tasks)
         run.check("trajectories", quality.trajectory_frame(trajectories), expected=len(tasks))
         out = Path("data/evaluation") / which

@@ -1,9 +1,14 @@
-"""Drop training tasks that overlap with the evaluation, subtasks, blocked and long-tail websites."""
+"""Drop training tasks that overlap with the evaluation, subtasks, blocked and long-tail websites.
+
+Evaluation tasks that no site here serves, such as those of a benchmark's file, count for the overlap and are not rolled
+out.
+"""
 
 from pathlib import Path
 
 from components import quality
 from components.records import Task
+from components.sites import serves
 from components.stages._run import stage
 from components.store import read_table, write_table
 from components.tasks import filter_tasks
@@ -13,15 +18,18 @@ TASKS, POOLS = Path("data/tasks/tasks.parquet"), Path("data/pools")
 
 def main() -> None:
     with stage("filter_tasks", inputs=[TASKS]) as run:
-        run.dataset(TASKS, "tasks")
         tasks = read_table(TASKS, Task)
         by_split = {split: [task for task in tasks if task.split == split] for split in ("train", "eval", "heldout")}
         evaluation = by_split["eval"] + by_split["heldout"]
         kept, funnel = filter_tasks(by_split["train"], evaluation, run.params.filters)
         run.check("tasks", quality.task_frame(kept + evaluation), max_rows=len(tasks))
-        for split, pool in (by_split | {"train": kept}).items():
-            write_table(POOLS / f"{split}.parquet", Task, pool)
-        run.result({"kept": len(kept), "funnel": funnel.rows()})
+        elsewhere = sum(not serves(task) for task in evaluation)
+        if elsewhere:
+            print(f"filter_tasks: {elsewhere} evaluation tasks are on no site served here and are not evaluated")
+        write_table(POOLS / "train.parquet", Task, kept)
+        for split in ("eval", "heldout"):
+            write_table(POOLS / f"{split}.parquet", Task, [task for task in by_split[split] if serves(task)])
+        run.result({"kept": len(kept), "evaluation_elsewhere": elsewhere, "funnel": funnel.rows()})
 
 
 if __name__ == "__main__":

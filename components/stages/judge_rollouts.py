@@ -17,7 +17,6 @@ POOL, MODEL, OUT = Path("data/pools/sft.parquet"), Path("models/sft"), Path("dat
 def main() -> None:
     with stage("judge_rollouts", inputs=[POOL, MODEL]) as run:
         params = run.params
-        run.dataset(POOL, "tasks")
         tasks = read_table(POOL, Task)[-params.judge.rollout_tasks :]
         policy = load_policy(params, MODEL, f"sft:{run.key}")
         trajectories = asyncio.run(

@@ -14,7 +14,6 @@ TRAJECTORIES, OUT = Path("data/teacher/trajectories.parquet"), Path("data/teache
 
 def main() -> None:
     with stage("label_trajectories", inputs=[TRAJECTORIES]) as run:
-        run.dataset(TRAJECTORIES, "trajectories")
         bounds = run.params.quality
         verdicts = [rules_verdict(trajectory) for trajectory in iter_table(TRAJECTORIES, Trajectory)]
         run.check(

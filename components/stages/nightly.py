@@ -17,6 +17,9 @@ def main() -> None:
     champion = tracking.champion(load(), NAME)
     if champion is None:
         raise SystemExit(f"no model of {NAME} has the alias `champion` yet; run the pipeline, which promotes the first")
+    foreign = champion.foreign_to(load())
+    if foreign:
+        raise SystemExit(f"{foreign}; `waymark use` its recipe, or move the alias `champion` in the MLflow UI")
     with stage("nightly", inputs=POOLS, occasion=f"{now:%Y-%m-%d}") as run:
         tasks = [task for path in POOLS for task in read_table(path, Task)]
         trajectories, verdicts = evaluate_model(run, champion.path, f"champion:{champion.version}:{run.key}", tasks)

@@ -17,7 +17,6 @@ POOL, OUT = Path("data/pools/sft.parquet"), Path("data/teacher/trajectories.parq
 def main() -> None:
     with stage("teacher_rollouts", inputs=[POOL]) as run:
         params = run.params
-        run.dataset(POOL, "tasks")
         tasks = read_table(POOL, Task)[: params.teacher.tasks]
         trajectories = asyncio.run(
             roll_out(

@@ -38,7 +38,6 @@ def main(phase: str) -> None:
     with stage(name, inputs=inputs) as run:
         params = run.params
         torch.manual_seed(params.seed)
-        run.dataset(POOL, "training")
         vlm = VLM.load(INIT[phase], params.model)
         trained = asyncio.run(_train(run, vlm, phase, _judge(params)))
         if trained.ended:

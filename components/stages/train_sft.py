@@ -20,7 +20,6 @@ def main() -> None:
     with stage("train_sft", inputs=[DATA, *local_model(load().model.base)]) as run:
         params = run.params
         torch.manual_seed(params.seed)
-        run.dataset(DATA, "training")
         vlm = VLM.load(params.model.base, params.model)
         if not params.model.train_vision:
             vlm.freeze_vision()
@@ -41,6 +40,7 @@ def main() -> None:
         version = run.tracker.register(OUT, "waymark-policy")
         run.result(
             {"trajectories": len(trajectories), "turns": len(samples), "loss": curve[-1]["loss"], "version": version}
+            | {"losses": curve}
         )
 
 

@@ -1,4 +1,6 @@
-"""Whether start pages answer, asked once per website before anything is spent on its tasks.
+"""Whether start pages answer, asked once per address before anything is spent on its tasks.
+
+A host that leaves its first two addresses without an answer is down: its other addresses fail with them, unasked.
 
 Asked without a browser: a site that answers 403 or 429 to a plain client is reachable, and whether it blocks browsers
 is for the rollouts to find out. Out of scope: pages that a site of ours serves (MiniWoB++), which it checks itself.
@@ -7,6 +9,7 @@ is for the rollouts to find out. Out of scope: pages that a site of ours serves 
 from __future__ import annotations
 
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from components.records import Rejection, Task
 from components.tasks.sources import raw_of
 
+_NO_ANSWER = "no answer"
 _GONE = frozenset({404, 410})
 _AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36"
 
@@ -21,7 +25,7 @@ _AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)
 def check_start_pages(
     tasks: Sequence[Task], origins: Mapping[str, tuple[str, int]], timeout_s: float = 10.0, workers: int = 8
 ) -> tuple[list[Task], list[Rejection]]:
-    """Tasks of websites whose first start page answers, and a rejection for each of the others, both in order.
+    """Tasks whose start page answers, and a rejection for each of the others, both in order.
 
     Args:
         tasks: tasks with http(s) start pages.
@@ -29,26 +33,33 @@ def check_start_pages(
         timeout_s: longest wait for one answer, in seconds.
         workers: pages asked for at once.
     """
-    first_urls: dict[str, str] = {}
-    for task in tasks:
-        first_urls.setdefault(task.website, task.start_url)
+    by_host: dict[str, list[str]] = {}
+    for url in dict.fromkeys(task.start_url for task in tasks):
+        by_host.setdefault(urllib.parse.urlsplit(url).netloc, []).append(url)
     with ThreadPoolExecutor(workers) as pool:
-        problems = dict(
-            zip(first_urls, pool.map(lambda url: _problem(url, timeout_s), first_urls.values()), strict=True)
-        )
-    reachable = [task for task in tasks if problems[task.website] is None]
+        answers = pool.map(lambda urls: _problems(urls, timeout_s), by_host.values())
+        problems = {url: problem for host in answers for url, problem in host.items()}
+    reachable = [task for task in tasks if problems[task.start_url] is None]
     rejections = [
         Rejection(
             file=origins[task.task_id][0],
             row=origins[task.task_id][1],
             field="start_url",
-            reason=f"start page of {task.website} is unreachable: {problems[task.website]}",
+            reason=f"start page of {task.website} is unreachable: {problems[task.start_url]}",
             raw=raw_of(task.model_dump(mode="json")),
         )
         for task in tasks
-        if problems[task.website] is not None
+        if problems[task.start_url] is not None
     ]
     return reachable, rejections
+
+
+def _problems(urls: Sequence[str], timeout_s: float) -> dict[str, str | None]:
+    """What is wrong with each address of one host."""
+    first = {url: _problem(url, timeout_s) for url in urls[:2]}
+    if len(first) == 2 and all(problem and problem.startswith(_NO_ANSWER) for problem in first.values()):
+        return dict.fromkeys(urls, first[urls[0]]) | first
+    return first | {url: _problem(url, timeout_s) for url in urls[2:]}
 
 
 def _problem(url: str, timeout_s: float) -> str | None:
@@ -71,4 +82,4 @@ def _ask(url: str, method: str, timeout_s: float) -> int | str:
         error.close()
         return error.code
     except (OSError, ValueError) as error:
-        return f"{type(error).__name__} at {url}: {error}"
+        return f"{_NO_ANSWER} at {url}: {type(error).__name__}: {error}"

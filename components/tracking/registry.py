@@ -16,6 +16,7 @@ from components.params import Params
 from components.tracking.backend import Backend, TrackingError, connect, exclusive, patiently
 
 DIGEST = "waymark.digest"
+INTERFACE = "waymark.interface"
 CHAMPION = "champion"
 
 
@@ -26,6 +27,23 @@ class Champion:
     version: int
     path: Path
     tags: dict[str, str]
+
+    def foreign_to(self, params: Params) -> str | None:
+        """Why it cannot be evaluated under a recipe, or None. A version from before interfaces were kept passes."""
+        if self.tags.get(INTERFACE, interface(params)) == interface(params):
+            return None
+        return (
+            f"version {self.version} is of recipe {self.tags.get('waymark.recipe', 'unknown')}, which shows a model "
+            f"something else than {params.name} does (observation, agent or viewport)"
+        )
+
+
+def interface(params: Params) -> str:
+    """What a model is shown and how it answers, in short: models of two interfaces cannot be compared on one page."""
+    agent = params.agent
+    return store.digest(
+        params.observation, agent.protocol, agent.prompt, str(params.browser.viewport), str(params.model.think_prefix)
+    )[:16]
 
 
 def register(backend: Backend, run_id: str, path: Path, name: str, alias: str, tags: Mapping[str, str]) -> int:

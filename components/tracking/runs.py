@@ -19,7 +19,7 @@ from components.tracking.backend import Backend, connect, exclusive, patiently
 from components.tracking.datasets import log_dataset
 from components.tracking.flat import flatten, numbers
 from components.tracking.pipeline import COMMIT, RECIPE, STAGE, git_commit, log_params, nested_run, parent_run, settle
-from components.tracking.registry import promote, register
+from components.tracking.registry import INTERFACE, interface, promote, register
 from components.tracking.traces import log_traces
 
 _METRICS_PER_BATCH = 1000
@@ -115,7 +115,12 @@ class StageRun:
         Returns:
             The version.
         """
-        tags = {STAGE: self.stage, RECIPE: self.recipe.name, **({COMMIT: commit} if (commit := git_commit()) else {})}
+        tags = {
+            STAGE: self.stage,
+            RECIPE: self.recipe.name,
+            INTERFACE: interface(self.recipe),
+            **({COMMIT: commit} if (commit := git_commit()) else {}),
+        }
         version = register(self.backend, self.run_id, path, name, alias, tags)
         self.tags({f"waymark.registered.{name}": str(version)})
         return version

@@ -186,7 +186,7 @@ class _Loop:
                 self.params.agent.max_response_tokens,
             ),
             journal,
-            lambda done, total: self._say(number, 0.0, f"episode {done}/{total}"),
+            lambda done, total: self._say(number, done / total / 2, f"episode {done}/{total}"),
         )
         for verdict in await self.judge([t for t in trajectories if needs_judge(t)]):
             self.verdicts[verdict.trajectory_id] = verdict

@@ -44,6 +44,14 @@ def test_playwrights_download_is_the_last_resort(tmp_path, monkeypatch):
     assert find_chromium(str(download)) == download
 
 
+def test_a_stub_that_does_not_start_is_passed_over(tmp_path, monkeypatch):
+    monkeypatch.delenv("WAYMARK_CHROMIUM", raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    stub = executable(tmp_path / "chromium-headless-shell")
+    stub.write_text("#!/bin/sh\necho install the snap >&2\nexit 1\n")
+    assert find_chromium() != stub
+
+
 def test_a_machine_without_chromium_is_told_the_command_to_type(tmp_path, monkeypatch):
     monkeypatch.delenv("WAYMARK_CHROMIUM", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -9,18 +9,19 @@ from types import SimpleNamespace
 import pytest
 
 from components.records import Outcome, Termination, Trajectory, Verdict
-from components.stages import _champion
+from components.stages import _champion, _judge_champion
+from components.tracking.registry import INTERFACE, Champion
 from tests.samples import a_task, a_trajectory, a_verdict, recipe
 
 
 @dataclass
 class Tracker:
-    decisions: list[tuple[str, bool, dict]] = field(default_factory=list)
+    decisions: list[tuple[int, bool, dict]] = field(default_factory=list)
 
-    def register(self, model: Path, name: str) -> str:
-        return "2"
+    def register(self, model: Path, name: str) -> int:
+        return 2
 
-    def decision(self, name: str, version: str, promoted: bool, evidence: dict) -> None:
+    def decision(self, name: str, version: int, promoted: bool, evidence: dict) -> None:
         self.decisions.append((version, promoted, evidence))
 
 
@@ -39,22 +40,50 @@ def evaluated(successes: int, of: int = 40, aborted: int = 0) -> tuple[list[Traj
     ]
 
 
-def decide(monkeypatch: pytest.MonkeyPatch, candidate, champion, version: str = "1") -> Tracker:
+def decide(monkeypatch: pytest.MonkeyPatch, candidate, champion, version: str = "1", tags=None) -> Tracker:
     run = SimpleNamespace(params=recipe(), tracker=Tracker())
-    known = champion and SimpleNamespace(version=version, path=Path("champion"))
+    known = champion and Champion(int(version), Path("champion"), tags or {})
     monkeypatch.setattr(_champion.tracking, "champion", lambda params, name: known)
     monkeypatch.setattr(_champion, "evaluate_model", lambda *_: champion)
     _champion.decide(run, Path("models/rl-long"), *candidate)
     return run.tracker
 
 
+def test_a_champion_that_is_shown_something_else_is_not_compared(monkeypatch):
+    tags = {INTERFACE: "of the pixels recipe", "waymark.recipe": "pixels"}
+    ((_, promoted, evidence),) = decide(monkeypatch, evaluated(30), evaluated(0), tags=tags).decisions
+    assert not promoted
+    assert "recipe pixels" in evidence["reason"]
+
+
+def test_a_judge_replaces_the_champion_only_on_evidence(monkeypatch, tmp_path):
+    trajectories, verdicts = evaluated(20)
+    labels = [verdict.outcome for verdict in verdicts]
+    wrong = [
+        a_verdict(t, Outcome.FAILURE if label is Outcome.SUCCESS else Outcome.SUCCESS)
+        for t, label in zip(trajectories, labels, strict=True)
+    ]
+
+    def judged(mine, theirs) -> Tracker:
+        run = SimpleNamespace(params=recipe(), tracker=Tracker())
+        monkeypatch.setattr(_judge_champion.tracking, "champion", lambda params, name: Champion(1, tmp_path, {}))
+        monkeypatch.setattr(_judge_champion.VLM, "load", lambda *_: None)
+        monkeypatch.setattr(_judge_champion, "DistilledJudge", lambda *_: SimpleNamespace(judge=lambda tested: theirs))
+        _judge_champion.decide_judge(run, 2, trajectories, labels, mine)
+        return run.tracker
+
+    assert judged(verdicts, wrong).decisions[0][1] is True
+    assert judged(verdicts, verdicts).decisions[0][1] is False
+    assert judged(wrong, verdicts).decisions[0][1] is False
+
+
 def test_the_first_candidate_becomes_champion(monkeypatch):
-    assert decide(monkeypatch, evaluated(10), None).decisions[0][:2] == ("2", True)
+    assert decide(monkeypatch, evaluated(10), None).decisions[0][:2] == (2, True)
 
 
 def test_a_clearly_better_candidate_replaces_the_champion_and_the_evidence_is_kept(monkeypatch):
     ((version, promoted, evidence),) = decide(monkeypatch, evaluated(30), evaluated(10)).decisions
-    assert (version, promoted) == ("2", True)
+    assert (version, promoted) == (2, True)
     assert evidence["diff"] == pytest.approx(0.5)
     assert evidence["n"] == 40
 

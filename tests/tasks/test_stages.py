@@ -21,10 +21,10 @@ FIXTURES = Path(__file__).parent / "fixtures"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A directory with the demo's recipe, shrunk to a few pages, one family that does not exist, and a task file."""
+    """A directory with the demo's recipe, shrunk to a few pages, and a task file."""
     recipe = yaml.safe_load((ROOT / "recipes" / "demo.yaml").read_text())
     recipe["tasks"] |= {
-        "miniwob_train": ["click-test-2", "no-such-family"],
+        "miniwob_train": ["click-test-2"],
         "miniwob_heldout": ["focus-text"],
         "train_per_family": 4,
         "eval_per_family": 2,
@@ -56,12 +56,21 @@ def result(project: Path, name: str) -> dict:
 def test_too_many_rejected_rows_stop_the_stage_and_leave_the_reasons(project: Path) -> None:
     ended = run_stage(project, "collect_tasks")
     assert ended.returncode != 0
-    assert "8 of 18 task rows were rejected, above quality.max_rejected = 0.05" in ended.stderr
+    assert "2 of 12 task rows were rejected, above quality.max_rejected = 0.05" in ended.stderr
     assert "reports/rejected.csv" in ended.stderr
     assert not (project / "data/tasks/tasks.parquet").exists()
     rejected = store.read_table(project / "data/tasks/rejected.parquet", Rejection)
-    assert [rejection.reason for rejection in rejected].count("MiniWoB++ has no family no-such-family") == 6
-    assert len((project / "reports/rejected.csv").read_text().splitlines()) == 9
+    assert len(rejected) == 2
+    assert len((project / "reports/rejected.csv").read_text().splitlines()) == 3
+
+
+def test_a_family_that_does_not_exist_stops_the_stage_before_any_work(project: Path) -> None:
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    write_recipe(project, recipe | {"tasks": recipe["tasks"] | {"miniwob_heldout": ["no-such-family"]}})
+    ended = run_stage(project, "collect_tasks")
+    assert ended.returncode != 0
+    assert "no family 'no-such-family'" in ended.stderr
+    assert not (project / "data").exists()
 
 
 @pytest.mark.slow
@@ -75,7 +84,7 @@ def test_tasks_go_from_sources_to_two_pools(project: Path) -> None:
     collected = result(project, "collect_tasks")
     assert {key: collected[key] for key in ("collected", "rejected", "train", "eval", "heldout")} == {
         "collected": 10,
-        "rejected": 8,
+        "rejected": 2,
         "train": 5,
         "eval": 2,
         "heldout": 3,
@@ -85,6 +94,8 @@ def test_tasks_go_from_sources_to_two_pools(project: Path) -> None:
         path.stem: [task.task_id for task in store.read_table(path, Task)]
         for path in (project / "data/pools").iterdir()
     }
+    assert result(project, "filter_tasks")["evaluation_elsewhere"] == 1, "the held-out task of the file"
+    assert len(pools["heldout"]) == 2
     assert pools["eval"] == [f"miniwob/click-test-2/{seed}" for seed in (1_000_000, 1_000_001)]
     assert len(pools["train"]) == 5
     # the four pages of one family share one wording, of which three may stay; the task of the file has its own

@@ -20,7 +20,7 @@ class _Site(BaseHTTPRequestHandler):
 
     def do_HEAD(self) -> None:
         self.asked.append(self.path)
-        if self.path == "/slow":
+        if self.path.startswith("/slow"):
             time.sleep(1.5)
         status = {"/no-head": 405, "/gone": 404, "/broken": 503, "/wall": 403}.get(self.path, 200)
         self.send_response(status)
@@ -74,19 +74,29 @@ def test_nobody_listening_is_unreachable(task: Callable[..., Task]) -> None:
     assert "refused" in rejection.reason
 
 
-def test_a_website_is_asked_once_and_all_its_tasks_share_the_answer(
+def test_an_address_is_asked_once_and_one_that_is_dead_takes_no_other_with_it(
     site: tuple[str, list[str]], task: Callable[..., Task]
 ) -> None:
     tasks = [
-        task("a1", website="a", start_url=site[0] + "/ok"),
-        task("b1", website="b", start_url=site[0] + "/gone"),
-        task("a2", website="a", start_url=site[0] + "/never-asked"),
-        task("b2", website="b", start_url=site[0] + "/never-asked"),
+        task("a1", website="a", start_url=site[0] + "/gone"),
+        task("a2", website="a", start_url=site[0] + "/ok"),
+        task("a3", website="a", start_url=site[0] + "/gone"),
+        task("b1", website="b", start_url=site[0] + "/ok"),
     ]
     kept, rejections = check(tasks)
-    assert [t.task_id for t in kept] == ["a1", "a2"]
-    assert [rejection.row for rejection in rejections] == [1, 3]
-    assert "/never-asked" not in site[1]
+    assert [t.task_id for t in kept] == ["a2", "b1"]
+    assert [rejection.row for rejection in rejections] == [0, 2]
+    assert site[1].count("/ok") == 1
+
+
+def test_a_host_that_is_down_is_not_asked_for_each_of_its_pages(
+    site: tuple[str, list[str]], task: Callable[..., Task]
+) -> None:
+    tasks = [task(f"t{page}", start_url=f"{site[0]}/slow?{page}") for page in range(5)]
+    kept, rejections = check(tasks)
+    assert kept == []
+    assert len(rejections) == 5
+    assert len(set(site[1])) == 2
 
 
 def test_too_many_rejections_stop_with_the_reasons_and_the_file(tmp_path: Path) -> None:

@@ -1,0 +1,43 @@
+"""Does the candidate become the judge in use? Only if it agrees with the labels more often on the same trajectories."""
+
+from __future__ import annotations
+
+from components import tracking
+from components.judge.distilled import DistilledJudge
+from components.policies import VLM
+from components.records import Outcome, Trajectory, Verdict
+from components.stages._promotion import compare
+from components.stages._run import StageRun
+
+JUDGE = "waymark-judge"
+
+
+def decide_judge(
+    run: StageRun, version: int, tested: list[Trajectory], labels: list[Outcome], verdicts: list[Verdict]
+) -> None:
+    """Move the judge's alias `champion` to `version` if it agrees with the labels more often than the champion does.
+
+    Both judge the same held-out trajectories. A champion of another seed may have been trained on some of them, which
+    speaks for the champion.
+    """
+    champion = tracking.champion(run.params, JUDGE)
+    if champion is None:
+        run.tracker.decision(JUDGE, version, True, {"reason": "first champion"})
+        return
+    if champion.version == version:
+        return
+    foreign = champion.foreign_to(run.params)
+    if foreign:
+        run.tracker.decision(JUDGE, version, False, {"against": champion.version, "reason": foreign})
+        return
+    judge = DistilledJudge(VLM.load(champion.path, run.params.model), f"champion:{champion.version}", run.params)
+    theirs = judge.judge(tested)
+    compare(run, JUDGE, version, champion.version, _right(tested, labels, verdicts), _right(tested, labels, theirs))
+
+
+def _right(tested: list[Trajectory], labels: list[Outcome], verdicts: list[Verdict]) -> dict[str, float | None]:
+    """Share of right verdicts by task: attempts at one task are no independent evidence."""
+    right: dict[str, list[bool]] = {}
+    for trajectory, label, verdict in zip(tested, labels, verdicts, strict=True):
+        right.setdefault(trajectory.task_id, []).append(verdict.outcome is label)
+    return {task: sum(of) / len(of) for task, of in right.items()}
