@@ -147,6 +147,7 @@ class _Loop:
     state_dir: Path
     progress: Progress
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+    furthest: float = 0.0
 
     def __post_init__(self) -> None:
         self.renderer = Renderer(self.params.agent, self.params.observation, self.params.model.think_prefix)
@@ -210,7 +211,8 @@ class _Loop:
         )
 
     def _say(self, number: int, share: float, message: str) -> None:
-        self.progress(number - 1 + share, self.phase.iterations, f"iteration {number}: {message}")
+        self.furthest = max(self.furthest, number - 1 + share)  # each wave of episodes counts from 0 again
+        self.progress(self.furthest, self.phase.iterations, f"iteration {number}: {message}")
 
 
 def _figures(sampled: Sampled, sampler: TaskSampler) -> dict[str, float]:
