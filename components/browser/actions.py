@@ -56,9 +56,9 @@ async def execute(tabs: Tabs, call: ToolCall) -> str:
         return await _ACTIONS[type(arguments)](tabs, arguments)
     except PlaywrightError as error:
         translated = translate(error)
-        if isinstance(translated, SandboxError) and tabs.tabs[tabs.active].crashed:
-            raise translated from error
-        if isinstance(translated, SandboxError) and not tabs.tabs[tabs.active].page.is_closed():
+        active = tabs.tabs[tabs.active] if tabs.tabs else None  # a browser that died takes the last tab with it
+        closed_itself = active is not None and active.page.is_closed() and not active.crashed
+        if isinstance(translated, SandboxError) and not closed_itself:
             raise translated from error
         return feedback.failed(call.name, error)
 

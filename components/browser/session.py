@@ -281,11 +281,21 @@ class Session:
             self.broken = True
             known = isinstance(error, kind | SandboxError)
             raise self._dead_or(error if known else kind(f"{what}: {error}")) from error
+        except Exception as error:
+            self.broken = True
+            if self._dead:  # whatever stumbled over a browser that was dying
+                raise SandboxError(f"the browser died: {error!r}") from error
+            raise
         except BaseException:
             self.broken = True
             raise
 
-    def _dead_or(self, error: EnvError) -> EnvError:
+    @property
+    def _dead(self) -> bool:
         browser = self._context.browser
-        dead = any(tab.crashed for tab in self.tabs) or (browser is not None and not browser.is_connected())
-        return error if isinstance(error, SandboxError) or not dead else SandboxError(f"the browser died: {error}")
+        return any(tab.crashed for tab in self.tabs) or (browser is not None and not browser.is_connected())
+
+    def _dead_or(self, error: EnvError) -> EnvError:
+        return (
+            SandboxError(f"the browser died: {error}") if self._dead and not isinstance(error, SandboxError) else error
+        )
