@@ -6,10 +6,8 @@ from components import tracking
 from components.judge.distilled import DistilledJudge
 from components.policies import VLM
 from components.records import Outcome, Trajectory, Verdict
-from components.stages._promotion import compare
+from components.stages._promotion import Compared, promote_if_better
 from components.stages._run import StageRun
-
-JUDGE = "waymark-judge"
 
 
 def decide_judge(
@@ -20,19 +18,12 @@ def decide_judge(
     Both judge the same held-out trajectories. A champion of another seed may have been trained on some of them, which
     speaks for the champion.
     """
-    champion = tracking.champion(run.params, JUDGE)
-    if champion is None:
-        run.tracker.decision(JUDGE, version, True, {"reason": "first champion"})
-        return
-    if champion.version == version:
-        return
-    foreign = champion.foreign_to(run.params)
-    if foreign:
-        run.tracker.decision(JUDGE, version, False, {"against": champion.version, "reason": foreign})
-        return
-    judge = DistilledJudge(VLM.load(champion.path, run.params.model), f"champion:{champion.version}", run.params)
-    theirs = judge.judge(tested)
-    compare(run, JUDGE, version, champion.version, _right(tested, labels, verdicts), _right(tested, labels, theirs))
+
+    def measure(champion: tracking.Champion) -> Compared:
+        judge = DistilledJudge(VLM.load(champion.path, run.params.model), f"champion:{champion.version}", run.params)
+        return Compared(_right(tested, labels, verdicts), _right(tested, labels, judge.judge(tested)))
+
+    promote_if_better(run, tracking.JUDGE, version, measure)
 
 
 def _right(tested: list[Trajectory], labels: list[Outcome], verdicts: list[Verdict]) -> dict[str, float | None]:

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import torch
 
-from components import quality, store
+from components import quality, store, tracking
 from components.judge import agreement
 from components.judge.distilled import DistilledJudge, hold_out, training_sample
 from components.params import load
 from components.policies import VLM, Encoder
 from components.records import Outcome, Task, Trajectory, Verdict
 from components.stages._curve import write_curve
-from components.stages._judge_champion import JUDGE, decide_judge
+from components.stages._judge_champion import decide_judge
 from components.stages._run import local_model, stage
 from components.store import read_table
 from components.training.sft import Weighted, train
@@ -74,7 +74,7 @@ def main() -> None:
         vlm.publish(OUT)
         store.write_json(OUT / "agreement.json", measured.model_dump(mode="json"))
         write_curve(CURVE, curve)
-        version = run.tracker.register(OUT, JUDGE)
+        version = run.tracker.register(OUT, tracking.JUDGE)
         decide_judge(run, version, tested, labels, judged)
         run.result(
             measured.model_dump(mode="json")

@@ -6,7 +6,7 @@ from pathlib import Path
 from components import store, tracking
 from components.params import load
 from components.records import Task
-from components.stages._champion import NAME, evaluate_model
+from components.stages._champion import evaluate_model
 from components.stages._run import RESULTS, stage
 from components.stages.evaluate import POOLS, summarise
 from components.store import read_table
@@ -14,9 +14,11 @@ from components.store import read_table
 
 def main() -> None:
     now = datetime.now(UTC)
-    champion = tracking.champion(load(), NAME)
+    champion = tracking.champion(load(), tracking.POLICY)
     if champion is None:
-        raise SystemExit(f"no model of {NAME} has the alias `champion` yet; run the pipeline, which promotes the first")
+        raise SystemExit(
+            f"no model of {tracking.POLICY} has the alias `champion` yet; run the pipeline, which promotes the first"
+        )
     foreign = champion.foreign_to(load())
     if foreign:
         raise SystemExit(f"{foreign}; `waymark use` its recipe, or move the alias `champion` in the MLflow UI")

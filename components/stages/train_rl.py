@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from components import tracking
 from components.judge import rules_verdict
 from components.judge.distilled import DistilledJudge
 from components.params import JudgeParams, Params, load
@@ -44,7 +45,7 @@ def main(phase: str) -> None:
             print(f"the phase ends after {len(trained.figures)} iterations: {trained.ended}", flush=True)
         vlm.publish(Path(f"models/rl-{phase}"), {SAMPLER: asdict(trained.sampler)})
         write_curve(Path(f"reports/curves/rl-{phase}.csv"), trained.figures)
-        version = run.tracker.register(Path(f"models/rl-{phase}"), "waymark-policy")
+        version = run.tracker.register(Path(f"models/rl-{phase}"), tracking.POLICY)
         run.result({"iterations": trained.figures, "ended": trained.ended, "version": version})
 
 

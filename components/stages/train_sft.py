@@ -4,6 +4,7 @@ from pathlib import Path
 
 import torch
 
+from components import tracking
 from components.agent import Renderer
 from components.params import load
 from components.policies import VLM, Encoder
@@ -37,7 +38,7 @@ def main() -> None:
         train(vlm, encoder, samples, params.sft, params.seed, report)
         vlm.publish(OUT)
         write_curve(CURVE, curve)
-        version = run.tracker.register(OUT, "waymark-policy")
+        version = run.tracker.register(OUT, tracking.POLICY)
         run.result(
             {"trajectories": len(trajectories), "turns": len(samples), "loss": curve[-1]["loss"], "version": version}
             | {"losses": curve}

@@ -8,7 +8,7 @@
 MLflow itself is imported inside functions: it costs a second, and `import components.tracking` must not.
 """
 
-from components.tracking.registry import Champion, champion, promote
+from components.tracking.registry import JUDGE, POLICY, Champion, champion, promote
 from components.tracking.runs import StageRun, stage_run
 
-__all__ = ["Champion", "StageRun", "champion", "promote", "stage_run"]
+__all__ = ["JUDGE", "POLICY", "Champion", "StageRun", "champion", "promote", "stage_run"]

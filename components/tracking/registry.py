@@ -19,31 +19,36 @@ DIGEST = "waymark.digest"
 INTERFACE = "waymark.interface"
 CHAMPION = "champion"
 
+POLICY = "waymark-policy"
+JUDGE = "waymark-judge"
+
 
 @dataclass(frozen=True)
 class Champion:
     """The version behind the alias `champion`. `path` is its model directory on this machine."""
 
+    name: str
     version: int
     path: Path
     tags: dict[str, str]
 
     def foreign_to(self, params: Params) -> str | None:
         """Why it cannot be evaluated under a recipe, or None. A version from before interfaces were kept passes."""
-        if self.tags.get(INTERFACE, interface(params)) == interface(params):
+        here = interface(self.name, params)
+        if self.tags.get(INTERFACE, here) == here:
             return None
         return (
             f"version {self.version} is of recipe {self.tags.get('waymark.recipe', 'unknown')}, which shows a model "
-            f"something else than {params.name} does (observation, agent or viewport)"
+            f"something else than {params.name} does (observation, agent, viewport, or the judge's screenshots)"
         )
 
 
-def interface(params: Params) -> str:
+def interface(name: str, params: Params) -> str:
     """What a model is shown and how it answers, in short: models of two interfaces cannot be compared on one page."""
     agent = params.agent
-    return store.digest(
-        params.observation, agent.protocol, agent.prompt, str(params.browser.viewport), str(params.model.think_prefix)
-    )[:16]
+    shown = [params.observation, agent.protocol, agent.prompt, str(params.browser.viewport)]
+    shown += [str(params.judge.screenshots)] if name == JUDGE else [str(params.model.think_prefix)]
+    return store.digest(*shown)[:16]
 
 
 def register(backend: Backend, run_id: str, path: Path, name: str, alias: str, tags: Mapping[str, str]) -> int:
@@ -91,7 +96,7 @@ def champion(params: Params, name: str) -> Champion | None:
             f"{name} version {version.version} is the champion, but its files at {version.source} are gone; restore "
             "them, or move the alias `champion` to another version in the MLflow UI"
         ) from error
-    return Champion(int(version.version), path, dict(version.tags))
+    return Champion(name, int(version.version), path, dict(version.tags))
 
 
 def promote(params: Params, name: str, version: int, evidence: Mapping[str, object]) -> None:

@@ -118,7 +118,7 @@ class StageRun:
         tags = {
             STAGE: self.stage,
             RECIPE: self.recipe.name,
-            INTERFACE: interface(self.recipe),
+            INTERFACE: interface(name, self.recipe),
             **({COMMIT: commit} if (commit := git_commit()) else {}),
         }
         version = register(self.backend, self.run_id, path, name, alias, tags)

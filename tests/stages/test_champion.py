@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from components.records import Outcome, Termination, Trajectory, Verdict
-from components.stages import _champion, _judge_champion
+from components.stages import _champion, _judge_champion, _promotion
 from components.tracking.registry import INTERFACE, Champion
 from tests.samples import a_task, a_trajectory, a_verdict, recipe
 
@@ -42,8 +42,8 @@ def evaluated(successes: int, of: int = 40, aborted: int = 0) -> tuple[list[Traj
 
 def decide(monkeypatch: pytest.MonkeyPatch, candidate, champion, version: str = "1", tags=None) -> Tracker:
     run = SimpleNamespace(params=recipe(), tracker=Tracker())
-    known = champion and Champion(int(version), Path("champion"), tags or {})
-    monkeypatch.setattr(_champion.tracking, "champion", lambda params, name: known)
+    known = champion and Champion("waymark-policy", int(version), Path("champion"), tags or {})
+    monkeypatch.setattr(_promotion.tracking, "champion", lambda params, name: known)
     monkeypatch.setattr(_champion, "evaluate_model", lambda *_: champion)
     _champion.decide(run, Path("models/rl-long"), *candidate)
     return run.tracker
@@ -66,7 +66,9 @@ def test_a_judge_replaces_the_champion_only_on_evidence(monkeypatch, tmp_path):
 
     def judged(mine, theirs) -> Tracker:
         run = SimpleNamespace(params=recipe(), tracker=Tracker())
-        monkeypatch.setattr(_judge_champion.tracking, "champion", lambda params, name: Champion(1, tmp_path, {}))
+        monkeypatch.setattr(
+            _promotion.tracking, "champion", lambda params, name: Champion("waymark-judge", 1, tmp_path, {})
+        )
         monkeypatch.setattr(_judge_champion.VLM, "load", lambda *_: None)
         monkeypatch.setattr(_judge_champion, "DistilledJudge", lambda *_: SimpleNamespace(judge=lambda tested: theirs))
         _judge_champion.decide_judge(run, 2, trajectories, labels, mine)
