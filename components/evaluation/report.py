@@ -110,7 +110,7 @@ def build(results: StageResults, evaluated: dict[str, list[Episode]], bootstrap:
     by_task = {name: scores(e for e in of if e.split != "heldout") for name, of in evaluated.items()}
     differences = {name: paired(by_task[a], by_task[b], bootstrap, seed) for name, (a, b) in PAIRS.items()}
     return Report(
-        wall_s=elapsed(results.spans) or sum(results.wall_s.values()),
+        wall_s=elapsed(results.spans),
         stages={name: StageReport(wall_s=seconds) for name, seconds in results.wall_s.items()},
         tasks=TaskReport(
             collected=results.collected.collected,

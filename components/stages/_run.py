@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
+
 from components import quality, store, tracking
 from components.params import Params, load
 from components.records import Trajectory, Verdict
@@ -41,6 +43,8 @@ class StageRun:
         self._clock = clock
         self._result: dict[str, Any] = {}
         self._printed = 0.0
+        self.complete = False
+        """The stage itself has said that all of it is done."""
 
     def progress(self, done: float, total: float, message: str = "") -> None:
         """Tell how far the stage is: a line at most every two seconds, and a file that the Prefect flow shows."""
@@ -48,6 +52,7 @@ class StageRun:
         if done < total and now - self._printed < 2:
             return
         self._printed = now
+        self.complete = done >= total
         self._clock.save()
         value = {"stage": self.name, "done": done, "total": total, "message": message, "updated": now}
         path = store.STATE / "progress" / f"{self.name}.json"
@@ -134,23 +139,25 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
         finally:
             clock.save()
         run.finish()
-        run.progress(1, 1, "done")
+        if not run.complete:
+            run.progress(1, 1, "done")
     finished.write_text(mine)
     lock.close()
 
 
 class _Clock:
-    """When the stage was at work, earlier tries included."""
+    """When the stage was at work, earlier tries included. A try begins with its process: imports are seconds too."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._earlier: list[list[float]] = store.read_json(path) if path.exists() else []
-        self._began, self._started = time.time(), time.monotonic()
+        self._began = psutil.Process().create_time()
+        self._offset = time.time() - time.monotonic()
 
     @property
     def spans(self) -> list[list[float]]:
         """Begin and end of each try, in Unix seconds."""
-        end = self._began + time.monotonic() - self._started
+        end = self._offset + time.monotonic()
         return [*self._earlier, [round(self._began, 2), round(end, 2)]]
 
     @property
