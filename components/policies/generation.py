@@ -1,16 +1,20 @@
-"""Decoding many rows side by side: rows join between two tokens, and leave when they end (continuous batching).
+"""Decoding many rows side by side: rows join between two steps, and leave when they end (continuous batching).
 
-A row draws from its own seeded random numbers, so a response does not depend on which other rows happened to be decoded
-with it (up to the last bit of the logits).
+Most of a response is the form of a tool call, so a step also reads what is guessed to come next (`Drafts`) and keeps
+the guesses that prove right (speculative decoding). A row draws its n-th token with the n-th of its own seeded random
+numbers, and a guess is right if it is the token so drawn: neither the guesses nor the rows that happened to be decoded
+together change a response (up to the last bit of the logits).
 
-Trade-off: all rows are padded on the left to the longest of those that run. Out of scope: paged attention and prefix
-caching, which vLLM has. Names: U different prompts, B rows, L cached positions, V vocabulary, H hidden.
+Trade-off: all rows are padded on the left to the longest of those that run, and wrong guesses leave holes in the
+cache, which the mask hides. Out of scope: paged attention and prefix caching, which vLLM has. Names: U different
+prompts, B rows, S positions of a step, L cached positions, V vocabulary, H hidden.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import torch
@@ -20,6 +24,43 @@ from components.agent.policy import Completion
 from components.params import SamplingParams
 from components.policies.encoding import Encoded, Encoder
 from components.policies.vlm import VLM
+
+MOST_GUESSED = 4
+"""Tokens guessed ahead in a step."""
+
+
+class Drafts:
+    """Guesses what comes next: what followed the same last tokens the last two times.
+
+    Where the form of a call ends and a name or a number begins it is silent: reading a wrong guess costs as much as
+    reading a right one.
+    """
+
+    ORDER = 3
+    MOST = 200_000
+
+    def __init__(self) -> None:
+        self._next: dict[tuple[int, ...], tuple[int, bool]] = {}
+        """What followed the last time, and whether it did so the time before."""
+
+    def learn(self, ids: Sequence[int]) -> None:
+        """Remember a response."""
+        if len(self._next) > self.MOST:
+            self._next.clear()
+        for index, token in enumerate(ids):
+            before = tuple(ids[max(0, index - self.ORDER) : index])
+            self._next[before] = (token, self._next.get(before, (None,))[0] == token)
+
+    def guess(self, ids: Sequence[int], count: int) -> list[int]:
+        """At most `count` tokens that may follow the first `ids` of a response."""
+        said, guessed = list(ids[-self.ORDER :]), []
+        while len(guessed) < count:
+            token, is_sure = self._next.get(tuple(said), (0, False))
+            if not is_sure:
+                break
+            guessed.append(token)
+            said = [*said, token][-self.ORDER :]
+        return guessed
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +72,10 @@ class Row:
     max_tokens: int
     seed: int
 
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise ValueError(f"a response of at most {self.max_tokens} tokens cannot be sampled; ask for 1 or more")
+
 
 @dataclass(eq=False)
 class _Sampled:
@@ -39,13 +84,25 @@ class _Sampled:
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
 
+    def next_uniforms(self, count: int) -> list[float]:
+        """The random numbers of the next tokens; beyond the longest response none is ever used."""
+        rest = self.uniforms[len(self.ids) : len(self.ids) + count].tolist()
+        return rest + [0.0] * (count - len(rest))
+
+    def ended(self, end_id: int) -> Literal["stop", "length"] | None:
+        """Why no token comes after the last one, or None."""
+        if self.ids[-1] == end_id:
+            return "stop"
+        return "length" if len(self.ids) >= self.row.max_tokens else None
+
 
 class Generation:
-    """Rows being decoded. `prefill` begins some, `merge` brings two together, `step` samples a token each."""
+    """Rows being decoded. `prefill` begins some, `merge` brings two together, `step` samples tokens of each."""
 
-    def __init__(self, vlm: VLM, encoder: Encoder) -> None:
+    def __init__(self, vlm: VLM, encoder: Encoder, drafts: Drafts) -> None:
         self.vlm = vlm
         self.encoder = encoder
+        self.drafts = drafts
         self.ended: list[tuple[Row, Completion]] = []
         """Rows that ended, with their responses; the caller takes them out."""
         self._running: list[_Sampled] = []
@@ -64,9 +121,9 @@ class Generation:
 
     @classmethod
     @torch.inference_mode()
-    def prefill(cls, vlm: VLM, encoder: Encoder, rows: Sequence[Row]) -> Generation:
+    def prefill(cls, vlm: VLM, encoder: Encoder, rows: Sequence[Row], drafts: Drafts) -> Generation:
         """Read the prompts of some rows and sample their first token. Attempts at one prompt are encoded once."""
-        self, model = cls(vlm, encoder), vlm.model
+        self, model = cls(vlm, encoder, drafts), vlm.model
         model.eval()
         keys_B = [(tuple(row.prompt.ids), *(image.sha256 for image in row.prompt.images)) for row in rows]
         prompts = {key: row.prompt for key, row in zip(keys_B, rows, strict=True)}
@@ -86,7 +143,7 @@ class Generation:
         self._position_B = (positions_3UL.amax(dim=(0, 2)) + 1)[index_B]
         self._mask_BL = inputs["attention_mask"][index_B]
         self._running = [_Sampled(row, np.random.default_rng(row.seed).random(row.max_tokens)) for row in rows]
-        self._advance(model.lm_head(hidden_ULH[:, -1])[index_B])
+        self._advance(model.lm_head(hidden_ULH[:, -1:])[index_B], [[]] * len(rows))
         return self
 
     @torch.inference_mode()
@@ -110,43 +167,73 @@ class Generation:
 
     @torch.inference_mode()
     def step(self) -> None:
-        """Sample the next token of every row."""
+        """Sample the next token of every row, and those after it that were guessed right."""
         model = self.vlm.model
-        self._mask_BL = torch.cat([self._mask_BL, self._mask_BL.new_ones(len(self), 1)], dim=1)
-        hidden_BLH = model.model.language_model(
-            inputs_embeds=model.get_input_embeddings()(self._last_B[:, None]),
-            position_ids=self._position_B.view(1, -1, 1).expand(3, -1, 1),
+        guesses = [
+            self.drafts.guess(sampled.ids, min(MOST_GUESSED, sampled.row.max_tokens - len(sampled.ids) - 1))
+            for sampled in self._running
+        ]
+        width = 1 + max(map(len, guesses))
+        read_BS = self._last_B[:, None].repeat(1, width)
+        for index, guessed in enumerate(guesses):
+            read_BS[index, 1 : 1 + len(guessed)] = torch.tensor(guessed, dtype=torch.long)
+        before = self._mask_BL.shape[1]
+        self._mask_BL = torch.cat([self._mask_BL, self._mask_BL.new_ones(len(self), width)], dim=1)
+        place_S = torch.arange(width, device=read_BS.device)
+        position_BS = self._position_B[:, None] + place_S
+        hidden_BSH = model.model.language_model(
+            inputs_embeds=model.get_input_embeddings()(read_BS),
+            position_ids=position_BS.expand(3, -1, -1),
             attention_mask=self._mask_BL,
             past_key_values=self._cache,
             use_cache=True,
         ).last_hidden_state
-        self._position_B = self._position_B + 1
-        self._advance(model.lm_head(hidden_BLH[:, -1]))
+        self._advance(model.lm_head(hidden_BSH), guesses, before)
 
     @torch.inference_mode()
     def drop(self, rows: set[Row]) -> None:
         """Forget rows that nobody waits for any more."""
         self._keep([index for index, sampled in enumerate(self._running) if sampled.row not in rows])
 
-    def _advance(self, logits_BV: torch.Tensor) -> None:
-        self._last_B, logprob_B = draw(
-            self.encoder.sayable(logits_BV.float()),
-            [sampled.row.sampling for sampled in self._running],
-            [sampled.uniforms[len(sampled.ids)] for sampled in self._running],
-        )
-        going_on = []
-        for index, (sampled, token, logprob) in enumerate(
-            zip(self._running, self._last_B.tolist(), logprob_B.tolist(), strict=True)
-        ):
-            sampled.ids.append(token)
-            sampled.logprobs.append(logprob)
-            if token != self.encoder.end_id and len(sampled.ids) < sampled.row.max_tokens:
+    def _advance(self, logits_BSV: torch.Tensor, guesses: list[list[int]], read_from: int | None = None) -> None:
+        """Draw at every position of a step, keep what follows from right guesses, and let go of rows that ended.
+
+        `read_from` is the first cached position of what this step read; None after a prefill, which read no guess.
+        """
+        width = logits_BSV.shape[1]
+        sampling = [sampled.row.sampling for sampled in self._running for _ in range(width)]
+        uniforms = [u for sampled in self._running for u in sampled.next_uniforms(width)]
+        drawn, logprobs = draw(self.encoder.sayable(logits_BSV.flatten(0, 1).float()), sampling, uniforms)
+        drawn_BS, logprob_BS = drawn.view(-1, width).tolist(), logprobs.view(-1, width).tolist()
+        going_on, kept = [], []
+        for index, (sampled, guessed) in enumerate(zip(self._running, guesses, strict=True)):
+            before = len(sampled.ids)
+            for token, logprob, guess in zip(drawn_BS[index], logprob_BS[index], [*guessed, None], strict=False):
+                sampled.ids.append(token)
+                sampled.logprobs.append(logprob)
+                reason = sampled.ended(self.encoder.end_id)
+                if reason or token != guess:
+                    break
+            kept.append(len(sampled.ids) - before)
+            if reason is None:
                 going_on.append(index)
             else:
-                reason = "stop" if token == self.encoder.end_id else "length"
+                self.drafts.learn(sampled.ids)
                 text = self.encoder.decode(sampled.ids)
                 self.ended.append((sampled.row, Completion(sampled.ids, sampled.logprobs, text, reason)))
+        self._last_B = torch.tensor([sampled.ids[-1] for sampled in self._running], device=logits_BSV.device)
+        if read_from is not None:
+            self._forget_wrong(torch.tensor(kept, device=logits_BSV.device), read_from, width)
         self._keep(going_on)
+
+    def _forget_wrong(self, kept_B: torch.Tensor, read_from: int, width: int) -> None:
+        """Hide what a step read in vain; `kept_B` of its `width` tokens, from position `read_from` on, were right."""
+        self._position_B = self._position_B + kept_B
+        self._mask_BL[:, read_from:] = torch.arange(width, device=kept_B.device) < kept_B[:, None]
+        length = read_from + int(kept_B.max())
+        self._mask_BL = self._mask_BL[:, :length]
+        for layer in self._cache.layers:
+            layer.keys, layer.values = layer.keys[:, :, :length], layer.values[:, :, :length]
 
     def _keep(self, indices: list[int]) -> None:
         if len(indices) == len(self._running):
@@ -169,7 +256,7 @@ def generate_batch(vlm: VLM, encoder: Encoder, rows: Sequence[Row]) -> list[Comp
     """Sample one response per row, all of them side by side."""
     if not rows:
         return []
-    generation = Generation.prefill(vlm, encoder, rows)
+    generation = Generation.prefill(vlm, encoder, rows, Drafts())
     while generation:
         generation.step()
     found = dict(generation.ended)

@@ -14,7 +14,7 @@ import torch
 from components.agent.policy import Completion, Request
 from components.agent.rendering import Prompt
 from components.policies.encoding import Encoder
-from components.policies.generation import Generation, Row
+from components.policies.generation import Drafts, Generation, Row
 from components.policies.vlm import VLM
 
 GATHER_S = 0.01
@@ -67,7 +67,8 @@ class TransformersPolicy:
 
     def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
         """Serve requests until the end of `async with`."""
-        generation = Generation(self.vlm, self.encoder)
+        drafts = Drafts()
+        generation = Generation(self.vlm, self.encoder, drafts)
         callers: dict[Row, asyncio.Future[Completion]] = {}
         waiting: list[_Waiting] = []
         steps = 0
@@ -83,7 +84,7 @@ class TransformersPolicy:
                 generation.drop(gone)
                 if joining:
                     concerned, steps = [future for _, future in joining], 0
-                    new = Generation.prefill(self.vlm, self.encoder, [row for row, _ in joining])
+                    new = Generation.prefill(self.vlm, self.encoder, [row for row, _ in joining], drafts)
                     concerned += callers.values()
                     callers.update(joining)
                     generation.merge(new)
@@ -95,7 +96,7 @@ class TransformersPolicy:
                     loop.call_soon_threadsafe(_fail, future, error)
                 callers = {row: future for row, future in callers.items() if future not in concerned}
                 if not callers:
-                    generation = Generation(self.vlm, self.encoder)
+                    generation = Generation(self.vlm, self.encoder, drafts)
             for row, completion in generation.ended:
                 loop.call_soon_threadsafe(_answer, callers.pop(row), completion)
             generation.ended.clear()
