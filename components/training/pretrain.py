@@ -43,7 +43,8 @@ HELD_OUT = 100
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of the curriculum: first thoughts name what they mean, then they give its point too.
+    """A part of the curriculum: first thoughts name what they mean, then they give its point too (`points`), and at
+    last the questions come in wordings of all kinds (`varied`).
 
     The rate rises over `warmup_steps` and falls linearly to 2% over `decay_steps`; each phase has its own optimiser.
     """
@@ -52,6 +53,7 @@ class Phase:
     decay_steps: int
     warmup_steps: int
     points: bool
+    varied: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class PretrainConfig:
     phases: tuple[Phase, ...] = (
         Phase(steps=600, decay_steps=950, warmup_steps=100, points=False),
         Phase(steps=1300, decay_steps=1300, warmup_steps=30, points=True),
+        Phase(steps=1000, decay_steps=1000, warmup_steps=50, points=True, varied=True),
     )
     seed: int = 7
     vocabulary: int = 2560
@@ -212,7 +215,7 @@ def pretrain(pages: list[Page], config: PretrainConfig, report: Callable[[dict],
     images = [Image.of(page.png) for page in pages]
     for number, phase in enumerate(config.phases):
         train_phase(vlm, pages, images, config, number, report)
-        figures = accuracy(vlm, Encoder(vlm), pages[:HELD_OUT], images[:HELD_OUT], phase.points, seed=2)
+        figures = accuracy(vlm, Encoder(vlm), pages[:HELD_OUT], images[:HELD_OUT], phase, seed=2)
         report({"step": sum(p.steps for p in config.phases[: number + 1]), **figures})
     return vlm
 
@@ -237,7 +240,7 @@ def train_phase(
     pool: list[_Sequence] = []
     model.train()
     for step in range(1, phase.steps + 1):
-        batch, pool = _draw(pool, encoder, pages, images, config, phase.points, rng)
+        batch, pool = _draw(pool, encoder, pages, images, config, phase, rng)
         for group in optimizer.param_groups:
             group["lr"] = config.lr * min(1.0, step / phase.warmup_steps) * max(0.02, 1 - step / phase.decay_steps)
         inputs = encoder.collate([s.ids for s in batch], [s.images for s in batch], pad="right")
@@ -259,7 +262,7 @@ def train_phase(
             seconds = round(time.monotonic() - started)
             report({"step": before + step, "questions": asked, "loss": round(loss.item(), 4), "seconds": seconds})
         if step % 200 == 0:
-            figures = accuracy(vlm, encoder, pages[:HELD_OUT], images[:HELD_OUT], phase.points, seed=1)
+            figures = accuracy(vlm, encoder, pages[:HELD_OUT], images[:HELD_OUT], phase, seed=1)
             report({"step": before + step, **figures})
             model.train()
     model.eval()
@@ -271,13 +274,13 @@ def _draw(
     pages: list[Page],
     images: list[Image],
     config: PretrainConfig,
-    points: bool,
+    phase: Phase,
     rng: random.Random,
 ) -> tuple[list[_Sequence], list[_Sequence]]:
     """A batch, and what stays in the pool. Like lengths share a batch: padding is a third of the cost otherwise."""
     while len(pool) < 8 * config.batch:
         index = rng.randrange(HELD_OUT, len(pages))
-        questions = ask(pages[index].lines, rng, random_label(rng), config.questions, points)
+        questions = ask(pages[index].lines, rng, random_label(rng), config.questions, phase.points, phase.varied)
         if questions:
             shown_at = 0 if rng.random() < 0.6 else rng.randrange(len(questions))
             with_list = rng.random() >= config.pixel_share
@@ -289,7 +292,7 @@ def _draw(
 
 @torch.no_grad()
 def accuracy(
-    vlm: VLM, encoder: Encoder, pages: list[Page], images: list[Image], points: bool, seed: int
+    vlm: VLM, encoder: Encoder, pages: list[Page], images: list[Image], phase: Phase, seed: int
 ) -> dict[str, float]:
     """Share of right answers on pages never trained on, greedy: with the list and from the screenshot alone.
 
@@ -299,7 +302,11 @@ def accuracy(
     right: dict[str, list[bool]] = {"list": [], "pixels": []}
     for mode in right:
         rng = random.Random(seed)
-        items = [(i, q) for i in range(len(pages)) for q in ask(pages[i].lines, rng, random_label(rng), 1, points)]
+        items = [
+            (i, q)
+            for i in range(len(pages))
+            for q in ask(pages[i].lines, rng, random_label(rng), 1, phase.points, phase.varied)
+        ]
         for begin in range(0, len(items), 50):
             part = items[begin : begin + 50]
             sequences = [_sequence(encoder, pages[i], images[i], [q], 0, mode == "list") for i, q in part]

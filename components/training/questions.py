@@ -2,7 +2,8 @@
 
 What the base shall know before it is an agent: find an element by its name, role, colour or place in the list, copy
 its coordinates, type what it is told, click several things in one turn, say what is at a point, and say whether two
-things are the same. What it shall not know: MiniWoB's wording, feedback, when a task is over.
+things are the same. Wordings are few, or as varied as random words make them: then only its quotes, or its place in
+the list, tell what is asked for. What the base shall not know: MiniWoB's wording, feedback, when a task is over.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import NamedTuple
 
 from components.agent.grammar import format_call, format_response
 from components.browser.elements import Listed, parse_elements
+from components.training.pages import WORDS
 
+_JOINTS = "the a this that one on in at of to for with by from here there now then and also please you it is".split()
 _ORDINALS = ["1st", "2nd", "3rd", "4th", "5th", "6th"]
 
 
@@ -47,10 +50,13 @@ def answer(thought: str, text: str) -> str:
     return format_response(thought, [format_call("done", answer=text)])
 
 
-def ask(lines: list[str], rng: random.Random, word: str, count: int, points: bool = True) -> list[Question]:
+def ask(
+    lines: list[str], rng: random.Random, word: str, count: int, points: bool = True, varied: bool = False
+) -> list[Question]:
     """Up to `count` questions about a page. `word` is something to type or to look for in vain.
 
-    `points` tells whether thoughts give the coordinates of what they name.
+    `points` tells whether thoughts give the coordinates of what they name, `varied` whether half of what is to be
+    clicked or written is asked for in random words.
     """
     elements = parse_elements("\n".join(lines))
     named: dict[str, list[Listed]] = {}
@@ -61,8 +67,14 @@ def ask(lines: list[str], rng: random.Random, word: str, count: int, points: boo
     boxes = [element for element in elements if element.role == "box"]
     fields = [element for element in elements if element.role == "field"]
     marks = [element for element in unique if element.role in ("checkbox", "radio")]
+    spare = [other for other in [*WORDS, *_JOINTS * 4] if other not in {name.lower() for name in named}]
     questions: list[Question] = []
     makers = []
+    if varied and unique:
+        makers += [lambda: _click_worded(rng, rng.choice(unique), spare)] * 5
+        makers += [lambda: _click_all_worded(rng, rng.sample(unique, min(len(unique), rng.randint(2, 4))), spare)] * 3
+    if varied and len(fields) == 1:
+        makers += [lambda: _write_worded(rng, fields[0], word, spare)] * 3
     if unique:
         makers += [lambda: _click_named(rng, rng.choice(unique), points)] * 5
         makers += [lambda: _what_is_at(rng.choice(unique)), lambda: _is_there(rng, rng.choice(unique), unique, word)]
@@ -106,6 +118,26 @@ def _click_several(rng: random.Random, elements: list[Listed], points: bool) -> 
     return click(rng.choice(forms), elements, points)
 
 
+def _worded(rng: random.Random, parts: list[str], spare: list[str]) -> str:
+    """The parts in their order, among random words that are no element's name."""
+    quoted = rng.random() < 0.6
+    said = rng.sample(spare, rng.randint(0, 5))
+    for part in parts:
+        said += [f'"{part}"' if quoted else part, *rng.sample(spare, rng.randint(0, 3))]
+        if rng.random() < 0.3:
+            said[-1] += ","
+    text = " ".join(said).removesuffix(",") + rng.choice(["", "", "."])
+    return text[0].upper() + text[1:] if said[0] in spare and rng.random() < 0.5 else text
+
+
+def _click_worded(rng: random.Random, element: Listed, spare: list[str]) -> Question:
+    return click(_worded(rng, [element.name], spare), [element], True)
+
+
+def _click_all_worded(rng: random.Random, elements: list[Listed], spare: list[str]) -> Question:
+    return click(_worded(rng, [element.name for element in elements], spare), elements, True)
+
+
 def _click_box(rng: random.Random, element: Listed, boxes: list[Listed], points: bool) -> Question | None:
     if sum(box.name == element.name for box in boxes) > 1:
         return None
@@ -136,6 +168,13 @@ def _write(rng: random.Random, fields: list[Listed], word: str, points: bool) ->
     calls = [format_call("click", x=field.x, y=field.y), format_call("write", text=word)]
     instruction = rng.choice([f'write "{word}" {where}', f"type {word} {where}", f"put {word} {where}"])
     return Question(instruction, format_response(f'click {located(field, points)}, write "{word}"', calls))
+
+
+def _write_worded(rng: random.Random, field: Listed, word: str, spare: list[str]) -> Question:
+    verb = rng.choice(["write", "type", "put", "fill in", "insert"])
+    said = [*rng.sample(spare, rng.randint(0, 3)), f'{verb} "{word}"', *rng.sample(spare, rng.randint(0, 4))]
+    calls = [format_call("click", x=field.x, y=field.y), format_call("write", text=word)]
+    return Question(" ".join(said), format_response(f'click {located(field, True)}, write "{word}"', calls))
 
 
 def _what_is_at(element: Listed) -> Question:
