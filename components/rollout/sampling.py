@@ -44,6 +44,7 @@ class TaskSampler:
     def __init__(self, tasks: Iterable[Task], seed: int, adaptive: bool, state: SamplerState | None = None) -> None:
         self.state = state or SamplerState()
         self._seed = seed
+        self._adaptive = adaptive
         self._orders: dict[str, tuple[int, list[int]]] = {}
         self._sizes: Counter[str] = Counter()
         self._pools: dict[str, list[Task]] = {}
@@ -93,6 +94,11 @@ class TaskSampler:
         """Expected share of effective groups, at least `LEAST_RATE`."""
         return max(self.state.rates.get(website, UNKNOWN_RATE), LEAST_RATE)
 
+    def expected_rate(self) -> float:
+        """Share of effective groups to expect among the next tasks."""
+        weights = {name: number * (self.rate(name) if self._adaptive else 1.0) for name, number in self._sizes.items()}
+        return sum(weight * self.rate(name) for name, weight in weights.items()) / sum(weights.values())
+
     def _next(self, name: str, seen: Collection[str]) -> Task:
         pool = self._pools[name]
         while True:
@@ -117,8 +123,8 @@ async def sample_groups(
     groups: list[Group] = []
     while (effective := sum(group.is_effective for group in groups)) < wanted and len(groups) < most:
         # as many as are missing at the rate seen so far, so that a wave neither overshoots nor trickles
-        rate = max(effective / len(groups), 0.25) if groups else 0.5
-        wave = min(max(round((wanted - effective) / rate), 2), most - len(groups))
+        rate = effective / len(groups) if groups else sampler.expected_rate()
+        wave = min(max(round((wanted - effective) / max(rate, 0.25)), 2), most - len(groups))
         # a task comes round once per iteration: the same policy on the same task is the same group
         tasks = sampler.take(wave, besides={group.task.task_id for group in groups})
         if not tasks:

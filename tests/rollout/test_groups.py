@@ -126,6 +126,22 @@ def test_adaptive_sampling_goes_on_from_its_state_as_if_never_stopped():
     assert [task.task_id for task in resumed.take(30)] == [task.task_id for task in sampler.take(30)]
 
 
+@pytest.mark.parametrize(
+    "adaptive, rates, first", [(True, {}, 20), (True, {"a": 1.0, "b": 0.1}, 11), (False, {"a": 1.0, "b": 0.1}, 18)]
+)
+def test_the_first_wave_is_as_large_as_the_rates_so_far_ask_for(adaptive, rates, first):
+    waves = []
+
+    async def roll(wave: list[Task]) -> list[Group]:
+        waves.append(len(wave))
+        return [group(task, [0, 1]) for task in wave]
+
+    pool, _ = websites(a=[], b=[])
+    sampler = TaskSampler(pool, seed=1, adaptive=adaptive, state=SamplerState(rates=rates))
+    asyncio.run(sample_groups(sampler, roll, wanted=10, most=40))
+    assert waves[0] == first
+
+
 def test_a_masked_group_says_nothing_of_its_website():
     pool, _ = websites(a=[], b=[])
     sampler = TaskSampler(pool, seed=5, adaptive=True)
