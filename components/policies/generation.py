@@ -38,6 +38,7 @@ class Drafts:
 
     ORDER = 3
     MOST = 200_000
+    """Contexts that it remembers before it starts anew, some 50 MB."""
 
     def __init__(self) -> None:
         self._next: dict[tuple[int, ...], tuple[int, bool]] = {}
@@ -109,7 +110,6 @@ class Generation:
         self._cache = DynamicCache(config=vlm.model.config.text_config)
         self._mask_BL = torch.empty(0)
         self._position_B = torch.empty(0)
-        self._last_B = torch.empty(0)
 
     def __len__(self) -> int:
         return len(self._running)
@@ -154,7 +154,7 @@ class Generation:
             return
         if not self._running:
             self._cache, self._mask_BL = other._cache, other._mask_BL
-            self._position_B, self._last_B, self._running = other._position_B, other._last_B, other._running
+            self._position_B, self._running = other._position_B, other._running
             return
         length = max(self._mask_BL.shape[1], other._mask_BL.shape[1])
         for mine, theirs in zip(self._cache.layers, other._cache.layers, strict=True):
@@ -162,7 +162,6 @@ class Generation:
             mine.values = torch.cat([_pad_left(mine.values, length, -2), _pad_left(theirs.values, length, -2)])
         self._mask_BL = torch.cat([_pad_left(self._mask_BL, length, -1), _pad_left(other._mask_BL, length, -1)])
         self._position_B = torch.cat([self._position_B, other._position_B])
-        self._last_B = torch.cat([self._last_B, other._last_B])
         self._running += other._running
 
     @torch.inference_mode()
@@ -174,13 +173,11 @@ class Generation:
             for sampled in self._running
         ]
         width = 1 + max(map(len, guesses))
-        read_BS = self._last_B[:, None].repeat(1, width)
-        for index, guessed in enumerate(guesses):
-            read_BS[index, 1 : 1 + len(guessed)] = torch.tensor(guessed, dtype=torch.long)
+        read = [[sampled.ids[-1], *guessed] for sampled, guessed in zip(self._running, guesses, strict=True)]
+        read_BS = torch.tensor([ids + ids[:1] * (width - len(ids)) for ids in read], device=self._mask_BL.device)
         before = self._mask_BL.shape[1]
         self._mask_BL = torch.cat([self._mask_BL, self._mask_BL.new_ones(len(self), width)], dim=1)
-        place_S = torch.arange(width, device=read_BS.device)
-        position_BS = self._position_B[:, None] + place_S
+        position_BS = self._position_B[:, None] + torch.arange(width, device=read_BS.device)
         hidden_BSH = model.model.language_model(
             inputs_embeds=model.get_input_embeddings()(read_BS),
             position_ids=position_BS.expand(3, -1, -1),
@@ -221,7 +218,6 @@ class Generation:
                 self.drafts.learn(sampled.ids)
                 text = self.encoder.decode(sampled.ids)
                 self.ended.append((sampled.row, Completion(sampled.ids, sampled.logprobs, text, reason)))
-        self._last_B = torch.tensor([sampled.ids[-1] for sampled in self._running], device=logits_BSV.device)
         if read_from is not None:
             self._forget_wrong(torch.tensor(kept, device=logits_BSV.device), read_from, width)
         self._keep(going_on)
@@ -243,7 +239,7 @@ class Generation:
             self._cache = DynamicCache(config=self.vlm.model.config.text_config)
             return
         index_K = torch.tensor(indices, device=self._mask_BL.device)
-        self._position_B, self._last_B = self._position_B[index_K], self._last_B[index_K]
+        self._position_B = self._position_B[index_K]
         mask_KL = self._mask_BL[index_K]
         unused = int(mask_KL.any(dim=0).int().argmax())  # columns that only padded for a longer row that has left
         self._mask_BL = mask_KL[:, unused:]

@@ -67,14 +67,17 @@ def ask(
     boxes = [element for element in elements if element.role == "box"]
     fields = [element for element in elements if element.role == "field"]
     marks = [element for element in unique if element.role in ("checkbox", "radio")]
-    spare = [other for other in [*WORDS, *_JOINTS * 4] if other not in {name.lower() for name in named}]
+    taken = {name.lower() for name in named}
+    spare = [other for other in [*WORDS, *_JOINTS * 4] if other not in taken]
     questions: list[Question] = []
     makers = []
     if varied and unique:
-        makers += [lambda: _click_worded(rng, rng.choice(unique), spare)] * 5
-        makers += [lambda: _click_all_worded(rng, rng.sample(unique, min(len(unique), rng.randint(2, 4))), spare)] * 3
+        makers += [lambda: _click_worded(rng, [rng.choice(unique)], spare, points)] * 5
+        makers += [
+            lambda: _click_worded(rng, rng.sample(unique, min(len(unique), rng.randint(2, 4))), spare, points)
+        ] * 3
     if varied and len(fields) == 1:
-        makers += [lambda: _write_worded(rng, fields[0], word, spare)] * 3
+        makers += [lambda: _write_worded(rng, fields[0], word, spare, points)] * 3
     if unique:
         makers += [lambda: _click_named(rng, rng.choice(unique), points)] * 5
         makers += [lambda: _what_is_at(rng.choice(unique)), lambda: _is_there(rng, rng.choice(unique), unique, word)]
@@ -122,20 +125,16 @@ def _worded(rng: random.Random, parts: list[str], spare: list[str]) -> str:
     """The parts in their order, among random words that are no element's name."""
     quoted = rng.random() < 0.6
     said = rng.sample(spare, rng.randint(0, 5))
-    for part in parts:
+    for number, part in enumerate(parts, start=1):
         said += [f'"{part}"' if quoted else part, *rng.sample(spare, rng.randint(0, 3))]
-        if rng.random() < 0.3:
+        if rng.random() < 0.3 and number < len(parts):
             said[-1] += ","
-    text = " ".join(said).removesuffix(",") + rng.choice(["", "", "."])
+    text = " ".join(said) + rng.choice(["", "", "."])
     return text[0].upper() + text[1:] if said[0] in spare and rng.random() < 0.5 else text
 
 
-def _click_worded(rng: random.Random, element: Listed, spare: list[str]) -> Question:
-    return click(_worded(rng, [element.name], spare), [element], True)
-
-
-def _click_all_worded(rng: random.Random, elements: list[Listed], spare: list[str]) -> Question:
-    return click(_worded(rng, [element.name for element in elements], spare), elements, True)
+def _click_worded(rng: random.Random, elements: list[Listed], spare: list[str], points: bool) -> Question:
+    return click(_worded(rng, [element.name for element in elements], spare), elements, points)
 
 
 def _click_box(rng: random.Random, element: Listed, boxes: list[Listed], points: bool) -> Question | None:
@@ -165,16 +164,19 @@ def _write(rng: random.Random, fields: list[Listed], word: str, points: bool) ->
         where = rng.choice(["in the 1st field", "in the first field"])
     else:
         where = f'in "{field.name}"' if field.name else rng.choice(["in the field", "in the input"])
-    calls = [format_call("click", x=field.x, y=field.y), format_call("write", text=word)]
     instruction = rng.choice([f'write "{word}" {where}', f"type {word} {where}", f"put {word} {where}"])
-    return Question(instruction, format_response(f'click {located(field, points)}, write "{word}"', calls))
+    return _written(instruction, field, word, points)
 
 
-def _write_worded(rng: random.Random, field: Listed, word: str, spare: list[str]) -> Question:
+def _write_worded(rng: random.Random, field: Listed, word: str, spare: list[str], points: bool) -> Question:
     verb = rng.choice(["write", "type", "put", "fill in", "insert"])
     said = [*rng.sample(spare, rng.randint(0, 3)), f'{verb} "{word}"', *rng.sample(spare, rng.randint(0, 4))]
+    return _written(" ".join(said), field, word, points)
+
+
+def _written(instruction: str, field: Listed, word: str, points: bool) -> Question:
     calls = [format_call("click", x=field.x, y=field.y), format_call("write", text=word)]
-    return Question(" ".join(said), format_response(f'click {located(field, True)}, write "{word}"', calls))
+    return Question(instruction, format_response(f'click {located(field, points)}, write "{word}"', calls))
 
 
 def _what_is_at(element: Listed) -> Question:

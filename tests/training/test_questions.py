@@ -13,8 +13,8 @@ from components.browser.elements import parse_elements
 from components.training.pages import WORDS, random_label
 from components.training.questions import ask
 
-FORMS = {"open", "all"}
-"""Words of the fixed wordings that a generated page may have as a label too."""
+FORMS = {"open"}
+"""A word of the fixed wordings that a generated page may have as a label too."""
 
 ROLES = ["button", "link", "field", "checkbox", "radio", "tab"]
 
