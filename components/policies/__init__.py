@@ -1,7 +1,8 @@
 """Where completions come from."""
 
+from components.policies.attention import Segment
 from components.policies.encoding import Encoded, Encoder, Sample
 from components.policies.transformers_policy import TransformersPolicy
 from components.policies.vlm import VLM
 
-__all__ = ["VLM", "Encoded", "Encoder", "Sample", "TransformersPolicy"]
+__all__ = ["VLM", "Encoded", "Encoder", "Sample", "Segment", "TransformersPolicy"]

@@ -5,16 +5,14 @@ Names: B sequences, L tokens in the longest, N image tokens over all sequences.
 
 from __future__ import annotations
 
-import io
-import threading
-from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
-from PIL import Image as PILImage
 
 from components.agent.rendering import IM_END, Prompt, Response, Text
+from components.policies.vision import Vision
 from components.policies.vlm import VLM
 from components.records import Image
 
@@ -38,11 +36,11 @@ class Sample:
 
 
 class Encoder:
-    """Encodes prompts for one model. Pixels are cached by image content, up to `cache_bytes` of them."""
+    """Encodes prompts for one model. `cache_bytes` is what its `Vision` may keep of pixels, and of features."""
 
     def __init__(self, vlm: VLM, cache_bytes: int = 2**28) -> None:
         self.tokenizer = vlm.tokenizer
-        self.processor = vlm.images
+        self.vision = Vision(vlm, cache_bytes)
         config = vlm.model.config
         self.image_token_id: int = config.image_token_id
         self.device = vlm.model.device
@@ -52,9 +50,7 @@ class Encoder:
         self._vision_start, self._vision_end = self.tokenizer.convert_tokens_to_ids([VISION_START, VISION_END])
         vision = [self._vision_start, self._vision_end, self.image_token_id, config.video_token_id]
         self._unsayable = torch.tensor(vision, device=self.device)
-        self._lock = threading.Lock()
-        self._pixels: OrderedDict[str, tuple[torch.Tensor, torch.Tensor]] = OrderedDict()
-        self._cache_bytes, self._cached_bytes = cache_bytes, 0
+        self._rope_index = vlm.model.model.get_rope_index
         self._tokenize = lru_cache(maxsize=16384)(self._tokenize_text)
 
     def _tokenize_text(self, text: str) -> tuple[int, ...]:
@@ -88,7 +84,7 @@ class Encoder:
                     if not segment.token_ids or segment.token_ids[-1] != self.end_id:
                         ids.append(self.end_id)
                 case Image():
-                    count = self._image_tokens(segment)
+                    count = self.vision.tokens(segment)
                     ids += [self._vision_start, *[self.image_token_id] * count, self._vision_end]
         return Encoded(ids, prompt.images)
 
@@ -96,25 +92,13 @@ class Encoder:
         """Tokens of a prompt."""
         return len(self.encode(prompt).ids)
 
-    def pixels(self, image: Image) -> tuple[torch.Tensor, torch.Tensor]:
-        """Patches (P, D) and grid (1, 3) of an image."""
-        with self._lock:  # the event loop counts tokens while the decoder reads pixels
-            found = self._pixels.get(image.sha256)
-            if found is None:
-                picture = PILImage.open(io.BytesIO(image.data)).convert("RGB")
-                out = self.processor(images=[picture], return_tensors="pt")
-                found = (out["pixel_values"], out["image_grid_thw"])
-                self._pixels[image.sha256] = found
-                self._cached_bytes += found[0].nbytes
-                while self._cached_bytes > self._cache_bytes:
-                    _, (oldest, _) = self._pixels.popitem(last=False)
-                    self._cached_bytes -= oldest.nbytes
-            else:
-                self._pixels.move_to_end(image.sha256)
-            return found
+    def collate(
+        self, sequences: list[list[int]], images: Iterable[list[Image]] = (), pad: str = "right"
+    ) -> dict[str, torch.Tensor]:
+        """Model inputs for B sequences, padded to L on the `left` (generation) or `right` (training).
 
-    def collate(self, sequences: list[list[int]], images: list[list[Image]], pad: str) -> dict[str, torch.Tensor]:
-        """Model inputs for B sequences, padded to L on the `left` (generation) or `right` (training)."""
+        Pixels are among them for the `images` given, per sequence.
+        """
         length = max(map(len, sequences))
         input_ids_BL = torch.full((len(sequences), length), self.pad_id, dtype=torch.long)
         mask_BL = torch.zeros_like(input_ids_BL)
@@ -127,12 +111,18 @@ class Encoder:
             "attention_mask": mask_BL,
             "mm_token_type_ids": (input_ids_BL == self.image_token_id).int(),
         }
-        shown = [self.pixels(image) for row in images for image in row]
+        shown = [self.vision.pixels(image) for row in images for image in row]
         if shown:
             inputs["pixel_values"] = torch.cat([pixels for pixels, _ in shown]).to(self.dtype)
             inputs["image_grid_thw"] = torch.cat([grid for _, grid in shown])
         return {name: tensor.to(self.device) for name, tensor in inputs.items()}
 
-    def _image_tokens(self, image: Image) -> int:
-        _, grid = self.pixels(image)
-        return int(grid.prod()) // self.processor.merge_size**2
+    def positions(self, ids: list[int], images: list[Image]) -> torch.Tensor:
+        """M-RoPE positions (3, L) of one sequence."""
+        input_ids_1L = torch.tensor([ids])
+        positions_31L, _ = self._rope_index(
+            input_ids_1L,
+            mm_token_type_ids=(input_ids_1L == self.image_token_id).int(),
+            image_grid_thw=self.vision.grids(images),
+        )
+        return positions_31L[:, 0]

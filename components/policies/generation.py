@@ -128,15 +128,20 @@ class Generation:
         keys_B = [(tuple(row.prompt.ids), *(image.sha256 for image in row.prompt.images)) for row in rows]
         prompts = {key: row.prompt for key, row in zip(keys_B, rows, strict=True)}
         place = {key: index for index, key in enumerate(prompts)}
-        inputs = encoder.collate([p.ids for p in prompts.values()], [p.images for p in prompts.values()], pad="left")
+        images = [image for prompt in prompts.values() for image in prompt.images]
+        inputs = encoder.collate([prompt.ids for prompt in prompts.values()], pad="left")
         positions_3UL, _ = model.model.get_rope_index(
             inputs["input_ids"],
             mm_token_type_ids=inputs["mm_token_type_ids"],
-            image_grid_thw=inputs.get("image_grid_thw"),
+            image_grid_thw=encoder.vision.grids(images),
             attention_mask=inputs["attention_mask"],
         )
         hidden_ULH = model.model(
-            **inputs, position_ids=positions_3UL, past_key_values=self._cache, use_cache=True
+            **inputs,
+            position_ids=positions_3UL,
+            mm_encoder_outputs=encoder.vision.features(images),
+            past_key_values=self._cache,
+            use_cache=True,
         ).last_hidden_state
         index_B = torch.tensor([place[key] for key in keys_B], device=hidden_ULH.device)
         self._cache.batch_select_indices(index_B)

@@ -11,6 +11,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase, Qwen3VLForCondi
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from components.params import ModelParams
+from components.policies.attention import SEGMENTED
 from components.store import publish, write_json
 
 
@@ -21,6 +22,9 @@ class VLM:
     model: Qwen3VLForConditionalGeneration
     tokenizer: PreTrainedTokenizerBase
     images: Qwen2VLImageProcessorPil
+
+    def __post_init__(self) -> None:
+        self.model.set_attn_implementation({"text_config": SEGMENTED})
 
     @classmethod
     def load(cls, path: str | Path, params: ModelParams) -> VLM:
@@ -34,7 +38,9 @@ class VLM:
             raise FileNotFoundError(f"no model at {path}; run the stage that makes it (`dvc repro`), or set model.base")
         # SDPA keeps CPU and GPU on one code path; the PIL processor needs no torchvision
         model = Qwen3VLForConditionalGeneration.from_pretrained(
-            path, dtype=torch.float32 if params.dtype == "float32" else torch.bfloat16, attn_implementation="sdpa"
+            path,
+            dtype=torch.float32 if params.dtype == "float32" else torch.bfloat16,
+            attn_implementation="sdpa",
         )
         model.to(params.device)
         if params.gradient_checkpointing:

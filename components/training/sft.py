@@ -18,8 +18,9 @@ from components.agent import Renderer
 from components.params import OptimParams
 from components.policies import VLM, Encoder, Sample
 from components.records import Trajectory
-from components.training.forward import micro_batches, response_logprobs
+from components.training.forward import response_logprobs
 from components.training.optim import optimizer_step
+from components.training.packing import micro_batches
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def _step(vlm: VLM, encoder: Encoder, batch: list[Weighted], params: OptimParams
     total = sum(item.weight * len(item.sample.response) for item in batch)
     loss = 0.0
     samples = [item.sample for item in batch]
-    for group in micro_batches(samples, params.micro_batch_tokens):
+    for group in micro_batches(samples, encoder, params.micro_batch_tokens):
         scores = response_logprobs(vlm, encoder, [samples[index] for index in group])
         part = (
             -sum(

@@ -1,8 +1,9 @@
 """One policy update: the turns of an iteration's effective groups, PPO epochs over them with the MM-GRPO loss.
 
 Steps: render each turn's prompt again and check that it is the one the policy saw; score all turns and check that the
-trainer agrees with the rollout (the ratio is 1 before the first update, or the run stops); then shuffle the turns every
-epoch, cut them into optimiser steps of like size so that no remainder is dropped, and step.
+trainer agrees with the rollout (the ratio is 1 before the first update, or the run stops); then, every epoch, shuffle
+the groups, cut their turns into optimiser steps of like size so that no remainder is dropped, and step. The turns of a
+group stay together, since they share most of their prompts and are packed (`components.training.packing`).
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from components.agent import Renderer
 from components.params import RLParams
 from components.policies import VLM, Encoder, Sample
 from components.rollout import Group
-from components.training.forward import micro_batches, response_logprobs, sample_length, score
+from components.training.forward import response_logprobs, score
 from components.training.mm_grpo import TokenStats, group_advantages, turn_loss
 from components.training.optim import optimizer_step
+from components.training.packing import micro_batches
 
 
 class TrainerMismatch(RuntimeError):
@@ -106,7 +108,8 @@ def update(
         TrainerMismatch: log-probabilities differ from the rollout's by more than `params.max_logprob_gap`.
     """
     started = time.monotonic()
-    turns = turn_samples(groups, renderer, encoder)
+    by_group = [turn_samples([group], renderer, encoder) for group in groups]
+    turns = [turn for members in by_group for turn in members]
     vlm.model.eval()
     before = score(vlm, encoder, [turn.sample for turn in turns], params.temperature, params.micro_batch_tokens)
     gaps = [(after - turn.logprobs_T).abs().max() for after, turn in zip(before, turns, strict=True)]
@@ -121,10 +124,10 @@ def update(
     stats: list[TokenStats] = []
     vlm.model.train()
     for epoch in range(params.ppo_epochs):
-        order = list(range(len(turns)))
-        random.Random(f"{seed}:{epoch}").shuffle(order)
-        for chunk in np.array_split(order, per_epoch):
-            batch = [turns[index] for index in chunk]
+        order = random.Random(f"{seed}:{epoch}").sample(by_group, len(by_group))
+        shuffled = [turn for members in order for turn in members]
+        for chunk in np.array_split(range(len(turns)), per_epoch):
+            batch = [shuffled[index] for index in chunk]
             loss, seen = _accumulate(vlm, encoder, batch, params)
             norms.append(optimizer_step(optimizer, vlm, params.max_grad_norm))
             losses.append(loss)
@@ -134,6 +137,7 @@ def update(
     vlm.model.eval()
     spent = time.monotonic() - started
     tokens = sum(stat.tokens for stat in stats)
+    tokens_of_turns = sum(len(turn.sample.prompt.ids) + len(turn.sample.response) for turn in turns)
     return UpdateStats(
         turns=len(turns),
         steps=steps,
@@ -142,7 +146,7 @@ def update(
         ratio_mean=sum(stat.ratio_sum for stat in stats) / tokens,
         clip_fraction=sum(stat.clipped for stat in stats) / tokens,
         grad_norm=sum(norms) / steps,
-        tokens_per_s=(params.ppo_epochs + 1) * sum(sample_length(turn.sample) for turn in turns) / spent,
+        tokens_per_s=(params.ppo_epochs + 1) * tokens_of_turns / spent,
         train_s=spent,
     )
 
@@ -152,7 +156,7 @@ def _accumulate(
 ) -> tuple[float, list[TokenStats]]:
     loss, stats = 0.0, []
     samples = [turn.sample for turn in batch]
-    for group in micro_batches(samples, params.micro_batch_tokens):
+    for group in micro_batches(samples, encoder, params.micro_batch_tokens):
         scores = response_logprobs(vlm, encoder, [samples[index] for index in group], params.temperature)
         part = torch.zeros((), device=encoder.device)
         for index, logprobs_T in zip(group, scores, strict=True):

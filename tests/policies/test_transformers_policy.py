@@ -1,6 +1,7 @@
 """Sampling: exact ids, and log-probabilities of the distribution that was drawn from."""
 
 import asyncio
+import copy
 import math
 
 import pytest
@@ -107,10 +108,26 @@ def test_a_model_that_breaks_tells_its_callers_and_lives_on(vlm):
 def test_the_pixel_cache_is_bounded_and_changes_nothing(vlm):
     generous, none = Encoder(vlm), Encoder(vlm, cache_bytes=0)
     for encoder in (generous, none):
-        first = [encoder.pixels(observation(seed).screenshot)[0] for seed in (1, 2, 1)]
+        first = [encoder.vision.pixels(observation(seed).screenshot)[0] for seed in (1, 2, 1)]
         assert torch.equal(first[0], first[2])
         assert not torch.equal(first[0], first[1])
-    assert torch.equal(generous.pixels(observation(1).screenshot)[0], none.pixels(observation(1).screenshot)[0])
+    assert torch.equal(
+        generous.vision.pixels(observation(1).screenshot)[0], none.vision.pixels(observation(1).screenshot)[0]
+    )
+
+
+def test_features_are_those_of_the_present_tower(vlm):
+    model = copy.deepcopy(vlm)
+    encoder, images = Encoder(model), [observation(1).screenshot]
+    with torch.no_grad():
+        first = encoder.vision.features(images)["image"].pooler_output[0]
+        again = encoder.vision.features(images)["image"].pooler_output[0]
+        assert torch.equal(again, first)
+        model.model.model.visual.patch_embed.proj.weight.mul_(1.5)
+        assert not torch.allclose(encoder.vision.features(images)["image"].pooler_output[0], first)
+    assert encoder.vision.features(images)["image"].pooler_output[0].requires_grad
+    model.freeze_vision()
+    assert not encoder.vision.features(images)["image"].pooler_output[0].requires_grad
 
 
 def test_attempts_at_one_prompt_are_each_drawn_as_if_alone(vlm):

@@ -10,7 +10,7 @@ from components.policies import Encoder
 from components.policies.generation import Row, generate_batch
 from components.records import Reward, Termination, Trajectory, Turn
 from components.rollout import Group
-from components.training.forward import micro_batches, score
+from components.training.forward import score
 from components.training.optim import Diverged, optimizer_step
 from components.training.update import TrainerMismatch, turn_samples, update
 from tests.vlm import TASK, observation, random_vlm, renderer
@@ -149,15 +149,6 @@ def test_a_prompt_that_renders_differently_stops_the_run(rolled):
     changed = trajectories[0].model_copy(update={"turns": [other]})
     with pytest.raises(TrainerMismatch, match="renders differently"):
         turn_samples([group_of([changed, trajectories[1]], [1, 0])], renderer(), Encoder(vlm))
-
-
-def test_micro_batches_cover_every_sample_once_within_the_budget(rolled):
-    vlm, trajectories = rolled
-    samples = [t.sample for t in turn_samples([group_of(trajectories, [1, 0, 0, 1])], renderer(), Encoder(vlm))]
-    groups = list(micro_batches(samples, 300))
-    assert sorted(index for group in groups for index in group) == list(range(7))
-    longest = [max(len(samples[i].prompt.ids) + len(samples[i].response) for i in group) for group in groups]
-    assert all(len(group) == 1 or len(group) * length <= 300 for group, length in zip(groups, longest, strict=True))
 
 
 def test_a_gradient_that_is_not_finite_stops_before_the_weights_do():

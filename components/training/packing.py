@@ -1,0 +1,110 @@
+"""Shared-prefix packing: samples that begin alike are encoded once up to where they part.
+
+With one screenshot in context a turn does not continue the turn before it, and the attempts of a group differ in their
+responses only. Encoding every turn by itself reads the same prompts again and again. Here the samples of a micro-batch
+are laid into one row: sorted, each continues the one before it from the first token that differs, images told apart by
+their content. Attention (`components.policies.attention`), M-RoPE positions and gradients are those of each sample by
+itself; only the sums are made in another order.
+
+Names: P tokens of the packed row, T response tokens of one sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from components.policies import Encoder, Sample, Segment
+from components.records import Image
+
+
+@dataclass(frozen=True)
+class Pack:
+    """A packed row. `predictors` are, per sample as given, the places (T,) in the row that predict its response."""
+
+    ids: list[int]
+    positions_3P: torch.Tensor
+    images: list[Image]
+    segments: list[Segment]
+    predictors: list[np.ndarray]
+
+
+def micro_batches(samples: Sequence[Sample], encoder: Encoder, tokens: int) -> Iterator[list[int]]:
+    """Indices of samples to pack together: neighbours in sorted order, at most `tokens` packed (or a single sample)."""
+    keys = _keys(samples, encoder.image_token_id)
+    batch: list[int] = []
+    length = 0
+    for index in _sorted(keys):
+        added = len(keys[index]) - (_shared(keys[batch[-1]], keys[index]) if batch else 0)
+        if batch and length + added > tokens:
+            yield batch
+            batch, length, added = [], 0, len(keys[index])
+        batch.append(index)
+        length += added
+    if batch:
+        yield batch
+
+
+def pack(samples: Sequence[Sample], encoder: Encoder) -> Pack:
+    """Lay samples into one row, each token that several share once. The last token of a response predicts nothing and
+    is left out."""
+    keys = _keys(samples, encoder.image_token_id)
+    ids: list[int] = []
+    positions: list[torch.Tensor] = []
+    images: list[Image] = []
+    segments: list[Segment] = []
+    predictors = [np.empty(0, dtype=np.int64)] * len(samples)
+    before, path = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    for index in _sorted(keys):
+        sample, shared = samples[index], _shared(before, keys[index])
+        sequence = _sequence(sample)
+        path = path[:shared]
+        if shared < len(sequence):
+            begin, end = len(ids), len(ids) + len(sequence) - shared
+            segments.append(Segment(begin, end, _spans(path)))
+            positions.append(encoder.positions(sequence, sample.prompt.images)[:, shared:])
+            images += sample.prompt.images[int((keys[index][:shared] < 0).sum()) :]
+            ids += sequence[shared:]
+            path = np.concatenate([path, np.arange(begin, end)])
+        before = keys[index]
+        predictors[index] = path[len(path) - len(sample.response) :]
+    return Pack(ids, torch.cat(positions, dim=1), images, segments, predictors)
+
+
+def _sequence(sample: Sample) -> list[int]:
+    return sample.prompt.ids + sample.response[:-1]
+
+
+def _keys(samples: Sequence[Sample], image_token_id: int) -> list[np.ndarray]:
+    """What tells tokens apart: their ids, and for the first of an image's placeholders a number for its content."""
+    contents: dict[str, int] = {}
+    keys = []
+    for sample in samples:
+        key = np.array(_sequence(sample), dtype=np.int64)
+        is_pad = key == image_token_id
+        first = np.flatnonzero(is_pad & ~np.concatenate([[False], is_pad[:-1]]))
+        key[first] = [-1 - contents.setdefault(image.sha256, len(contents)) for image in sample.prompt.images]
+        keys.append(key)
+    return keys
+
+
+def _sorted(keys: list[np.ndarray]) -> list[int]:
+    return sorted(range(len(keys)), key=lambda index: keys[index].tolist())
+
+
+def _shared(a: np.ndarray, b: np.ndarray) -> int:
+    """Length of the longest common prefix."""
+    length = min(len(a), len(b))
+    differ = np.flatnonzero(a[:length] != b[:length])
+    return int(differ[0]) if len(differ) else length
+
+
+def _spans(path: np.ndarray) -> tuple[tuple[int, int], ...]:
+    """Runs of consecutive places, as (begin, end)."""
+    if not len(path):
+        return ()
+    breaks = np.flatnonzero(np.diff(path) != 1) + 1
+    return tuple((int(run[0]), int(run[-1]) + 1) for run in np.split(path, breaks))
