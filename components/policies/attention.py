@@ -14,7 +14,7 @@ import torch
 from torch.nn.attention.bias import causal_lower_right
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface, AttentionMaskInterface
-from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 SEGMENTED = "waymark_segmented"
@@ -42,21 +42,38 @@ def segmented_attention(
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
     """Attention output (B, L, H, D); `segments` must cover the row in order."""
-    if segments is None:
+    if segments is None and query_BHLD.is_cuda:
         return sdpa_attention_forward(
             module, query_BHLD, key_BHLD, value_BHLD, attention_mask, dropout=dropout, scaling=scaling, **kwargs
         )
+    if segments is None:  # on a CPU, sharing keys among heads beats the copies that transformers makes with a mask
+        output_BHLD = scaled_dot_product_attention(
+            query_BHLD,
+            key_BHLD,
+            value_BHLD,
+            attn_mask=attention_mask,
+            dropout_p=dropout,
+            scale=scaling,
+            is_causal=attention_mask is None and query_BHLD.shape[2] > 1,
+            enable_gqa=True,
+        )
+        return output_BHLD.transpose(1, 2).contiguous(), None
     lengths = [segment.end - segment.begin for segment in segments]
     spans = [[*segment.context, (segment.begin, segment.end)] for segment in segments]
     seen = [sum(end - begin for begin, end in parts) for parts in spans]
     # one gather for all segments: a slice for each would cost a gradient as long as the row for each
     index = torch.cat([torch.arange(begin, end) for parts in spans for begin, end in parts]).to(key_BHLD.device)
-    repeats = module.num_key_value_groups
-    keys = repeat_kv(key_BHLD.index_select(2, index), repeats).split(seen, dim=2)
-    values = repeat_kv(value_BHLD.index_select(2, index), repeats).split(seen, dim=2)
+    keys = key_BHLD.index_select(2, index).split(seen, dim=2)
+    values = value_BHLD.index_select(2, index).split(seen, dim=2)
     outputs = [
         scaled_dot_product_attention(
-            query, key, value, attn_mask=causal_lower_right(length, total), dropout_p=dropout, scale=scaling
+            query,
+            key,
+            value,
+            attn_mask=causal_lower_right(length, total),
+            dropout_p=dropout,
+            scale=scaling,
+            enable_gqa=True,
         )
         for query, key, value, length, total in zip(
             query_BHLD.split(lengths, dim=2), keys, values, lengths, seen, strict=True
