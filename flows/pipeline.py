@@ -8,6 +8,8 @@
 A stage is tried a second time only if it or dvc was killed: it goes on from its journal. A stage that fails by itself
 fails again. Stages that need a failed one are not run; all others are.
 
+Where more stages are ready than may run at once, the longest way to the end goes first (`flows.places`).
+
 Accepted trade-offs: a task is "running" in Prefect while it waits for one of the `side_by_side` places, and the stages
 of a project run on the machine of the flow run. Not here: what depends on what (dvc.yaml), what a stage does.
 """
@@ -17,7 +19,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -35,6 +36,7 @@ from rich.console import Console
 from flows import graph, process
 from flows.board import Board
 from flows.crash_safe_dvc import InfrastructureFailed, Outcome, StageFailed, repair, repro
+from flows.places import Places
 from flows.published import PROGRESS, ProgressArtifact, publish_metrics, read_progress
 
 POLL_S = 1.0
@@ -68,7 +70,7 @@ def pipeline(recipe: str | None = None, side_by_side: int = 2) -> dict[str, str]
     process.allow()
     console = Console(quiet=runtime.deployment.id is not None)  # a worker's run is watched in the UI
     with Board(list(stages), console) as board:
-        places = threading.BoundedSemaphore(side_by_side)
+        places = Places(side_by_side, stages, due)
         futures: dict[str, Any] = {}
         try:
             for stage in stages.values():
@@ -113,14 +115,14 @@ def _was_killed(_task: object, _run: object, state: State) -> bool:
 
 
 @task(retries=1, retry_delay_seconds=2, retry_condition_fn=_was_killed, cache_policy=NO_CACHE, persist_result=False)
-def run_stage(stage: graph.Stage, due: bool, board: Board, places: threading.Semaphore) -> State:
+def run_stage(stage: graph.Stage, due: bool, board: Board, places: Places) -> State:
     """One stage, through DVC. Its final state says what became of it."""
     logger = get_run_logger()
     root = Path.cwd()
     if not due:
         board.ended(stage.name, str(Outcome.UP_TO_DATE))
         return Completed(name="Cached", message=str(Outcome.UP_TO_DATE))
-    with places:
+    with places.place(stage.name):
         logger.info("%s: %s", stage.name, stage.stale or "a stage before it ran")
         board.started(stage.name, stage.description)
         (root / PROGRESS / f"{stage.name}.json").unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from components.training.sft import Weighted, train
 
 POOLS = [Path("data/pools/eval.parquet"), Path("data/pools/heldout.parquet")]
 TEACHER = Path("data/teacher")
-DATA, OUT, CURVE = Path("data/judge"), Path("models/judge"), Path("reports/curves/judge.csv")
+DATA, OUT, CURVE = Path("data/judge"), Path("models/judge/distilled"), Path("reports/curves/judge.csv")
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from components.stages._run import StageRun, stage
 from components.store import digest, read_json, read_table
 from components.training.rl import JudgeFn, Trained, train_rl
 
-POOL, JUDGE = Path("data/pools/rl.parquet"), Path("models/judge")
+POOL, JUDGE = Path("data/pools/rl.parquet"), Path("models/judge/distilled")
 SAMPLER = "task_sampler.json"
 INIT = {"short": Path("models/sft"), "long": Path("models/rl-short")}
 
