@@ -15,14 +15,14 @@ from components.training.packing import micro_batches, pack
 
 
 def response_logprobs(
-    vlm: VLM, encoder: Encoder, samples: Sequence[Sample], temperature: float = 1.0
+    vlm: VLM, encoder: Encoder, samples: Sequence[Sample], temperature: float = 1.0, share: bool = True
 ) -> list[torch.Tensor]:
     """Log-probabilities (T,) of each sample's response ids, in nats, after temperature, with gradient where enabled.
 
-    The samples are packed into one row. Only response ids are evaluated; the first is predicted from the prompt's last
-    token.
+    The samples are packed into one row, and what they share is encoded once unless `share` is false. Only response ids
+    are evaluated; the first is predicted from the prompt's last token.
     """
-    packed, device = pack(samples, encoder), vlm.model.device
+    packed, device = pack(samples, encoder, share), vlm.model.device
     hidden_1PH = vlm.model.model(
         input_ids=torch.tensor([packed.ids], device=device),
         position_ids=packed.positions_3P[:, None].to(device),

@@ -48,9 +48,12 @@ def micro_batches(samples: Sequence[Sample], encoder: Encoder, tokens: int) -> I
         yield batch
 
 
-def pack(samples: Sequence[Sample], encoder: Encoder) -> Pack:
-    """Lay samples into one row, each token that several share once. The last token of a response predicts nothing and
-    is left out."""
+def pack(samples: Sequence[Sample], encoder: Encoder, share: bool = True) -> Pack:
+    """Lay samples into one row, each token that several share once.
+
+    The last token of a response predicts nothing and is left out. With `share` false every sample is laid out whole:
+    what sharing is measured against.
+    """
     keys = _keys(samples, encoder.image_token_id)
     ids: list[int] = []
     positions: list[torch.Tensor] = []
@@ -59,7 +62,7 @@ def pack(samples: Sequence[Sample], encoder: Encoder) -> Pack:
     predictors = [np.empty(0, dtype=np.int64)] * len(samples)
     before, path = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     for index in _sorted(keys):
-        sample, shared = samples[index], _shared(before, keys[index])
+        sample, shared = samples[index], _shared(before, keys[index]) if share else 0
         sequence = _sequence(sample)
         path = path[:shared]
         if shared < len(sequence):

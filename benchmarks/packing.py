@@ -1,0 +1,191 @@
+"""Training with shared prefixes encoded once, against every turn by itself: `python -m benchmarks.packing`.
+
+One trajectory of T turns with one screenshot in context: turn t reads the system prompt, the responses and feedbacks of
+the turns before it and its own screenshot, and answers. The shapes are a quarter of the paper's agent: a system prompt
+of 400 tokens, screenshots of 240, responses of 75, feedback and URL of 15. Forms, each forward and backward over all
+turns, in rows of at most `--row-tokens` tokens:
+
+- naive: each turn whole, without padding;
+- dense: what turns share once, with one mask over the row;
+- ours: what turns share once, attention by branch.
+
+The vision tower is frozen, as in the papers, and reads each screenshot once per pass in every form. Each measurement is
+a process of its own and the forms take turns; figures are medians over the rounds, peak memory is what the passes add
+to the process. Last line: JSON.
+"""
+
+from __future__ import annotations
+
+import components.stages  # noqa: F401, isort: skip  (thread settings, before torch)
+
+import argparse
+import io
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+import torch
+from PIL import Image as PILImage
+from transformers import AttentionInterface, AutoTokenizer
+
+from components.policies import VLM, Encoded, Encoder, Sample
+from components.policies.attention import Segment
+from components.records import Image
+from components.training.forward import response_logprobs
+from components.training.packing import micro_batches, pack
+from components.training.pretrain import PretrainConfig, new_vlm
+
+SYSTEM, SCREENSHOT, RESPONSE, FEEDBACK = 400, (640, 384), 75, 15
+"""Tokens, but for the screenshot, in px: 20 x 12 tokens of 32 px."""
+
+MODEL = PretrainConfig(hidden=256, layers=6, vision_hidden=96, vision_depth=3)
+FORMS = ("naive", "dense", "ours")
+
+
+def trajectory(encoder: Encoder, turns: int) -> list[Sample]:
+    """The turns of a made-up trajectory, tokens and pixels at random."""
+    rng = np.random.default_rng(turns)
+
+    def words(count: int) -> list[int]:
+        return rng.integers(20, 1000, count).tolist()
+
+    history, samples = words(SYSTEM), []
+    start, end = encoder.tokens("<|vision_start|>"), encoder.tokens("<|vision_end|>")
+    for _ in range(turns):
+        out = io.BytesIO()
+        pixels = rng.integers(0, 255, (SCREENSHOT[1], SCREENSHOT[0], 3), dtype=np.uint8)
+        PILImage.fromarray(pixels).save(out, "PNG")
+        image = Image.of(out.getvalue())
+        pads = [encoder.image_token_id] * encoder.vision.tokens(image)
+        response = words(RESPONSE)
+        samples.append(Sample(Encoded([*history, *start, *pads, *end], [image]), response))
+        history = [*history, *response, *words(FEEDBACK)]
+    return samples
+
+
+def passes(vlm: VLM, encoder: Encoder, samples: list[Sample], form: str, row_tokens: int) -> int:
+    """Forward and backward over all samples; returns the tokens of the rows."""
+    tokens = 0
+    for batch in _rows(samples, encoder, row_tokens, form):
+        logprobs = response_logprobs(vlm, encoder, batch, share=form != "naive")
+        (-sum(one.sum() for one in logprobs)).backward()
+        tokens += len(pack(batch, encoder, share=form != "naive").ids)
+    return tokens
+
+
+def _rows(samples: list[Sample], encoder: Encoder, row_tokens: int, form: str) -> list[list[Sample]]:
+    if form != "naive":
+        return [[samples[index] for index in batch] for batch in micro_batches(samples, encoder, row_tokens)]
+    rows: list[list[Sample]] = [[]]
+    for sample in samples:
+        length = sum(len(s.prompt.ids) + len(s.response) for s in [*rows[-1], sample])
+        if rows[-1] and length > row_tokens:
+            rows.append([])
+        rows[-1].append(sample)
+    return rows
+
+
+class DenseAttention:
+    """The same attention as one call, with a mask over the whole row that is made once per row."""
+
+    NAME = "benchmark_dense"
+
+    def __init__(self) -> None:
+        self._segments: list[Segment] | None = None
+        self._mask = torch.empty(0)
+
+    def __call__(
+        self,
+        module: torch.nn.Module,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        attention_mask: None,
+        segments: list[Segment],
+        scaling: float,
+        **kwargs: object,
+    ) -> tuple[torch.Tensor, None]:
+        if self._segments is not segments:
+            self._segments, self._mask = segments, self._make(segments)
+        out = torch.nn.functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=self._mask, scale=scaling, enable_gqa=True
+        )
+        return out.transpose(1, 2).contiguous(), None
+
+    def _make(self, segments: list[Segment]) -> torch.Tensor:
+        mask = torch.zeros(segments[-1].end, segments[-1].end, dtype=torch.bool)
+        for segment in segments:
+            own = slice(segment.begin, segment.end)
+            mask[own, own] = torch.ones(segment.end - segment.begin, segment.end - segment.begin).tril().bool()
+            for begin, end in segment.context:
+                mask[own, begin:end] = True
+        return mask[None, None]
+
+
+def measure(form: str, turns: int, row_tokens: int, repeats: int) -> dict[str, float]:
+    """Median seconds of a pass over a trajectory, tokens, and peak memory in MiB, in this process."""
+    vlm = new_vlm(AutoTokenizer.from_pretrained("data/base_model"), MODEL)
+    vlm.freeze_vision()
+    if form == "dense":
+        AttentionInterface.register(DenseAttention.NAME, DenseAttention())
+        vlm.model.set_attn_implementation({"text_config": DenseAttention.NAME})
+    samples = trajectory(Encoder(vlm), turns)
+    passes(vlm, Encoder(vlm), samples[:1], form, row_tokens)  # threads and kernels start
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seconds, tokens = [], 0
+    for _ in range(repeats):
+        vlm.model.zero_grad()
+        encoder = Encoder(vlm)  # keeps no features yet: each pass reads its screenshots
+        for sample in samples:
+            encoder.vision.pixels(sample.prompt.images[0])
+        started = time.monotonic()
+        tokens = passes(vlm, encoder, samples, form, row_tokens)
+        seconds.append(time.monotonic() - started)
+    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    return {"s": statistics.median(seconds), "tokens": tokens, "peak_mib": peak}
+
+
+def compare(turns: int, options: argparse.Namespace) -> dict[str, float]:
+    """The forms in turn, each in processes of its own."""
+    found: dict[str, list[dict[str, float]]] = {form: [] for form in FORMS}
+    for _ in range(options.rounds):
+        for form in FORMS:
+            command = [sys.executable, "-m", "benchmarks.packing", "--form", form, "--turns", str(turns)]
+            command += ["--row-tokens", str(options.row_tokens), "--repeats", str(options.repeats)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            found[form].append(json.loads(done.stdout.splitlines()[-1]))
+    seconds = {form: statistics.median(one["s"] for one in found[form]) for form in FORMS}
+    figures = {f"{form}_s": round(seconds[form], 3) for form in FORMS}
+    return {
+        **figures,
+        "ratio": round(seconds["naive"] / seconds["ours"], 2),
+        "tokens_naive": found["naive"][0]["tokens"],
+        "tokens_ours": found["ours"][0]["tokens"],
+        "peak_mib": {form: round(statistics.median(one["peak_mib"] for one in found[form])) for form in FORMS},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--turns", type=int, nargs="+", default=[1, 5, 10, 15, 30])
+    parser.add_argument("--row-tokens", type=int, default=8192)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=3, help="passes per process")
+    parser.add_argument("--form", choices=FORMS, help="measure one form here, for the first of --turns")
+    options = parser.parse_args()
+    if options.form:
+        print(json.dumps(measure(options.form, options.turns[0], options.row_tokens, options.repeats)))
+        return
+    figures = {}
+    for turns in options.turns:
+        figures[turns] = compare(turns, options)
+        print(f"{turns} turns: {figures[turns]}", flush=True)
+    print(json.dumps({"benchmark": "packing", "turns": figures, "row_tokens": options.row_tokens}))
+
+
+if __name__ == "__main__":
+    main()
