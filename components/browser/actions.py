@@ -79,7 +79,7 @@ async def _hover(tabs: Tabs, call: tools.Hover) -> str:
     point, pixels, clamped = _place(tabs, call.x, call.y)
     async with _Watch(tabs, pixels) as watch:
         await watch.tab.page.mouse.move(*pixels)
-    return feedback.hover(watch.target, point, clamped)
+    return feedback.hover(watch.target, point, watch.effect, clamped)
 
 
 async def _drag(tabs: Tabs, call: tools.Drag) -> str:
@@ -156,7 +156,7 @@ async def _goto_url(tabs: Tabs, call: tools.GotoUrl) -> str:
         return feedback.failed("goto_url", f"only http and https pages can be opened, not {call.url}")
     async with _Watch(tabs) as watch:
         await watch.tab.page.goto(url, wait_until="domcontentloaded", timeout=_navigation_ms(tabs))
-    return feedback.succeed("`goto_url` executed.", f"Page navigated to {watch.url}.")
+    return feedback.succeed("`goto_url` executed.", f"Page navigated to {watch.url}.", *watch.effect.asides)
 
 
 async def _go_back(tabs: Tabs, _: tools.GoBack) -> str:
@@ -165,7 +165,7 @@ async def _go_back(tabs: Tabs, _: tools.GoBack) -> str:
         return feedback.failed("go_back", "there is no previous page")
     async with _Watch(tabs) as watch:
         await watch.tab.page.go_back(wait_until="domcontentloaded", timeout=_navigation_ms(tabs))
-    return feedback.succeed("`go_back` executed.", f"Page navigated to {watch.url}.")
+    return feedback.succeed("`go_back` executed.", f"Page navigated to {watch.url}.", *watch.effect.asides)
 
 
 async def _wait(tabs: Tabs, call: tools.Wait) -> str:
@@ -251,7 +251,7 @@ class _Watch:
             if not self.tab.page.is_closed():
                 raise
             await self.tabs.close_active()  # the page closed itself
-            self.effect = Effect(tab_closed=True)
+            self.effect = Effect(tab_closed=True, asides=self._asides())
             return
         moved = after["url"] != self._url or self.tab.documents != self._documents
         opened = (
@@ -261,8 +261,14 @@ class _Watch:
             navigated_to=after["url"] if moved else None,
             new_tab=opened,
             new_tab_url=self.tabs.tabs[opened].page.url if opened is not None else "",
+            asides=self._asides(),
         )
         self.toggled, self.focus, self.url = after["toggled"], after["focus"], after["url"]
+
+    def _asides(self) -> tuple[str, ...]:
+        """What is still to be said of the tab, those things included that happened between calls."""
+        said, self.tab.asides = tuple(self.tab.asides), []
+        return said
 
 
 def _place(tabs: Tabs, x: float, y: float) -> tuple[tuple[int, int], tuple[float, float], bool]:

@@ -34,9 +34,11 @@ class Effect:
     new_tab: int | None = None
     new_tab_url: str = ""
     tab_closed: bool = False
+    asides: tuple[str, ...] = ()
+    """What the browser did for the page unseen, a sentence each."""
 
     def __str__(self) -> str:
-        parts = []
+        parts = list(self.asides)
         if self.navigated_to:
             parts.append(f"Page navigated to {self.navigated_to}.")
         if self.new_tab is not None:
@@ -65,9 +67,10 @@ def click(target: Element | None, point: tuple[int, int], effect: Effect, state:
     return succeed(f"`click` {what}at {point} executed.", _clamped(clamped), note)
 
 
-def hover(target: Element | None, point: tuple[int, int], clamped: bool) -> str:
+def hover(target: Element | None, point: tuple[int, int], effect: Effect, clamped: bool) -> str:
     """A move of the cursor."""
-    return succeed(f"`hover` {f'on {target} ' if target else ''}at {point} executed.", _clamped(clamped))
+    what = f"on {target} " if target else ""
+    return succeed(f"`hover` {what}at {point} executed.", _clamped(clamped), str(effect))
 
 
 def drag(start: tuple[int, int], end: tuple[int, int], effect: Effect, clamped: bool) -> str:

@@ -103,6 +103,7 @@ class BrowserPool:
                         device_scale_factor=1,
                         locale="en-US",
                         service_workers="block",
+                        accept_downloads=False,
                     )
                     context.set_default_timeout(self.params.step_timeout_s * 1000)
                     slot.context, slot.tab, slot.episodes = context, await Tab.of(await context.new_page()), 0

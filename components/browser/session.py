@@ -2,8 +2,8 @@
 
 Steps of `start`: clean the slot, set the site's cookies, navigate with retries, recognise block pages, wait until the
 page is quiet, observe. Steps of `step`: run the calls in order, one line of feedback each, then observe once. Every
-wait is bounded by the recipe's limits. Accepted trade-offs: dialogs (`alert`, `confirm`) are dismissed unseen, and
-frames are seen in the screenshot but not in the element list.
+wait is bounded by the recipe's limits. Dialogs are confirmed and downloads blocked, and the next line of feedback says
+so. Accepted trade-off: frames are seen in the screenshot but not in the element list.
 """
 
 from __future__ import annotations
@@ -91,6 +91,7 @@ class Session:
         async with self._guarded(EnvInitError, self.params.start_timeout_s, f"opening {task.start_url}"):
             if self._site is not None:
                 await self._clean(self._site, task)
+            self.tabs[0].asides = []
             response = await self._navigate(task.start_url)
             tab = self.tabs[0]
             if self._site is not None:

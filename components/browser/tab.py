@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import time
 from typing import Any
 
-from playwright.async_api import CDPSession, Page
+from playwright.async_api import CDPSession, Dialog, Download, Page
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser.elements import script
 from components.browser.errors import EnvError, SandboxError
 
 PROBE_TIMEOUT_S = 10.0
+MOST_ASIDES = 3
+"""A page may open dialogs without end; more than these are answered, and not told, until the next call."""
 _GONE = ("closed", "crashed", "detached", "target not found", "connection")
 _NAVIGATED = (
     "context was destroyed",
@@ -40,6 +43,9 @@ class Tab:
         self.popups = 0
         """Windows that the page asked to open so far."""
         self.crashed = False
+        self.asides: list[str] = []
+        """What the browser did for the page unseen, a sentence each, until somebody has said it: dialogs that were
+        answered, downloads that were blocked, files that were asked for."""
         self._frame_id = frame_id
         self._idle = asyncio.Event()
         self._idle.set()
@@ -48,7 +54,11 @@ class Tab:
     async def of(cls, page: Page) -> Tab:
         """Attach to a page."""
         cdp = await page.context.new_cdp_session(page)
-        tree = (await asyncio.gather(cdp.send("Page.getFrameTree"), cdp.send("Page.enable")))[0]
+        tree, *_ = await asyncio.gather(
+            cdp.send("Page.getFrameTree"),
+            cdp.send("Page.enable"),
+            cdp.send("Page.setInterceptFileChooserDialog", {"enabled": True}),
+        )
         tab = cls(page, cdp, tree["frameTree"]["frame"]["id"])
         cdp.on("Page.frameRequestedNavigation", tab._on_requested)
         cdp.on("Page.frameStartedNavigating", tab._on_requested)
@@ -56,7 +66,10 @@ class Tab:
         cdp.on("Page.navigatedWithinDocument", tab._on_stopped)
         cdp.on("Page.frameStoppedLoading", tab._on_stopped)
         cdp.on("Page.windowOpen", tab._on_window)
+        cdp.on("Page.fileChooserOpened", tab._on_file_chooser)
         page.on("crash", tab._on_crash)
+        page.on("dialog", tab._on_dialog)
+        page.on("download", tab._on_download)
         return tab
 
     async def evaluate(self, expression: str, timeout_s: float = PROBE_TIMEOUT_S) -> Any:
@@ -172,6 +185,27 @@ class Tab:
     def _on_crash(self, page: Page) -> None:
         self.crashed = True
         self._idle.set()
+
+    async def _on_dialog(self, dialog: Dialog) -> None:
+        """Say yes: no screenshot shows a dialog, and a page waits for its answer. A prompt gets its default."""
+        if len(self.asides) < MOST_ASIDES and dialog.type != "beforeunload":
+            answer = f'answered "{_short(dialog.default_value)}"' if dialog.type == "prompt" else "confirmed"
+            self.asides.append(f'A dialog ({dialog.type}) said "{_short(dialog.message)}" and was {answer}.')
+        with contextlib.suppress(PlaywrightError):  # the page may be gone
+            await (dialog.accept(dialog.default_value) if dialog.type == "prompt" else dialog.accept())
+
+    def _on_download(self, download: Download) -> None:
+        if len(self.asides) < MOST_ASIDES:
+            self.asides.append(f'A download of "{_short(download.suggested_filename)}" was blocked.')
+
+    def _on_file_chooser(self, event: dict) -> None:
+        if len(self.asides) < MOST_ASIDES:
+            self.asides.append("The page asked for a file; there are none to choose.")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 80 else line[:77] + "..."
 
 
 class NavigatedError(EnvError):

@@ -232,3 +232,48 @@ def test_cookies_and_storage_do_not_reach_the_next_episode(pages, visit):
         return observation.tabs[0].title
 
     assert [visit(url, look), visit(url, look)] == ["clean", "clean"]
+
+
+@pytest.mark.parametrize(
+    "script, said",
+    [
+        ("alert('Saved  it')", 'A dialog (alert) said "Saved it" and was confirmed.'),
+        ("document.title = confirm('Sure?')", 'A dialog (confirm) said "Sure?" and was confirmed.'),
+        ("document.title = prompt('Name?', 'Ada')", 'A dialog (prompt) said "Name?" and was answered "Ada".'),
+    ],
+)
+def test_a_dialog_is_confirmed_and_said(tell, script, said):
+    result = tell(BUTTON.format(script), CLICK)
+    assert result.feedback == [f'Succeed: `click` on <button> "Go" at (500, 500) executed. {said}']
+    assert result.observation.tabs[0].title in ("a page", "true", "Ada")
+
+
+def test_dialogs_without_end_are_told_three_times_and_end_with_the_step(tell):
+    result = tell(BUTTON.format("for (let i = 0; i < 30; i++) alert(i)"), CLICK, ("hover", {"x": 1, "y": 1}))
+    assert result.feedback[0].count("A dialog (alert)") == 3
+    assert "dialog" not in result.feedback[1]
+
+
+def test_a_page_that_does_not_want_to_be_left_is_left(tell, pages):
+    url = pages.add("/next", "there")
+    body = BUTTON.format("") + "<script>onbeforeunload = event => event.preventDefault()</script>"
+    result = tell(body, CLICK, ("goto_url", {"url": url}))
+    assert result.feedback[1] == f"Succeed: `goto_url` executed. Page navigated to {url}."
+
+
+def test_a_download_is_blocked_and_said(tell):
+    place = "position:absolute;left:390px;top:290px"
+    result = tell(f'<a style="{place}" download="all.csv" href="data:text/csv,1,2">get it</a>', CLICK)
+    assert result.feedback[0].endswith('executed. A download of "all.csv" was blocked.')
+
+
+def test_a_page_that_asks_for_a_file_is_told_of(tell):
+    place = "position:absolute;left:300px;top:285px;width:200px;height:30px"
+    result = tell(f'<input type=file style="{place}">', CLICK)
+    assert result.feedback[0].endswith("The page asked for a file; there are none to choose.")
+
+
+def test_what_a_page_said_between_two_calls_is_said_with_the_next(tell):
+    body = BUTTON.format("setTimeout(() => alert('late'), 400)")
+    result = tell(body, CLICK, ("wait", {"seconds": 1}))
+    assert "late" in " ".join(result.feedback)
