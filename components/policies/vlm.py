@@ -38,9 +38,7 @@ class VLM:
             raise FileNotFoundError(f"no model at {path}; run the stage that makes it (`dvc repro`), or set model.base")
         # SDPA keeps CPU and GPU on one code path; the PIL processor needs no torchvision
         model = Qwen3VLForConditionalGeneration.from_pretrained(
-            path,
-            dtype=torch.float32 if params.dtype == "float32" else torch.bfloat16,
-            attn_implementation="sdpa",
+            path, dtype=torch.float32 if params.dtype == "float32" else torch.bfloat16, attn_implementation="sdpa"
         )
         model.to(params.device)
         if params.gradient_checkpointing:
