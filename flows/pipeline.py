@@ -84,6 +84,7 @@ def pipeline(recipe: str | None = None, side_by_side: int = 2) -> dict[str, str]
             wait(list(futures.values()))
         except BaseException:
             process.stop_all()
+            places.let_all_in()
             raise
         states = {name: future.state for name, future in futures.items()}
         for name, state in states.items():

@@ -28,13 +28,14 @@ class Places:
         self._needs = {name: set(stages[name].needs) for name in due}
         self._done = set(stages) - due
         self._came: set[str] = set()
+        self._open = False
         self._changed = threading.Condition()
 
     @contextlib.contextmanager
     def place(self, name: str) -> Iterator[None]:
         """A place for a stage that is ready; waits for it."""
         with self._changed:
-            while not (self._free and self._is_first(name)):
+            while not (self._open or (self._free and self._is_first(name))):
                 if not self._changed.wait(PATIENCE_S) and self._free:
                     break
             self._came.add(name)
@@ -49,6 +50,12 @@ class Places:
                 self._free += 1
                 self._done |= {name} if done else set()
                 self._changed.notify_all()
+
+    def let_all_in(self) -> None:
+        """Nobody waits any more: the run is being stopped, which each stage finds out at once."""
+        with self._changed:
+            self._open = True
+            self._changed.notify_all()
 
     def _is_first(self, name: str) -> bool:
         """Whether no other ready stage goes before it; one that comes again, after a failure, queues no more."""

@@ -96,3 +96,17 @@ def test_no_more_than_count_at_once():
     for thread in threads:
         thread.join(10)
     assert most == [2]
+
+
+def test_nobody_waits_when_the_run_is_stopped():
+    queue, got = Places(1, STAGES, {"judge", "rl"}), []
+
+    def ask() -> None:
+        with queue.place("judge"):
+            got.append("judge")
+
+    waiting = threading.Thread(target=ask, daemon=True)
+    waiting.start()
+    queue.let_all_in()
+    waiting.join(10)
+    assert got == ["judge"]
