@@ -188,19 +188,21 @@ class Tab:
 
     async def _on_dialog(self, dialog: Dialog) -> None:
         """Say yes: no screenshot shows a dialog, and a page waits for its answer. A prompt gets its default."""
-        if len(self.asides) < MOST_ASIDES and dialog.type != "beforeunload":
+        if dialog.type != "beforeunload":
             answer = f'answered "{_short(dialog.default_value)}"' if dialog.type == "prompt" else "confirmed"
-            self.asides.append(f'A dialog ({dialog.type}) said "{_short(dialog.message)}" and was {answer}.')
+            self._tell(f'A dialog ({dialog.type}) said "{_short(dialog.message)}" and was {answer}.')
         with contextlib.suppress(PlaywrightError):  # the page may be gone
             await (dialog.accept(dialog.default_value) if dialog.type == "prompt" else dialog.accept())
 
     def _on_download(self, download: Download) -> None:
-        if len(self.asides) < MOST_ASIDES:
-            self.asides.append(f'A download of "{_short(download.suggested_filename)}" was blocked.')
+        self._tell(f'A download of "{_short(download.suggested_filename)}" was blocked.')
 
     def _on_file_chooser(self, event: dict) -> None:
+        self._tell("The page asked for a file; there are none to choose.")
+
+    def _tell(self, aside: str) -> None:
         if len(self.asides) < MOST_ASIDES:
-            self.asides.append("The page asked for a file; there are none to choose.")
+            self.asides.append(aside)
 
 
 def _short(text: str) -> str:

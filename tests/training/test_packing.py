@@ -43,7 +43,7 @@ def group(encoder: Encoder) -> list[Sample]:
         sample(encoder, "Do it.", 1, "- button"),
         sample(encoder, "Do it.", 1, "- button", **say),
         sample(encoder, "Do it.", 1, "- button", **say),
-        sample(encoder, "Do it.", 1, "- button", response="Click"),  # one token, itself the begin of others
+        sample(encoder, "Do it.", 1, "- button", response="Click"),  # the begin of others
         sample(encoder, "Do it. Click it. Then", 2, "- field"),
         sample(encoder, "Do it. Click it. Then", 3, "- field", response="no call at all"),
         sample(encoder, "Something else, with no picture."),
