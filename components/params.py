@@ -20,6 +20,11 @@ class RecipeError(ValueError):
     """A recipe that cannot be used. The message has one line per wrong field: where, what it is, what is allowed."""
 
 
+TextKind = Literal["none", "elements", "axtree", "html"]
+"""`elements`: what can be acted on, with its coordinates; `axtree`, `html`: the accessible page, with element ids."""
+ProtocolName = Literal["openwebrl", "webgym", "webagent_r1", "webagent_r1_bare", "browseragent"]
+ELEMENT_PROTOCOLS = frozenset({"webagent_r1", "webagent_r1_bare", "browseragent"})
+"""Protocols whose actions name elements by id, which `axtree` and `html` show."""
 Decay = Annotated[float, Field(ge=0, lt=1)]
 """A decay rate of Adam's."""
 
@@ -48,7 +53,7 @@ class ModelParams(Section):
 class ObservationParams(Section):
     """What the policy sees besides the screenshot."""
 
-    text: Literal["none", "elements"] = "none"
+    text: TextKind = "none"
     screenshots: int = Field(default=1, ge=1)
     """K: screenshots kept in the context (OpenWebRL, section 4.1)."""
 
@@ -56,7 +61,8 @@ class ObservationParams(Section):
 class AgentParams(Section):
     """The harness (OpenWebRL, sections 4.1 and A.3)."""
 
-    protocol: Literal["openwebrl"] = "openwebrl"
+    protocol: ProtocolName = "openwebrl"
+    """How the agent is spoken to and answers (`components/agent/protocols`); `webagent_r1_bare` is without thinking."""
     prompt: Literal["full", "compact"] = "full"
     """`full` describes the tools; `compact` is one sentence, for models that know the tools from training."""
     max_response_tokens: int = Field(gt=0)
@@ -308,6 +314,15 @@ class Params(Section):
     evaluation: EvaluationParams
     quality: QualityParams = QualityParams()
     tracking: TrackingParams = TrackingParams()
+
+    @model_validator(mode="after")
+    def _elements_named(self) -> Params:
+        protocol, text = self.agent.protocol, self.observation.text
+        if protocol in ELEMENT_PROTOCOLS and text not in ("axtree", "html"):
+            raise ValueError(
+                f"agent.protocol = {protocol} acts on element ids: observation.text must be axtree or html, not {text}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _response_fits(self) -> Params:

@@ -32,7 +32,12 @@ def parse_response(text: str) -> Parsed:
     if not closed:
         return Parsed(thought=text.strip(), calls=[], error="no closing </think> tag")
     thought = head.replace("<think>", "", 1).strip()
-    bodies = _CALL.findall(tail)
+    return parse_calls(thought, tail)
+
+
+def parse_calls(thought: str, text: str) -> Parsed:
+    """The `<tool_call>` blocks of a text."""
+    bodies = _CALL.findall(text)
     if not bodies:
         return Parsed(thought, [], "no <tool_call> after the reasoning")
     calls = [_parse_call(body) for body in bodies[:MAX_CALLS]]

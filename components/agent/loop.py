@@ -9,8 +9,8 @@ import traceback
 from dataclasses import dataclass, field
 from typing import Any
 
-from components.agent.grammar import Parsed, parse_response
 from components.agent.policy import Policy, Request
+from components.agent.protocols import protocol
 from components.agent.rendering import Renderer
 from components.browser import BlockedError, EnvError, EnvInitError, SandboxError, Session
 from components.params import AgentParams, SamplingParams
@@ -133,6 +133,7 @@ async def _play(
     episode: _Episode,
 ) -> Termination:
     agent, most_tokens = settings.agent, settings.max_response_tokens
+    spoken = protocol(agent.protocol)
     observation = await session.start(spec.task)
     format_errors = 0
     for index in range(min(settings.max_steps, spec.task.horizon or settings.max_steps)):
@@ -148,14 +149,15 @@ async def _play(
         except TimeoutError:
             return Termination.INFERENCE_TIMEOUT
         answered = time.monotonic()
-        parsed = parse_response(completion.text)
+        parsed = spoken.parse(completion.text)
         shown: Observation = observation
         if parsed.error is None:
             result = await session.step(parsed.calls)
             feedback, observation = result.feedback, result.observation
             format_errors = 0
         else:
-            result, feedback = None, _format_feedback(parsed)
+            result = None
+            feedback = [f"Failed: the response could not be read: {parsed.error}. {spoken.reminder}"]
             format_errors += 1
         episode.turns.append(
             Turn(
@@ -183,13 +185,6 @@ async def _play(
         if format_errors >= agent.max_format_errors:
             return Termination.FORMAT_ERROR
     return Termination.MAX_STEPS
-
-
-def _format_feedback(parsed: Parsed) -> list[str]:
-    problem = parsed.error or ""
-    return [
-        f"Failed: the response could not be read: {problem}. Close </think>, then write <tool_call>{{…}}</tool_call>."
-    ]
 
 
 __all__ = ["EpisodeSettings", "EpisodeSpec", "SandboxError", "run_episode", "trajectory_of", "turn_seed"]

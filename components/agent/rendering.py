@@ -1,10 +1,8 @@
 """The one rendering of a conversation, for rollout and training alike.
 
-At turn t the policy sees (OpenWebRL, section 4.1): the system prompt, the task, every earlier response as it was
-sampled, every earlier feedback and page line, and the last K observations in full, screenshot and text. A prompt is a
-list of segments: text, images, and recorded response ids. Responses are never tokenised again: what the policy
-sampled is what it sees, and what the trainer trains on. An observation's image and list stand at the end of their
-message, so that the text before them is the same whether they are shown or dropped.
+What a policy sees at turn t is its protocol's choice (`protocols`); how that becomes a prompt is decided here. A prompt
+is a list of segments: text, images, and recorded response ids. Responses that are repeated are never tokenised again:
+what the policy sampled is what it sees, and what the trainer trains on.
 
 The chat format is ChatML, which all Qwen3-VL models share; `tests/agent/test_rendering.py` holds it to the tokenizer's
 own chat template.
@@ -16,7 +14,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
-from components.agent.prompts import system_prompt
+from components.agent.protocols import Scene, protocol
 from components.params import AgentParams, ObservationParams
 from components.records import Image, Observation, Task, Turn
 
@@ -85,26 +83,20 @@ class Renderer:
 
     def prompt(self, task: Task, turns: list[Turn], current: Observation) -> Prompt:
         """The prompt of turn `len(turns)`, which sees `current` after the earlier `turns`."""
-        segments: list[Segment] = [Text(f"{IM_START}system\n{system_prompt(self.agent.prompt)}{IM_END}\n")]
-        first_shown = len(turns) + 1 - self.observation.screenshots
-        for index, turn in enumerate([*turns, None]):
-            observation = current if turn is None else turn.observation
-            lines = [f"Task: {task.intent}"] if index == 0 else turns[index - 1].feedback
-            said = plain("\n".join([*lines, *self._page_lines(observation)]))
-            segments.append(Text(f"{IM_START}user\n{said}\n"))
-            if index >= first_shown:
-                segments.append(observation.screenshot)
-                if observation.text is not None:
-                    segments.append(Text("\n" + plain(observation.text)))
-            opening = "<think>\n" if self.think_prefix else ""
-            segments.append(Text(f"{IM_END}\n{IM_START}assistant\n{opening}"))
-            if turn is not None:
+        spoken = protocol(self.agent.protocol)
+        segments: list[Segment] = [Text(f"{IM_START}system\n{spoken.system(self.agent)}{IM_END}\n")]
+        opening = "<think>\n" if self.think_prefix and spoken.thinks else ""
+        for message in spoken.context(Scene(self.agent, self.observation, task, turns, current)):
+            if message.is_response:
+                (turn,) = message.parts
                 segments += [Response(tuple(turn.token_ids)), Text("\n")]
+                continue
+            before = f"{IM_START}user\n"
+            for part in message.parts:
+                if isinstance(part, Image):
+                    segments += [*([Text(before)] if before else []), part]
+                else:
+                    segments.append(Text(before + plain(part)))
+                before = ""
+            segments.append(Text(f"{IM_END}\n{IM_START}assistant\n{opening}"))
         return Prompt(tuple(segments))
-
-    def _page_lines(self, observation: Observation) -> list[str]:
-        if self.agent.prompt == "compact":
-            return [f"URL: {observation.url}"]
-        width, height = observation.viewport
-        tabs = [f"{'*' if tab.active else ' '}[{tab.index}] {tab.title} ({tab.url})" for tab in observation.tabs]
-        return [f"URL: {observation.url}", f"Viewport: {width}x{height}", "Tabs:", *tabs]

@@ -6,9 +6,10 @@ from components.browser.errors import BlockedError, ChromiumNotFoundError, EnvEr
 from components.browser.pool import BrowserPool
 from components.browser.session import Session, StepResult
 from components.browser.site import Site
-from components.browser.tools import TOOLS, check_call
+from components.browser.tools import ALL_TOOLS, TOOLS, check_call
 
 __all__ = [
+    "ALL_TOOLS",
     "TOOLS",
     "BlockedError",
     "BrowserPool",

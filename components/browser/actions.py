@@ -11,6 +11,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Locator
 
 from components.browser import feedback, tools
 from components.browser.errors import EnvError, SandboxError
@@ -20,6 +21,14 @@ from components.params import BrowserParams
 from components.records import ToolCall
 
 TYPED_KEY_BY_KEY = 200  # characters; longer text is inserted at once
+ELEMENT_TIMEOUT_MS = 2000
+_PICKED = "el => /^(date|time|month|week|datetime-local|color|range)$/.test(el.type || '')"
+_OPTIONS = "el => [...(el.options || [])].map(option => option.label)"
+_VALUE = "el => el.type === 'password' ? null : el.isContentEditable ? el.innerText : el.value ?? null"
+
+
+class UnknownElementError(ValueError):
+    """An id that no element of the page has."""
 
 
 class Tabs(Protocol):
@@ -54,6 +63,8 @@ async def execute(tabs: Tabs, call: ToolCall) -> str:
         return feedback.failed(call.name, error)
     try:
         return await _ACTIONS[type(arguments)](tabs, arguments)
+    except UnknownElementError as error:
+        return feedback.failed(call.name, error)
     except PlaywrightError as error:
         translated = translate(error)
         active = tabs.tabs[tabs.active] if tabs.tabs else None  # a browser that died takes the last tab with it
@@ -92,6 +103,79 @@ async def _drag(tabs: Tabs, call: tools.Drag) -> str:
         await mouse.move(*end_pixels, steps=8)
         await mouse.up()
     return feedback.drag(start, end, watch.effect, clamped_start or clamped_end)
+
+
+# ---- elements by id -------------------------------------------------------------------------------------------------
+
+
+async def _click_element(tabs: Tabs, call: tools.ClickElement) -> str:
+    pixels, point = await _place_of(tabs, call.element)
+    async with _Watch(tabs, pixels) as watch:
+        await watch.tab.page.mouse.click(*pixels, button=call.button)
+    return feedback.click(watch.target, point, watch.effect, watch.toggled, clamped=False)
+
+
+async def _hover_element(tabs: Tabs, call: tools.HoverElement) -> str:
+    pixels, point = await _place_of(tabs, call.element)
+    async with _Watch(tabs, pixels) as watch:
+        await watch.tab.page.mouse.move(*pixels)
+    return feedback.hover(watch.target, point, watch.effect, clamped=False)
+
+
+async def _write_element(tabs: Tabs, call: tools.WriteElement) -> str:
+    locator = _locate(tabs, call.element)
+    pixels, _ = await _place_of(tabs, call.element)
+    async with _Watch(tabs, pixels) as watch:
+        await locator.fill("", timeout=ELEMENT_TIMEOUT_MS)
+        if len(call.text) <= TYPED_KEY_BY_KEY and not await locator.evaluate(_PICKED):
+            await locator.press_sequentially(call.text, timeout=_navigation_ms(tabs))
+        else:
+            await locator.fill(call.text, timeout=ELEMENT_TIMEOUT_MS)
+        actual = await locator.evaluate(_VALUE)
+        if call.submit:
+            await locator.press("Enter", timeout=ELEMENT_TIMEOUT_MS, no_wait_after=True)
+    target = watch.target or Element("field")
+    return feedback.write(target, call.text, actual, watch.effect, "write_element", call.submit)
+
+
+async def _select_option(tabs: Tabs, call: tools.SelectOption) -> str:
+    locator = _locate(tabs, call.element)
+    labels = [" ".join(label.split()) for label in await locator.evaluate(_OPTIONS, timeout=ELEMENT_TIMEOUT_MS)]
+    wanted = " ".join(call.option.split())
+    chosen = next((label for label in labels if label == wanted), None) or next(
+        (label for label in labels if label.lower() == wanted.lower()), None
+    )
+    if chosen is None:
+        return feedback.failed("select_option", f'element {call.element} has no option "{wanted[:60]}"')
+    async with _Watch(tabs) as watch:
+        await locator.select_option(index=labels.index(chosen), timeout=ELEMENT_TIMEOUT_MS)
+    return feedback.succeed(f'`select_option` chose "{chosen}".', str(watch.effect))
+
+
+def _locate(tabs: Tabs, element: str) -> Locator:
+    tab = tabs.tabs[tabs.active]
+    selector = tab.element_ids.selector(element)
+    if selector is None:
+        raise UnknownElementError(f'no element of this page was shown with the id "{element}"')
+    return tab.page.locator(selector)
+
+
+async def _place_of(tabs: Tabs, element: str) -> tuple[tuple[float, float], tuple[int, int]]:
+    """The middle of an element, scrolled into view: CSS pixels of the viewport, and the 0-1000 scale."""
+    locator = _locate(tabs, element)
+    try:
+        await locator.scroll_into_view_if_needed(timeout=ELEMENT_TIMEOUT_MS)
+        box = await locator.bounding_box(timeout=ELEMENT_TIMEOUT_MS)
+    except PlaywrightError as error:
+        if isinstance(translate(error), SandboxError):
+            raise
+        box = None
+    if box is None:
+        raise UnknownElementError(f"the page has no visible element {element}")
+    width, height = tabs.params.viewport
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    point, pixels, _ = _place(tabs, x / width * tools.SCALE, y / height * tools.SCALE)
+    return pixels, point
 
 
 # ---- keyboard -------------------------------------------------------------------------------------------------------
@@ -168,6 +252,15 @@ async def _go_back(tabs: Tabs, _: tools.GoBack) -> str:
     return feedback.succeed("`go_back` executed.", f"Page navigated to {watch.url}.", *watch.effect.asides)
 
 
+async def _go_forward(tabs: Tabs, _: tools.GoForward) -> str:
+    index, entries = await tabs.tabs[tabs.active].history()
+    if index + 1 >= entries:
+        return feedback.failed("go_forward", "there is no next page")
+    async with _Watch(tabs) as watch:
+        await watch.tab.page.go_forward(wait_until="domcontentloaded", timeout=_navigation_ms(tabs))
+    return feedback.succeed("`go_forward` executed.", f"Page navigated to {watch.url}.", *watch.effect.asides)
+
+
 async def _wait(tabs: Tabs, call: tools.Wait) -> str:
     async with _Watch(tabs) as watch:
         seconds = min(call.seconds, tabs.step_left_s / 2)  # waiting is the agent's right and must not end its episode
@@ -214,6 +307,11 @@ _ACTIONS = {
     tools.Scroll: _scroll,
     tools.GotoUrl: _goto_url,
     tools.GoBack: _go_back,
+    tools.GoForward: _go_forward,
+    tools.ClickElement: _click_element,
+    tools.HoverElement: _hover_element,
+    tools.WriteElement: _write_element,
+    tools.SelectOption: _select_option,
     tools.Wait: _wait,
     tools.NewTab: _new_tab,
     tools.SwitchTab: _switch_tab,

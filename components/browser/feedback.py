@@ -78,12 +78,15 @@ def drag(start: tuple[int, int], end: tuple[int, int], effect: Effect, clamped: 
     return succeed(f"`drag` from {start} to {end} executed.", _clamped(clamped), str(effect))
 
 
-def write(target: Element, text: str, actual: str | None, effect: Effect) -> str:
+def write(
+    target: Element, text: str, actual: str | None, effect: Effect, tool: str = "write", submit: bool = False
+) -> str:
     """Typed text; `actual` is what the field holds afterwards, None if it cannot be read any more."""
     mismatch = ""
     if actual is not None and actual != text and not effect.navigated_to:
         mismatch = f'Note: the field\'s actual value is "{_cut(actual)}", which differs from the typed text.'
-    return succeed(f'`write` typed "{_cut(text)}" into {target}.', mismatch, str(effect))
+    entered = " and pressed Enter" if submit else ""
+    return succeed(f'`{tool}` typed "{_cut(text)}" into {target}{entered}.', mismatch, str(effect))
 
 
 def press_keys(keys: list[str], effect: Effect) -> str:

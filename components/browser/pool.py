@@ -14,7 +14,6 @@ import contextlib
 import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Literal
 
 from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
 from playwright.async_api import Error as PlaywrightError
@@ -24,7 +23,7 @@ from components.browser.errors import EnvError, SandboxError
 from components.browser.session import Session
 from components.browser.site import Site
 from components.browser.tab import Tab
-from components.params import BrowserParams
+from components.params import BrowserParams, TextKind
 
 LAUNCH_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 10.0
@@ -41,9 +40,7 @@ class _Slot:
 class BrowserPool:
     """An async context manager; `session()` waits for a free slot."""
 
-    def __init__(
-        self, params: BrowserParams, site: Site | None = None, text: Literal["none", "elements"] = "none"
-    ) -> None:
+    def __init__(self, params: BrowserParams, site: Site | None = None, text: TextKind = "none") -> None:
         self.params = params
         self._site = site
         self._text = text

@@ -3,7 +3,7 @@
 Steps of `start`: clean the slot, set the site's cookies, navigate with retries, recognise block pages, wait until the
 page is quiet, observe. Steps of `step`: run the calls in order, one line of feedback each, then observe once. Every
 wait is bounded by the recipe's limits. Dialogs are confirmed and downloads blocked, and the next line of feedback says
-so. Accepted trade-off: frames are seen in the screenshot but not in the element list.
+so. Accepted trade-off: frames are in the screenshot and in the accessibility tree, but not in the element list.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from playwright.async_api import BrowserContext, Page, Response
 from playwright.async_api import Error as PlaywrightError
 
+from components.browser import axtree
 from components.browser.actions import execute
 from components.browser.errors import BlockedError, EnvError, EnvInitError, SandboxError
 from components.browser.site import Site
 from components.browser.tab import Tab, translate
-from components.params import BrowserParams
+from components.params import BrowserParams, TextKind
 from components.records import Image, Observation, Task, ToolCall
 from components.records import Tab as TabRecord
 
@@ -48,7 +49,7 @@ class Session:
     """One episode on one browser context. Made by `BrowserPool.session`."""
 
     def __init__(
-        self, context: BrowserContext, first: Tab, params: BrowserParams, site: Site | None, text: str
+        self, context: BrowserContext, first: Tab, params: BrowserParams, site: Site | None, text: TextKind
     ) -> None:
         self.params = params
         self.tabs: list[Tab] = [first]
@@ -58,7 +59,7 @@ class Session:
         """True once an error made the context unfit for another episode."""
         self._context = context
         self._site = site
-        self._elements = text == "elements"
+        self._text = text
         self._opened: asyncio.Queue[Page] = asyncio.Queue()
         self._own_tab = False
         self._step_ends = 0.0
@@ -236,7 +237,11 @@ class Session:
     async def _observe(self) -> Observation:
         instruction = self._site.instruction if self._site is not None else None
         tab = self.tabs[self.active]
-        state = await tab.look(self.params.settle_ms, elements=self._elements, instruction=instruction)
+        state = await tab.look(self.params.settle_ms, elements=self._text == "elements", instruction=instruction)
+        text = state["elements"]
+        if self._text in ("axtree", "html"):
+            nodes = await tab.accessible(self.params.viewport)
+            text = axtree.as_tree(nodes) if self._text == "axtree" else axtree.as_html(nodes)
         data = await tab.screenshot(self.params.screenshot_timeout_s)
         records = []
         for index, other in enumerate(self.tabs):
@@ -250,7 +255,7 @@ class Session:
             tabs=records,
             viewport=self.params.viewport,
             screenshot=Image.of(data),
-            text=state["elements"],
+            text=text,
         )
 
     def _refuse_blocked(self, url: str, response: Response | None, observation: Observation) -> None:

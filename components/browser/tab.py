@@ -16,6 +16,7 @@ from typing import Any
 from playwright.async_api import CDPSession, Dialog, Download, Page
 from playwright.async_api import Error as PlaywrightError
 
+from components.browser.axtree import ElementIds, Node, parse, simplify
 from components.browser.elements import script
 from components.browser.errors import EnvError, SandboxError
 
@@ -46,6 +47,7 @@ class Tab:
         self.asides: list[str] = []
         """What the browser did for the page unseen, a sentence each, until somebody has said it: dialogs that were
         answered, downloads that were blocked, files that were asked for."""
+        self.element_ids = ElementIds()
         self._frame_id = frame_id
         self._idle = asyncio.Event()
         self._idle.set()
@@ -119,6 +121,26 @@ class Tab:
             except TimeoutError:
                 self._idle.set()  # slow, or it became a download: look at what is there
             request["changes"] = None
+
+    async def accessible(self, viewport: tuple[int, int]) -> list[Node]:
+        """The accessible elements in the viewport, with ids that `element_ids` knows.
+
+        Raises:
+            EnvError: the page did not answer in time. SandboxError: the renderer or the browser died.
+        """
+        for attempt in range(3):
+            try:
+                async with asyncio.timeout(PROBE_TIMEOUT_S):
+                    snapshot = await self.page.aria_snapshot(mode="ai", boxes=True, timeout=PROBE_TIMEOUT_S * 1000)
+                return self.element_ids.number(simplify(parse(snapshot), viewport), self.documents)
+            except TimeoutError as error:
+                raise EnvError(f"the page gave no accessibility tree within {PROBE_TIMEOUT_S:.0f} s") from error
+            except PlaywrightError as error:
+                reason = SandboxError("the page's renderer died") if self.crashed else translate(error)
+                if attempt == 2 or not isinstance(reason, NavigatedError):
+                    raise reason from error
+                await asyncio.sleep(0.02)
+        raise AssertionError("unreachable")
 
     async def screenshot(self, timeout_s: float) -> bytes:
         """The viewport as PNG."""

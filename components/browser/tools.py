@@ -1,12 +1,16 @@
-"""The 13 tools of the action space and their arguments (OpenWebRL, appendix A.3, table 6).
+"""The 13 tools of the action space and their arguments (OpenWebRL, appendix A.3, table 6), and those of text protocols.
 
 Coordinates are 0 to 1000 on both axes, whatever the viewport. A number outside is no error here: the session clamps it
 and the feedback says so. `check_call` turns a name and raw arguments into a `ToolCall`, with `error` set if they are
 wrong, so that one bad call leaves its neighbours alone.
+
+Protocols whose observation is text (WebAgent-R1, table 6; BrowserAgent, table 1) name elements instead of points:
+`ELEMENT_TOOLS`. An OpenWebRL response cannot call them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -143,25 +147,75 @@ TOOLS: dict[str, type[Arguments]] = {
 }
 
 
-def check_call(name: str, arguments: dict[str, Any]) -> ToolCall:
+class ClickElement(Arguments):
+    """Click an element by its id."""
+
+    category: ClassVar[str] = "pointer"
+    element: str = Field(max_length=40)
+    button: Literal["left", "right", "middle"] = "left"
+
+
+class HoverElement(Arguments):
+    """Move the cursor over an element."""
+
+    category: ClassVar[str] = "pointer"
+    element: str = Field(max_length=40)
+
+
+class WriteElement(Arguments):
+    """Clear a field and type a string into it, then press Enter if `submit`."""
+
+    category: ClassVar[str] = "keyboard"
+    element: str = Field(max_length=40)
+    text: str = Field(max_length=10_000)
+    submit: bool = False
+
+
+class SelectOption(Arguments):
+    """Choose an option of a select element by its label."""
+
+    category: ClassVar[str] = "keyboard"
+    element: str = Field(max_length=40)
+    option: str = Field(max_length=1000)
+
+
+class GoForward(Arguments):
+    """Navigate forward in the browser history."""
+
+    category: ClassVar[str] = "navigation"
+
+
+ELEMENT_TOOLS: dict[str, type[Arguments]] = {
+    "click_element": ClickElement,
+    "hover_element": HoverElement,
+    "write_element": WriteElement,
+    "select_option": SelectOption,
+    "go_forward": GoForward,
+}
+ALL_TOOLS = TOOLS | ELEMENT_TOOLS
+
+
+def check_call(name: str, arguments: dict[str, Any], tools: Mapping[str, type[Arguments]] = TOOLS) -> ToolCall:
     """A call with its arguments checked; `error` says what is wrong with the first wrong one."""
     try:
-        parse_arguments(name, arguments)
+        parse_arguments(name, arguments, tools)
     except ValueError as error:
         return ToolCall(name=name, arguments=arguments, error=str(error))
     return ToolCall(name=name, arguments=arguments)
 
 
-def parse_arguments(name: str, arguments: dict[str, Any]) -> Arguments:
+def parse_arguments(
+    name: str, arguments: dict[str, Any], tools: Mapping[str, type[Arguments]] = ALL_TOOLS
+) -> Arguments:
     """Typed arguments of a tool.
 
     Raises:
         ValueError: an unknown tool or wrong arguments, in one short sentence.
     """
-    if name not in TOOLS:
-        raise ValueError(f"unknown tool; tools are {', '.join(TOOLS)}")
+    if name not in tools:
+        raise ValueError(f"unknown tool; tools are {', '.join(tools)}")
     try:
-        return TOOLS[name].model_validate(arguments)
+        return tools[name].model_validate(arguments)
     except ValidationError as error:
         detail = error.errors()[0]
         field = ".".join(str(part) for part in detail["loc"]) or "arguments"

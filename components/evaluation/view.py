@@ -15,7 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from components.agent import parse_response
+from components.agent.protocols import protocol
 from components.browser.tools import SCALE
 from components.evaluation.html import data_uri, duration, templates, write_html
 from components.evaluation.metrics import family
@@ -108,7 +108,7 @@ def view(trajectory: Trajectory, verdict: Verdict | None, label: str = "", limit
         verdict=verdict,
         label=label or trajectory.policy,
         family=family(trajectory.task),
-        turns=[_turn(turn, limits) for turn in shown],
+        turns=[_turn(turn, trajectory.protocol, limits) for turn in shown],
         skipped=len(trajectory.turns) - len(shown),
         final=data_uri(final, limits.width) if final is not None and moved else None,
         tiny=width if width <= TINY else None,
@@ -148,7 +148,7 @@ def _point(arguments: dict[str, Any], x: str, y: str) -> tuple[float, float] | N
     return across, down
 
 
-def _turn(turn: Turn, limits: Limits) -> TurnView:
+def _turn(turn: Turn, spoken: str, limits: Limits) -> TurnView:
     times = [f"{name} {duration(seconds)}" for name, seconds in turn.timings.items()]
     return TurnView(
         number=turn.index + 1,
@@ -157,7 +157,7 @@ def _turn(turn: Turn, limits: Limits) -> TurnView:
         screenshot=data_uri(turn.observation.screenshot, limits.width),
         viewport=turn.observation.viewport,
         marks=marks(turn.tool_calls),
-        thought=_cut(parse_response(turn.response).thought, limits.text) or "",
+        thought=_cut(protocol(spoken).parse(turn.response).thought, limits.text) or "",
         response=_cut(turn.response, limits.text) or "",
         calls=_calls(turn, limits),
         parse_error=turn.parse_error,

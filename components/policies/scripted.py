@@ -7,7 +7,9 @@ log-probabilities; training tokenizes its text.
 from __future__ import annotations
 
 from components.agent import Completion, EpisodeSpec, Prompt, Request
+from components.agent.protocols import protocol
 from components.browser import Session
+from components.params import ProtocolName
 from components.sites import Teacher
 
 
@@ -16,7 +18,11 @@ class ScriptedTeacher:
 
     version = "scripted"
 
-    def __init__(self, session: Session, spec: EpisodeSpec, noise: float) -> None:
+    def __init__(self, session: Session, spec: EpisodeSpec, noise: float, speaks: ProtocolName = "openwebrl") -> None:
+        write = protocol(speaks).write
+        if write is None:
+            raise ValueError(f"the scripted teacher does not speak agent.protocol = {speaks}; use openwebrl or webgym")
+        self._write = write
         self._session = session
         self._teacher = Teacher(spec.task, spec.attempt, spec.seed, noise)
 
@@ -27,4 +33,4 @@ class ScriptedTeacher:
     async def complete(self, request: Request) -> Completion:
         async with self._session.oracle() as page:
             turn = await self._teacher.next(page)
-        return Completion([], [], turn.text, "stop")
+        return Completion([], [], self._write(turn.thought, turn.calls), "stop")

@@ -9,7 +9,6 @@ stop.
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Callable
@@ -30,14 +29,6 @@ class TeacherTurn:
 
     thought: str
     calls: list[ToolCall]
-
-    @property
-    def text(self) -> str:
-        """The response as the policy would write it."""
-        calls = [
-            json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False) for call in self.calls
-        ]
-        return "\n".join([f"<think>{self.thought}</think>", *[f"<tool_call>{call}</tool_call>" for call in calls]])
 
 
 @dataclass(frozen=True)

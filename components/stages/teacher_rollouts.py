@@ -27,7 +27,9 @@ def main() -> None:
                 version="scripted",
                 sampling=SamplingParams(),
                 max_steps=params.teacher.max_steps,
-                policy_for=lambda spec, session: ScriptedTeacher(session, spec, params.teacher.noise),
+                policy_for=lambda spec, session: ScriptedTeacher(
+                    session, spec, params.teacher.noise, params.agent.protocol
+                ),
             )
         )
         run.check("trajectories", quality.trajectory_frame(trajectories), expected=len(tasks) * params.teacher.attempts)

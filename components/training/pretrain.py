@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerFast, Qwen3VLConfig, Qwen3VLForCondi
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from components.agent.grammar import parse_response
-from components.agent.prompts import COMPACT
+from components.agent.protocols.openwebrl import COMPACT
 from components.agent.rendering import IM_END, IM_START
 from components.policies.encoding import IMAGE_PAD, VISION_END, VISION_START, Encoder
 from components.policies.vlm import VLM

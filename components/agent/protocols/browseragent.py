@@ -1,0 +1,163 @@
+"""The text protocol of BrowserAgent (section 2.1, table 1): 12 commands on an accessibility tree, with a memory.
+
+Context at turn t: the task, the memory (for every earlier turn its command and the conclusion it recorded), and the
+current page; a single round, so that 30 steps fit any context (section 3.6, "Multi-round observation v.s. Single-round
+observation"). The prompt's wording is ours, the commands are the paper's.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from components.agent.grammar import Parsed
+from components.agent.protocols.base import Message, Protocol, Scene
+from components.browser.tools import ALL_TOOLS, check_call
+from components.params import AgentParams
+from components.records import ToolCall, Turn
+
+SCROLL = 0.9
+LONGEST_CONCLUSION = 1000
+COMPACT = "Use the browser to do the task. One command per turn."
+FULL = """You answer a user's question by browsing. In each turn you see the current page as an accessibility tree, in \
+which elements have ids, and your memory: the commands you gave and the conclusions you recorded. Earlier pages are \
+not shown again.
+
+Answer in this form:
+<think> your reasoning </think>
+<conclusion> what this page tells that the question needs, or empty </conclusion>
+<action> one command </action>
+
+Commands:
+click(id, content): click the element; content is its text.
+hover(id, content): move the cursor over the element.
+press(key_comb): press a key or a combination such as Ctrl+v.
+scroll(down) or scroll(up): scroll the page.
+type(id, content, press_enter_after=0): type content into the field; with 1 Enter is pressed afterwards.
+new_tab: open an empty tab.
+tab_focus(tab_index): switch to a tab, counted from 0.
+close_tab: close the current tab.
+goto(url): open an address.
+go_back: the previous page.
+go_forward: the next page, after go_back.
+stop(answer): end with the answer, as short as possible, or N/A if there is none."""
+
+COMMANDS = {
+    "click": 1, "hover": 1, "press": 1, "scroll": 1, "type": 2, "new_tab": 0, "tab_focus": 1, "close_tab": 0, "goto": 1,
+    "go_back": 0, "go_forward": 0, "stop": 0,
+}  # fmt: skip
+"""The 12 commands and how many arguments each needs at least."""
+_BLOCK = {
+    name: re.compile(rf"<{name}>(.*?)(?:</{name}>|$)", re.DOTALL | re.IGNORECASE) for name in ("conclusion", "action")
+}
+_COMMAND = re.compile(rf"\s*`*\s*({'|'.join(COMMANDS)})\b\s*(.*)", re.DOTALL | re.IGNORECASE)
+_ENTER = re.compile(r"[,\]\[\s]+(?:press_enter_after\s*=\s*)?\[?([01])\]?\s*$")
+
+
+def parse(text: str) -> Parsed:
+    """The one command of a response."""
+    head, closed, tail = text.rpartition("</think>")
+    if not closed:
+        return Parsed(text.strip(), [], "no closing </think> tag")
+    thought = head.replace("<think>", "", 1).strip()
+    actions = _BLOCK["action"].findall(tail)
+    if not actions:
+        return Parsed(thought, [], "no <action> after the reasoning")
+    match = _COMMAND.fullmatch(actions[-1].strip().strip("`").strip())
+    if match is None:
+        return Parsed(thought, [], f"unknown command; commands are {', '.join(COMMANDS)}")
+    call = _translate(match[1].lower(), match[2].strip())
+    return Parsed(thought, [call], f"no call could be parsed: {call.error}" if call.error else None)
+
+
+def conclusion(response: str) -> str:
+    """What a response recorded."""
+    found = _BLOCK["conclusion"].findall(response.rpartition("</think>")[2])
+    return " ".join(found[-1].split())[:LONGEST_CONCLUSION] if found else ""
+
+
+def command(response: str) -> str:
+    """The command of a response, on one line."""
+    found = _BLOCK["action"].findall(response.rpartition("</think>")[2])
+    return " ".join(found[-1].split())[:LONGEST_CONCLUSION] if found else ""
+
+
+def context(scene: Scene) -> list[Message]:
+    """One message: task, memory, page."""
+    lines = [f"Objective: {scene.task.intent}", "<memory>", *(_remembered(turn) for turn in scene.turns), "</memory>"]
+    tabs = [f"{'*' if tab.active else ' '}[{tab.index}] {tab.title}" for tab in scene.current.tabs]
+    lines += [f"URL: {scene.current.url}", "Tabs:", *tabs, "Observation:", scene.current.text or ""]
+    return [Message(("\n".join(lines),))]
+
+
+def system(agent: AgentParams) -> str:
+    return COMPACT if agent.prompt == "compact" else FULL
+
+
+def _remembered(turn: Turn) -> str:
+    """A line of memory; a turn that failed says so, as the next one would repeat it otherwise."""
+    failed = [line for line in turn.feedback if line.startswith("Failed:")]
+    parts = [f"{turn.index + 1}. {command(turn.response) or 'no command'}"]
+    parts += [f"conclusion: {found}"] if (found := conclusion(turn.response)) else []
+    return "; ".join([*parts, *failed])
+
+
+def _translate(name: str, rest: str) -> ToolCall:
+    arguments = _arguments(name, rest)
+    if len(arguments) < COMMANDS[name]:
+        return ToolCall(name=name, error=f"{name} needs {COMMANDS[name]} argument{'s' * (COMMANDS[name] > 1)}")
+    first = arguments[0] if arguments else ""
+    match name:
+        case "click":
+            return _checked("click_element", element=first)
+        case "hover":
+            return _checked("hover_element", element=first)
+        case "press":
+            return _checked("press_keys", keys=[first])
+        case "scroll":
+            return _checked("scroll", direction=first.lower().removeprefix("direction=").strip("\"'"), amount=SCROLL)
+        case "type":
+            return _checked("write_element", element=first, text=arguments[1], submit=arguments[2:] == ["1"])
+        case "tab_focus":
+            return _checked("switch_tab", index=first)
+        case "goto":
+            return _checked("goto_url", url=first)
+        case "stop":
+            return _checked("done", answer=first)
+    return _checked(name)  # new_tab, close_tab, go_back, go_forward
+
+
+def _arguments(name: str, rest: str) -> list[str]:
+    """Arguments in parentheses, as the paper writes them, or in brackets, as WebArena does. Content may hold commas."""
+    enter = []
+    if rest.startswith("["):
+        parts = re.findall(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]", rest)
+        if name == "type" and len(parts) > 2:
+            return [_bare(parts[0]), _bare(parts[1]), parts[2].rpartition("=")[2].strip()]
+        return [_bare(part) for part in parts]
+    inner = rest[1:].removesuffix(")") if rest.startswith("(") else rest
+    if name == "type" and (match := _ENTER.search(inner)) and inner.count(",") > 1:
+        enter, inner = [match[1]], inner[: match.start()]
+    if name in ("click", "hover", "type") and "," in inner:
+        element, _, content = inner.partition(",")
+        return [_bare(element), _bare(content), *enter]
+    return [_bare(inner)] if inner.strip() else []
+
+
+def _bare(value: str) -> str:
+    value = value.strip()
+    value = re.sub(r"^(id|content|url|answer|key_comb|tab_index)\s*=\s*", "", value)
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+
+
+def _checked(name: str, **arguments: Any) -> ToolCall:
+    return check_call(name, arguments, ALL_TOOLS)
+
+
+BROWSERAGENT = Protocol(
+    name="browseragent",
+    system=system,
+    context=context,
+    parse=parse,
+    reminder="Write <think>…</think>, <conclusion>…</conclusion> and <action>one command</action>.",
+)

@@ -1,0 +1,199 @@
+"""The text protocol of WebAgent-R1 (sections 2.1 and 2.3, table 6): one `do`, `exit`, `go_backward` or `go_forward`.
+
+Context at turn t: the task, every earlier response as it was sampled, the current page as simplified HTML with element
+ids, and in place of every earlier page the words `** Simplified html **`. Two variants: with the thinking format
+(`<think>…</think><answer>…</answer>`) and without (the bare call; section 3.5). One departure: what failed is said
+before the page, since an agent that is not told that an element was not there repeats itself. The prompt's wording is
+ours, functions and arguments are the paper's.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import partial
+from typing import Any
+
+from components.agent.grammar import Parsed
+from components.agent.protocols.base import Message, Protocol, Scene
+from components.browser.tools import ALL_TOOLS, check_call
+from components.params import AgentParams
+from components.records import ToolCall
+
+PLACEHOLDER = "** Simplified html **"
+SCROLL = 0.5
+COMPACT = "Use the browser to do the task. One function call per round."
+
+_THINKING = """Reason first, then act, in this form:
+<think> your reasoning </think>
+<answer> one function call </answer>
+"""
+_BARE = "Answer with one function call and nothing else, after an optional comment line that begins with #.\n"
+FULL = """You are a web browsing agent that carries out a user's instruction. In each round you see the simplified \
+HTML of the current page, in which elements have ids, and you call exactly one function.
+{form}
+do(action, argument, element): one operation on the page.
+  action: "Click", "Right Click", "Type", "Search", "Hover", "Scroll Up", "Scroll Down", "Press Enter", "Switch Tab", \
+"Select Dropdown Option" or "Wait".
+  argument: the text for "Type" and "Search" ("Search" types and presses Enter), the tab's number from 0 for "Switch \
+Tab", the option for "Select Dropdown Option".
+  element: the id of the element, for "Click", "Right Click", "Type", "Search", "Select Dropdown Option" and "Hover".
+exit(message): ends the task; message is the answer if the instruction is a question.
+go_backward(), go_forward(): the previous and the next page of the history.
+
+Use only ids that stand in the HTML. Name the element in a comment such as `# Element: the "Period" dropdown`, and \
+keep what you will need later in a comment such as `# Note: …`: earlier pages are not shown again. If an action has \
+no effect, try another way.
+Example: do(action="Type", argument="01/01/2023", element="22")"""
+
+_ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.DOTALL | re.IGNORECASE)
+_CALL = re.compile(r"\b(do|exit|go_backward|go_forward)\s*\(")
+_QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'"})
+_PARAMETERS = {"do": ("action", "argument", "element"), "exit": ("message",), "go_backward": (), "go_forward": ()}
+
+
+class BadCallError(ValueError):
+    """A call that is none of the protocol's, with the reason."""
+
+
+def parse(text: str, thinking: bool) -> Parsed:
+    """The one call of a response; with more than one, the first runs and the others are reported."""
+    thought, body = "", text
+    if thinking:
+        head, closed, tail = text.rpartition("</think>")
+        if not closed:
+            return Parsed(text.strip(), [], "no closing </think> tag")
+        thought = head.replace("<think>", "", 1).strip()
+        answers = _ANSWER.findall(tail)
+        if not answers:
+            return Parsed(thought, [], "no <answer> after the reasoning")
+        body = answers[-1]
+    lines = body.strip().strip("`").splitlines()
+    comments = [line.strip() for line in lines if line.strip().startswith("#")]
+    thought = "\n".join([*([thought] if thought else []), *comments])
+    code = "\n".join(line for line in lines if not line.strip().startswith("#"))
+    starts = [match.start() for match in _CALL.finditer(code)]
+    if not starts:
+        return Parsed(thought, [], "no call of do, exit, go_backward or go_forward")
+    try:
+        call, end = _read(code[starts[0] :])
+        calls = [_translate(call)]
+    except BadCallError as error:
+        return Parsed(thought, [ToolCall(name="", error=str(error))], f"no call could be parsed: {error}")
+    if calls[0].error:
+        return Parsed(thought, calls, f"no call could be parsed: {calls[0].error}")
+    more = [start for start in starts[1:] if start >= starts[0] + end]
+    if more:
+        calls.append(ToolCall(name="", error=f"only one action per round: {len(more)} more were not run"))
+    return Parsed(thought, calls, None)
+
+
+def _read(code: str) -> tuple[ast.Call, int]:
+    """The call at the start of the code, and where it ends: the shortest prefix that Python reads as an expression."""
+    for match in re.finditer(r"\)", code[:30_000]):
+        for source in (code[: match.end()], code[: match.end()].translate(_QUOTES)):
+            try:
+                node = ast.parse(source, mode="eval").body
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                continue
+            if isinstance(node, ast.Call):
+                return node, match.end()
+        if match.start() > 20_000:
+            break
+    raise BadCallError("the call is not closed, or its strings are not quoted")
+
+
+def _translate(call: ast.Call) -> ToolCall:
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    allowed = _PARAMETERS.get(name)
+    if allowed is None:
+        raise BadCallError("no such function")
+    if len(call.args) > len(allowed):
+        raise BadCallError(f"{name} takes at most {len(allowed)} arguments")
+    given = {key: _constant(node) for key, node in zip(allowed, call.args, strict=False)}
+    for keyword in call.keywords:
+        if keyword.arg not in allowed:
+            raise BadCallError(f"{name} has no argument {keyword.arg}")
+        given[keyword.arg] = _constant(keyword.value)
+    match name:
+        case "exit":
+            return _checked("done", answer=given.get("message") or "")
+        case "go_backward":
+            return _checked("go_back")
+        case "go_forward":
+            return _checked("go_forward")
+    return _do(given.get("action") or "", given.get("argument"), given.get("element"))
+
+
+def _do(action: str, argument: str | None, element: str | None) -> ToolCall:
+    kind = " ".join(action.lower().split())
+    if kind in ("click", "right click", "type", "search", "hover", "select dropdown option") and not element:
+        raise BadCallError(f'"{action}" needs an element')
+    if kind in ("type", "search", "select dropdown option", "switch tab") and argument is None:
+        raise BadCallError(f'"{action}" needs an argument')
+    match kind:
+        case "click":
+            return _checked("click_element", element=element)
+        case "right click":
+            return _checked("click_element", element=element, button="right")
+        case "type":
+            return _checked("write_element", element=element, text=argument)
+        case "search":
+            return _checked("write_element", element=element, text=argument, submit=True)
+        case "hover":
+            return _checked("hover_element", element=element)
+        case "select dropdown option":
+            return _checked("select_option", element=element, option=argument)
+        case "scroll up" | "scroll down":
+            return _checked("scroll", direction=kind.split()[1], amount=SCROLL)
+        case "press enter":
+            return _checked("press_keys", keys=["Enter"])
+        case "switch tab":
+            return _checked("switch_tab", index=argument)
+        case "wait":
+            return _checked("wait")
+    raise BadCallError(f'unknown action "{action[:60]}"')
+
+
+def _checked(name: str, **arguments: Any) -> ToolCall:
+    return check_call(name, arguments, ALL_TOOLS)
+
+
+def _constant(node: ast.expr) -> str | None:
+    if not isinstance(node, ast.Constant) or isinstance(node.value, bytes | complex) or node.value is Ellipsis:
+        raise BadCallError("arguments are strings or numbers")
+    return None if node.value is None else str(node.value)
+
+
+def context(scene: Scene) -> list[Message]:
+    """All responses, and only the current page."""
+    messages = []
+    for index, turn in enumerate([*scene.turns, None]):
+        lines = [f"Task: {scene.task.intent}", ""] if index == 0 else []
+        failures = [line for line in scene.turns[index - 1].feedback if line.startswith("Failed:")] if index else []
+        page = PLACEHOLDER if turn is not None else (scene.current.text or "")
+        messages.append(Message(("\n".join([*lines, f"Round {index}", *failures, "", page]),)))
+        if turn is not None:
+            messages.append(Message((turn,)))
+    return messages
+
+
+def system(agent: AgentParams, thinking: bool) -> str:
+    return COMPACT if agent.prompt == "compact" else FULL.format(form=_THINKING if thinking else _BARE)
+
+
+def _variant(name: str, thinking: bool) -> Protocol:
+    return Protocol(
+        name=name,
+        system=partial(system, thinking=thinking),
+        context=context,
+        parse=partial(parse, thinking=thinking),
+        reminder="Write <think>…</think><answer>one function call</answer>."
+        if thinking
+        else "Write one function call.",
+        thinks=thinking,
+    )
+
+
+WEBAGENT_R1 = _variant("webagent_r1", thinking=True)
+WEBAGENT_R1_BARE = _variant("webagent_r1_bare", thinking=False)

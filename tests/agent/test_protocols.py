@@ -1,0 +1,279 @@
+"""Every protocol: the exact conversation over four turns, what its parser accepts, and that it never raises."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from components.agent import Renderer
+from components.agent.protocols import PROTOCOLS, protocol
+from components.agent.protocols.browseragent import COMMANDS
+from components.agent.rendering import Response, Text
+from components.browser import ALL_TOOLS, check_call
+from components.params import AgentParams, ObservationParams, ProtocolName
+from components.records import Image, ToolCall, Turn
+from tests.vlm import TASK, observation
+
+PAGE = '[4] textbox "Search"\n[5] button "Go"'
+SPOKEN = {
+    "openwebrl": [
+        '<think>a</think>\n<tool_call>{"name": "click", "arguments": {"x": 1, "y": 2}}</tool_call>',
+        "no call",
+        '<think>c</think>\n<tool_call>{"name": "wait", "arguments": {}}</tool_call>',
+    ],
+    "webgym": [
+        'Memory: blue costs 5\nProgress: half\nIntention: click\nAction: <tool_call>{"name": "go_back"}</tool_call>',
+        "no sections",
+        'Memory: blue 5,\nred 7\nProgress: all\nIntention: end\nAction: <tool_call>{"name": "wait"}</tool_call>',
+    ],
+    "webagent_r1": [
+        '<think>a</think>\n<answer># Element: field\ndo(action="Search", argument="x, y", element="4")</answer>',
+        "nothing",
+        '<think>c</think><answer>do(action="Click", element="5")</answer>',
+    ],
+    "webagent_r1_bare": [
+        '# Element: field\ndo(action="Search", argument="x, y", element="4")',
+        "nothing",
+        'do(action="Click", element="5")',
+    ],
+    "browseragent": [
+        "<think>a</think><conclusion>Jordan is\nthe one</conclusion><action>type(4, father of, who, 1)</action>",
+        "nothing",
+        "<think>c</think><conclusion></conclusion><action>click(5, Go)</action>",
+    ],
+}
+FEEDBACK = ["Succeed: one", "Failed: two", "Succeed: three"]
+GOLDEN = {
+    "openwebrl": (
+        "<|im_start|>system\nUse the browser to do the task.<|im_end|>\n"
+        '<|im_start|>user\nTask: Click on the "ok" button.\nURL: http://a/\n<|im_end|>\n<|im_start|>assistant\n<0>\n'
+        "<|im_start|>user\nSucceed: one\nURL: http://a/\n<|im_end|>\n<|im_start|>assistant\n<1>\n"
+        "<|im_start|>user\nFailed: two\nURL: http://a/\n<|im_end|>\n<|im_start|>assistant\n<2>\n"
+        f"<|im_start|>user\nSucceed: three\nURL: http://a/\n<image>\n{PAGE}<|im_end|>\n<|im_start|>assistant\n"
+    ),
+    "webgym": (
+        "<|im_start|>system\nUse the browser to do the task. Answer with Memory, Progress, Intention and Action."
+        '<|im_end|>\n<|im_start|>user\nTask: Click on the "ok" button.\nMemory: blue 5,\nred 7\n'
+        f"Outcome of your last calls:\nSucceed: three\nURL: http://a/\n<image>\n{PAGE}<|im_end|>\n"
+        "<|im_start|>assistant\n"
+    ),
+    "webagent_r1": (
+        "<|im_start|>system\nUse the browser to do the task. One function call per round.<|im_end|>\n"
+        '<|im_start|>user\nTask: Click on the "ok" button.\n\nRound 0\n\n** Simplified html **<|im_end|>\n'
+        "<|im_start|>assistant\n<0>\n"
+        "<|im_start|>user\nRound 1\n\n** Simplified html **<|im_end|>\n<|im_start|>assistant\n<1>\n"
+        "<|im_start|>user\nRound 2\nFailed: two\n\n** Simplified html **<|im_end|>\n<|im_start|>assistant\n<2>\n"
+        f"<|im_start|>user\nRound 3\n\n{PAGE}<|im_end|>\n<|im_start|>assistant\n"
+    ),
+    "browseragent": (
+        "<|im_start|>system\nUse the browser to do the task. One command per turn.<|im_end|>\n"
+        '<|im_start|>user\nObjective: Click on the "ok" button.\n<memory>\n'
+        "1. type(4, father of, who, 1); conclusion: Jordan is the one\n"
+        "2. no command; Failed: two\n"
+        "3. click(5, Go)\n"
+        f"</memory>\nURL: http://a/\nTabs:\n*[0] A\nObservation:\n{PAGE}<|im_end|>\n<|im_start|>assistant\n"
+    ),
+}
+GOLDEN["webagent_r1_bare"] = GOLDEN["webagent_r1"]
+
+
+def turns(name: str) -> list[Turn]:
+    return [
+        Turn(
+            index=index,
+            observation=observation(index, PAGE),
+            prompt_sha256="",
+            prompt_tokens=0,
+            response=response,
+            token_ids=[index],
+            logprobs=[0.0],
+            finish_reason="stop",
+            tool_calls=protocol(name).parse(response).calls,
+            feedback=[FEEDBACK[index]],
+            parse_error=protocol(name).parse(response).error,
+        )
+        for index, response in enumerate(SPOKEN[name])
+    ]
+
+
+def rendered(name: ProtocolName, kind: str = "compact", think_prefix: bool = False) -> str:
+    agent = AgentParams(protocol=name, prompt=kind, max_response_tokens=12, max_context_tokens=2048)
+    renderer = Renderer(agent, ObservationParams(text="axtree"), think_prefix)
+    shown = {Text: lambda s: s.text, Image: lambda s: "<image>", Response: lambda s: f"<{s.token_ids[0]}>"}
+    segments = renderer.prompt(TASK, turns(name), observation(3, PAGE)).segments
+    return "".join(shown[type(segment)](segment) for segment in segments)
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_the_fourth_turn_reads_exactly_so(name):
+    assert rendered(name) == GOLDEN[name]
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_the_second_response_of_the_samples_is_unreadable_and_the_others_are_not(name):
+    assert [turn.parse_error is None for turn in turns(name)] == [True, False, True]
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_the_full_prompt_names_every_action(name):
+    system = protocol(name).system(AgentParams(prompt="full", max_response_tokens=1, max_context_tokens=2))
+    actions = {
+        "openwebrl": ["click(", "press_keys(", "close_tab(", "done("],
+        "browseragent": list(COMMANDS),
+    }.get(
+        name, ["done("] if name == "webgym" else ['"Select Dropdown Option"', "exit(", "go_backward()", "go_forward()"]
+    )
+    assert all(action in system for action in actions)
+    assert "{form}" not in system
+
+
+def test_only_a_protocol_that_thinks_is_opened_by_a_thinking_model():
+    opened = {name: rendered(name, think_prefix=True).endswith("assistant\n<think>\n") for name in PROTOCOLS}
+    assert opened == {name: name not in ("webgym", "webagent_r1_bare") for name in PROTOCOLS}
+
+
+# ---- parsers --------------------------------------------------------------------------------------------------------
+
+
+def call(name: str, **arguments: object) -> ToolCall:
+    return ToolCall(name=name, arguments=arguments)
+
+
+@pytest.mark.parametrize(
+    ("code", "wanted"),
+    [
+        ('do(action="Click", element="7")', call("click_element", element="7")),
+        ("do(action='Click', element=7)", call("click_element", element="7")),
+        ('do("Type", "it\'s", "12")', call("write_element", element="12", text="it's")),
+        ("do(action=“Right Click”, element=“7”)", call("click_element", element="7", button="right")),
+        ('do(action="Search", argument="a) b", element="f1e2")',
+         call("write_element", element="f1e2", text="a) b", submit=True)),
+        ('do(action="Scroll Down", element=None)', call("scroll", direction="down", amount=0.5)),
+        ('do(action="Switch Tab", argument="1")', call("switch_tab", index="1")),
+        ('do(action="Select Dropdown Option", argument="Month", element="20")',
+         call("select_option", element="20", option="Month")),
+        ('do(action="Press Enter")', call("press_keys", keys=["Enter"])),
+        ('do(action="Hover", element="3")', call("hover_element", element="3")),
+        ('do(action="Wait")', call("wait")),
+        ('exit(message="N/A")', call("done", answer="N/A")),
+        ("exit()", call("done", answer="")),
+        ("go_backward()", call("go_back")),
+        ("go_forward()", call("go_forward")),
+        ('```\n# Element: a link\ndo(action="Click", element="7")\n```', call("click_element", element="7")),
+    ],
+)  # fmt: skip
+def test_webagent_r1_calls(code, wanted):
+    bare = protocol("webagent_r1_bare").parse(code)
+    assert (bare.calls, bare.error) == ([wanted], None)
+    thinking = protocol("webagent_r1").parse(f"<think>why</think>\n<answer>{code}</answer>")
+    assert (thinking.calls, thinking.error) == ([wanted], None)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ('do(action="Fly", element="7")', "unknown action"),
+        ('do(action="Click")', "needs an element"),
+        ('do(action="Type", element="7")', "needs an argument"),
+        ('do(action="Switch Tab", argument="x")', "index"),
+        ("do(action=__import__('os'), element='1')", "strings or numbers"),
+        ('do(action="Click", element="7"', "not closed"),
+        ('do(action="Click", element="7", when="now")', "no argument when"),
+        ("click the button", "no call"),
+    ],
+)
+def test_webagent_r1_says_what_is_wrong(code, reason):
+    assert reason in (protocol("webagent_r1_bare").parse(code).error or "")
+
+
+def test_webagent_r1_runs_the_first_of_two_actions_and_reports_the_second():
+    parsed = protocol("webagent_r1_bare").parse('do(action="Click", element="7")\ndo(action="Click", element="8")')
+    assert parsed.error is None
+    assert [one.error for one in parsed.calls] == [None, "only one action per round: 1 more were not run"]
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("click(12, Search)", call("click_element", element="12")),
+        ("click [12] [Search]", call("click_element", element="12")),
+        ("hover(12)", call("hover_element", element="12")),
+        ("press(Ctrl+v)", call("press_keys", keys=["Ctrl+v"])),
+        ("scroll(down)", call("scroll", direction="down", amount=0.9)),
+        ("scroll [direction=up]", call("scroll", direction="up", amount=0.9)),
+        ("type(4, one, two, press_enter_after=1)", call("write_element", element="4", text="one, two", submit=True)),
+        ("type(4, in 1984, 0)", call("write_element", element="4", text="in 1984", submit=False)),
+        ("type(4, 1)", call("write_element", element="4", text="1", submit=False)),
+        ('type [4] [who [is] it] [press_enter_after=1]',
+         call("write_element", element="4", text="who [is] it", submit=True)),
+        ("new_tab", call("new_tab")),
+        ("tab_focus(1)", call("switch_tab", index="1")),
+        ("close_tab()", call("close_tab")),
+        ('goto("http://a/b,c")', call("goto_url", url="http://a/b,c")),
+        ("go_back", call("go_back")),
+        ("go_forward", call("go_forward")),
+        ("stop(Paris, France)", call("done", answer="Paris, France")),
+        ("```stop [N/A]```", call("done", answer="N/A")),
+    ],
+)  # fmt: skip
+def test_browseragent_commands(command, wanted):
+    parsed = protocol("browseragent").parse(f"<think>t</think><conclusion>c</conclusion><action>{command}</action>")
+    assert (parsed.calls, parsed.error) == ([wanted], None)
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("fly(1)", "unknown command"),
+        ("type(4)", "needs 2 arguments"),
+        ("scroll(around)", "direction"),
+        ("", "unknown"),
+    ],
+)
+def test_browseragent_says_what_is_wrong(command, reason):
+    assert reason in (protocol("browseragent").parse(f"<think>t</think><action>{command}</action>").error or "")
+
+
+def test_webgym_reads_bold_headings_and_forgets_the_sections_that_were_thought():
+    text = (
+        "<think>Memory: draft</think>**Memory:** kept\n**Progress:** none\n**Intention:** look\n"
+        '**Action:** <tool_call>{"name": "done", "arguments": {"answer": "7"}}</tool_call>'
+    )
+    parsed = protocol("webgym").parse(text)
+    assert parsed.calls == [call("done", answer="7")]
+    assert parsed.thought == "Memory: kept\nProgress: none\nIntention: look"
+
+
+@pytest.mark.parametrize("name", [name for name, one in PROTOCOLS.items() if one.write])
+def test_what_a_teacher_writes_is_read_back(name):
+    calls = [call("click", x=512, y=86), call("write", text='"Bob" </x>')]
+    parsed = protocol(name).parse(protocol(name).write('click field, write "Bob"', calls))
+    assert (parsed.calls, parsed.error) == (calls, None)
+    assert 'click field, write "Bob"' in parsed.thought
+
+
+PIECES = st.sampled_from(
+    [
+        *"""<think> </think> <answer> </answer> <action> </action> do( exit( action="Click" element="7" ( ) , 1) # click
+        [ ] Memory: Action: <tool_call> { " “ ' \\ scroll(up) press( stop( goto()
+        tab_focus(99999999999999999)""".split(),
+        "type(4, ",
+        "\n",
+    ]
+)
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+@settings(max_examples=150, deadline=None)
+@given(text=st.one_of(st.text(max_size=200), st.lists(PIECES | st.text(max_size=5), max_size=25).map("".join)))
+def test_whatever_a_model_writes_is_parsed_or_refused(name, text):
+    parsed = protocol(name).parse(text)
+    assert parsed.error is not None or any(one.error is None for one in parsed.calls)
+    for one in parsed.calls:
+        assert one.error is not None or check_call(one.name, one.arguments, ALL_TOOLS).error is None
+
+
+def test_openwebrl_cannot_name_elements():
+    text = '<think>x</think><tool_call>{"name": "click_element", "arguments": {"element": "3"}}</tool_call>'
+    assert "unknown tool" in (protocol("openwebrl").parse(text).error or "")
