@@ -75,6 +75,17 @@ class AgentParams(Section):
     """Limit of one episode, in seconds."""
 
 
+class EgressParams(Section):
+    """Where a browser may go. Host names are shell patterns, such as `*.example.org`."""
+
+    guard: bool = True
+    """All traffic goes through a proxy that holds to these rules; false: the browser asks anybody itself."""
+    allowed_hosts: list[str] = Field(default_factory=lambda: ["*"])
+    blocked_hosts: list[str] = Field(default_factory=list)
+    private_hosts: list[str] = Field(default_factory=list)
+    """Hosts, or host:port, that may lie on loopback or private addresses: a benchmark's own servers, say."""
+
+
 class BrowserParams(Section):
     """The environment's limits, in seconds unless said otherwise (OpenWebRL, table 7)."""
 
@@ -87,6 +98,7 @@ class BrowserParams(Section):
     navigation_retries: int = Field(default=2, ge=0)
     settle_ms: int = Field(default=1500, ge=0)
     """Longest wait for a page to become quiet after a call, in milliseconds."""
+    egress: EgressParams = EgressParams()
 
 
 class TaskParams(Section):

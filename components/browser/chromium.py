@@ -29,6 +29,8 @@ FLAGS = [
     "--renderer-process-limit=1",
 ]
 
+_WEBRTC = ("webrtc-ip-handling-policy", "force-webrtc-ip-handling-policy")  # its name has changed over the versions
+
 
 def find_chromium(playwright_path: str | None = None) -> Path:
     """The Chromium to use: $WAYMARK_CHROMIUM, one on PATH, Playwright's own download; the first that starts.
@@ -47,9 +49,10 @@ def find_chromium(playwright_path: str | None = None) -> Path:
             raise ChromiumNotFoundError(f"WAYMARK_CHROMIUM={named} is no executable file; unset it or correct it")
         return path
     for name in NAMES:
-        found = shutil.which(name)
-        if found and starts(path := _past_wrapper(Path(found))):
-            return path
+        for folder in os.get_exec_path():  # a stub in one folder hides no browser in another
+            found = shutil.which(name, path=folder)
+            if found and starts(path := _past_wrapper(Path(found))):
+                return path
     for path in [*downloads(), *([Path(playwright_path)] if playwright_path else [])]:
         if path.is_file() and starts(path):
             return path
@@ -61,13 +64,26 @@ def find_chromium(playwright_path: str | None = None) -> Path:
     raise ChromiumNotFoundError(f"no Chromium found; type `{command}`, or set WAYMARK_CHROMIUM to its path")
 
 
-def launch_flags(host_rules: str | None = None) -> list[str]:
-    """Command-line flags; `host_rules` goes to --host-resolver-rules (where a site's names lead)."""
+def launch_flags(site: tuple[str, int] | None = None, proxy_port: int | None = None) -> list[str]:
+    """Command-line flags.
+
+    Args:
+        site: host name of a site of ours and the loopback port that it leads to. It is asked directly.
+        proxy_port: the egress guard's; all else goes through it, WebRTC included or not at all.
+
+    With either of them the browser itself looks up no other name.
+    """
     flags = list(FLAGS)
     if os.geteuid() == 0:
         flags.append("--no-sandbox")
-    if host_rules:
-        flags.append(f"--host-resolver-rules={host_rules}")
+    rules = [f"MAP {site[0]}:80 127.0.0.1:{site[1]}"] if site else []
+    if proxy_port is not None:
+        direct = ["<-loopback>", *([f"{site[0]}:80"] if site else [])]  # without the first, loopback is never proxied
+        flags += [f"--proxy-server=http://127.0.0.1:{proxy_port}", f"--proxy-bypass-list={';'.join(direct)}"]
+        flags += [f"--{switch}=disable_non_proxied_udp" for switch in _WEBRTC]
+        rules += ["EXCLUDE 127.0.0.1"]
+    if rules:
+        flags.append(f"--host-resolver-rules={', '.join([*rules, 'MAP * ~NOTFOUND'])}")
     return flags
 
 

@@ -19,11 +19,12 @@ from playwright.async_api import Browser, BrowserContext, Playwright, async_play
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser.chromium import find_chromium, launch_flags
+from components.browser.egress import EgressGuard
 from components.browser.errors import EnvError, SandboxError
 from components.browser.session import Session
 from components.browser.site import Site
 from components.browser.tab import Tab
-from components.params import BrowserParams, TextKind
+from components.params import BrowserParams, EgressParams, TextKind
 
 LAUNCH_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 10.0
@@ -37,8 +38,13 @@ class _Slot:
     episodes: int = 0
 
 
+def _rules(egress: EgressParams, site: Site | None) -> EgressParams:
+    """Episodes on a site of ours have no business elsewhere."""
+    return egress if site is None else egress.model_copy(update={"allowed_hosts": []})
+
+
 class BrowserPool:
-    """An async context manager; `session()` waits for a free slot."""
+    """An async context manager; `session()` waits for a free slot. All traffic goes through the egress guard."""
 
     def __init__(self, params: BrowserParams, site: Site | None = None, text: TextKind = "none") -> None:
         self.params = params
@@ -46,6 +52,7 @@ class BrowserPool:
         self._text = text
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
+        self._guard = EgressGuard(_rules(params.egress, site)) if params.egress.guard else None
         self._launching = asyncio.Lock()
         self._slots: asyncio.Queue[_Slot] = asyncio.Queue()
 
@@ -63,6 +70,8 @@ class BrowserPool:
 
     async def __aexit__(self, *exc: object) -> None:
         await self._stop_browser()
+        if self._guard is not None:
+            await self._guard.stop()
         if self._site is not None:
             await self._site.stop()
 
@@ -130,7 +139,8 @@ class BrowserPool:
     async def _connected(self) -> Browser:
         """The browser, started or started again."""
         async with self._launching:
-            if self._browser is not None and self._browser.is_connected():
+            guarded = self._guard is None or self._guard.pid is not None
+            if self._browser is not None and self._browser.is_connected() and guarded:
                 return self._browser
             last: Exception | None = None
             for _ in range(2):
@@ -143,12 +153,18 @@ class BrowserPool:
             raise SandboxError(f"Chromium could not be started: {last}") from last
 
     async def _launch(self) -> Browser:
+        if self._guard is not None and self._guard.pid is None:
+            await self._stop_browser()  # it points at a proxy that is gone
+            await self._guard.start()
         if self._playwright is None:
             self._playwright = await async_playwright().start()
         path = find_chromium(self._playwright.chromium.executable_path)
         self._browser = await self._playwright.chromium.launch(
             executable_path=path,
-            args=launch_flags(self._site.host_rules() if self._site is not None else None),
+            args=launch_flags(
+                self._site.address() if self._site is not None else None,
+                self._guard.port if self._guard is not None else None,
+            ),
             chromium_sandbox=os.geteuid() != 0,
             handle_sigint=False,  # an interrupt is the stage's to handle; closing the pool ends the browser
         )

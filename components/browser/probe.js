@@ -84,9 +84,21 @@ async function quiet(before, limit) {
 
 // ---- requests -------------------------------------------------------------------------------------------------------
 
+// The element at a point inside of a frame; of a frame of another origin, the frame itself.
+function inFrames(el, [x, y]) {
+  while (el?.tagName === 'IFRAME' && el.contentDocument) {
+    const { left, top } = el.getBoundingClientRect();
+    [x, y] = [x - left - el.clientLeft, y - top - el.clientTop];
+    const inner = el.contentDocument.elementFromPoint(x, y);
+    if (!inner || inner === el.contentDocument.body || inner === el.contentDocument.documentElement) break;
+    el = inner;
+  }
+  return el;
+}
+
 function mark({ at }) {
   const state = memory();
-  state.target = at ? elementAt(...at) : null;
+  state.target = at ? inFrames(elementAt(...at), at) : null;
   return { url: location.href, changes: state.changes, target: describe(state.target) };
 }
 
@@ -135,4 +147,6 @@ function scroll({ at, direction, amount }) {
   return { moved: Math.abs(el.scrollLeft - before[0]) + Math.abs(el.scrollTop - before[1]) >= 1 };
 }
 
-const answer = (request) => ({ mark, look, clear, choose, scroll })[request.op](request);
+const focus = () => ({ focus: focused() });
+
+const answer = (request) => ({ mark, look, focus, clear, choose, scroll })[request.op](request);

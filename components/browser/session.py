@@ -23,6 +23,7 @@ from components.browser.actions import execute
 from components.browser.errors import BlockedError, EnvError, EnvInitError, SandboxError
 from components.browser.site import Site
 from components.browser.tab import Tab, translate
+from components.browser.watch import refused
 from components.params import BrowserParams, TextKind
 from components.records import Image, Observation, Task, ToolCall
 from components.records import Tab as TabRecord
@@ -146,7 +147,7 @@ class Session:
             await tab.page.close()
         return self.tabs[0]
 
-    # ---- what actions need (`actions.Tabs`) -------------------------------------------------------------------------
+    # ---- what actions need (`watch.Tabs`) -------------------------------------------------------------------------
 
     @property
     def step_left_s(self) -> float:
@@ -224,14 +225,16 @@ class Session:
         timeout_ms = self.params.start_timeout_s * 1000 / attempts * 0.9
         for attempt in range(attempts):
             try:
-                return await self.tabs[0].page.goto(url, wait_until=wait_until, timeout=timeout_ms)
+                response = await self.tabs[0].page.goto(url, wait_until=wait_until, timeout=timeout_ms)
+                if response is None or not (reason := refused(response)):
+                    return response
             except PlaywrightError as error:
                 reason = translate(error)
                 if isinstance(reason, SandboxError):
                     raise reason from error
-                if attempt + 1 == attempts:
-                    raise EnvInitError(f"{url} could not be opened in {attempts} attempts: {reason}") from error
-                await asyncio.sleep(min(0.5, timeout_ms / 10_000) * attempt)
+            if attempt + 1 == attempts:
+                raise EnvInitError(f"{url} could not be opened in {attempts} attempts: {reason}")
+            await asyncio.sleep(min(0.5, timeout_ms / 10_000) * attempt)
         raise AssertionError("unreachable")
 
     async def _observe(self) -> Observation:

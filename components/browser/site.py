@@ -24,8 +24,8 @@ class Site(Protocol):
     async def stop(self) -> None:
         """Stop serving."""
 
-    def host_rules(self) -> str:
-        """Chromium's --host-resolver-rules: where the origin's host leads."""
+    def address(self) -> tuple[str, int]:
+        """The origin's host, and the loopback port that it leads to."""
 
     def cookies(self, task: Task) -> dict[str, str]:
         """Cookies set before the start page is opened."""

@@ -13,7 +13,7 @@ import contextlib
 import time
 from typing import Any
 
-from playwright.async_api import CDPSession, Dialog, Download, Page
+from playwright.async_api import CDPSession, Dialog, Download, Frame, Page
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser.axtree import ElementIds, Node, parse, simplify
@@ -96,6 +96,27 @@ class Tab:
     async def ask(self, **request: object) -> dict:
         """One of the page's own actions (`clear`, `choose`, `scroll`)."""
         return await self._ask(request, PROBE_TIMEOUT_S)
+
+    async def focused_frame(self) -> Frame:
+        """The frame that has the focus, of another origin too; the main frame if none has."""
+        frame = self.page.main_frame
+        try:
+            async with asyncio.timeout(PROBE_TIMEOUT_S):
+                while inner := await _focused_child(frame):
+                    frame = inner
+        except TimeoutError as error:
+            raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
+        return frame
+
+    async def ask_frame(self, frame: Frame, **request: object) -> dict:
+        """`ask` of a frame's document."""
+        if frame is self.page.main_frame:
+            return await self.ask(**request)
+        try:
+            async with asyncio.timeout(PROBE_TIMEOUT_S):
+                return await frame.evaluate(script(request))
+        except TimeoutError as error:
+            raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
 
     async def look(
         self, settle_ms: int, changes: int | None = None, elements: bool = False, instruction: str | None = None
@@ -225,6 +246,15 @@ class Tab:
     def _tell(self, aside: str) -> None:
         if len(self.asides) < MOST_ASIDES:
             self.asides.append(aside)
+
+
+async def _focused_child(frame: Frame) -> Frame | None:
+    """The child frame that has the focus."""
+    for child in frame.child_frames:
+        element = await child.frame_element()
+        if await element.evaluate("el => el === el.getRootNode().activeElement"):
+            return child
+    return None
 
 
 def _short(text: str) -> str:

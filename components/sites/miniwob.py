@@ -46,11 +46,11 @@ class MiniWoB:
         if server is not None:
             await asyncio.to_thread(server.stop)
 
-    def host_rules(self) -> str:
-        """`miniwob` leads to our port; no other name leads anywhere."""
+    def address(self) -> tuple[str, int]:
+        """The host name of the pages, and the loopback port that it leads to."""
         if self._server is None:
             raise RuntimeError("the site is not served yet; `await site.start()` first, or give it to a BrowserPool")
-        return f"MAP miniwob:80 127.0.0.1:{self._server.port}, MAP * ~NOTFOUND"
+        return self.origin.removeprefix("http://"), self._server.port
 
     def cookies(self, task: Task) -> dict[str, str]:
         """The seed, and a token that is this episode's own."""
@@ -86,7 +86,7 @@ class MiniWoB:
             async with asyncio.timeout(TIMEOUT_S * (1 + len(families))), async_playwright() as playwright:
                 browser = await playwright.chromium.launch(
                     executable_path=find_chromium(playwright.chromium.executable_path),
-                    args=launch_flags(self.host_rules()),
+                    args=launch_flags(self.address()),
                     chromium_sandbox=os.geteuid() != 0,
                 )
                 width, height = viewport

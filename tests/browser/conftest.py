@@ -11,10 +11,18 @@ from typing import Any
 import pytest
 
 from components.browser import BrowserPool, Session
-from components.params import BrowserParams
+from components.params import BrowserParams, EgressParams
 from components.records import Task
 
-PARAMS = BrowserParams(viewport=(800, 600), concurrency=2, start_timeout_s=20, step_timeout_s=20, navigation_retries=1)
+LOOPBACK = EgressParams(private_hosts=["127.0.0.1", "localhost"])
+PARAMS = BrowserParams(
+    viewport=(800, 600),
+    concurrency=2,
+    start_timeout_s=20,
+    step_timeout_s=20,
+    navigation_retries=1,
+    egress=LOOPBACK,
+)
 
 
 class Pages:

@@ -13,9 +13,11 @@ import pytest
 from components.browser import BrowserPool, EnvError, EnvInitError, SandboxError, check_call
 from components.params import BrowserParams
 
-from .conftest import task
+from .conftest import LOOPBACK, task
 
-PARAMS = BrowserParams(viewport=(300, 200), concurrency=1, start_timeout_s=30, step_timeout_s=4, settle_ms=300)
+PARAMS = BrowserParams(
+    viewport=(300, 200), concurrency=1, start_timeout_s=30, step_timeout_s=4, settle_ms=300, egress=LOOPBACK
+)
 CLICK = [check_call("click", {"x": 500, "y": 500})]
 BIG = '<button style="width:300px;height:200px" onclick="{}">b</button>'
 
@@ -150,10 +152,11 @@ def test_nothing_is_left_running_after_the_process_is_killed(pages, tmp_path):
     script.write_text(
         "import asyncio\n"
         "from components.browser import BrowserPool\n"
-        "from components.params import BrowserParams\n"
+        "from components.params import BrowserParams, EgressParams\n"
         "from components.records import Task\n"
         "async def main():\n"
-        "    async with BrowserPool(BrowserParams(concurrency=1)) as pool, pool.session() as session:\n"
+        "    params = BrowserParams(concurrency=1, egress=EgressParams(private_hosts=['127.0.0.1']))\n"
+        "    async with BrowserPool(params) as pool, pool.session() as session:\n"
         f"        await session.start(Task(task_id='t', intent='i', start_url='{url}', website='w', source='s'))\n"
         "        print('open', flush=True)\n"
         "        await asyncio.sleep(60)\n"

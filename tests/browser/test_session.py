@@ -212,7 +212,9 @@ def test_a_start_page_that_cannot_be_reached_is_an_init_error_after_its_retries(
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with pytest.raises(EnvInitError, match=r"could not be opened in 2 attempts: .*net::ERR_CONNECTION_REFUSED"):
+    with pytest.raises(
+        EnvInitError, match=r"could not be opened in 2 attempts: the server cannot be reached: .*Connect call failed"
+    ):
         visit(f"http://127.0.0.1:{port}/", None)
 
 

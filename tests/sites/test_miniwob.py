@@ -193,9 +193,11 @@ def test_an_episode_starts_with_no_page_to_go_back_to(rows, episode):
 
 def test_no_other_host_can_be_reached(rows, episode):
     async def body(session, observation):
-        return (await session.step([check_call("goto_url", {"url": "http://example.com/"})])).feedback[0]
+        addresses = ("http://example.com/", "http://127.0.0.1:1234/", "http://93.184.215.14/")
+        return (await session.step([check_call("goto_url", {"url": address}) for address in addresses])).feedback
 
-    assert "net::ERR_NAME_NOT_RESOLVED" in episode(task(rows["miniwob/click-button/3"]), body)
+    said = episode(task(rows["miniwob/click-button/3"]), body)
+    assert all("is not on the list of allowed hosts" in line for line in said)
 
 
 def test_every_family_of_the_teacher_is_one_of_the_packages():

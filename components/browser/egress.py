@@ -1,0 +1,77 @@
+"""The egress guard as the pool uses it: a proxy in a process of its own (`egress_proxy`)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from pathlib import Path
+
+from components.browser import egress_proxy
+from components.browser.errors import SandboxError
+from components.params import EgressParams
+
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 5.0
+
+
+class EgressGuard:
+    """Starts and stops the proxy; `port` is where it listens."""
+
+    def __init__(self, params: EgressParams) -> None:
+        self._rules = {
+            "allowed": params.allowed_hosts,
+            "blocked": params.blocked_hosts,
+            "private": params.private_hosts,
+        }
+        self._process: asyncio.subprocess.Process | None = None
+        self.port = 0
+
+    @property
+    def pid(self) -> int | None:
+        """The proxy's process, None if none runs."""
+        return self._process.pid if self._process is not None and self._process.returncode is None else None
+
+    async def start(self) -> None:
+        """Start the proxy if none runs.
+
+        Raises:
+            SandboxError: it did not start.
+        """
+        if self.pid is not None:
+            return
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-I",
+            str(Path(egress_proxy.__file__)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # an interrupt in the terminal is the stage's to handle
+        )
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                stdin, stdout = self._process.stdin, self._process.stdout
+                assert stdin is not None
+                assert stdout is not None
+                stdin.write(json.dumps(self._rules).encode() + b"\n")
+                await stdin.drain()
+                self.port = int(await stdout.readline())
+        except (TimeoutError, ValueError, OSError) as error:
+            await self.stop()
+            raise SandboxError(f"the egress guard did not start: {error}") from error
+
+    async def stop(self) -> None:
+        """End the proxy."""
+        process, self._process = self._process, None
+        if process is None or process.returncode is not None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                await process.wait()
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
