@@ -22,7 +22,7 @@ from components.browser.errors import EnvError, SandboxError
 
 PROBE_TIMEOUT_S = 10.0
 MOST_ASIDES = 3
-"""A page may open dialogs without end; more than these are answered, and not told, until the next call."""
+"""A page may open dialogs without end; more than these of one kind are answered, and not told, until the next call."""
 _GONE = ("closed", "crashed", "detached", "target not found", "connection")
 _NAVIGATED = (
     "context was destroyed",
@@ -44,8 +44,8 @@ class Tab:
         self.popups = 0
         """Windows that the page asked to open so far."""
         self.crashed = False
-        self.asides: list[str] = []
-        """What the browser did for the page unseen, a sentence each, until somebody has said it: dialogs that were
+        self.asides: list[tuple[str, str]] = []
+        """What the browser did for the page unseen, kind and sentence, until somebody has said it: dialogs that were
         answered, downloads that were blocked, files that were asked for."""
         self.element_ids = ElementIds()
         self._frame_id = frame_id
@@ -233,19 +233,19 @@ class Tab:
         """Say yes: no screenshot shows a dialog, and a page waits for its answer. A prompt gets its default."""
         if dialog.type != "beforeunload":
             answer = f'answered "{_short(dialog.default_value)}"' if dialog.type == "prompt" else "confirmed"
-            self._tell(f'A dialog ({dialog.type}) said "{_short(dialog.message)}" and was {answer}.')
+            self._tell("dialog", f'A dialog ({dialog.type}) said "{_short(dialog.message)}" and was {answer}.')
         with contextlib.suppress(PlaywrightError):  # the page may be gone
             await (dialog.accept(dialog.default_value) if dialog.type == "prompt" else dialog.accept())
 
     def _on_download(self, download: Download) -> None:
-        self._tell(f'A download of "{_short(download.suggested_filename)}" was blocked.')
+        self._tell("download", f'A download of "{_short(download.suggested_filename)}" was blocked.')
 
     def _on_file_chooser(self, event: dict) -> None:
-        self._tell("The page asked for a file; there are none to choose.")
+        self._tell("file", "The page asked for a file; there are none to choose.")
 
-    def _tell(self, aside: str) -> None:
-        if len(self.asides) < MOST_ASIDES:
-            self.asides.append(aside)
+    def _tell(self, kind: str, aside: str) -> None:
+        if sum(known == kind for known, _ in self.asides) < MOST_ASIDES:
+            self.asides.append((kind, aside))
 
 
 async def _focused_child(frame: Frame) -> Frame | None:

@@ -76,7 +76,7 @@ class Watch:
 
     def _asides(self) -> tuple[str, ...]:
         """What is still to be said of the tab, those things included that happened between calls."""
-        said, self.tab.asides = tuple(self.tab.asides), []
+        said, self.tab.asides = tuple(aside for _, aside in self.tab.asides), []
         return said
 
 

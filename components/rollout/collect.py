@@ -17,7 +17,7 @@ from components.browser import BrowserPool, SandboxError, Session
 from components.records import Task, Termination, Trajectory
 from components.store import Journal
 
-SANDBOX_RETRIES = 2
+SANDBOX_RETRIES = 5
 
 PolicyFor = Callable[[EpisodeSpec, Session], Policy]
 """Gives the policy of one episode. Only a scripted teacher looks at the session."""

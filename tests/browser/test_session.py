@@ -263,6 +263,14 @@ def test_a_page_that_does_not_want_to_be_left_is_left(tell, pages):
     assert result.feedback[1] == f"Succeed: `goto_url` executed. Page navigated to {url}."
 
 
+def test_a_flood_of_dialogs_hides_no_download(tell):
+    place, flood = "position:absolute;left:390px;top:290px", "for (let i = 0; i < 6; i++) alert(i)"
+    body = f'<a style="{place}" onclick="{flood}" download="all.csv" href="data:text/csv,1,2">get it</a>'
+    said = tell(body, CLICK).feedback[0]
+    assert said.count("A dialog (alert)") == 3
+    assert 'A download of "all.csv" was blocked.' in said
+
+
 def test_a_download_is_blocked_and_said(tell):
     place = "position:absolute;left:390px;top:290px"
     result = tell(f'<a style="{place}" download="all.csv" href="data:text/csv,1,2">get it</a>', CLICK)
