@@ -113,6 +113,8 @@ async def run_episode(
         episode.diagnostics["error"] = str(error)
         episode.diagnostics["traceback"] = traceback.format_exc(limit=8)
     episode.diagnostics["wall_s"] = round(time.monotonic() - started, 3)
+    if session.requests:
+        episode.diagnostics["requests"] = session.requests
     return trajectory_of(
         spec,
         settings.agent.protocol,
@@ -135,6 +137,7 @@ async def _play(
     agent, most_tokens = settings.agent, settings.max_response_tokens
     spoken = protocol(agent.protocol)
     observation = await session.start(spec.task)
+    episode.diagnostics["start"] = session.timings
     format_errors = 0
     for index in range(min(settings.max_steps, spec.task.horizon or settings.max_steps)):
         prompt = settings.renderer.prompt(spec.task, episode.turns, observation)
@@ -172,7 +175,7 @@ async def _play(
                 tool_calls=parsed.calls,
                 feedback=feedback,
                 parse_error=parsed.error,
-                timings={"policy": round(answered - asked, 4), "browser": round(time.monotonic() - answered, 4)},
+                timings={"policy": round(answered - asked, 4), **(session.timings if result is not None else {})},
             )
         )
         episode.final = observation.screenshot

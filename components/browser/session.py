@@ -12,10 +12,10 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
-from playwright.async_api import BrowserContext, Page, Response
+from playwright.async_api import BrowserContext, Page, Request, Response
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser import axtree
@@ -61,10 +61,16 @@ class Session:
         self._context = context
         self._site = site
         self._text = text
+        self.timings: dict[str, float] = {}
+        """Seconds of the last start or step, by operation: navigate, act, look (the wait for quiet too), screenshot."""
+        self.requests = 0
+        """Requests of the episode's pages; counted where the pages are not ours."""
         self._opened: asyncio.Queue[Page] = asyncio.Queue()
         self._own_tab = False
         self._step_ends = 0.0
         context.on("page", self._on_page)
+        if site is None:
+            context.on("request", self._on_request)
 
     @property
     def page(self) -> Page:
@@ -94,7 +100,9 @@ class Session:
             if self._site is not None:
                 await self._clean(self._site, task)
             self.tabs[0].asides = []
-            response = await self._navigate(task.start_url)
+            self.timings = {}
+            with self._timed("navigate"):
+                response = await self._navigate(task.start_url)
             tab = self.tabs[0]
             if self._site is not None:
                 await tab.command("Page.resetNavigationHistory")
@@ -114,7 +122,9 @@ class Session:
         """
         async with self._guarded(EnvError, self.params.step_timeout_s, "a step"):
             self._step_ends = time.monotonic() + self.params.step_timeout_s
-            lines = [await execute(self, call) for call in calls]
+            self.timings = {}
+            with self._timed("act"):
+                lines = [await execute(self, call) for call in calls]
             observation = await self._observe()
             return StepResult(lines, observation, self.answer, self.answer is not None)
 
@@ -141,6 +151,8 @@ class Session:
     async def detach(self) -> Tab:
         """End the episode: close every tab but the first and give that back for the next episode."""
         self._context.remove_listener("page", self._on_page)
+        if self._site is None:
+            self._context.remove_listener("request", self._on_request)
         while not self._opened.empty():
             await self._opened.get_nowait().close()
         for tab in self.tabs[1:]:
@@ -240,12 +252,14 @@ class Session:
     async def _observe(self) -> Observation:
         instruction = self._site.instruction if self._site is not None else None
         tab = self.tabs[self.active]
-        state = await tab.look(self.params.settle_ms, elements=self._text == "elements", instruction=instruction)
-        text = state["elements"]
-        if self._text in ("axtree", "html"):
-            nodes = await tab.accessible(self.params.viewport)
-            text = axtree.as_tree(nodes) if self._text == "axtree" else axtree.as_html(nodes)
-        data = await tab.screenshot(self.params.screenshot_timeout_s)
+        with self._timed("look"):
+            state = await tab.look(self.params.settle_ms, elements=self._text == "elements", instruction=instruction)
+            text = state["elements"]
+            if self._text in ("axtree", "html"):
+                nodes = await tab.accessible(self.params.viewport)
+                text = axtree.as_tree(nodes) if self._text == "axtree" else axtree.as_html(nodes)
+        with self._timed("screenshot"):
+            data = await tab.screenshot(self.params.screenshot_timeout_s)
         records = []
         for index, other in enumerate(self.tabs):
             active = index == self.active
@@ -268,6 +282,17 @@ class Session:
             raise BlockedError(f'{url} was answered with a block page (status {status}, title "{title}")')
         if status >= 400:
             raise EnvInitError(f"{url} was answered with status {status}")
+
+    @contextlib.contextmanager
+    def _timed(self, name: str) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.timings[name] = round(time.monotonic() - began, 4)
+
+    def _on_request(self, request: Request) -> None:
+        self.requests += 1
 
     def _on_page(self, page: Page) -> None:
         if not self._own_tab:

@@ -48,6 +48,10 @@ def test_episodes_whose_browser_was_killed_are_run_again(tmp_path):
     trajectories = roll(tmp_path / "journal.jsonl", policy_for)
     assert [(t.termination, t.site_reward) for t in trajectories] == [(Termination.DONE, 1.0)] * len(EPISODES)
     assert len(begun) > len(EPISODES), "the kill hit nothing"
+    for one in trajectories:
+        assert set(one.diagnostics["start"]) == {"navigate", "look", "screenshot"}
+        assert all(set(turn.timings) == {"policy", "act", "look", "screenshot"} for turn in one.turns)
+        assert sum(sum(turn.timings.values()) for turn in one.turns) < one.diagnostics["wall_s"]
 
 
 def test_what_the_environment_ended_is_tried_again_by_the_next_run_and_nothing_else_is(tmp_path):
