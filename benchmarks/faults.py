@@ -249,26 +249,26 @@ async def hostile() -> dict[str, Any]:
     ended: dict[str, str] = {}
 
     async with BrowserPool(browser, text="elements") as pool:
+        free = asyncio.Semaphore(browser.concurrency)
 
         async def one(name: str, url: str) -> None:
             task = Task(task_id=name, intent="look", start_url=url, website="hostile", source="hostile")
-            begun = time.monotonic()
-            try:
-                async with asyncio.timeout(150):
-                    async with pool.session() as session:
-                        begun = time.monotonic()
+            async with free:
+                begun = time.monotonic()
+                try:
+                    async with asyncio.timeout(3 * agent.task_timeout_s), pool.session() as session:
                         trajectory = await run_episode(
                             EpisodeSpec(task, 0, "script", 0), session, Script(texts), limits
                         )
                         spent = time.monotonic() - begun
-                ended[name] = (
-                    str(trajectory.termination) if spent < agent.task_timeout_s + 5 else f"late: {spent:.0f} s"
-                )
-            except SandboxError:
-                ended[name] = "sandbox_error"
-            except Exception as error:
-                ended[name] = f"hang: {error!r}"
-            print(f"{name}: {ended[name]} after {time.monotonic() - begun:.1f} s", flush=True)
+                    late = spent > agent.task_timeout_s + 5
+                    ended[name] = f"late: {spent:.0f} s" if late else str(trajectory.termination)
+                except SandboxError as error:  # the browser died, or answered nobody any more: run again by `collect`
+                    ended[name] = "sandbox_error"
+                    print(error, flush=True)
+                except Exception as error:
+                    ended[name] = f"hang: {error!r}"
+                print(f"{name}: {ended[name]} after {time.monotonic() - begun:.1f} s", flush=True)
 
         await asyncio.gather(*(one(name, url) for name, url in site.urls().items()))
     site.stop()

@@ -114,7 +114,7 @@ class HostileSite:
         return {name: f"http://127.0.0.1:{self.port}{path}" for name, path in paths.items()}
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, IndexError):
+        with contextlib.suppress(OSError, EOFError, ValueError, IndexError, asyncio.CancelledError):
             path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode().partition("?")[0]
             await self._answer(path, writer)
         with contextlib.suppress(OSError):

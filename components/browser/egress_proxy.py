@@ -126,6 +126,8 @@ class Proxy:
                 _answer(
                     writer, 502, "Bad Gateway", f"the server cannot be reached: {error or 'no answer'}", refusal=True
                 )
+        except asyncio.CancelledError:
+            pass  # the proxy ends; nobody awaits this task, and asyncio would print it
         except (ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             _answer(writer, 400, "Bad Request", "not a request to a proxy")
         finally:

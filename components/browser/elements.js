@@ -237,7 +237,9 @@ function listed(instruction) {
   const focus = deepFocus();
   const note = instruction ? document.querySelector(instruction) : null;
   const found = [];
-  const walker = walk(document.body || document.documentElement, false);
+  const root = document.body || document.documentElement;
+  if (!root) return found; // a window that was just opened
+  const walker = walk(root, false);
   for (let step = walker.next(); !step.done;) {
     const [el, inside] = step.value;
     let role = null;

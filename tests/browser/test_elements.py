@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from components.browser import Listed, element_list, parse_elements
+from components.browser import Listed, check_call, element_list, parse_elements
 
 _COUNT = itertools.count()
 
@@ -172,3 +172,16 @@ def test_the_instruction_can_be_left_out(pages, visit):
         return await element_list(session.page, "#query")
 
     assert visit(pages.add("/query", "<div id=query><button>said</button></div>"), look) == ""
+
+
+def test_a_document_without_any_element_has_an_empty_list(pages, visit):
+    url = pages.add("/emptied", "x")
+
+    async def body(session, _):
+        await session.page.evaluate("document.documentElement.remove()")
+        result = await session.step([])
+        return result.observation.text, (await session.step([check_call("click", {"x": 5, "y": 5})])).feedback[0]
+
+    text, said = visit(url, body)
+    assert text == ""
+    assert said.startswith("Succeed: `click` at")
