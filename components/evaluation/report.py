@@ -42,8 +42,10 @@ PAIRS = {"sft_minus_base": ("sft", "base"), "rl_minus_sft": ("rl", "sft")}
 
 
 class StageReport(Record):
+    """`ran`: in this pipeline run; false for a result that an earlier one (another recipe or commit) left."""
+
     wall_s: float
-    ran: bool = True
+    ran: bool
 
 
 class TaskReport(Record):
@@ -105,13 +107,21 @@ def elapsed(spans: list[tuple[float, float]]) -> float:
     return round(total, 2)
 
 
-def build(results: StageResults, evaluated: dict[str, list[Episode]], bootstrap: int, seed: int) -> Report:
-    """Gather the numbers. Paired differences are over the tasks of the headline rates, never the held-out families."""
+def build(
+    results: StageResults, evaluated: dict[str, list[Episode]], bootstrap: int, seed: int, pipeline: str
+) -> Report:
+    """Gather the numbers. Paired differences are over the tasks of the headline rates, never the held-out families.
+
+    `pipeline` is the pipeline run that the report belongs to.
+    """
     by_task = {name: scores(e for e in of if e.split != "heldout") for name, of in evaluated.items()}
     differences = {name: paired(by_task[a], by_task[b], bootstrap, seed) for name, (a, b) in PAIRS.items()}
     return Report(
         wall_s=elapsed(results.spans),
-        stages={name: StageReport(wall_s=seconds) for name, seconds in results.wall_s.items()},
+        stages={
+            name: StageReport(wall_s=seconds, ran=results.pipelines[name] == pipeline)
+            for name, seconds in results.wall_s.items()
+        },
         tasks=TaskReport(
             collected=results.collected.collected,
             filtered=results.filtered.kept,

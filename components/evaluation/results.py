@@ -95,9 +95,11 @@ class RLIteration(Written):
 
 
 class StageResults(Written):
-    """All that the report takes from the stages. `wall_s` is seconds per stage, `spans` when stages were at work."""
+    """All that the report takes from the stages. `wall_s` is seconds per stage, `spans` when stages were at work,
+    `pipelines` the pipeline run that each stage's result was made in."""
 
     wall_s: dict[str, float]
+    pipelines: dict[str, str]
     spans: list[tuple[float, float]]
     collected: Collected
     filtered: Filtered
@@ -120,6 +122,7 @@ def read_results(stages: Path, curves: Path) -> StageResults:
     }
     return StageResults(
         wall_s={name: float(value["wall_s"]) for name, value in raw.items() if "wall_s" in value},
+        pipelines={name: str(value.get("pipeline", "")) for name, value in raw.items()},
         spans=[(begin, end) for value in raw.values() for begin, end in value.get("spans", [])],
         collected=_parse(raw, "collect_tasks", Collected),
         filtered=_parse(raw, "filter_tasks", Filtered),

@@ -79,9 +79,11 @@ class StageRun:
         self._result.update(values)
 
     def finish(self) -> None:
-        """Write the stage's result, with its wall time and the spans in which it was at work (Unix seconds)."""
+        """Write the stage's result, with its wall time, the spans in which it was at work (Unix seconds), and the
+        pipeline run that it was made in."""
         times = {"wall_s": round(self._clock.seconds, 2), "spans": self._clock.spans}
-        store.write_json(RESULTS / f"{self.name}.json", {"stage": self.name, **times, **self._result})
+        made = {"stage": self.name, "pipeline": self.tracker.parent_id, **times}
+        store.write_json(RESULTS / f"{self.name}.json", {**made, **self._result})
         self.tracker.metrics(self._result)
 
 

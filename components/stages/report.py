@@ -14,7 +14,7 @@ def main() -> None:
         name = run.params.name
         results = read_results(RESULTS, CURVES)
         evaluated = read_episodes(EVALUATION)
-        report = build(results, evaluated, run.params.evaluation.bootstrap, run.params.seed)
+        report = build(results, evaluated, run.params.evaluation.bootstrap, run.params.seed, run.tracker.parent_id)
         write_json(REPORTS / f"{name}.json", report.model_dump(mode="json"))
         size = write_report(report, results, evaluated, EVALUATION, name, REPORTS / f"{name}.html")
         run.result(

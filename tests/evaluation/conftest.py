@@ -130,8 +130,9 @@ def _stage(run: RunOnDisk, name: str, wall_s: float, value: dict) -> None:
     """One after the other, but for evaluations of 30 s beside the one before."""
     before = [read_json(path)["spans"][-1][1] for path in run.stages.glob("*.json")]
     begin = max(before, default=1.79e9) - (30 if name.startswith("evaluate") and before else 0)
+    pipeline = "earlier" if name == "collect_tasks" else "this"
     times = {"wall_s": wall_s, "spans": [[begin, begin + wall_s]]}
-    write_json(run.stages / f"{name}.json", {**value, "stage": name, **times})
+    write_json(run.stages / f"{name}.json", {**value, "stage": name, "pipeline": pipeline, **times})
 
 
 def _other_stages(run: RunOnDisk) -> None:

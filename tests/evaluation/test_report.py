@@ -21,7 +21,7 @@ from tests.evaluation.making import observation
 @pytest.fixture(scope="module")
 def made(run_on_disk):
     results, evaluated = read_results(run_on_disk.stages, run_on_disk.curves), read_episodes(run_on_disk.evaluation)
-    return results, evaluated, build(results, evaluated, 500, 0)
+    return results, evaluated, build(results, evaluated, 500, 0, "this")
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +45,7 @@ def test_the_json_has_the_promised_keys(made):
     judge = {"n", "accuracy", "precision", "recall", "f1", "majority_accuracy", "untrained_accuracy"}
     assert set(value["judge"]) == judge
     assert value["stages"]["train_sft"] == {"wall_s": 61.0, "ran": True}
+    assert [name for name, one in value["stages"].items() if not one["ran"]] == ["collect_tasks"]
 
 
 def test_wall_time_counts_stages_side_by_side_once_and_the_report_not_at_all(made):
