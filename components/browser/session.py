@@ -28,11 +28,14 @@ from components.params import BrowserParams, TextKind
 from components.records import Image, Observation, Task, ToolCall
 from components.records import Tab as TabRecord
 
-_BLOCKED = re.compile(
-    r"just a moment|attention required|access denied|are you (a )?(robot|human)|verify you are human|unusual traffic"
-    r"|request blocked|pardon our interruption|captcha|bot detection|403 forbidden",
-    re.IGNORECASE,
+_CHALLENGE = (
+    r"just a moment|attention required|are you (a )?(robot|human)|verify you are human|unusual traffic"
+    r"|request blocked|pardon our interruption|captcha|bot detection"
 )
+_CHALLENGED = re.compile(_CHALLENGE, re.IGNORECASE)
+"""Titles of pages that ask who you are. Wherever an agent meets one, the site has ended the episode."""
+_BLOCKED = re.compile(rf"{_CHALLENGE}|access denied|403 forbidden", re.IGNORECASE)
+"""Titles of start pages that are no start pages: later, being denied access may be the agent's own doing."""
 _BLOCK_STATUS = {401, 403, 407, 418, 429, 451, 503}
 
 
@@ -118,6 +121,7 @@ class Session:
 
         Raises:
             EnvError: the page answers nothing any more, or the turn took longer than `step_timeout_s`.
+            BlockedError: the calls led to a page that asks whether one is human.
             SandboxError: the browser died.
         """
         async with self._guarded(EnvError, self.params.step_timeout_s, "a step"):
@@ -126,6 +130,9 @@ class Session:
             with self._timed("act"):
                 lines = [await execute(self, call) for call in calls]
             observation = await self._observe()
+            title = observation.tabs[self.active].title
+            if self._site is None and self.answer is None and _CHALLENGED.search(title):
+                raise BlockedError(f'{observation.url} asks whether it is a person that browses (title "{title}")')
             return StepResult(lines, observation, self.answer, self.answer is not None)
 
     async def site_reward(self) -> float | None:

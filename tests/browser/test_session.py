@@ -236,6 +236,19 @@ def test_cookies_and_storage_do_not_reach_the_next_episode(pages, visit):
     assert [visit(url, look), visit(url, look)] == ["clean", "clean"]
 
 
+def test_a_challenge_met_on_the_way_ends_the_episode_and_a_denial_does_not(pages, visit):
+    pages.add("/challenge", "prove it", 403, title="Verify you are human")
+    denied = pages.add("/denied", "members only", 403, title="Access denied")
+
+    async def body(session, _):
+        result = await session.step([check_call("goto_url", {"url": denied})])
+        with pytest.raises(BlockedError, match="asks whether it is a person"):
+            await session.step([check_call("goto_url", {"url": pages.origin + "/challenge"})])
+        return result.observation.url
+
+    assert visit(pages.add("/start", "go"), body) == denied
+
+
 @pytest.mark.parametrize(
     "script, said",
     [
