@@ -1,9 +1,10 @@
-"""Drop training tasks that overlap with the evaluation, subtasks, blocked and long-tail websites.
+"""Drop training tasks that overlap with the evaluation, subtasks, blocked websites and hosts, and the long tail.
 
 Evaluation tasks that no site here serves, such as those of a benchmark's file, count for the overlap and are not rolled
 out.
 """
 
+import datetime as dt
 from pathlib import Path
 
 from components import quality
@@ -11,17 +12,19 @@ from components.records import Task
 from components.sites import serves
 from components.stages._run import stage
 from components.store import read_table, write_table
-from components.tasks import filter_tasks
+from components.tasks import blocklist, filter_tasks
 
 TASKS, POOLS = Path("data/tasks/tasks.parquet"), Path("data/pools")
 
 
 def main() -> None:
-    with stage("filter_tasks", inputs=[TASKS]) as run:
+    with stage("filter_tasks", inputs=[TASKS, blocklist.PATH]) as run:
+        today = dt.date.today()
+        blocked = blocklist.active(blocklist.read(), today)
         tasks = read_table(TASKS, Task)
         by_split = {split: [task for task in tasks if task.split == split] for split in ("train", "eval", "heldout")}
         evaluation = by_split["eval"] + by_split["heldout"]
-        kept, funnel = filter_tasks(by_split["train"], evaluation, run.params.filters)
+        kept, funnel = filter_tasks(by_split["train"], evaluation, run.params.filters, blocked)
         run.check("tasks", quality.task_frame(kept + evaluation), max_rows=len(tasks))
         elsewhere = sum(not serves(task) for task in evaluation)
         if elsewhere:
@@ -29,6 +32,8 @@ def main() -> None:
         write_table(POOLS / "train.parquet", Task, kept)
         for split in ("eval", "heldout"):
             write_table(POOLS / f"{split}.parquet", Task, [task for task in by_split[split] if serves(task)])
+        if blocked:
+            print(f"filter_tasks: left out on {today}: {', '.join(sorted(blocked))}")
         run.result({"kept": len(kept), "evaluation_elsewhere": elsewhere, "funnel": funnel.rows()})
 
 

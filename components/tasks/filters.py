@@ -1,7 +1,7 @@
 """Training tasks that must go before anything is spent on them (OpenWebRL, section 4.2).
 
-In order: overlap with evaluation tasks, subtasks decomposed from a parent, blocked websites, the long tail. The order
-matters: a website is the long tail by what the earlier steps left of it.
+In order: overlap with evaluation tasks, subtasks decomposed from a parent, blocked websites, hosts that refuse us, the
+long tail. The order matters: a website is the long tail by what the earlier steps left of it.
 """
 
 from __future__ import annotations
@@ -9,16 +9,19 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from components.params import FilterParams
 from components.records import Task
+from components.tasks.blocklist import host_of
 from components.tasks.funnel import Funnel
 
 _NO_WORD = re.compile(r"[\W_]+")
 
 
-def filter_tasks(train: Sequence[Task], evaluation: Sequence[Task], params: FilterParams) -> tuple[list[Task], Funnel]:
+def filter_tasks(
+    train: Sequence[Task], evaluation: Sequence[Task], params: FilterParams, blocked_hosts: Collection[str] = ()
+) -> tuple[list[Task], Funnel]:
     """The training tasks that stay, in order, and the funnel with what each step dropped.
 
     Overlap is, for a task whose page is generated from a seed, the same website and seed as an evaluation task (such
@@ -29,6 +32,7 @@ def filter_tasks(train: Sequence[Task], evaluation: Sequence[Task], params: Filt
     if params.drop_decomposed:
         steps.append(("decomposed subtasks", lambda task: task.decomposed_from is not None))
     steps.append(("blocked websites", lambda task: is_blocked(task.website, params.blocked_websites)))
+    steps.append(("blocked hosts", lambda task: host_of(task.start_url) in blocked_hosts))
 
     kept, funnel = list(train), Funnel(total=len(train))
     for name, goes in steps:

@@ -85,6 +85,7 @@ def test_the_funnel_says_what_went_at_each_step_in_order(task: MakeTask) -> None
         ("evaluation overlap", 1, 5),
         ("decomposed subtasks", 1, 4),
         ("blocked websites", 1, 3),
+        ("blocked hosts", 0, 3),
         ("long tail", 1, 2),
     ]
     assert funnel.left == 2
