@@ -18,7 +18,8 @@ TASKS, POOLS = Path("data/tasks/tasks.parquet"), Path("data/pools")
 
 
 def main() -> None:
-    with stage("filter_tasks", inputs=[TASKS, blocklist.PATH]) as run:
+    lists = [blocklist.PATH] if blocklist.PATH.exists() else []
+    with stage("filter_tasks", inputs=[TASKS, *lists]) as run:
         today = dt.date.today()
         blocked = blocklist.active(blocklist.read(), today)
         tasks = read_table(TASKS, Task)
