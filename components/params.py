@@ -201,6 +201,8 @@ class OptimParams(Section):
     batch_size: int = Field(gt=0)
     """Turn samples per optimiser step."""
     micro_batch_tokens: int = Field(default=8192, gt=0)
+    max_packing_gap: float = Field(default=1e-4, gt=0)
+    """Largest gap in nats between packed and single samples up to which packing is used; bfloat16 needs about 0.1."""
     warmup: float = Field(default=0.1, ge=0, le=1)
     """Share of the steps that warm up linearly; then cosine to 0."""
     weight_decay: float = Field(default=0.0, ge=0)
@@ -253,6 +255,8 @@ class RLParams(Section):
     batch_turns: int = Field(default=256, gt=0)
     """Turn samples per optimiser step."""
     micro_batch_tokens: int = Field(default=8192, gt=0)
+    max_packing_gap: float = Field(default=1e-4, gt=0)
+    """Largest gap in nats between packed and single samples up to which packing is used; bfloat16 needs about 0.1."""
     clip_low: float = Field(default=0.2, gt=0)
     clip_high: float = Field(default=0.28, gt=0)
     max_grad_norm: float = Field(default=1.0, gt=0)

@@ -1,17 +1,22 @@
-"""Log-probabilities of recorded responses, with gradient or without.
+"""Log-probabilities of recorded responses, with gradient or without, packed or, where packing is wrong, one by one.
 
 Names: N response tokens of all samples, P tokens of a packed row, T response tokens of one sample.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from components.policies import VLM, Encoder, Sample
 from components.training.packing import micro_batches, pack
+
+CHECKED = 8
+"""Samples of a run's first batch on which packing is held against single samples."""
 
 
 def response_logprobs(
@@ -59,13 +64,64 @@ def _of_tokens(
     return list(logprobs_N.split([len(s.response) for s in samples]))
 
 
+@dataclass(frozen=True)
+class Forward:
+    """How a run computes log-probabilities: `packed`, or sample by sample."""
+
+    packed: bool = True
+
+    def __call__(
+        self, vlm: VLM, encoder: Encoder, samples: Sequence[Sample], temperature: float = 1.0
+    ) -> list[torch.Tensor]:
+        return (response_logprobs if self.packed else naive_logprobs)(vlm, encoder, samples, temperature)
+
+    def micro_batches(self, samples: Sequence[Sample], encoder: Encoder, tokens: int) -> Iterator[list[int]]:
+        """Indices of samples to take together: at most `tokens` as this form lays them out."""
+        return micro_batches(samples, encoder, tokens, share=self.packed)
+
+
+class PackingWarning(UserWarning):
+    """Packing does not give the numbers of single samples, so that the run goes on without it: slower, and right."""
+
+
 @torch.no_grad()
-def score(vlm: VLM, encoder: Encoder, samples: Sequence[Sample], temperature: float, tokens: int) -> list[torch.Tensor]:
-    """`response_logprobs` of many samples without gradient, in the order given."""
+def checked_forward(
+    vlm: VLM, encoder: Encoder, samples: Sequence[Sample], temperature: float, most: float
+) -> tuple[Forward, float]:
+    """Packed, if a few samples have the same log-probabilities so and one by one; and the largest gap, in nats.
+
+    Args:
+        samples: the first of a run, turns of one trajectory; `CHECKED` of them are compared.
+        most: the gap up to which packing is trusted.
+    """
+    some = samples[:CHECKED]
+    packed, alone = response_logprobs(vlm, encoder, some, temperature), naive_logprobs(vlm, encoder, some, temperature)
+    gap = max(float((a - b).abs().max()) for a, b in zip(packed, alone, strict=True))
+    if gap <= most:  # NaN is not
+        return Forward(), gap
+    warnings.warn(
+        f"packed and single log-probabilities differ by {gap:.2e} nats, more than max_packing_gap = {most:.0e}: going "
+        "on without packing, which costs several times the time. In bfloat16 such a gap is rounding: raise "
+        "max_packing_gap there. In float32 it is a fault: please report it with the versions of torch and transformers",
+        PackingWarning,
+        stacklevel=2,
+    )
+    return Forward(packed=False), gap
+
+
+@torch.no_grad()
+def score(
+    vlm: VLM,
+    encoder: Encoder,
+    samples: Sequence[Sample],
+    temperature: float,
+    tokens: int,
+    forward: Forward = Forward(),
+) -> list[torch.Tensor]:
+    """Log-probabilities of many samples without gradient, in the order given."""
     scores: list[torch.Tensor] = [torch.empty(0)] * len(samples)
-    for group in micro_batches(samples, encoder, tokens):
-        for index, logprobs in zip(
-            group, response_logprobs(vlm, encoder, [samples[i] for i in group], temperature), strict=True
-        ):
+    for group in forward.micro_batches(samples, encoder, tokens):
+        found = forward(vlm, encoder, [samples[index] for index in group], temperature)
+        for index, logprobs in zip(group, found, strict=True):
             scores[index] = logprobs
     return scores

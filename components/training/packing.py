@@ -32,13 +32,16 @@ class Pack:
     predictors: list[np.ndarray]
 
 
-def micro_batches(samples: Sequence[Sample], encoder: Encoder, tokens: int) -> Iterator[list[int]]:
-    """Indices of samples to pack together: neighbours in sorted order, at most `tokens` packed (or a single sample)."""
+def micro_batches(samples: Sequence[Sample], encoder: Encoder, tokens: int, share: bool = True) -> Iterator[list[int]]:
+    """Indices of samples to take together: neighbours in sorted order, at most `tokens` in all (or a single sample).
+
+    With `share` false tokens that neighbours have in common count for each of them.
+    """
     keys = _keys(samples, encoder.image_token_id)
     batch: list[int] = []
     length = 0
     for index in _sorted(keys):
-        added = len(keys[index]) - (_shared(keys[batch[-1]], keys[index]) if batch else 0)
+        added = len(keys[index]) - (_shared(keys[batch[-1]], keys[index]) if share and batch else 0)
         if batch and length + added > tokens:
             yield batch
             batch, length, added = [], 0, len(keys[index])

@@ -18,9 +18,8 @@ from components.agent import Renderer
 from components.params import OptimParams
 from components.policies import VLM, Encoder, Sample
 from components.records import Trajectory
-from components.training.forward import response_logprobs
+from components.training.forward import Forward, checked_forward
 from components.training.optim import optimizer_step
-from components.training.packing import micro_batches
 
 
 @dataclass(frozen=True)
@@ -71,6 +70,7 @@ def train(
     steps = per_epoch * params.epochs
     optimizer = torch.optim.AdamW(vlm.trainable(), lr=params.lr, betas=(0.9, 0.98), weight_decay=params.weight_decay)
     vlm.model.train()
+    forward, _ = checked_forward(vlm, encoder, [item.sample for item in data], 1.0, params.max_packing_gap)
     step = 0
     for epoch in range(params.epochs):
         order = list(range(len(data)))
@@ -79,19 +79,19 @@ def train(
             batch = [data[index] for index in order[begin : begin + params.batch_size]]
             for group in optimizer.param_groups:
                 group["lr"] = params.lr * learning_rate(step, steps, params.warmup)
-            loss = _step(vlm, encoder, batch, params)
+            loss = _step(vlm, encoder, batch, params, forward)
             optimizer_step(optimizer, vlm, params.max_grad_norm)
             step += 1
             report(step, steps, loss)
     vlm.model.eval()
 
 
-def _step(vlm: VLM, encoder: Encoder, batch: list[Weighted], params: OptimParams) -> float:
+def _step(vlm: VLM, encoder: Encoder, batch: list[Weighted], params: OptimParams, forward: Forward) -> float:
     total = sum(item.weight * len(item.sample.response) for item in batch)
     loss = 0.0
     samples = [item.sample for item in batch]
-    for group in micro_batches(samples, encoder, params.micro_batch_tokens):
-        scores = response_logprobs(vlm, encoder, [samples[index] for index in group])
+    for group in forward.micro_batches(samples, encoder, params.micro_batch_tokens):
+        scores = forward(vlm, encoder, [samples[index] for index in group])
         part = (
             -sum(
                 (batch[index].weight * logprobs.sum() for index, logprobs in zip(group, scores, strict=True)),

@@ -1,9 +1,10 @@
 """One policy update: the turns of an iteration's effective groups, PPO epochs over them with the MM-GRPO loss.
 
-Steps: render each turn's prompt again and check that it is the one the policy saw; score all turns and check that the
-trainer agrees with the rollout (the ratio is 1 before the first update, or the run stops); then, every epoch, shuffle
-the groups, cut their turns into optimiser steps of like size so that no remainder is dropped, and step. The turns of a
-group stay together, since they share most of their prompts and are packed (`components.training.packing`).
+Steps: render each turn's prompt again and check that it is the one the policy saw; hold packing against single samples
+on the first turns; score all turns and check that the trainer agrees with the rollout (the ratio is 1 before the first
+update, or the run stops); then, every epoch, shuffle the groups, cut their turns into optimiser steps of like size so
+that no remainder is dropped, and step. The turns of a group stay together, since they share most of their prompts and
+are packed (`components.training.packing`).
 """
 
 from __future__ import annotations
@@ -21,10 +22,9 @@ from components.agent import Renderer
 from components.params import RLParams
 from components.policies import VLM, Encoder, Sample
 from components.rollout import Group
-from components.training.forward import response_logprobs, score
+from components.training.forward import Forward, checked_forward, score
 from components.training.mm_grpo import TokenStats, group_advantages, turn_loss
 from components.training.optim import optimizer_step
-from components.training.packing import micro_batches
 
 
 class TrainerMismatch(RuntimeError):
@@ -42,11 +42,13 @@ class TurnSample:
 
 @dataclass(frozen=True)
 class UpdateStats:
-    """Health of one update. `logprob_gap_max` is in nats, before the first step; the rest are means over its steps."""
+    """Health of one update. `logprob_gap_max` (trainer and rollout) and `packing_gap` (packed and single samples) are
+    nats, before the first step; the rest are means over its steps."""
 
     turns: int
     steps: int
     logprob_gap_max: float
+    packing_gap: float
     loss: float
     ratio_mean: float
     clip_fraction: float
@@ -59,6 +61,7 @@ NO_UPDATE = UpdateStats(
     turns=0,
     steps=0,
     logprob_gap_max=0.0,
+    packing_gap=0.0,
     loss=0.0,
     ratio_mean=1.0,
     clip_fraction=0.0,
@@ -111,7 +114,9 @@ def update(
     by_group = [turn_samples([group], renderer, encoder) for group in groups]
     turns = [turn for members in by_group for turn in members]
     vlm.model.eval()
-    before = score(vlm, encoder, [turn.sample for turn in turns], params.temperature, params.micro_batch_tokens)
+    samples = [turn.sample for turn in turns]
+    forward, packing_gap = checked_forward(vlm, encoder, samples, params.temperature, params.max_packing_gap)
+    before = score(vlm, encoder, samples, params.temperature, params.micro_batch_tokens, forward)
     gaps = [(after - turn.logprobs_T).abs().max() for after, turn in zip(before, turns, strict=True)]
     gap = torch.stack(gaps).max().item()
     if not gap <= params.max_logprob_gap:  # NaN is a mismatch too
@@ -128,7 +133,7 @@ def update(
         shuffled = [turn for members in order for turn in members]
         for chunk in np.array_split(range(len(turns)), per_epoch):
             batch = [shuffled[index] for index in chunk]
-            loss, seen = _accumulate(vlm, encoder, batch, params)
+            loss, seen = _accumulate(vlm, encoder, batch, params, forward)
             norms.append(optimizer_step(optimizer, vlm, params.max_grad_norm))
             losses.append(loss)
             stats += seen
@@ -142,6 +147,7 @@ def update(
         turns=len(turns),
         steps=steps,
         logprob_gap_max=gap,
+        packing_gap=packing_gap,
         loss=sum(losses) / steps,
         ratio_mean=sum(stat.ratio_sum for stat in stats) / tokens,
         clip_fraction=sum(stat.clipped for stat in stats) / tokens,
@@ -152,12 +158,12 @@ def update(
 
 
 def _accumulate(
-    vlm: VLM, encoder: Encoder, batch: list[TurnSample], params: RLParams
+    vlm: VLM, encoder: Encoder, batch: list[TurnSample], params: RLParams, forward: Forward
 ) -> tuple[float, list[TokenStats]]:
     loss, stats = 0.0, []
     samples = [turn.sample for turn in batch]
-    for group in micro_batches(samples, encoder, params.micro_batch_tokens):
-        scores = response_logprobs(vlm, encoder, [samples[index] for index in group], params.temperature)
+    for group in forward.micro_batches(samples, encoder, params.micro_batch_tokens):
+        scores = forward(vlm, encoder, [samples[index] for index in group], params.temperature)
         part = torch.zeros((), device=encoder.device)
         for index, logprobs_T in zip(group, scores, strict=True):
             turn = batch[index]

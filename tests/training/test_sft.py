@@ -8,11 +8,14 @@ import torch
 
 from components.params import OptimParams
 from components.policies import Encoder, Sample
+from components.training import forward
+from components.training.forward import PackingWarning, checked_forward
 from components.training.sft import Weighted, demonstrations, learning_rate, train
 from tests.samples import a_trajectory
 from tests.training.test_update import roll
 from tests.vlm import TASK, observation, random_vlm, renderer
 
+REAL = forward.response_logprobs
 OPTIM = OptimParams(epochs=25, lr=1e-2, batch_size=2)
 
 
@@ -85,3 +88,38 @@ def test_a_prompt_that_opens_the_thought_is_not_answered_with_a_second_opening()
     opening = encoder.tokens("<think>")[0]
     assert plain.sample.response[0] == opening
     assert opening not in prefixed.sample.response
+
+
+def test_a_packing_that_is_wrong_is_noticed_and_not_trained_with(monkeypatch):
+    """The weights are those of training without packing, and a warning says so."""
+
+    def trained() -> dict[str, torch.Tensor]:
+        vlm = random_vlm()
+        encoder = Encoder(vlm)
+        prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(2)]
+        data = [Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id])) for i, prompt in enumerate(prompts)]
+        params = OPTIM.model_copy(update={"epochs": 2, "lr": 1e-3})
+        train(vlm, encoder, data, params, seed=1, report=lambda step, steps, loss: None)
+        return dict(vlm.model.named_parameters())
+
+    packed = trained()
+    monkeypatch.setattr(forward, "response_logprobs", lambda *args: [1.1 * one for one in REAL(*args)])
+    with pytest.warns(PackingWarning, match="going on without packing"):
+        fallen_back = trained()
+    for name, weight in packed.items():  # what packing gives where it is right, to rounding
+        torch.testing.assert_close(fallen_back[name], weight, atol=1e-5, rtol=1e-3)
+
+
+def test_packing_is_trusted_up_to_the_gap_that_the_recipe_allows():
+    vlm = random_vlm()
+    encoder = Encoder(vlm)
+    prompt = encoder.encode(renderer().prompt(TASK, [], observation(0)))
+    samples = [Sample(prompt, [300, encoder.end_id]), Sample(prompt, [301, encoder.end_id])]
+    trusted, gap = checked_forward(vlm, encoder, samples, 1.0, 1e-4)
+    assert trusted.packed
+    assert 0 <= gap < 1e-4
+    with pytest.warns(PackingWarning, match="differ by"):
+        refused, _ = checked_forward(vlm, encoder, samples, 1.0, -1.0)
+    assert not refused.packed
+    whole = sum(len(s.prompt.ids) + len(s.response) for s in samples)
+    assert [len(list(one.micro_batches(samples, encoder, whole - 3))) for one in (trusted, refused)] == [1, 2]

@@ -10,7 +10,7 @@ from components.policies import Encoder
 from components.policies.generation import Row, generate_batch
 from components.records import Reward, Termination, Trajectory, Turn
 from components.rollout import Group
-from components.training.forward import score
+from components.training.forward import PackingWarning, score
 from components.training.optim import Diverged, optimizer_step
 from components.training.update import TrainerMismatch, turn_samples, update
 from tests.vlm import TASK, observation, random_vlm, renderer
@@ -167,5 +167,5 @@ def test_a_nan_is_a_mismatch(rolled):
     broken = copy.deepcopy(vlm)
     with torch.no_grad():
         broken.model.model.language_model.norm.weight.fill_(float("nan"))
-    with pytest.raises(TrainerMismatch):
+    with pytest.warns(PackingWarning), pytest.raises(TrainerMismatch):
         weights_after(broken, group_of(trajectories, [1, 0, 0, 1]))
