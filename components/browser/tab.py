@@ -49,6 +49,7 @@ class Tab:
         answered, downloads that were blocked, files that were asked for."""
         self.element_ids = ElementIds()
         self._frame_id = frame_id
+        self._world: tuple[int, int] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -75,7 +76,8 @@ class Tab:
         return tab
 
     async def evaluate(self, expression: str, timeout_s: float = PROBE_TIMEOUT_S) -> Any:
-        """The JSON value of an expression (or promise) in the main frame.
+        """The JSON value of an expression (or promise) in the main frame, in a world of our own: the page's document
+        with built-ins that no script of the page has touched.
 
         Raises:
             EnvError: the page threw, or did not answer in time.
@@ -83,11 +85,26 @@ class Tab:
             NavigatedError: the document went away while it was asked.
         """
         arguments = {"expression": expression, "returnByValue": True, "awaitPromise": True}
-        answer = await self._send("Runtime.evaluate", arguments, timeout_s)
+        try:
+            answer = await self._send(
+                "Runtime.evaluate", {**arguments, "contextId": await self._own_world()}, timeout_s
+            )
+        except NavigatedError:
+            self._world = None
+            raise
         if "exceptionDetails" in answer:
             detail = answer["exceptionDetails"]
             raise EnvError(f"the page threw: {detail.get('exception', {}).get('description', detail['text'])}")
         return answer["result"].get("value")
+
+    async def _own_world(self) -> int:
+        """The id of our world in the current document, made if there is none yet."""
+        if self._world is None or self._world[0] != self.documents:
+            arguments = {"frameId": self._frame_id, "worldName": "waymark"}
+            documents = self.documents
+            answer = await self._send("Page.createIsolatedWorld", arguments, PROBE_TIMEOUT_S)
+            self._world = documents, answer["executionContextId"]
+        return self._world[1]
 
     async def mark(self, at: tuple[float, float] | None = None) -> dict:
         """The state before a call: url, and the element at a point in CSS pixels."""

@@ -185,3 +185,24 @@ def test_a_document_without_any_element_has_an_empty_list(pages, visit):
     text, said = visit(url, body)
     assert text == ""
     assert said.startswith("Succeed: `click` at")
+
+
+def test_a_page_that_tampers_with_the_built_ins_is_read_all_the_same(pages, visit):
+    tampered = (
+        "<button onclick=\"document.title='pressed'\" style='width:800px;height:600px'>Go</button><script>"
+        "for (const name of ['map', 'filter', 'find', 'flatMap', 'sort', 'push'])"
+        " Array.prototype[name] = () => { throw 1 };"
+        "JSON.stringify = Promise.prototype.then = () => { throw 2 };"
+        "document.elementFromPoint = Element.prototype.getClientRects = window.getComputedStyle = () => { throw 3 };"
+        "window.requestAnimationFrame = window.setTimeout = () => {};"
+        "Object.defineProperty(window, Symbol.for('waymark'), {value: {changes: 9, document}})</script>"
+    )
+
+    async def body(session, seen):
+        result = await session.step([check_call("click", {"x": 500, "y": 500})])
+        return seen.text, result.feedback[0], result.observation.tabs[0].title
+
+    text, said, title = visit(pages.add("/tampered", tampered), body)
+    assert text == '- button "Go" 500 500'
+    assert said.startswith('Succeed: `click` on <button> "Go" at (500, 500) executed.')
+    assert title == "pressed"
