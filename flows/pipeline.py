@@ -72,20 +72,23 @@ def pipeline(recipe: str | None = None, side_by_side: int = 2) -> dict[str, str]
     with Board(list(stages), console) as board:
         places = Places(side_by_side, stages, due)
         futures: dict[str, Any] = {}
-        try:
-            for stage in stages.values():
-                futures[stage.name] = run_stage.with_options(name=stage.name, task_run_name=stage.name).submit(
-                    quote(stage),
-                    stage.name in due,
-                    quote(board),
-                    quote(places),
-                    wait_for=[futures[need] for need in stage.needs],
-                )
-            wait(list(futures.values()))
-        except BaseException:
-            process.stop_all()
-            places.let_all_in()
-            raise
+        with process.stopped_by_signals(also=places.let_all_in):
+            try:
+                for stage in stages.values():
+                    futures[stage.name] = run_stage.with_options(name=stage.name, task_run_name=stage.name).submit(
+                        quote(stage),
+                        stage.name in due,
+                        quote(board),
+                        quote(places),
+                        wait_for=[futures[need] for need in stage.needs],
+                    )
+                wait(list(futures.values()))
+            except BaseException:
+                process.stop_all()
+                places.let_all_in()
+                raise
+        if process.stopping():
+            raise KeyboardInterrupt("the flow was stopped")  # the signal's own was swallowed on its way
         states = {name: future.state for name, future in futures.items()}
         for name, state in states.items():
             if not state.is_completed() and state.name == "NotReady":

@@ -22,8 +22,10 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import psutil
 
@@ -115,6 +117,44 @@ def stop_all() -> None:
 def allow() -> None:
     """Take back a `stop_all`: a process that runs several flows, one after another."""
     _stopping.clear()
+
+
+def stopping() -> bool:
+    """Whether `stop_all` was called."""
+    return _stopping.is_set()
+
+
+@contextlib.contextmanager
+def stopped_by_signals(also: Callable[[], None]) -> Iterator[None]:
+    """SIGINT and SIGTERM first end every call and call `also`, in a thread, and then do what they did before.
+
+    What they did before is to raise in the main thread, wherever that is: in a callback or a destructor of a library,
+    say, which swallows it. The stages end all the same.
+    """
+    if threading.current_thread() is not threading.main_thread():  # where signals never arrive
+        yield
+        return
+    before: dict[int, Any] = {}
+
+    def stop() -> None:
+        also()
+        stop_all()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        _stopping.set()
+        threading.Thread(target=stop, daemon=True).start()
+        if callable(before[number]):
+            before[number](number, frame)
+        else:
+            sys.exit(128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def own_children(root: Path) -> None:

@@ -123,7 +123,7 @@ def test_a_stopped_flow_leaves_no_process_behind_and_the_next_run_goes_on(tmp_pa
     flow.send_signal(signal_number)
     flow.communicate(timeout=60)
     assert flow.returncode != 0
-    assert not child.is_running()
+    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE  # until its new parent looks at it
     assert not process._family(mark)
 
 

@@ -120,3 +120,35 @@ def test_the_children_of_a_killed_owner_are_ended_by_the_next_one(tmp_path: Path
     assert not children[0].is_running() or children[0].status() == psutil.STATUS_ZOMBIE
     assert children[1].is_running()
     children[1].kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_calls_even_if_its_exception_is_swallowed(tmp_path: Path, number: int) -> None:
+    """A library's callback or destructor may swallow what a signal raises in the main thread."""
+    said: list[str] = []
+    let_in = threading.Event()
+
+    def work() -> None:
+        try:
+            run_tree(tmp_path, 60.0)
+        except process.Stopped as error:
+            said.append(str(error))
+
+    before = signal.getsignal(number)
+    worker = threading.Thread(target=work)
+    with process.stopped_by_signals(also=let_in.set):
+        worker.start()
+        deadline = time.monotonic() + 20
+        while len(marked(tmp_path)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        try:
+            os.kill(os.getpid(), number)
+            time.sleep(0.2)
+        except (KeyboardInterrupt, SystemExit):
+            pass
+        worker.join(20)
+    assert said == ["tree: stopped with the flow"]
+    assert let_in.is_set()
+    assert process.stopping()
+    assert marked(tmp_path) == []
+    assert signal.getsignal(number) == before
