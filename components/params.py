@@ -13,6 +13,8 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
+from components.recipe_text import RecipeLoader, explain
+
 DEFAULT_PATH = Path("params.yaml")
 
 
@@ -358,7 +360,7 @@ def load(path: Path | str = DEFAULT_PATH) -> Params:
     """
     path = Path(path)
     try:
-        raw = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        raw = yaml.load(path.read_text(encoding="utf-8"), RecipeLoader)
     except FileNotFoundError as error:
         raise RecipeError(f"{path}: no such recipe; pick one with `waymark use recipes/demo.yaml`") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -373,42 +375,5 @@ def parse(raw: dict, where: str = "params") -> Params:
     try:
         return Params.model_validate(raw)
     except ValidationError as error:
-        lines = [_explain(where, detail) for detail in error.errors()]
+        lines = [explain(Params, where, detail) for detail in error.errors()]
         raise RecipeError("\n".join(lines)) from error
-
-
-def _explain(where: str, detail: dict) -> str:
-    field = ".".join(str(part) for part in detail["loc"]) or "(recipe)"
-    if detail["type"] == "extra_forbidden":
-        allowed = ", ".join(_allowed(detail["loc"][:-1]))
-        return f"{where}: {field} = {detail['input']!r}: unknown field; allowed here: {allowed}"
-    if detail["type"] == "missing":
-        return f"{where}: {field}: is missing"
-    message = detail["msg"].removeprefix("Value error, ")
-    value = "" if isinstance(detail["input"], dict | BaseModel) else f" = {detail['input']!r}"
-    return f"{where}: {field}{value}: {message}"
-
-
-def _allowed(loc: tuple) -> list[str]:
-    model: type[BaseModel] = Params
-    for part in loc:
-        annotation = model.model_fields[str(part)].annotation if str(part) in model.model_fields else None
-        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
-            return []
-        model = annotation
-    return sorted(model.model_fields)
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML that refuses a key given twice: the first of two `rl:` sections would be lost without a word."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        seen: set[object] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    "while reading a section", node.start_mark, f"found {key!r} twice", key_node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -210,8 +208,3 @@ def test_html_shows_the_viewport_and_scrolling_shows_more(walk):
     assert "Far below" not in top
     assert ">Far below</button>" in bottom
     assert "Shop" not in bottom
-
-
-def test_arguments_survive_json():
-    call = act("write_element", element="f1e2", text='"', submit=True)
-    assert check_call(call.name, json.loads(json.dumps(call.arguments)), ALL_TOOLS) == call

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from components.agent.grammar import Parsed
+from components.browser.tools import ALL_TOOLS, check_call
 from components.params import AgentParams, ObservationParams
 from components.records import Image, Observation, Task, ToolCall, Turn
 
@@ -49,6 +51,11 @@ class Protocol:
     write: Callable[[str, list[ToolCall]], str] | None = None
     thinks: bool = True
     """Its responses begin with `<think>`, which the template of a Thinking model opens itself."""
+
+
+def element_call(name: str, **arguments: Any) -> ToolCall:
+    """A call of any tool, those on element ids included, with its arguments checked."""
+    return check_call(name, arguments, ALL_TOOLS)
 
 
 def page_lines(agent: AgentParams, observation: Observation) -> list[str]:

@@ -8,11 +8,9 @@ observation"). The prompt's wording is ours, the commands are the paper's.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from components.agent.grammar import Parsed
-from components.agent.protocols.base import Message, Protocol, Scene
-from components.browser.tools import ALL_TOOLS, check_call
+from components.agent.protocols.base import Message, Protocol, Scene, element_call
 from components.params import AgentParams
 from components.records import ToolCall, Turn
 
@@ -109,22 +107,24 @@ def _translate(name: str, rest: str) -> ToolCall:
     first = arguments[0] if arguments else ""
     match name:
         case "click":
-            return _checked("click_element", element=first)
+            return element_call("click_element", element=first)
         case "hover":
-            return _checked("hover_element", element=first)
+            return element_call("hover_element", element=first)
         case "press":
-            return _checked("press_keys", keys=[first])
+            return element_call("press_keys", keys=[first])
         case "scroll":
-            return _checked("scroll", direction=first.lower().removeprefix("direction=").strip("\"'"), amount=SCROLL)
+            return element_call(
+                "scroll", direction=first.lower().removeprefix("direction=").strip("\"'"), amount=SCROLL
+            )
         case "type":
-            return _checked("write_element", element=first, text=arguments[1], submit=arguments[2:] == ["1"])
+            return element_call("write_element", element=first, text=arguments[1], submit=arguments[2:] == ["1"])
         case "tab_focus":
-            return _checked("switch_tab", index=first)
+            return element_call("switch_tab", index=first)
         case "goto":
-            return _checked("goto_url", url=first)
+            return element_call("goto_url", url=first)
         case "stop":
-            return _checked("done", answer=first)
-    return _checked(name)  # new_tab, close_tab, go_back, go_forward
+            return element_call("done", answer=first)
+    return element_call(name)  # new_tab, close_tab, go_back, go_forward
 
 
 def _arguments(name: str, rest: str) -> list[str]:
@@ -148,10 +148,6 @@ def _bare(value: str) -> str:
     value = value.strip()
     value = re.sub(r"^(id|content|url|answer|key_comb|tab_index)\s*=\s*", "", value)
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
-
-
-def _checked(name: str, **arguments: Any) -> ToolCall:
-    return check_call(name, arguments, ALL_TOOLS)
 
 
 BROWSERAGENT = Protocol(

@@ -12,11 +12,9 @@ from __future__ import annotations
 import ast
 import re
 from functools import partial
-from typing import Any
 
 from components.agent.grammar import Parsed
-from components.agent.protocols.base import Message, Protocol, Scene
-from components.browser.tools import ALL_TOOLS, check_call
+from components.agent.protocols.base import Message, Protocol, Scene, element_call
 from components.params import AgentParams
 from components.records import ToolCall
 
@@ -117,11 +115,11 @@ def _translate(call: ast.Call) -> ToolCall:
         given[keyword.arg] = _constant(keyword.value)
     match name:
         case "exit":
-            return _checked("done", answer=given.get("message") or "")
+            return element_call("done", answer=given.get("message") or "")
         case "go_backward":
-            return _checked("go_back")
+            return element_call("go_back")
         case "go_forward":
-            return _checked("go_forward")
+            return element_call("go_forward")
     return _do(given.get("action") or "", given.get("argument"), given.get("element"))
 
 
@@ -133,30 +131,26 @@ def _do(action: str, argument: str | None, element: str | None) -> ToolCall:
         raise BadCallError(f'"{action}" needs an argument')
     match kind:
         case "click":
-            return _checked("click_element", element=element)
+            return element_call("click_element", element=element)
         case "right click":
-            return _checked("click_element", element=element, button="right")
+            return element_call("click_element", element=element, button="right")
         case "type":
-            return _checked("write_element", element=element, text=argument)
+            return element_call("write_element", element=element, text=argument)
         case "search":
-            return _checked("write_element", element=element, text=argument, submit=True)
+            return element_call("write_element", element=element, text=argument, submit=True)
         case "hover":
-            return _checked("hover_element", element=element)
+            return element_call("hover_element", element=element)
         case "select dropdown option":
-            return _checked("select_option", element=element, option=argument)
+            return element_call("select_option", element=element, option=argument)
         case "scroll up" | "scroll down":
-            return _checked("scroll", direction=kind.split()[1], amount=SCROLL)
+            return element_call("scroll", direction=kind.split()[1], amount=SCROLL)
         case "press enter":
-            return _checked("press_keys", keys=["Enter"])
+            return element_call("press_keys", keys=["Enter"])
         case "switch tab":
-            return _checked("switch_tab", index=argument)
+            return element_call("switch_tab", index=argument)
         case "wait":
-            return _checked("wait")
+            return element_call("wait")
     raise BadCallError(f'unknown action "{action[:60]}"')
-
-
-def _checked(name: str, **arguments: Any) -> ToolCall:
-    return check_call(name, arguments, ALL_TOOLS)
 
 
 def _constant(node: ast.expr) -> str | None:
