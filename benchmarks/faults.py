@@ -29,10 +29,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from benchmarks.hostile import HostileSite
-from components.agent import Completion, EpisodeSettings, EpisodeSpec, Prompt, Renderer, Request, run_episode
+from benchmarks.workload import Script, episode_settings, miniwob_task
+from components.agent import EpisodeSettings, EpisodeSpec, Renderer, run_episode
 from components.agent.protocols import PROTOCOLS
 from components.browser import BrowserPool, SandboxError
-from components.params import BrowserParams, EgressParams, Params, SamplingParams, load
+from components.params import BrowserParams, EgressParams, SamplingParams, load
 from components.policies.scripted import ScriptedTeacher
 from components.records import Task, Termination, Trajectory
 from components.rollout import collect, specs
@@ -53,38 +54,8 @@ CALLS = [
 ]
 
 
-class Script:
-    """A policy that says what it was given, one text per turn."""
-
-    version = "script"
-
-    def __init__(self, texts: list[str]) -> None:
-        self._texts = iter(texts)
-
-    def prompt_tokens(self, prompt: Prompt) -> int:
-        return 0
-
-    async def complete(self, request: Request) -> Completion:
-        return Completion([], [], next(self._texts), "stop")
-
-
-def miniwob_tasks(family: str, number: int) -> list[Task]:
-    """Tasks of a family whose wording says all."""
-    return [
-        Task(
-            task_id=f"{family}/{index}",
-            intent="Focus into the textbox.",
-            start_url=f"http://miniwob/{family}.html",
-            website=f"miniwob/{family}",
-            source="miniwob",
-            seed=index,
-        )
-        for index in range(number)
-    ]
-
-
-def episode_settings(params: Params, max_steps: int) -> EpisodeSettings:
-    return EpisodeSettings(Renderer(params.agent, params.observation), params.agent, SamplingParams(), max_steps, 64)
+def focus_tasks(number: int) -> list[Task]:
+    return [miniwob_task("focus-text", seed) for seed in range(number)]
 
 
 def chromium_processes() -> list[psutil.Process]:
@@ -110,7 +81,7 @@ def memory_mib() -> float:
 async def kills(number: int) -> dict[str, Any]:
     params = load(RECIPE)
     browser = params.browser.model_copy(update={"concurrency": 6})
-    episodes = specs(miniwob_tasks("focus-text", 4000), 1, "scripted", run_seed=1)
+    episodes = specs(focus_tasks(4000), 1, "scripted", run_seed=1)
     chosen = random.Random(0)
     finished: list[float] = []
     recoveries: list[float] = []
@@ -208,7 +179,7 @@ async def fuzz(number: int) -> dict[str, Any]:
                 agent = params.agent.model_copy(
                     update={"protocol": names[number % len(names)], "max_format_errors": 11}
                 )
-                task = miniwob_tasks("click-tab-2", 1)[0].model_copy(update={"task_id": str(number), "seed": number})
+                task = miniwob_task("click-tab-2", number)
                 limits = EpisodeSettings(Renderer(agent, params.observation), agent, SamplingParams(), 0, 64)
                 rest = batch
                 while rest:  # an episode may end early; what it did not say is said by the next
@@ -279,7 +250,7 @@ async def hostile() -> dict[str, Any]:
 async def endurance(number: int) -> dict[str, Any]:
     params = load(RECIPE)
     browser = params.browser.model_copy(update={"concurrency": 4})
-    episodes = specs(miniwob_tasks("focus-text", number), 1, "scripted", run_seed=1)
+    episodes = specs(focus_tasks(number), 1, "scripted", run_seed=1)
     with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.jsonl", Trajectory) as journal:
         async with BrowserPool(browser, site=MiniWoB(), text="elements") as pool:
 
