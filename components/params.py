@@ -100,7 +100,22 @@ class BrowserParams(Section):
     navigation_retries: int = Field(default=2, ge=0)
     settle_ms: int = Field(default=1500, ge=0)
     """Longest wait for a page to become quiet after a call, in milliseconds."""
+    quiet_ms: int = Field(default=250, ge=0)
+    """How long a page must not have changed to count as quiet, in milliseconds; 0 for pages that answer at once."""
     egress: EgressParams = EgressParams()
+
+
+class RolloutParams(Section):
+    """Where the browsers of rollouts run. It changes no result, so no stage depends on it."""
+
+    executor: Literal["local", "ray"] = "local"
+    """`local`: on this machine. `ray`: on the machines of a Ray cluster, `browser.concurrency` episodes on each."""
+    ray_address: str | None = None
+    """The cluster to join: `auto` on one of its machines; null starts Ray on this machine alone."""
+    ray_workers: PositiveInt | None = None
+    """Pools of browsers in the cluster; null: one per machine."""
+    ray_cpus: float = Field(default=1, gt=0)
+    """Cores that Ray reserves for each."""
 
 
 class TaskParams(Section):
@@ -321,6 +336,7 @@ class Params(Section):
     observation: ObservationParams
     agent: AgentParams
     browser: BrowserParams
+    rollout: RolloutParams = RolloutParams()
     tasks: TaskParams
     filters: FilterParams = FilterParams()
     dedup: DedupParams

@@ -12,7 +12,7 @@ from typing import Any
 from components.agent.policy import Policy, Request
 from components.agent.protocols import protocol
 from components.agent.rendering import Renderer
-from components.browser import BlockedError, EnvError, EnvInitError, SandboxError, Session
+from components.browser import BlockedError, EnvError, EnvInitError, Environment, SandboxError
 from components.params import AgentParams, SamplingParams
 from components.records import Image, Observation, Task, Termination, Trajectory, Turn, trajectory_id
 
@@ -83,7 +83,7 @@ def turn_seed(episode_seed: int, index: int) -> int:
 
 async def run_episode(
     spec: EpisodeSpec,
-    session: Session,
+    session: Environment,
     policy: Policy,
     settings: EpisodeSettings,
 ) -> Trajectory:
@@ -129,7 +129,7 @@ async def run_episode(
 
 async def _play(
     spec: EpisodeSpec,
-    session: Session,
+    session: Environment,
     policy: Policy,
     settings: EpisodeSettings,
     episode: _Episode,

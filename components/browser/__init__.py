@@ -2,9 +2,10 @@
 
 from components.browser.chromium import find_chromium
 from components.browser.elements import Listed, element_list, parse_elements
+from components.browser.environment import Environment, Environments, StepResult
 from components.browser.errors import BlockedError, ChromiumNotFoundError, EnvError, EnvInitError, SandboxError
 from components.browser.pool import BrowserPool
-from components.browser.session import Session, StepResult
+from components.browser.session import Session
 from components.browser.site import Site
 from components.browser.tools import ALL_TOOLS, TOOLS, check_call
 
@@ -16,6 +17,8 @@ __all__ = [
     "ChromiumNotFoundError",
     "EnvError",
     "EnvInitError",
+    "Environment",
+    "Environments",
     "Listed",
     "SandboxError",
     "Session",

@@ -132,9 +132,9 @@ async def _scroll(tabs: Tabs, call: tools.Scroll) -> str:
     if call.x is not None and call.y is not None:
         _, at, clamped = place(tabs, call.x, call.y)
     tab = tabs.tabs[tabs.active]
-    before = await tab.mark()
+    before, requests = await tab.mark(), tab.requests
     moved = (await tab.ask(op="scroll", at=at, direction=call.direction, amount=call.amount))["moved"]
-    await tab.look(tabs.params.settle_ms, before["changes"])
+    await tabs.look(tab, before["changes"], requests)
     return feedback.scroll(call.direction, call.amount, moved, clamped)
 
 

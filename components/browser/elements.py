@@ -60,9 +60,21 @@ def parse_elements(text: str) -> list[Listed]:
     return found
 
 
-def script(request: dict) -> str:
-    """The JavaScript expression (a promise) that answers one request; see `probe.js`."""
-    return f"(async () => {{{_source('elements.js')}\n{_source('probe.js')}\nreturn answer({json.dumps(request)});}})()"
+def script(request: dict, keep: bool = False) -> str:
+    """The JavaScript expression (a promise) that answers one request; see `probe.js`.
+
+    Args:
+        keep: the document's world keeps what it takes to answer, and `question` will do from then on. Not in the
+            page's own world, which would see it.
+    """
+    kept = "globalThis.waymark = answer;" if keep else ""
+    source = f"{_source('elements.js')}\n{_source('probe.js')}"
+    return f"(async () => {{{source}\n{kept}return answer({json.dumps(request)});}})()"
+
+
+def question(request: dict) -> str:
+    """The same expression, much shorter, for a world that has been sent `script(…, keep=True)`."""
+    return f"waymark({json.dumps(request)})"
 
 
 @cache

@@ -112,8 +112,9 @@ class BrowserPool:
                         accept_downloads=False,
                     )
                     context.set_default_timeout(self.params.step_timeout_s * 1000)
-                    slot.context, slot.tab, slot.episodes = context, await Tab.of(await context.new_page()), 0
-                    return slot.context, slot.tab
+                    tab = await Tab.of(await context.new_page(), watches_network=self._site is None)
+                    slot.context, slot.tab, slot.episodes = context, tab, 0
+                    return context, tab
             except (PlaywrightError, TimeoutError, EnvError) as error:
                 last = error
         raise SandboxError(f"no browser context could be opened: {last}") from last

@@ -5,10 +5,12 @@ const MEMORY = Symbol.for('waymark');
 
 function memory() {
   if (!window[MEMORY] || window[MEMORY].document !== document) {
-    const state = { document, changes: 0, target: null };
+    const state = { document, changes: 0, changed: 0, target: null };
     Object.defineProperty(window, MEMORY, { value: state, enumerable: false, configurable: true });
     new MutationObserver((records) => {
-      if (records.some(({ target }) => target.nodeType !== 1 || target.checkVisibility())) state.changes += 1;
+      if (!records.some(({ target }) => target.nodeType !== 1 || target.checkVisibility())) return;
+      state.changes += 1;
+      state.changed = performance.now();
     }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
   }
   return window[MEMORY];
@@ -66,19 +68,27 @@ function focused() {
 const frame = () => new Promise((resolve) => { requestAnimationFrame(resolve); setTimeout(resolve, 100); });
 
 // Quiet: nothing visible changed since the mark, or not for two frames, and no finite animation runs. A page that nothing
-// changed on costs one task, not a frame.
-async function quiet(before, limit) {
+// changed on costs one task, not a frame. With `still`, nothing may have changed for so many milliseconds besides: pages
+// of the web wait for a pause in the typing, or for a timer.
+async function quiet(before, limit, still) {
   const state = memory(), end = performance.now() + limit;
   const channel = new MessageChannel();
   await new Promise((resolve) => { channel.port1.onmessage = resolve; channel.port2.postMessage(0); });
   channel.port1.close();
   const animated = () => document.getAnimations().some((animation) => animation.playState === 'running'
     && Number.isFinite(animation.effect?.getComputedTiming().endTime));
+  const began = performance.now();
   let seen = before;
-  while ((state.changes !== seen || animated()) && performance.now() < end) {
-    seen = state.changes;
-    await frame();
-    await frame();
+  while (performance.now() < end) {
+    if (state.changes !== seen || animated()) {
+      seen = state.changes;
+      await frame();
+      await frame();
+      continue;
+    }
+    const left = Math.min(still - (performance.now() - Math.max(began, state.changed)), end - performance.now());
+    if (left <= 0) break;
+    await new Promise((resolve) => setTimeout(resolve, left));
   }
 }
 
@@ -102,8 +112,8 @@ function mark({ at }) {
   return { url: location.href, changes: state.changes, target: describe(state.target) };
 }
 
-async function look({ changes, settle, elements, instruction }) {
-  if (settle) await quiet(changes ?? memory().changes, settle);
+async function look({ changes, settle, still, elements, instruction }) {
+  if (settle) await quiet(changes ?? memory().changes, settle, still);
   const state = memory();
   return { url: location.href, title: document.title, toggled: toggled(state.target), focus: focused(),
     elements: elements ? elementList(instruction) : null, ready: document.readyState };

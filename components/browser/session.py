@@ -13,13 +13,13 @@ import contextlib
 import re
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
 
 from playwright.async_api import BrowserContext, Page, Request, Response
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser import axtree
 from components.browser.actions import execute
+from components.browser.environment import StepResult
 from components.browser.errors import BlockedError, EnvError, EnvInitError, SandboxError
 from components.browser.site import Site
 from components.browser.tab import Tab, translate
@@ -39,16 +39,6 @@ _BLOCKED = re.compile(rf"{_CHALLENGE}|access denied|403 forbidden", re.IGNORECAS
 _BLOCK_STATUS = {401, 403, 407, 418, 429, 451, 503}
 
 
-@dataclass(frozen=True)
-class StepResult:
-    """What a turn's calls did: one line of feedback per call, the page now, and the answer if `done` was called."""
-
-    feedback: list[str]
-    observation: Observation
-    answer: str | None
-    done: bool
-
-
 class Session:
     """One episode on one browser context. Made by `BrowserPool.session`."""
 
@@ -65,12 +55,14 @@ class Session:
         self._site = site
         self._text = text
         self.timings: dict[str, float] = {}
-        """Seconds of the last start or step, by operation: navigate, act, look (the wait for quiet too), screenshot."""
         self.requests = 0
-        """Requests of the episode's pages; counted where the pages are not ours."""
         self._opened: asyncio.Queue[Page] = asyncio.Queue()
         self._own_tab = False
         self._step_ends = 0.0
+        self._last_call = False
+        self._seen: tuple[Tab, int, dict] | None = None
+        self._before: dict[Tab, int] = {}
+        self._instruction = site.instruction if site is not None else None
         context.on("page", self._on_page)
         if site is None:
             context.on("request", self._on_request)
@@ -80,16 +72,16 @@ class Session:
         """The active tab's page, as it is: for tests. What fails on it are Playwright's own errors."""
         return self.tabs[self.active].page
 
-    @contextlib.asynccontextmanager
-    async def oracle(self) -> AsyncIterator[Page]:
-        """The active tab's page, for the scripted teacher only.
+    async def oracle(self) -> str:
+        """The element list of the active tab as it is now, whatever the agent is shown: for the scripted teacher only.
 
         Raises:
             EnvError: the page did not answer within `step_timeout_s`.
             SandboxError: the browser died.
         """
         async with self._guarded(EnvError, self.params.step_timeout_s, "the teacher's look at the page"):
-            yield self.page
+            tab = self.tabs[self.active]
+            return (await tab.look(0, elements=True, instruction=self._instruction))["elements"]
 
     async def start(self, task: Task) -> Observation:
         """Open the task's start page.
@@ -103,7 +95,7 @@ class Session:
             if self._site is not None:
                 await self._clean(self._site, task)
             self.tabs[0].asides = []
-            self.timings = {}
+            self.timings, self._seen = {}, None
             with self._timed("navigate"):
                 response = await self._navigate(task.start_url)
             tab = self.tabs[0]
@@ -127,8 +119,12 @@ class Session:
         async with self._guarded(EnvError, self.params.step_timeout_s, "a step"):
             self._step_ends = time.monotonic() + self.params.step_timeout_s
             self.timings = {}
+            self._seen, self._before = None, {tab: tab.requests for tab in self.tabs}
             with self._timed("act"):
-                lines = [await execute(self, call) for call in calls]
+                lines = []
+                for index, call in enumerate(calls):
+                    self._last_call = index + 1 == len(calls)
+                    lines.append(await execute(self, call))
             observation = await self._observe()
             title = observation.tabs[self.active].title
             if self._site is None and self.answer is None and _CHALLENGED.search(title):
@@ -173,6 +169,24 @@ class Session:
         """Seconds until the step's limit."""
         return max(0.0, self._step_ends - time.monotonic())
 
+    async def look(self, tab: Tab, changes: int | None = None, since: int = 0) -> dict:
+        """A tab once it is quiet. What the turn's last call saw is what the agent sees: nobody looks twice.
+
+        Args:
+            changes, since: what its page counted before the call that is to show its effect.
+        """
+        whole = self._last_call and self._text == "elements"
+        state = await tab.look(
+            self.params.settle_ms,
+            changes,
+            elements=whole,
+            instruction=self._instruction,
+            quiet_ms=self.params.quiet_ms,
+            since=since,
+        )
+        self._seen = (tab, tab.documents, state) if self._last_call else None
+        return state
+
     async def open_tab(self) -> int:
         """Open a blank tab and make it the active one."""
         self._own_tab = True
@@ -180,7 +194,7 @@ class Session:
             page = await self._context.new_page()
         finally:
             self._own_tab = False
-        self.tabs.append(await Tab.of(page))
+        self.tabs.append(await Tab.of(page, self._site is None))
         await self.activate(len(self.tabs) - 1)
         return self.active
 
@@ -207,7 +221,7 @@ class Session:
                     page = await self._opened.get()
             except TimeoutError:
                 break
-            tab = await Tab.of(page)
+            tab = await Tab.of(page, self._site is None)
             self.tabs.append(tab)
             with contextlib.suppress(PlaywrightError):
                 await page.wait_for_load_state("domcontentloaded", timeout=max(1, self.params.settle_ms))
@@ -257,10 +271,12 @@ class Session:
         raise AssertionError("unreachable")
 
     async def _observe(self) -> Observation:
-        instruction = self._site.instruction if self._site is not None else None
-        tab = self.tabs[self.active]
+        tab, self._last_call = self.tabs[self.active], True
         with self._timed("look"):
-            state = await tab.look(self.params.settle_ms, elements=self._text == "elements", instruction=instruction)
+            if self._seen is None or self._seen[:2] != (tab, tab.documents):
+                await self.look(tab, since=self._before.get(tab, 0))
+            assert self._seen is not None
+            state = self._seen[2]
             text = state["elements"]
             if self._text in ("axtree", "html"):
                 nodes = await tab.accessible(self.params.viewport)

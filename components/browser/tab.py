@@ -11,18 +11,21 @@ import asyncio
 import base64
 import contextlib
 import time
+from dataclasses import dataclass
 from typing import Any
 
-from playwright.async_api import CDPSession, Dialog, Download, Frame, Page
+from playwright.async_api import CDPSession, Dialog, Download, Frame, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser.axtree import ElementIds, Node, parse, simplify
-from components.browser.elements import script
+from components.browser.elements import question, script
 from components.browser.errors import EnvError, SandboxError
 
 PROBE_TIMEOUT_S = 10.0
 MOST_ASIDES = 3
 """A page may open dialogs without end; more than these of one kind are answered, and not told, until the next call."""
+_AWAITED = frozenset({"document", "stylesheet", "image", "font", "script", "xhr", "fetch"})
+"""What a page waits for itself. Sockets, event streams, pings and films are not what it looks like."""
 _GONE = ("closed", "crashed", "detached", "target not found", "connection")
 _NAVIGATED = (
     "context was destroyed",
@@ -31,6 +34,15 @@ _NAVIGATED = (
     "cannot find default",
     "promise was collected",
 )
+
+
+@dataclass
+class _World:
+    """Our JavaScript world in a document: the document's number, and whether it can answer questions already."""
+
+    document: int
+    context: int
+    asked: bool = False
 
 
 class Tab:
@@ -49,13 +61,17 @@ class Tab:
         answered, downloads that were blocked, files that were asked for."""
         self.element_ids = ElementIds()
         self._frame_id = frame_id
-        self._world: tuple[int, int] | None = None
+        self._world: _World | None = None
         self._idle = asyncio.Event()
         self._idle.set()
+        self.requests = 0
+        """Requests so far, where they are watched."""
+        self._loading: dict[Request, int] = {}
+        self._loaded = asyncio.Event()
 
     @classmethod
-    async def of(cls, page: Page) -> Tab:
-        """Attach to a page."""
+    async def of(cls, page: Page, watches_network: bool) -> Tab:
+        """Attach to a page. Its requests are watched where pages load something after they have loaded."""
         cdp = await page.context.new_cdp_session(page)
         tree, *_ = await asyncio.gather(
             cdp.send("Page.getFrameTree"),
@@ -73,6 +89,10 @@ class Tab:
         page.on("crash", tab._on_crash)
         page.on("dialog", tab._on_dialog)
         page.on("download", tab._on_download)
+        if watches_network:
+            page.on("request", tab._on_request)
+            page.on("requestfinished", tab._on_request_ended)
+            page.on("requestfailed", tab._on_request_ended)
         return tab
 
     async def evaluate(self, expression: str, timeout_s: float = PROBE_TIMEOUT_S) -> Any:
@@ -84,11 +104,12 @@ class Tab:
             SandboxError: the renderer or the browser died.
             NavigatedError: the document went away while it was asked.
         """
-        arguments = {"expression": expression, "returnByValue": True, "awaitPromise": True}
+        return await self._evaluate(await self._own_world(), expression, timeout_s)
+
+    async def _evaluate(self, world: _World, expression: str, timeout_s: float) -> Any:
+        arguments = {"expression": expression, "returnByValue": True, "awaitPromise": True, "contextId": world.context}
         try:
-            answer = await self._send(
-                "Runtime.evaluate", {**arguments, "contextId": await self._own_world()}, timeout_s
-            )
+            answer = await self._send("Runtime.evaluate", arguments, timeout_s)
         except NavigatedError:
             self._world = None
             raise
@@ -97,14 +118,24 @@ class Tab:
             raise EnvError(f"the page threw: {detail.get('exception', {}).get('description', detail['text'])}")
         return answer["result"].get("value")
 
-    async def _own_world(self) -> int:
-        """The id of our world in the current document, made if there is none yet."""
-        if self._world is None or self._world[0] != self.documents:
+    async def _own_world(self) -> _World:
+        """Our world in the current document, made if there is none yet."""
+        if self._world is None or self._world.document != self.documents:
             arguments = {"frameId": self._frame_id, "worldName": "waymark"}
-            documents = self.documents
+            document = self.documents
             answer = await self._send("Page.createIsolatedWorld", arguments, PROBE_TIMEOUT_S)
-            self._world = documents, answer["executionContextId"]
-        return self._world[1]
+            self._world = _World(document, answer["executionContextId"])
+        return self._world
+
+    async def _put(self, request: dict, timeout_s: float) -> dict:
+        """A request of `probe.js`. Its source is sent to each document once: sending and compiling it costs more than
+        most answers."""
+        world = await self._own_world()
+        if world.asked:
+            return await self._evaluate(world, question(request), timeout_s)
+        answer = await self._evaluate(world, script(request, keep=True), timeout_s)
+        world.asked = True
+        return answer
 
     async def mark(self, at: tuple[float, float] | None = None) -> dict:
         """The state before a call: url, and the element at a point in CSS pixels."""
@@ -136,18 +167,30 @@ class Tab:
             raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
 
     async def look(
-        self, settle_ms: int, changes: int | None = None, elements: bool = False, instruction: str | None = None
+        self,
+        settle_ms: int,
+        changes: int | None = None,
+        elements: bool = False,
+        instruction: str | None = None,
+        quiet_ms: int = 0,
+        since: int = 0,
     ) -> dict:
-        """The state once the page is quiet, at the latest after `settle_ms`: url, title, focus, toggled, elements."""
+        """The state once the page is quiet, at the latest after `settle_ms`: url, title, focus, toggled, elements.
+
+        Quiet: it has navigated, has loaded what it asked for after its request number `since`, and has not changed for
+        `quiet_ms`.
+        """
         end = time.monotonic() + settle_ms / 1000
-        request = {"op": "look", "changes": changes, "elements": elements, "instruction": instruction}
+        request = {
+            "op": "look", "changes": changes, "still": quiet_ms, "elements": elements, "instruction": instruction
+        }  # fmt: skip
         while True:
             left_ms = max(0, round((end - time.monotonic()) * 1000))
             try:
-                state = await self.evaluate(script({**request, "settle": left_ms}), PROBE_TIMEOUT_S + left_ms / 1000)
+                state = await self._put({**request, "settle": left_ms}, PROBE_TIMEOUT_S + left_ms / 1000)
             except NavigatedError:
                 state = None
-            if self._idle.is_set() and state is not None:
+            if self._idle.is_set() and not self.loads_since(since) and state is not None:
                 return state
             left_s = end - time.monotonic()
             if left_s <= 0:
@@ -155,7 +198,11 @@ class Tab:
                     return state
                 return await self._ask({**request, "settle": 0}, PROBE_TIMEOUT_S)
             try:
-                await asyncio.wait_for(self._idle.wait(), left_s)
+                async with asyncio.timeout(left_s):
+                    await self._idle.wait()
+                    while self.loads_since(since):
+                        self._loaded.clear()
+                        await self._loaded.wait()
             except TimeoutError:
                 self._idle.set()  # slow, or it became a download: look at what is there
             request["changes"] = None
@@ -194,6 +241,10 @@ class Tab:
                     raise
         raise AssertionError("unreachable")
 
+    def loads_since(self, since: int) -> bool:
+        """Whether something is loading that the page asked for after its request number `since`."""
+        return any(number > since for number in self._loading.values())
+
     async def history(self) -> tuple[int, int]:
         """Index of the current entry and number of entries."""
         answer = await self._send("Page.getNavigationHistory", {}, PROBE_TIMEOUT_S)
@@ -206,7 +257,7 @@ class Tab:
     async def _ask(self, request: dict, timeout_s: float) -> dict:
         for _ in range(3):  # the document may go away under the question, more than once on a chain of redirects
             try:
-                return await self.evaluate(script(request), timeout_s)
+                return await self._put(request, timeout_s)
             except NavigatedError:
                 await asyncio.sleep(0.02)
         raise EnvError("the page kept navigating while it was read")
@@ -234,10 +285,21 @@ class Tab:
     def _on_committed(self, event: dict) -> None:
         if event["frame"]["id"] == self._frame_id:
             self.documents += 1
+            self._loading = {one: number for one, number in self._loading.items() if one.is_navigation_request()}
+            self._loaded.set()
 
     def _on_stopped(self, event: dict) -> None:
         if event["frameId"] == self._frame_id:
             self._idle.set()
+
+    def _on_request(self, request: Request) -> None:
+        self.requests += 1
+        if request.resource_type in _AWAITED:
+            self._loading[request] = self.requests
+
+    def _on_request_ended(self, request: Request) -> None:
+        if self._loading.pop(request, None) is not None:
+            self._loaded.set()
 
     def _on_window(self, event: dict) -> None:
         self.popups += 1

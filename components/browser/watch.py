@@ -24,6 +24,7 @@ class Tabs(Protocol):
 
     @property
     def step_left_s(self) -> float: ...
+    async def look(self, tab: Tab, changes: int, since: int) -> dict: ...
     async def open_tab(self) -> int: ...
     async def activate(self, index: int) -> None: ...
     async def close_active(self) -> None: ...
@@ -48,14 +49,14 @@ class Watch:
         before = await self.tab.mark(self.pixels)
         self.target = element_of(before["target"]) if before["target"] else None
         self._url, self._changes = before["url"], before["changes"]
-        self._documents, self._popups = self.tab.documents, self.tab.popups
+        self._documents, self._popups, self._requests = self.tab.documents, self.tab.popups, self.tab.requests
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if error is not None:
             return
         try:
-            after = await self.tab.look(self.tabs.params.settle_ms, self._changes)
+            after = await self.tabs.look(self.tab, self._changes, self._requests)
         except EnvError:
             if not self.tab.page.is_closed():
                 raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from components.agent import Completion, EpisodeSpec, Prompt, Request
 from components.agent.protocols import protocol
-from components.browser import Session
+from components.browser import Environment, parse_elements
 from components.params import ProtocolName
 from components.sites import Teacher
 
@@ -18,7 +18,9 @@ class ScriptedTeacher:
 
     version = "scripted"
 
-    def __init__(self, session: Session, spec: EpisodeSpec, noise: float, speaks: ProtocolName = "openwebrl") -> None:
+    def __init__(
+        self, session: Environment, spec: EpisodeSpec, noise: float, speaks: ProtocolName = "openwebrl"
+    ) -> None:
         write = protocol(speaks).write
         if write is None:
             raise ValueError(f"the scripted teacher does not speak agent.protocol = {speaks}; use openwebrl or webgym")
@@ -31,6 +33,5 @@ class ScriptedTeacher:
         return 0
 
     async def complete(self, request: Request) -> Completion:
-        async with self._session.oracle() as page:
-            turn = await self._teacher.next(page)
+        turn = self._teacher.next(parse_elements(await self._session.oracle()))
         return Completion([], [], self._write(turn.thought, turn.calls), "stop")

@@ -13,13 +13,13 @@ import hashlib
 from collections.abc import Callable, Iterable
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, run_episode, trajectory_of
-from components.browser import BrowserPool, SandboxError, Session
+from components.browser import Environment, Environments, SandboxError
 from components.records import Task, Termination, Trajectory
 from components.store import Journal
 
 SANDBOX_RETRIES = 5
 
-PolicyFor = Callable[[EpisodeSpec, Session], Policy]
+PolicyFor = Callable[[EpisodeSpec, Environment], Policy]
 """Gives the policy of one episode. Only a scripted teacher looks at the session."""
 
 
@@ -40,7 +40,7 @@ def specs(tasks: Iterable[Task], attempts: int, policy_version: str, run_seed: i
 
 async def collect(
     episodes: list[EpisodeSpec],
-    pool: BrowserPool,
+    pool: Environments,
     policy_for: PolicyFor,
     settings: EpisodeSettings,
     journal: Journal[Trajectory],
@@ -74,7 +74,7 @@ async def collect(
 
 async def _with_retries(
     spec: EpisodeSpec,
-    pool: BrowserPool,
+    pool: Environments,
     policy_for: PolicyFor,
     settings: EpisodeSettings,
 ) -> Trajectory:

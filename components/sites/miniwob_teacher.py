@@ -14,12 +14,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from playwright.async_api import Page
-
-from components.browser import Listed, element_list, parse_elements
+from components.browser import Listed
 from components.records import Task, ToolCall
 
-INSTRUCTION = "#query"
 ORDINALS = ["1st", "2nd", "3rd"]
 
 
@@ -104,15 +101,14 @@ class Teacher:
         if self._rng.random() < noise:
             self._err()
 
-    async def next(self, page: Page) -> TeacherTurn:
-        """The next turn's response on the page as it is now. The turn of the last step also says `done`."""
-        turn = await self._next(page)
+    def next(self, listed: list[Listed]) -> TeacherTurn:
+        """The next turn's response to what the page lists now. The turn of the last step also says `done`."""
+        turn = self._next(listed)
         if self._steps or turn.calls == [_done()]:
             return turn
         return TeacherTurn(turn.thought, [*turn.calls, _done()])
 
-    async def _next(self, page: Page) -> TeacherTurn:
-        listed = parse_elements(await element_list(page, INSTRUCTION))
+    def _next(self, listed: list[Listed]) -> TeacherTurn:
         while self._steps:
             step = self._steps[0]
             if isinstance(step, Find):

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
-from components.browser import BrowserPool, Session
+from components.browser import BrowserPool, Environment, Environments
 from components.params import Params, SamplingParams
 from components.policies import VLM, TransformersPolicy
 from components.records import Task, Trajectory
@@ -17,8 +17,12 @@ from components.stages._run import StageRun
 from components.store import Journal
 
 
-def open_pool(params: Params) -> BrowserPool:
-    """The browsers of a stage, with the offline sites on loopback."""
+def open_pool(params: Params) -> Environments:
+    """The browsers of a stage, here or in a Ray cluster, with the offline sites on loopback."""
+    if params.rollout.executor == "ray":
+        from components.rollout.ray_pool import RayPool  # Ray takes a second to import
+
+        return RayPool(params.browser, params.rollout, site=MiniWoB(), text=params.observation.text)
     return BrowserPool(params.browser, site=MiniWoB(), text=params.observation.text)
 
 
@@ -60,7 +64,7 @@ async def roll_out(
     params = run.params
     require_offline(tasks)
 
-    def same_policy(spec: EpisodeSpec, session: Session) -> Policy:
+    def same_policy(spec: EpisodeSpec, session: Environment) -> Policy:
         assert policy is not None
         return policy
 

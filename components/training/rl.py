@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from components.agent import EpisodeSettings, Renderer
-from components.browser import BrowserPool
+from components.browser import Environments
 from components.judge import needs_judge, reward
 from components.params import Params, RLPhase, SamplingParams
 from components.policies import VLM, Encoder, TransformersPolicy
@@ -71,7 +71,7 @@ async def train_rl(
     phase: RLPhase,
     name: str,
     tasks: list[Task],
-    pool: BrowserPool,
+    pool: Environments,
     judge: JudgeFn,
     state_dir: Path,
     progress: Progress,
@@ -142,7 +142,7 @@ class _Loop:
     phase: RLPhase
     name: str
     tasks: list[Task]
-    pool: BrowserPool
+    pool: Environments
     judge: JudgeFn
     state_dir: Path
     progress: Progress

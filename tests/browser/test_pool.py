@@ -64,16 +64,12 @@ def test_a_killed_browser_is_a_sandbox_error_and_the_next_episode_has_a_new_one(
 
 
 def test_a_browser_that_dies_under_the_teachers_eyes_is_a_sandbox_error(pages):
-    async def look(session):
-        async with session.oracle() as page:
-            os.kill(main_process(browsers(os.getpid())), signal.SIGKILL)
-            await page.evaluate("new Promise(() => {})")
-
     async def scenario():
         async with BrowserPool(PARAMS) as pool, pool.session() as session:
             await session.start(task(pages.add("/a", BIG.format(""))))
+            os.kill(main_process(browsers(os.getpid())), signal.SIGKILL)
             with pytest.raises(SandboxError):
-                await look(session)
+                await session.oracle()
 
     asyncio.run(scenario())
 

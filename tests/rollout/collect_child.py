@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
-from components.browser import BrowserPool, Session
+from components.browser import BrowserPool, Environment
 from components.params import SamplingParams, load
 from components.policies.scripted import ScriptedTeacher
 from components.records import Task, Trajectory
@@ -33,7 +33,7 @@ async def main(journal_path: Path, log_path: Path) -> None:
     browser = params.browser.model_copy(update={"concurrency": 3})
     with Journal(journal_path, Trajectory) as journal, log_path.open("a", buffering=1) as log:
 
-        def policy_for(spec: EpisodeSpec, session: Session) -> Policy:
+        def policy_for(spec: EpisodeSpec, session: Environment) -> Policy:
             log.write(f"start {spec.trajectory_id}\n")
             return ScriptedTeacher(session, spec, noise=0.0)
 

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
-from components.browser import BrowserPool, Session
+from components.browser import BrowserPool, Environment
 from components.params import SamplingParams, load
 from components.policies.scripted import ScriptedTeacher
 from components.records import Termination, Trajectory
@@ -39,7 +39,7 @@ def roll(journal: Path, policy_for) -> list[Trajectory]:
 def test_episodes_whose_browser_was_killed_are_run_again(tmp_path):
     begun: list[str] = []
 
-    def policy_for(spec: EpisodeSpec, session: Session) -> Policy:
+    def policy_for(spec: EpisodeSpec, session: Environment) -> Policy:
         begun.append(spec.trajectory_id)
         if len(begun) == 5:
             os.kill(main_process(browsers(os.getpid())), signal.SIGKILL)
@@ -67,7 +67,7 @@ def test_what_the_environment_ended_is_tried_again_by_the_next_run_and_nothing_e
             journal.append(one.model_copy(update={"termination": ended}))
     begun: set[str] = set()
 
-    def policy_for(spec: EpisodeSpec, session: Session) -> Policy:
+    def policy_for(spec: EpisodeSpec, session: Environment) -> Policy:
         begun.add(spec.trajectory_id)
         return ScriptedTeacher(session, spec, noise=0.0)
 

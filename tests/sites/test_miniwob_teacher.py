@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from components.agent.protocols.openwebrl import OPENWEBRL
-from components.browser import BrowserPool
+from components.browser import BrowserPool, parse_elements
 from components.params import BrowserParams
 from components.records import Task
 from components.sites import PLANS, MiniWoB, Teacher
@@ -20,7 +20,7 @@ async def play(pool, task, noise=0.0, attempt=0):
         await session.start(task)
         teacher, said = Teacher(task, attempt=attempt, seed=0, noise=noise), []
         for _ in range(MAX_TURNS):
-            turn = await teacher.next(session.page)
+            turn = teacher.next(parse_elements(await session.oracle()))
             said.append(OPENWEBRL.write(turn.thought, turn.calls))
             result = await session.step(turn.calls)
             if result.done:
