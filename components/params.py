@@ -88,6 +88,14 @@ class EgressParams(Section):
     """Hosts, or host:port, that may lie on loopback or private addresses: a benchmark's own servers, say."""
 
 
+class QueueParams(Section):
+    """How many operations of a kind one pool of browsers does at once; null: as many as there are."""
+
+    navigate: PositiveInt | None = None
+    act: PositiveInt | None = None
+    screenshot: PositiveInt | None = None
+
+
 class BrowserParams(Section):
     """The environment's limits, in seconds unless said otherwise (OpenWebRL, table 7)."""
 
@@ -102,6 +110,7 @@ class BrowserParams(Section):
     """Longest wait for a page to become quiet after a call, in milliseconds."""
     quiet_ms: int = Field(default=250, ge=0)
     """How long a page must not have changed to count as quiet, in milliseconds; 0 for pages that answer at once."""
+    queues: QueueParams = QueueParams()
     egress: EgressParams = EgressParams()
 
 

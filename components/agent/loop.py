@@ -113,6 +113,8 @@ async def run_episode(
         episode.diagnostics["error"] = str(error)
         episode.diagnostics["traceback"] = traceback.format_exc(limit=8)
     episode.diagnostics["wall_s"] = round(time.monotonic() - started, 3)
+    if session.health:
+        episode.diagnostics["browser"] = session.health
     if session.requests:
         episode.diagnostics["requests"] = session.requests
     return trajectory_of(

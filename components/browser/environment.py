@@ -29,6 +29,9 @@ class Environment(Protocol):
     requests: int
     """Requests of the episode's pages; counted where the pages are not ours."""
 
+    health: dict[str, float]
+    """What is known of the browser after an operation failed; see `BrowserPool.health`."""
+
     async def start(self, task: Task) -> Observation: ...
     async def step(self, calls: Sequence[ToolCall]) -> StepResult: ...
     async def site_reward(self) -> float | None: ...

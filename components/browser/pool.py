@@ -2,9 +2,10 @@
 
 Measured: a fresh context with its page and first navigation costs 600 ms of CPU, a navigation in one that is there
 50 ms. So on a site of ours a slot keeps its context and the session clears cookies, storage and history between
-episodes; on other pages every episode gets a fresh context.
+episodes; on other pages every episode gets a fresh context, made while earlier ones run.
 A context in which something went wrong is never used again. A browser that died is started again by the next episode
-that needs it; the episodes that were on it raise `SandboxError`.
+that needs it; the episodes that were on it raise `SandboxError`. A browser that has served many episodes is let go when
+the last of them ends.
 """
 
 from __future__ import annotations
@@ -12,15 +13,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import psutil
 from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
 from playwright.async_api import Error as PlaywrightError
 
+from components.browser.bounds import bounded
 from components.browser.chromium import find_chromium, launch_flags
 from components.browser.egress import EgressGuard
 from components.browser.errors import EnvError, SandboxError
+from components.browser.queues import Queues
 from components.browser.session import Session
 from components.browser.site import Site
 from components.browser.tab import Tab
@@ -28,11 +33,32 @@ from components.params import BrowserParams, EgressParams, TextKind
 
 LAUNCH_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 10.0
-EPISODES_PER_CONTEXT = 200  # a renderer that lives for ever grows
+OPEN_TIMEOUT_S = 10.0
+"""For a context and its page, and half a second more for each that may be opened beside it. A page whose renderer dies
+at birth never comes."""
+EPISODES_PER_COLLECTION = 10
+"""A renderer keeps the documents of earlier episodes until its garbage is collected, and is in no hurry."""
+EPISODES_PER_CONTEXT = 200
+EPISODES_PER_BROWSER = 500
+"""Playwright's driver keeps some 30 KB of each episode, its client 10 KB; Chromium grows, too."""
+
+
+@dataclass
+class _Engine:
+    """Playwright's driver, its browser, and who uses them."""
+
+    playwright: Playwright
+    browser: Browser
+    launched: float
+    users: int = 0
+    episodes: int = 0
+    spares: list[tuple[BrowserContext, Tab]] = field(default_factory=list)
+    is_current: bool = True
 
 
 @dataclass
 class _Slot:
+    engine: _Engine | None = None
     context: BrowserContext | None = None
     tab: Tab | None = None
     episodes: int = 0
@@ -50,11 +76,13 @@ class BrowserPool:
         self.params = params
         self._site = site
         self._text = text
-        self._playwright: Playwright | None = None
-        self._browser: Browser | None = None
+        self._queues = Queues(params.queues)
         self._guard = EgressGuard(_rules(params.egress, site)) if params.egress.guard else None
+        self._engine: _Engine | None = None
+        self._worn_out: list[_Engine] = []
         self._launching = asyncio.Lock()
         self._slots: asyncio.Queue[_Slot] = asyncio.Queue()
+        self._sparing: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> BrowserPool:
         try:
@@ -69,7 +97,10 @@ class BrowserPool:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self._stop_browser()
+        if self._sparing is not None:
+            self._sparing.cancel()
+        for engine in [*self._worn_out, *([self._engine] if self._engine else [])]:
+            await self._stop(engine)
         if self._guard is not None:
             await self._guard.stop()
         if self._site is not None:
@@ -84,40 +115,95 @@ class BrowserPool:
         """
         slot = await self._slots.get()
         try:
-            context, tab = await self._context(slot)
-            session = Session(context, tab, self.params, self._site, self._text)
+            engine, context, tab = await self._seat(slot)
             try:
-                yield session
+                session = Session(context, tab, self.params, self._site, self._text, self._queues, self.health)
+                try:
+                    yield session
+                finally:
+                    await self._give_back(slot, session)
             finally:
-                await self._give_back(slot, session)
+                await self._leave(engine)
         finally:
             self._slots.put_nowait(slot)
 
-    async def _context(self, slot: _Slot) -> tuple[BrowserContext, Tab]:
-        """The slot's context if it is fit for another episode, else a new one."""
-        browser = await self._connected()
-        if slot.context is not None and slot.tab is not None and slot.context.browser is browser:
-            return slot.context, slot.tab
-        width, height = self.params.viewport
+    def health(self) -> dict[str, float]:
+        """What a failure may have come from: seconds since the browser was started, memory of its processes and free
+        memory of this machine in MiB."""
+        resident = 0
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                resident += process.memory_info().rss
+        return {
+            "browser_uptime_s": round(time.monotonic() - self._engine.launched, 1) if self._engine else 0.0,
+            "browser_memory_mib": round(resident / 2**20),
+            "free_memory_mib": round(psutil.virtual_memory().available / 2**20),
+        }
+
+    # ---- contexts ---------------------------------------------------------------------------------------------------
+
+    async def _seat(self, slot: _Slot) -> tuple[_Engine, BrowserContext, Tab]:
+        """A context for an episode, on a browser that counts it among its users until `_leave`."""
         last: Exception | None = None
-        for _ in range(2):  # the browser may die between the check and the call
+        for _ in range(3):  # the browser may die between the check and the call
+            engine = await self._connected()
+            engine.users += 1
             try:
-                async with asyncio.timeout(self.params.start_timeout_s):
-                    browser = await self._connected()
-                    context = await browser.new_context(
-                        viewport={"width": width, "height": height},
-                        device_scale_factor=1,
-                        locale="en-US",
-                        service_workers="block",
-                        accept_downloads=False,
-                    )
-                    context.set_default_timeout(self.params.step_timeout_s * 1000)
-                    tab = await Tab.of(await context.new_page(), watches_network=self._site is None)
-                    slot.context, slot.tab, slot.episodes = context, tab, 0
-                    return context, tab
+                context, tab = await self._context(engine, slot)
+                engine.episodes += 1
+                return engine, context, tab
             except (PlaywrightError, TimeoutError, EnvError) as error:
                 last = error
+                await self._leave(engine)
+            except BaseException:
+                await self._leave(engine)
+                raise
         raise SandboxError(f"no browser context could be opened: {last}") from last
+
+    async def _context(self, engine: _Engine, slot: _Slot) -> tuple[BrowserContext, Tab]:
+        """The slot's context if it is fit for another episode, else one made ahead, else a new one."""
+        if slot.context is not None and slot.tab is not None and slot.engine is engine:
+            return slot.context, slot.tab
+        while engine.spares and engine.spares[-1][1].crashed:
+            await _close(engine.spares.pop()[0])
+        made = engine.spares.pop() if engine.spares else await self._open(engine)
+        if self._site is None and self._sparing is None:
+            self._sparing = asyncio.create_task(self._make_spares(engine))
+        slot.engine, slot.context, slot.tab, slot.episodes = engine, *made, 0
+        return made
+
+    async def _open(self, engine: _Engine) -> tuple[BrowserContext, Tab]:
+        width, height = self.params.viewport
+        context = None
+        try:
+            async with bounded(OPEN_TIMEOUT_S + 0.5 * self.params.concurrency, engine.browser) as limit:
+                context = await engine.browser.new_context(
+                    viewport={"width": width, "height": height},
+                    device_scale_factor=1,
+                    locale="en-US",
+                    service_workers="block",
+                    accept_downloads=False,
+                )
+                context.set_default_timeout(self.params.step_timeout_s * 1000)
+                page = await context.new_page()
+                page.on("crash", limit.expire)
+                tab = await Tab.of(page, watches_network=self._site is None)
+                page.remove_listener("crash", limit.expire)
+                return context, tab
+        except BaseException:
+            if context is not None:
+                await _close(context)
+            raise
+
+    async def _make_spares(self, engine: _Engine) -> None:
+        """Contexts for the next episodes, made while these run."""
+        try:
+            while engine.is_current and len(engine.spares) < max(1, self.params.concurrency // 4):
+                engine.spares.append(await self._open(engine))
+        except (PlaywrightError, TimeoutError, EnvError):
+            pass  # whoever needs one makes it, and says what is wrong
+        finally:
+            self._sparing = None
 
     async def _give_back(self, slot: _Slot, session: Session) -> None:
         slot.episodes += 1
@@ -128,57 +214,85 @@ class BrowserPool:
                     slot.tab = await session.detach()
                     if session.active != 0:
                         await slot.tab.page.bring_to_front()
+                    if slot.episodes % EPISODES_PER_COLLECTION == 0:
+                        await slot.tab.command("HeapProfiler.collectGarbage")
                     return
             except (PlaywrightError, TimeoutError, EnvError):
                 pass
         context, slot.context, slot.tab = slot.context, None, None
         if context is not None:
-            with contextlib.suppress(PlaywrightError, TimeoutError):
-                async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                    await context.close()
+            await _close(context)
 
-    async def _connected(self) -> Browser:
-        """The browser, started or started again."""
+    # ---- browsers ---------------------------------------------------------------------------------------------------
+
+    async def _connected(self) -> _Engine:
+        """The browser for new episodes, started or started again."""
         async with self._launching:
+            engine = self._engine
             guarded = self._guard is None or self._guard.pid is not None
-            if self._browser is not None and self._browser.is_connected() and guarded:
-                return self._browser
+            if engine is not None and engine.browser.is_connected() and guarded:
+                if engine.episodes < EPISODES_PER_BROWSER:
+                    return engine
+                self._engine, engine.is_current = None, False
+                self._worn_out.append(engine)
+                await self._end_if_unused(engine)
+            elif engine is not None:
+                await self._stop(engine)
             last: Exception | None = None
             for _ in range(2):
                 try:
                     async with asyncio.timeout(LAUNCH_TIMEOUT_S):
-                        return await self._launch()
+                        self._engine = await self._launch()
+                        return self._engine
                 except (PlaywrightError, TimeoutError) as error:
                     last = error
-                    await self._stop_browser()
             raise SandboxError(f"Chromium could not be started: {last}") from last
 
-    async def _launch(self) -> Browser:
+    async def _launch(self) -> _Engine:
         if self._guard is not None and self._guard.pid is None:
-            await self._stop_browser()  # it points at a proxy that is gone
             await self._guard.start()
-        if self._playwright is None:
-            self._playwright = await async_playwright().start()
-        path = find_chromium(self._playwright.chromium.executable_path)
-        self._browser = await self._playwright.chromium.launch(
-            executable_path=path,
-            args=launch_flags(
-                self._site.address() if self._site is not None else None,
-                self._guard.port if self._guard is not None else None,
-            ),
-            chromium_sandbox=os.geteuid() != 0,
-            handle_sigint=False,  # an interrupt is the stage's to handle; closing the pool ends the browser
-        )
-        return self._browser
+        playwright = await async_playwright().start()
+        try:
+            path = find_chromium(playwright.chromium.executable_path)
+            browser = await playwright.chromium.launch(
+                executable_path=path,
+                args=launch_flags(
+                    self._site.address() if self._site is not None else None,
+                    self._guard.port if self._guard is not None else None,
+                ),
+                chromium_sandbox=os.geteuid() != 0,
+                handle_sigint=False,  # an interrupt is the stage's to handle; closing the pool ends the browser
+            )
+        except BaseException:
+            await _stop_driver(playwright)
+            raise
+        return _Engine(playwright, browser, time.monotonic())
 
-    async def _stop_browser(self) -> None:
-        browser, self._browser = self._browser, None
-        if browser is not None:
-            with contextlib.suppress(PlaywrightError, TimeoutError):
-                async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                    await browser.close()
-        playwright, self._playwright = self._playwright, None
-        if playwright is not None:  # stopping the driver kills whatever is left of its browsers
-            with contextlib.suppress(PlaywrightError, TimeoutError):
-                async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                    await playwright.stop()
+    async def _leave(self, engine: _Engine) -> None:
+        engine.users -= 1
+        await self._end_if_unused(engine)
+
+    async def _end_if_unused(self, engine: _Engine) -> None:
+        if engine in self._worn_out and not engine.users:
+            await self._stop(engine)
+
+    async def _stop(self, engine: _Engine) -> None:
+        engine.is_current = False
+        if engine in self._worn_out:
+            self._worn_out.remove(engine)
+        if self._engine is engine:
+            self._engine = None
+        await _close(engine.browser)
+        await _stop_driver(engine.playwright)  # which kills whatever is left of its browser
+
+
+async def _close(what: Browser | BrowserContext) -> None:
+    with contextlib.suppress(PlaywrightError, TimeoutError):
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            await what.close()
+
+
+async def _stop_driver(playwright: Playwright) -> None:
+    with contextlib.suppress(PlaywrightError, TimeoutError):
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            await playwright.stop()

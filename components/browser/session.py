@@ -12,15 +12,18 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from playwright.async_api import BrowserContext, Page, Request, Response
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser import axtree
 from components.browser.actions import execute
+from components.browser.blocked import refuse_challenge, refuse_start_page
+from components.browser.bounds import Limit, bounded
 from components.browser.environment import StepResult
-from components.browser.errors import BlockedError, EnvError, EnvInitError, SandboxError
+from components.browser.errors import EnvError, EnvInitError, SandboxError
+from components.browser.queues import Queues
 from components.browser.site import Site
 from components.browser.tab import Tab, translate
 from components.browser.watch import refused
@@ -28,29 +31,29 @@ from components.params import BrowserParams, TextKind
 from components.records import Image, Observation, Task, ToolCall
 from components.records import Tab as TabRecord
 
-_CHALLENGE = (
-    r"just a moment|attention required|are you (a )?(robot|human)|verify you are human|unusual traffic"
-    r"|request blocked|pardon our interruption|captcha|bot detection"
-)
-_CHALLENGED = re.compile(_CHALLENGE, re.IGNORECASE)
-"""Titles of pages that ask who you are. Wherever an agent meets one, the site has ended the episode."""
-_BLOCKED = re.compile(rf"{_CHALLENGE}|access denied|403 forbidden", re.IGNORECASE)
-"""Titles of start pages that are no start pages: later, being denied access may be the agent's own doing."""
-_BLOCK_STATUS = {401, 403, 407, 418, 429, 451, 503}
-
 
 class Session:
     """One episode on one browser context. Made by `BrowserPool.session`."""
 
     def __init__(
-        self, context: BrowserContext, first: Tab, params: BrowserParams, site: Site | None, text: TextKind
+        self,
+        context: BrowserContext,
+        first: Tab,
+        params: BrowserParams,
+        site: Site | None,
+        text: TextKind,
+        queues: Queues,
+        health: Callable[[], dict[str, float]],
     ) -> None:
         self.params = params
-        self.tabs: list[Tab] = [first]
+        self.tabs: list[Tab] = [self._take(first)]
         self.active = 0
         self.answer: str | None = None
         self.broken = False
         """True once an error made the context unfit for another episode."""
+        self.health: dict[str, float] = {}
+        self._measure = health
+        self._queues = queues
         self._context = context
         self._site = site
         self._text = text
@@ -63,6 +66,7 @@ class Session:
         self._seen: tuple[Tab, int, dict] | None = None
         self._before: dict[Tab, int] = {}
         self._instruction = site.instruction if site is not None else None
+        self._limit: Limit | None = None
         context.on("page", self._on_page)
         if site is None:
             context.on("request", self._on_request)
@@ -96,7 +100,7 @@ class Session:
                 await self._clean(self._site, task)
             self.tabs[0].asides = []
             self.timings, self._seen = {}, None
-            with self._timed("navigate"):
+            async with self._operation("navigate"):
                 response = await self._navigate(task.start_url)
             tab = self.tabs[0]
             if self._site is not None:
@@ -105,7 +109,8 @@ class Session:
                 if wrong:
                     raise EnvInitError(f"{task.start_url}: {wrong}")
             observation = await self._observe()
-            self._refuse_blocked(task.start_url, response, observation)
+            status = response.status if response is not None else 200
+            refuse_start_page(task.start_url, status, observation.tabs[self.active].title)
             return observation
 
     async def step(self, calls: Sequence[ToolCall]) -> StepResult:
@@ -120,15 +125,14 @@ class Session:
             self._step_ends = time.monotonic() + self.params.step_timeout_s
             self.timings = {}
             self._seen, self._before = None, {tab: tab.requests for tab in self.tabs}
-            with self._timed("act"):
+            async with self._operation("act"):
                 lines = []
                 for index, call in enumerate(calls):
                     self._last_call = index + 1 == len(calls)
                     lines.append(await execute(self, call))
             observation = await self._observe()
-            title = observation.tabs[self.active].title
-            if self._site is None and self.answer is None and _CHALLENGED.search(title):
-                raise BlockedError(f'{observation.url} asks whether it is a person that browses (title "{title}")')
+            if self._site is None and self.answer is None:
+                refuse_challenge(observation.url, observation.tabs[self.active].title)
             return StepResult(lines, observation, self.answer, self.answer is not None)
 
     async def site_reward(self) -> float | None:
@@ -194,7 +198,7 @@ class Session:
             page = await self._context.new_page()
         finally:
             self._own_tab = False
-        self.tabs.append(await Tab.of(page, self._site is None))
+        self.tabs.append(self._take(await Tab.of(page, self._site is None)))
         await self.activate(len(self.tabs) - 1)
         return self.active
 
@@ -221,8 +225,7 @@ class Session:
                     page = await self._opened.get()
             except TimeoutError:
                 break
-            tab = await Tab.of(page, self._site is None)
-            self.tabs.append(tab)
+            self.tabs.append(self._take(await Tab.of(page, self._site is None)))
             with contextlib.suppress(PlaywrightError):
                 await page.wait_for_load_state("domcontentloaded", timeout=max(1, self.params.settle_ms))
             opened = len(self.tabs) - 1
@@ -272,7 +275,7 @@ class Session:
 
     async def _observe(self) -> Observation:
         tab, self._last_call = self.tabs[self.active], True
-        with self._timed("look"):
+        async with self._operation("look"):
             if self._seen is None or self._seen[:2] != (tab, tab.documents):
                 await self.look(tab, since=self._before.get(tab, 0))
             assert self._seen is not None
@@ -281,7 +284,7 @@ class Session:
             if self._text in ("axtree", "html"):
                 nodes = await tab.accessible(self.params.viewport)
                 text = axtree.as_tree(nodes) if self._text == "axtree" else axtree.as_html(nodes)
-        with self._timed("screenshot"):
+        async with self._operation("screenshot"):
             data = await tab.screenshot(self.params.screenshot_timeout_s)
         records = []
         for index, other in enumerate(self.tabs):
@@ -298,21 +301,18 @@ class Session:
             text=text,
         )
 
-    def _refuse_blocked(self, url: str, response: Response | None, observation: Observation) -> None:
-        status = response.status if response is not None else 200
-        title = observation.tabs[self.active].title
-        if _BLOCKED.search(title) or status in _BLOCK_STATUS:
-            raise BlockedError(f'{url} was answered with a block page (status {status}, title "{title}")')
-        if status >= 400:
-            raise EnvInitError(f"{url} was answered with status {status}")
-
-    @contextlib.contextmanager
-    def _timed(self, name: str) -> Iterator[None]:
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            self.timings[name] = round(time.monotonic() - began, 4)
+    @contextlib.asynccontextmanager
+    async def _operation(self, kind: str) -> AsyncIterator[None]:
+        """Wait for one's turn in the queue, and time what follows."""
+        async with self._queues.turn(kind, self._limit) as waited_s:
+            if waited_s:
+                self.timings["queue"] = round(self.timings.get("queue", 0.0) + waited_s, 4)
+                self._step_ends += waited_s
+            began = time.monotonic()
+            try:
+                yield
+            finally:
+                self.timings[kind] = round(time.monotonic() - began, 4)
 
     def _on_request(self, request: Request) -> None:
         self.requests += 1
@@ -325,7 +325,7 @@ class Session:
     async def _guarded(self, kind: type[EnvError], limit_s: float, what: str) -> AsyncIterator[None]:
         """Bound a piece of work and turn what it raises into our errors; after one the context is not used again."""
         try:
-            async with asyncio.timeout(limit_s):
+            async with bounded(limit_s, self._context.browser) as self._limit:
                 yield
         except TimeoutError as error:
             self.broken = True
@@ -346,6 +346,19 @@ class Session:
         except BaseException:
             self.broken = True
             raise
+        finally:
+            self._limit = None
+            if self.broken:
+                self.health = self._measure()
+
+    def _take(self, tab: Tab) -> Tab:
+        """Make a tab the episode's. When its renderer dies, what waits for it waits no longer."""
+        tab.on_crash = self._on_crash
+        return tab
+
+    def _on_crash(self) -> None:
+        if self._limit is not None:
+            self._limit.expire()
 
     @property
     def _dead(self) -> bool:

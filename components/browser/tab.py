@@ -11,6 +11,7 @@ import asyncio
 import base64
 import contextlib
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +57,7 @@ class Tab:
         self.popups = 0
         """Windows that the page asked to open so far."""
         self.crashed = False
+        self.on_crash: Callable[[], None] = lambda: None
         self.asides: list[tuple[str, str]] = []
         """What the browser did for the page unseen, kind and sentence, until somebody has said it: dialogs that were
         answered, downloads that were blocked, files that were asked for."""
@@ -307,6 +309,7 @@ class Tab:
     def _on_crash(self, page: Page) -> None:
         self.crashed = True
         self._idle.set()
+        self.on_crash()
 
     async def _on_dialog(self, dialog: Dialog) -> None:
         """Say yes: no screenshot shows a dialog, and a page waits for its answer. A prompt gets its default."""

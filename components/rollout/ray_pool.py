@@ -42,6 +42,7 @@ class _Answer:
     value: Any = None
     error: EnvError | None = None
     timings: dict[str, float] = field(default_factory=dict)
+    health: dict[str, float] = field(default_factory=dict)
     requests: int = 0
 
 
@@ -72,7 +73,7 @@ class BrowserWorker:
         """One of the methods of `Environment`."""
         _, session = self._held[number]
         answer = await self._run(number, getattr(session, method)(*arguments))
-        return replace(answer, timings=session.timings, requests=session.requests)
+        return replace(answer, timings=session.timings, health=session.health, requests=session.requests)
 
     async def close(self, number: int) -> None:
         """Give the slot back, even while an operation still runs."""
@@ -107,6 +108,7 @@ class _RemoteSession:
 
     def __init__(self, worker: Any, number: int, params: BrowserParams) -> None:
         self.timings: dict[str, float] = {}
+        self.health: dict[str, float] = {}
         self.requests = 0
         self._worker_lost = False
         self._worker = worker
@@ -114,7 +116,9 @@ class _RemoteSession:
         self._params = params
 
     async def open(self) -> None:
-        await self._ask(OPEN_LIMIT_S, self._worker.open, self._number)
+        answer = await self._ask(OPEN_LIMIT_S, self._worker.open, self._number)
+        if answer.error is not None:
+            raise answer.error
 
     async def close(self) -> bool:
         """Whether the machine is fit for another episode."""
@@ -134,7 +138,9 @@ class _RemoteSession:
 
     async def _call(self, limit_s: float, method: str, *arguments: Any) -> Any:
         answer = await self._ask(limit_s, self._worker.call, self._number, method, *arguments)
-        self.timings, self.requests = answer.timings, answer.requests
+        self.timings, self.health, self.requests = answer.timings, answer.health, answer.requests
+        if answer.error is not None:
+            raise answer.error
         return answer.value
 
     async def _ask(self, limit_s: float, method: Any, *arguments: Any) -> _Answer:
@@ -144,8 +150,6 @@ class _RemoteSession:
         except (RayError, TimeoutError) as error:
             self._worker_lost = True
             raise SandboxError(f"the machine with the browser was lost: {_first_line(error)}") from error
-        if answer.error is not None:
-            raise answer.error
         return answer
 
 

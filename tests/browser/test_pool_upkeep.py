@@ -1,0 +1,145 @@
+"""What a pool does so that it can run for days: spare contexts, worn-out browsers, queues, births that go wrong."""
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from components.browser import BrowserPool, EnvError, pool
+from components.params import QueueParams
+
+from .conftest import task
+from .test_pool import BIG, CLICK, PARAMS, browsers, main_process
+
+TWO = PARAMS.model_copy(update={"concurrency": 2})
+
+
+def main_processes() -> list[int]:
+    """Ids of the Chromium browsers of this process."""
+    return [pid for pid in browsers(os.getpid()) if b"--type=" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+async def number_is(wanted: int) -> bool:
+    """Whether there are so many browsers, soon: a process that is being forked looks like its parent."""
+    end = time.monotonic() + 15
+    while len(main_processes()) != wanted and time.monotonic() < end:
+        await asyncio.sleep(0.1)
+    return len(main_processes()) == wanted
+
+
+async def visit(opened: BrowserPool, url: str) -> None:
+    async with opened.session() as session:
+        await session.start(task(url))
+        await session.step(CLICK)
+
+
+def test_a_browser_that_dies_while_pages_are_opened_keeps_nobody_waiting(pages, monkeypatch):
+    monkeypatch.setattr(pool, "OPEN_TIMEOUT_S", 1000.0)
+    url = pages.add("/a", BIG.format(""))
+
+    async def scenario():
+        async with BrowserPool(PARAMS.model_copy(update={"concurrency": 4})) as opened:
+
+            async def kill():
+                for _ in range(3):
+                    await asyncio.sleep(0.05)
+                    os.kill(main_process(browsers(os.getpid())), signal.SIGKILL)
+                    await asyncio.sleep(2)
+
+            async def episodes():
+                for _ in range(4):
+                    try:
+                        await visit(opened, url)
+                    except EnvError:
+                        await asyncio.sleep(0.3)
+
+            async with asyncio.timeout(60):
+                await asyncio.gather(kill(), *(episodes() for _ in range(4)))
+            await visit(opened, url)
+
+    asyncio.run(scenario())
+
+
+def test_a_worn_out_browser_is_replaced_and_let_go_when_its_last_episode_ends(pages, monkeypatch):
+    monkeypatch.setattr(pool, "EPISODES_PER_BROWSER", 3)
+    url = pages.add("/a", BIG.format(""))
+
+    async def scenario():
+        async with BrowserPool(TWO) as opened:
+            async with opened.session() as long_one:
+                await long_one.start(task(url))
+                first = main_processes()
+                for _ in range(4):
+                    await visit(opened, url)
+                assert await number_is(2), "the first browser has an episode yet"
+                await long_one.step(CLICK)
+            assert await number_is(1)
+            assert main_processes() != first
+
+    asyncio.run(scenario())
+
+
+def test_the_next_context_is_there_before_it_is_needed_and_knows_nothing(pages):
+    url = pages.add(
+        "/a", "<script>document.title = document.cookie || 'new here'; document.cookie = 'seen=yes'</script>"
+    )
+
+    async def scenario():
+        titles, used, ahead = [], [], []
+        async with BrowserPool(TWO) as opened:
+            for _ in range(4):
+                async with opened.session() as session:
+                    titles.append((await session.start(task(url))).tabs[0].title)
+                    used.append(session.page.context)
+                    async with asyncio.timeout(10):
+                        while not opened._engine.spares:
+                            await asyncio.sleep(0.01)
+                    ahead.append(opened._engine.spares[-1][0])
+        assert titles == ["new here"] * 4
+        assert used[1:] == ahead[:-1]
+        assert len(set(used)) == 4
+
+    asyncio.run(scenario())
+
+
+def test_a_queue_lets_so_many_through_at_once_and_waiting_in_it_costs_no_limit(pages):
+    """Each turn takes 1.5 s, each step may take 4 s: six in a queue for one at a time end well."""
+    url = pages.add("/busy", BIG.format("const end = Date.now() + 1500; while (Date.now() < end);"))
+    params = PARAMS.model_copy(update={"concurrency": 6, "queues": QueueParams(act=1)})
+
+    async def scenario():
+        async with BrowserPool(params) as opened:
+
+            async def episode():
+                async with opened.session() as session:
+                    await session.start(task(url))
+                    await session.step(CLICK)
+                    return session.timings
+
+            began = time.monotonic()
+            timings = await asyncio.gather(*(episode() for _ in range(6)))
+            took = time.monotonic() - began
+        waited = sorted(one["queue"] for one in timings)
+        assert took > 6 * 1.5, "they did not stand in line"
+        assert waited[0] < 1.0
+        assert waited[-1] > 4.0 + 1.0, "the last one waited longer than a step may take"
+
+    asyncio.run(scenario())
+
+
+def test_a_failure_tells_of_the_browser(pages):
+    async def scenario():
+        async with BrowserPool(PARAMS) as opened, opened.session() as session:
+            await session.start(task(pages.add("/hang", BIG.format("while(true);"))))
+            assert session.health == {}
+            with pytest.raises(EnvError):
+                await session.step(CLICK)
+            return session.health
+
+    health = asyncio.run(scenario())
+    assert health["browser_uptime_s"] > 4.0, "the step alone took so long"
+    assert health["browser_memory_mib"] > 50
+    assert health["free_memory_mib"] > 50
