@@ -1,0 +1,107 @@
+"""The sections of what is learned from: tasks, the teacher, what is kept of its work."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from components.params.section import Section
+
+
+class TaskParams(Section):
+    """Where tasks come from."""
+
+    miniwob_train: list[str] = Field(default_factory=list)
+    miniwob_heldout: list[str] = Field(default_factory=list)
+    """Families that are never trained on."""
+    train_per_family: int = Field(default=0, ge=0)
+    eval_per_family: int = Field(default=0, ge=0)
+    heldout_per_family: int = Field(default=0, ge=0)
+    train_seed_start: int = Field(default=0, ge=0)
+    eval_seed_start: int = Field(default=1_000_000, ge=0)
+    files: list[str] = Field(default_factory=list)
+    """JSONL, JSON or Parquet task files in the schemas of `components/tasks/sources.py`; a missing one is skipped and
+    said."""
+    check_start_pages: bool = True
+    """Ask for the start page of each task from a file before anything is spent on it."""
+
+    @model_validator(mode="after")
+    def _seeds_disjoint(self) -> TaskParams:
+        if self.train_seed_start + self.train_per_family > self.eval_seed_start:
+            raise ValueError(
+                f"eval_seed_start = {self.eval_seed_start} must be at least train_seed_start + train_per_family = "
+                f"{self.train_seed_start + self.train_per_family}, or seeds overlap"
+            )
+        both = set(self.miniwob_train) & set(self.miniwob_heldout)
+        if both:
+            raise ValueError(f"families {sorted(both)} are both trained on and held out")
+        return self
+
+
+class FilterParams(Section):
+    """Which tasks are dropped before anything is spent on them (OpenWebRL, section 4.2)."""
+
+    drop_decomposed: bool = True
+    blocked_websites: list[str] = Field(default_factory=list)
+    min_tasks_per_website: int = Field(default=1, ge=1)
+    """Websites with fewer tasks are the long tail."""
+
+
+class DedupParams(Section):
+    """Greedy similarity dedup. Thresholds are cosine similarities; a task above it to a kept one is dropped."""
+
+    embedder: str = "minilm"
+    """`minilm` (all-MiniLM-L6-v2 from PyPI) or a sentence-transformers name or path."""
+    sft_threshold: float = Field(gt=0, le=1.01)
+    rl_threshold: float = Field(gt=0, le=1.01)
+    max_similar: int = Field(default=1, ge=1)
+    """A task is dropped when this many kept tasks are above the threshold. 1 is the paper's rule; pages that are
+    generated from a seed share one wording, so the demo keeps several of each."""
+    per_website: bool = False
+    """Compare tasks of the same website only."""
+
+    @model_validator(mode="after")
+    def _rl_stricter(self) -> DedupParams:
+        if self.rl_threshold > self.sft_threshold:
+            raise ValueError(
+                f"rl_threshold = {self.rl_threshold} must not exceed sft_threshold = {self.sft_threshold}: the RL pool "
+                "is the stricter one"
+            )
+        return self
+
+
+class TeacherParams(Section):
+    """Teacher rollouts."""
+
+    policy: Literal["scripted"] = "scripted"
+    """Who teaches; `scripted` is MiniWoB++'s oracle."""
+    tasks: int = Field(gt=0)
+    """Tasks of the SFT pool that the teacher tries."""
+    attempts: int = Field(default=4, gt=0)
+    noise: float = Field(default=0.2, ge=0, le=1)
+    """Probability per episode that the scripted teacher makes a mistake, so that some attempts fail."""
+    max_steps: int = Field(default=8, gt=0)
+
+
+class CurateParams(Section):
+    """From labelled teacher trajectories to the SFT set (OpenWebRL, section 4.2)."""
+
+    max_trajectories: int = Field(gt=0)
+    max_per_website: int = Field(gt=0)
+
+
+class QualityParams(Section):
+    """Gates on the tables."""
+
+    max_rejected: float = Field(default=0.05, ge=0, le=1)
+    """Share of task rows that may be rejected before collect_tasks fails."""
+    min_positive: float = Field(default=0.02, ge=0, le=1)
+    max_positive: float = Field(default=0.99, ge=0, le=1)
+    """Bounds on the share of successes among labelled trajectories."""
+
+    @model_validator(mode="after")
+    def _bounds_in_order(self) -> QualityParams:
+        if self.min_positive > self.max_positive:
+            raise ValueError(f"min_positive = {self.min_positive} must not exceed max_positive = {self.max_positive}")
+        return self

@@ -1,0 +1,131 @@
+"""The sections of what learns, and how it is measured."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from components.params.harness import SamplingParams
+from components.params.section import Section
+
+Decay = Annotated[float, Field(ge=0, lt=1)]
+"""A decay rate of Adam's."""
+
+
+class ModelParams(Section):
+    """The policy and the judge, both Qwen3-VL."""
+
+    base: str
+    """Directory or Hugging Face name of the policy's base; `data/base_model` is the small one that ships here."""
+    judge_base: str
+    """The same for the judge."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    device: Literal["cpu", "cuda"] = "cpu"
+    train_vision: bool = False
+    """False freezes the vision tower in SFT and RL (OpenWebRL, section 4.2)."""
+    gradient_checkpointing: bool = False
+    """Compute activations again in the backward pass: less memory, about a third more time."""
+    think_prefix: bool = False
+    """True if the chat template of the base opens `<think>` itself (Qwen3-VL Thinking models)."""
+
+
+class OptimParams(Section):
+    """Supervised training."""
+
+    epochs: int = Field(gt=0)
+    lr: float = Field(gt=0)
+    batch_size: int = Field(gt=0)
+    """Turn samples per optimiser step."""
+    micro_batch_tokens: int = Field(default=8192, gt=0)
+    max_packing_gap: float = Field(default=1e-4, gt=0)
+    """Largest gap in nats between packed and single samples up to which packing is used; bfloat16 needs about 0.1."""
+    warmup: float = Field(default=0.1, ge=0, le=1)
+    """Share of the steps that warm up linearly; then cosine to 0."""
+    weight_decay: float = Field(default=0.0, ge=0)
+    max_grad_norm: float = Field(default=1.0, gt=0)
+
+
+class JudgeParams(Section):
+    """Labels, reward and judge distillation."""
+
+    reward: Literal["rules", "distilled"] = "rules"
+    """Who rewards RL rollouts."""
+    rollout_tasks: int = Field(gt=0)
+    rollout_attempts: int = Field(gt=0)
+    rollout_temperature: float = Field(default=1.0, ge=0)
+    holdout_share: float = Field(default=0.2, gt=0, lt=1)
+    """Share of the tasks (never trajectories) held out to measure agreement."""
+    screenshots: int = Field(default=3, ge=0)
+    max_response_tokens: int = Field(default=256, gt=0)
+    min_agreement: float = Field(default=0.0, ge=0, le=1)
+    """A distilled judge that agrees less often than this on held-out trajectories may not reward RL."""
+    balance: bool = True
+    """Weigh both classes equally when the judge is trained."""
+    optim: OptimParams
+
+
+class RLPhase(Section):
+    """One phase of the horizon curriculum."""
+
+    iterations: int = Field(gt=0)
+    max_steps: int = Field(gt=0)
+
+
+class RLParams(Section):
+    """MM-GRPO (OpenWebRL, section 4.4 and table 7)."""
+
+    short: RLPhase
+    long: RLPhase
+    group_size: int = Field(default=5, ge=2)
+    effective_groups: int = Field(gt=0)
+    """Groups with a reward spread that an iteration collects."""
+    max_sampled_groups: int = Field(gt=0)
+    """Groups that an iteration may sample to find them."""
+    task_sampling: Literal["uniform", "adaptive"] = "uniform"
+    """Uniform passes over all tasks (OpenWebRL); adaptive draws more from websites whose recent groups had a spread."""
+    temperature: float = Field(default=0.8, gt=0)
+    lr: float = Field(gt=0)
+    betas: tuple[Decay, Decay] = (0.9, 0.98)
+    weight_decay: float = Field(default=0.1, ge=0)
+    ppo_epochs: int = Field(default=2, gt=0)
+    batch_turns: int = Field(default=256, gt=0)
+    """Turn samples per optimiser step."""
+    micro_batch_tokens: int = Field(default=8192, gt=0)
+    max_packing_gap: float = Field(default=1e-4, gt=0)
+    """Largest gap in nats between packed and single samples up to which packing is used; bfloat16 needs about 0.1."""
+    clip_low: float = Field(default=0.2, gt=0)
+    clip_high: float = Field(default=0.28, gt=0)
+    max_grad_norm: float = Field(default=1.0, gt=0)
+    max_logprob_gap: float = Field(default=1e-3, gt=0)
+    """Largest gap in nats between trainer and rollout before an iteration's first update; beyond it the run stops."""
+
+    @model_validator(mode="after")
+    def _enough_groups(self) -> RLParams:
+        if self.max_sampled_groups < self.effective_groups:
+            raise ValueError(
+                f"max_sampled_groups = {self.max_sampled_groups} must be at least "
+                f"effective_groups = {self.effective_groups}"
+            )
+        return self
+
+
+class EvaluationParams(Section):
+    """Benchmark evaluation."""
+
+    sampling: SamplingParams = SamplingParams(temperature=0.0)
+    max_steps: int = Field(gt=0)
+    max_response_tokens: int | None = Field(default=None, gt=0)
+    """None: the agent's."""
+    max_aborted: float = Field(default=0.1, ge=0, le=1)
+    """Share of episodes that the environment may end before the evaluation is invalid."""
+    bootstrap: int = Field(default=10_000, gt=0)
+
+
+class TrackingParams(Section):
+    """MLflow."""
+
+    experiment: str = "waymark"
+    tracking_uri: str = "sqlite:///mlflow/store/mlflow.db"
+    trace_samples: int = Field(default=4, ge=0)
+    """Trajectories per rollout stage that are logged as traces."""
