@@ -91,7 +91,7 @@ async def kills(number: int) -> dict[str, Any]:
         async with BrowserPool(browser, site=MiniWoB(), text="elements") as pool:
 
             async def kill_some() -> None:
-                for _ in range(number):
+                while len(recoveries) < number:
                     await asyncio.sleep(chosen.uniform(0.0, 0.7))
                     victims = chromium_processes()
                     if not victims:

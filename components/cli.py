@@ -111,9 +111,10 @@ def params(options: argparse.Namespace) -> int:
     import yaml
 
     from components.params import RecipeError, load
+    from components.secrets import redacted
 
     try:
-        print(yaml.safe_dump(load(options.file).model_dump(mode="json"), sort_keys=False), end="")
+        print(redacted(yaml.safe_dump(load(options.file).model_dump(mode="json"), sort_keys=False)), end="")
     except RecipeError as error:
         return _fail(str(error))
     return 0

@@ -17,6 +17,7 @@ PLUMBING = {
     "components/stages/_curve.py",
     "components/store.py",
     "components/records.py",
+    "components/secrets.py",
 }
 """Where and how results are kept, not what they are; a stage reads its parameters from `params.yaml`, spelled out."""
 PLUMBING_ROOMS = ("components/params/", "components/tracking/", "components/quality/")

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -17,6 +18,11 @@ STAGES = set(
     "collect_tasks filter_tasks dedup_tasks teacher_rollouts label_trajectories curate_sft train_sft judge_rollouts "
     "distill_judge train_rl@short train_rl@long evaluate@base evaluate@sft evaluate@rl".split()
 )
+RECIPE_PASSWORD = "planted-in-the-recipe"
+PLANTED = {
+    name: f"planted-as-{name.lower()}"
+    for name in ("OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "MLFLOW_TRACKING_PASSWORD", "PREFECT_API_KEY")
+}
 
 
 def copy_project(where: Path) -> None:
@@ -39,7 +45,7 @@ def copy_project(where: Path) -> None:
 
 def run(where: Path, *command: str) -> str:
     bin_dir = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{bin_dir}{os.pathsep}{os.environ['PATH']}"}
+    environment = {**os.environ, **PLANTED, "PATH": f"{bin_dir}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
         [sys.executable, *command], cwd=where, env=environment, capture_output=True, text=True, timeout=800
     )
@@ -55,6 +61,9 @@ def logs(where: Path) -> str:
 def project(tmp_path_factory) -> Path:
     where = tmp_path_factory.mktemp("project")
     copy_project(where)
+    recipe = where / "recipes/smoke.yaml"
+    address = f'"ray://admin:{RECIPE_PASSWORD}@127.0.0.1:10001"'
+    recipe.write_text(recipe.read_text().replace("ray_address: null", f"ray_address: {address}"))
     run(where, "-m", "flows.demo", "--recipe", "recipes/smoke.yaml")
     return where
 
@@ -112,12 +121,28 @@ def test_models_are_registered_and_the_first_is_champion(project):
 
 @pytest.mark.timeout(900)
 def test_a_trajectory_can_be_viewed(project):
-    import pyarrow.parquet as pq
-
     table = project / "data/evaluation/rl/trajectories.parquet"
     identity = pq.read_table(table, columns=["trajectory_id"])["trajectory_id"][0].as_py()
     run(project, "-m", "components.cli", "view", identity, "--out", "page.html")
     assert "<svg" in (project / "page.html").read_text()
+
+
+@pytest.mark.timeout(900)
+def test_no_secret_is_written_anywhere(project):
+    """Logs, progress, MLflow's and Prefect's databases, traces, artifacts, tables, reports, DVC's files."""
+    secrets = [RECIPE_PASSWORD.encode(), *(value.encode() for value in PLANTED.values())]
+    said = run(project, "-m", "components.cli", "params").encode()
+    assert b"ray://admin:***@" in said
+    assert not any(secret in said for secret in secrets)
+    files = [path for path in project.rglob("*") if path.is_file() and ".git" not in path.parts]
+    recipes = {project / "recipes/smoke.yaml", project / "params.yaml"}
+    assert {path for path in files if RECIPE_PASSWORD.encode() in path.read_bytes()} == recipes
+    tables = [path for path in files if path.read_bytes()[:4] == b"PAR1"]
+    assert len(tables) >= 10
+    assert len([path for path in files if path.suffix == ".db"]) >= 2
+    for path in set(files) - recipes:
+        held = path.read_bytes() + (repr(pq.read_table(path).to_pylist()).encode() if path in tables else b"")
+        assert not [secret for secret in secrets if secret in held], path
 
 
 @pytest.mark.timeout(900)

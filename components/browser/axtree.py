@@ -95,6 +95,14 @@ class ElementIds:
         return replace(node, id=number, children=[self._numbered(child) for child in node.children])
 
 
+def mask(nodes: list[Node], passwords: set[str]) -> None:
+    """Show of a password what a screen shows of it: its length."""
+    for root in nodes:
+        for node in root.walk():
+            if node.role == "textbox" and node.text in passwords:
+                node.text = "*" * len(node.text)
+
+
 def parse(snapshot: str) -> list[Node]:
     """The elements of a snapshot in Playwright's `ai` mode with boxes. A line that is no element is text."""
     roots: list[Node] = []

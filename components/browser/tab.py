@@ -18,7 +18,7 @@ from typing import Any
 from playwright.async_api import CDPSession, Dialog, Download, Frame, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
-from components.browser.axtree import ElementIds, Node, parse, simplify
+from components.browser.axtree import ElementIds, Node, mask, parse, simplify
 from components.browser.elements import question, script
 from components.browser.errors import EnvError, SandboxError
 
@@ -218,8 +218,10 @@ class Tab:
         for attempt in range(3):
             try:
                 async with asyncio.timeout(PROBE_TIMEOUT_S):
-                    snapshot = await self.page.aria_snapshot(mode="ai", boxes=True, timeout=PROBE_TIMEOUT_S * 1000)
-                return self.element_ids.number(simplify(parse(snapshot), viewport), self.documents)
+                    nodes = parse(await self.page.aria_snapshot(mode="ai", boxes=True, timeout=PROBE_TIMEOUT_S * 1000))
+                    if any(node.role == "textbox" and node.text for root in nodes for node in root.walk()):
+                        mask(nodes, await self._passwords())
+                return self.element_ids.number(simplify(nodes, viewport), self.documents)
             except TimeoutError as error:
                 raise EnvError(f"the page gave no accessibility tree within {PROBE_TIMEOUT_S:.0f} s") from error
             except PlaywrightError as error:
@@ -228,6 +230,12 @@ class Tab:
                     raise reason from error
                 await asyncio.sleep(0.02)
         raise AssertionError("unreachable")
+
+    async def _passwords(self) -> set[str]:
+        """What password fields hold, in all frames."""
+        fields = [frame.locator("input[type=password]") for frame in self.page.frames]
+        found = await asyncio.gather(*(one.evaluate_all("all => all.map(el => el.value)") for one in fields))
+        return {value for values in found for value in values if value}
 
     async def screenshot(self, timeout_s: float) -> bytes:
         """The viewport as PNG."""

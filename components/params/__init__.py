@@ -36,6 +36,7 @@ from components.params.learning import (
 )
 from components.params.section import Section
 from components.recipe_text import RecipeLoader, explain
+from components.secrets import redacted
 
 __all__ = [
     "DEFAULT_PATH",
@@ -141,4 +142,4 @@ def parse(raw: dict, where: str = "params") -> Params:
         return Params.model_validate(raw)
     except ValidationError as error:
         lines = [explain(Params, where, detail) for detail in error.errors()]
-        raise RecipeError("\n".join(lines)) from error
+        raise RecipeError(redacted("\n".join(lines))) from error

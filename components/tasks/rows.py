@@ -23,8 +23,14 @@ NonEmpty = Annotated[str, Field(pattern=r"\S")]
 
 
 def website_of(url: str) -> str:
-    """The website of a start page: its host, lower case, without `www.`; raises ValueError if it is no http(s) URL."""
+    """The website of a start page: its host, lower case, without `www.`.
+
+    Raises:
+        ValueError: it is no http(s) URL, or has a password in it.
+    """
     parts = urlsplit(url)
+    if parts.password is not None:
+        raise ValueError(f"{parts.hostname}: an address with a password would be copied into every trajectory")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"{url!r} is no http(s) address")
     return parts.hostname.removeprefix("www.")

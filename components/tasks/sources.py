@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from components.records import Rejection, Task
+from components.secrets import redacted
 from components.tasks.rows import ROWS, schema_of
 
 RAW_LIMIT = 2000
@@ -78,8 +79,8 @@ def parse_rows(
 
 
 def raw_of(row: object) -> str:
-    """A row as it goes into a rejection: JSON, cut to `RAW_LIMIT` characters."""
-    text = row if isinstance(row, str) else json.dumps(row, ensure_ascii=False, default=str)
+    """A row as it goes into a rejection: JSON, without passwords in addresses, cut to `RAW_LIMIT` characters."""
+    text = redacted(row if isinstance(row, str) else json.dumps(row, ensure_ascii=False, default=str))
     text = text.encode(errors="backslashreplace").decode()  # a lone surrogate cannot be stored
     return text if len(text) <= RAW_LIMIT else text[: RAW_LIMIT - 1] + "…"
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from components import store
 from components.params import Params
+from components.secrets import redacted
 from components.tracking.backend import Backend, patiently
 from components.tracking.flat import flatten, mlflow_name
 
@@ -88,10 +89,10 @@ def settle(backend: Backend, parent: str) -> None:
 
 
 def log_params(backend: Backend, run_id: str, flat: Mapping[str, object]) -> None:
-    """Log parameters, as many as there are; a very long value is cut."""
+    """Log parameters, as many as there are; a very long value is cut, a password in an address left out."""
     from mlflow.entities import Param
 
-    entries = [Param(mlflow_name(key), str(value)[:_MAX_PARAM_CHARS]) for key, value in flat.items()]
+    entries = [Param(mlflow_name(key), redacted(str(value))[:_MAX_PARAM_CHARS]) for key, value in flat.items()]
     for first in range(0, len(entries), _PARAMS_PER_BATCH):
         batch = entries[first : first + _PARAMS_PER_BATCH]
         patiently(lambda batch=batch: backend.client.log_batch(run_id, params=batch))

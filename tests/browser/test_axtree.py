@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,8 +124,6 @@ def act(name: str, **arguments: object):
 @pytest.fixture(scope="module")
 def walk(pages):
     """`walk(text, body)`: a session that observes `text`, opened on the page above."""
-    import asyncio
-
     pages.add("/next", "<p>the next page</p>", title="next")
     url = pages.add("/shop", PAGE)
 
@@ -196,6 +196,19 @@ def test_history_forward_and_fields_in_frames(walk):
     assert said[0] == "Failed: `go_forward` execution failed: there is no next page."
     assert said[2].startswith("Succeed: `go_forward` executed. Page navigated to")
     assert text == '[1] paragraph "the next page"'
+
+
+@pytest.mark.parametrize("text", ["axtree", "html"])
+def test_of_a_password_only_its_length_is_seen(pages, text):
+    pages.add("/pin", "<input type=password value=4321>")
+    url = pages.add("/login", "<input value=alice><input type=password value=hunter2><iframe src=/pin></iframe>")
+
+    async def scenario():
+        async with BrowserPool(PARAMS, text=text) as pool, pool.session() as session:
+            return (await session.start(task(url))).text
+
+    seen = asyncio.run(scenario())
+    assert [word in seen for word in ('"alice"', '"*******"', '"****"', "hunter2", "4321")] == [True] * 3 + [False] * 2
 
 
 def test_html_shows_the_viewport_and_scrolling_shows_more(walk):
