@@ -15,7 +15,7 @@ from components.browser import feedback, tools
 from components.browser.element_actions import ELEMENT_ACTIONS, TYPED_KEY_BY_KEY, UnknownElementError
 from components.browser.errors import SandboxError
 from components.browser.tab import translate
-from components.browser.watch import Tabs, Watch, element_of, navigation_ms, place, refused
+from components.browser.watch import Tabs, Watch, element_of, navigation_ms, place
 from components.records import ToolCall
 
 
@@ -144,7 +144,7 @@ async def _goto_url(tabs: Tabs, call: tools.GotoUrl) -> str:
         return feedback.failed("goto_url", f"only http and https pages can be opened, not {call.url}")
     async with Watch(tabs) as watch:
         response = await watch.tab.page.goto(url, wait_until="domcontentloaded", timeout=navigation_ms(tabs))
-    if response is not None and (refusal := refused(response)):
+    if response is not None and (refusal := tabs.refusal(response)):
         return feedback.failed("goto_url", refusal)
     return feedback.succeed("`goto_url` executed.", f"Page navigated to {watch.url}.", *watch.effect.asides)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import secrets
 import sys
 from pathlib import Path
 
@@ -20,7 +21,10 @@ class EgressGuard:
     """Starts and stops the proxy; `port` is where it listens."""
 
     def __init__(self, params: EgressParams) -> None:
+        self.refusal_header = f"X-Waymark-Refusal-{secrets.token_hex(8)}"
+        """Of the guard's own answers, with the reason; no server can know it, and no script sees it."""
         self._rules = {
+            "refusal_header": self.refusal_header,
             "allowed": params.allowed_hosts,
             "blocked": params.blocked_hosts,
             "private": params.private_hosts,

@@ -31,8 +31,6 @@ HEAD_TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 15.0
 IDLE_TIMEOUT_S = 300.0
 CHUNK = 64 * 1024
-REFUSAL = "X-Waymark-Refusal"
-"""Header of the guard's own answer; its value is the reason."""
 _HOP_BY_HOP = {b"connection", b"proxy-connection", b"proxy-authorization", b"keep-alive", b"te", b"upgrade"}
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
@@ -53,6 +51,8 @@ class Rules:
     allowed: list[str] = field(default_factory=lambda: ["*"])
     blocked: list[str] = field(default_factory=list)
     private: list[str] = field(default_factory=list)
+    refusal_header: str = "X-Waymark-Refusal"
+    """Marks the guard's own answers, with the reason. The pool makes one up that no server can know."""
 
     async def addresses(self, host: str, port: int, resolve: Resolve) -> list[str]:
         """The addresses at which a host may be asked, from one resolution.
@@ -120,12 +120,12 @@ class Proxy:
                 upstream.write(forward)
             await _join(_pump(reader, upstream), _pump(from_server, writer))
         except RefusedError as error:
-            _answer(writer, 403, "Forbidden", f"the egress guard refused it: {error}", refusal=True)
+            reason = f"the egress guard refused it: {error}"
+            _answer(writer, 403, "Forbidden", reason, self._rules.refusal_header)
         except (TimeoutError, OSError) as error:
             if upstream is None:
-                _answer(
-                    writer, 502, "Bad Gateway", f"the server cannot be reached: {error or 'no answer'}", refusal=True
-                )
+                reason = f"the server cannot be reached: {error or 'no answer'}"
+                _answer(writer, 502, "Bad Gateway", reason, self._rules.refusal_header)
         except asyncio.CancelledError:
             pass  # the proxy ends; nobody awaits this task, and asyncio would print it
         except (ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -199,9 +199,9 @@ async def _join(upwards: Awaitable[None], downwards: Awaitable[None]) -> None:
                 await task
 
 
-def _answer(writer: asyncio.StreamWriter, status: int, reason: str, text: str, refusal: bool = False) -> None:
+def _answer(writer: asyncio.StreamWriter, status: int, reason: str, text: str, marked: str | None = None) -> None:
     text = " ".join(text.split())
-    body, header = text.encode(), f"{REFUSAL}: {text}\r\n" if refusal else ""
+    body, header = text.encode(), f"{marked}: {text}\r\n" if marked else ""
     head = f"HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n{header}"
     with contextlib.suppress(Exception):
         writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)

@@ -26,7 +26,7 @@ from components.browser.chromium import find_chromium, launch_flags
 from components.browser.egress import EgressGuard
 from components.browser.errors import EnvError, SandboxError
 from components.browser.queues import Queues
-from components.browser.session import Session
+from components.browser.session import Session, Shared
 from components.browser.site import Site
 from components.browser.tab import Tab
 from components.params import BrowserParams, EgressParams, TextKind
@@ -75,9 +75,9 @@ class BrowserPool:
     def __init__(self, params: BrowserParams, site: Site | None = None, text: TextKind = "none") -> None:
         self.params = params
         self._site = site
-        self._text = text
-        self._queues = Queues(params.queues)
         self._guard = EgressGuard(_rules(params.egress, site)) if params.egress.guard else None
+        header = self._guard.refusal_header if self._guard else None
+        self._shared = Shared(params, site, text, Queues(params.queues), self.health, header)
         self._engine: _Engine | None = None
         self._worn_out: list[_Engine] = []
         self._launching = asyncio.Lock()
@@ -117,7 +117,7 @@ class BrowserPool:
         try:
             engine, context, tab = await self._seat(slot)
             try:
-                session = Session(context, tab, self.params, self._site, self._text, self._queues, self.health)
+                session = Session(context, tab, self._shared)
                 try:
                     yield session
                 finally:

@@ -13,6 +13,7 @@ import contextlib
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 
 from playwright.async_api import BrowserContext, Page, Request, Response
 from playwright.async_api import Error as PlaywrightError
@@ -26,37 +27,38 @@ from components.browser.errors import EnvError, EnvInitError, SandboxError
 from components.browser.queues import Queues
 from components.browser.site import Site
 from components.browser.tab import Tab, translate
-from components.browser.watch import refused
 from components.params import BrowserParams, TextKind
 from components.records import Image, Observation, Task, ToolCall
 from components.records import Tab as TabRecord
 
 
+@dataclass(frozen=True)
+class Shared:
+    """What the sessions of a pool share."""
+
+    params: BrowserParams
+    site: Site | None
+    text: TextKind
+    queues: Queues
+    health: Callable[[], dict[str, float]]
+    refusal_header: str | None
+
+
 class Session:
     """One episode on one browser context. Made by `BrowserPool.session`."""
 
-    def __init__(
-        self,
-        context: BrowserContext,
-        first: Tab,
-        params: BrowserParams,
-        site: Site | None,
-        text: TextKind,
-        queues: Queues,
-        health: Callable[[], dict[str, float]],
-    ) -> None:
-        self.params = params
+    def __init__(self, context: BrowserContext, first: Tab, shared: Shared) -> None:
+        self.params = shared.params
         self.tabs: list[Tab] = [self._take(first)]
         self.active = 0
         self.answer: str | None = None
         self.broken = False
         """True once an error made the context unfit for another episode."""
         self.health: dict[str, float] = {}
-        self._measure = health
-        self._queues = queues
+        self._shared = shared
         self._context = context
-        self._site = site
-        self._text = text
+        self._site = site = shared.site
+        self._text = shared.text
         self.timings: dict[str, float] = {}
         self.requests = 0
         self._opened: asyncio.Queue[Page] = asyncio.Queue()
@@ -241,6 +243,12 @@ class Session:
         scheme = "http" if self._site is not None else "https"
         return f"{scheme}://{url.lstrip('/')}"
 
+    def refusal(self, response: Response) -> str | None:
+        """Why the egress guard answered in the place of the server, which it may not or cannot ask; None if it did
+        not."""
+        header = self._shared.refusal_header
+        return response.headers.get(header.lower()) if header else None
+
     # ---- inside -----------------------------------------------------------------------------------------------------
 
     async def _clean(self, site: Site, task: Task) -> None:
@@ -262,7 +270,7 @@ class Session:
         for attempt in range(attempts):
             try:
                 response = await self.tabs[0].page.goto(url, wait_until=wait_until, timeout=timeout_ms)
-                if response is None or not (reason := refused(response)):
+                if response is None or not (reason := self.refusal(response)):
                     return response
             except PlaywrightError as error:
                 reason = translate(error)
@@ -304,7 +312,7 @@ class Session:
     @contextlib.asynccontextmanager
     async def _operation(self, kind: str) -> AsyncIterator[None]:
         """Wait for one's turn in the queue, and time what follows."""
-        async with self._queues.turn(kind, self._limit) as waited_s:
+        async with self._shared.queues.turn(kind, self._limit) as waited_s:
             if waited_s:
                 self.timings["queue"] = round(self.timings.get("queue", 0.0) + waited_s, 4)
                 self._step_ends += waited_s
@@ -349,7 +357,7 @@ class Session:
         finally:
             self._limit = None
             if self.broken:
-                self.health = self._measure()
+                self.health = self._shared.health()
 
     def _take(self, tab: Tab) -> Tab:
         """Make a tab the episode's. When its renderer dies, what waits for it waits no longer."""

@@ -7,7 +7,6 @@ from typing import Protocol
 from playwright.async_api import Response
 
 from components.browser import tools
-from components.browser.egress_proxy import REFUSAL
 from components.browser.errors import EnvError
 from components.browser.feedback import Effect, Element
 from components.browser.tab import Tab
@@ -30,6 +29,7 @@ class Tabs(Protocol):
     async def close_active(self) -> None: ...
     async def adopt_popups(self, expected: int) -> int | None: ...
     def absolute(self, url: str) -> str: ...
+    def refusal(self, response: Response) -> str | None: ...
 
 
 class Watch:
@@ -87,11 +87,6 @@ def place(tabs: Tabs, x: float, y: float) -> tuple[tuple[int, int], tuple[float,
     inside = (min(max(x, 0), tools.SCALE), min(max(y, 0), tools.SCALE))
     pixels = (min(inside[0] / tools.SCALE * width, width - 1), min(inside[1] / tools.SCALE * height, height - 1))
     return (round(inside[0]), round(inside[1])), pixels, inside != (x, y)
-
-
-def refused(response: Response) -> str | None:
-    """Why the egress guard answered in the place of the server, which it may not or cannot ask; None if it did not."""
-    return response.headers.get(REFUSAL.lower())
 
 
 def element_of(described: dict) -> Element:

@@ -169,6 +169,12 @@ def test_a_server_that_is_not_there_is_a_bad_gateway():
     assert b"502 Bad Gateway" in asyncio.run(scenario())
 
 
+def test_no_server_can_know_how_the_guard_marks_its_answers():
+    headers = {EgressGuard(EgressParams()).refusal_header for _ in range(3)}
+    assert len(headers) == 3
+    assert all(len(header.rpartition("-")[2]) == 16 for header in headers)
+
+
 # ---- behind a browser -----------------------------------------------------------------------------------------------
 
 
