@@ -54,7 +54,7 @@ async def _click(tabs: Tabs, call: tools.Click) -> str:
         await watch.tab.page.mouse.click(
             *pixels, button=call.button, click_count=2 if call.click_type == "double" else 1
         )
-    return feedback.click(watch.target, point, watch.effect, watch.toggled, clamped)
+    return feedback.click(watch.target, point, watch.effect, watch.state, clamped)
 
 
 async def _hover(tabs: Tabs, call: tools.Hover) -> str:
@@ -134,7 +134,7 @@ async def _scroll(tabs: Tabs, call: tools.Scroll) -> str:
     tab = tabs.tabs[tabs.active]
     before, requests = await tab.mark(), tab.requests
     moved = (await tab.ask(op="scroll", at=at, direction=call.direction, amount=call.amount))["moved"]
-    await tabs.look(tab, before["changes"], requests)
+    await tabs.look(tab, before, requests)
     return feedback.scroll(call.direction, call.amount, moved, clamped)
 
 

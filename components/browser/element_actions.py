@@ -30,7 +30,7 @@ async def _click_element(tabs: Tabs, call: tools.ClickElement) -> str:
     pixels, point = await _place_of(tabs, call.element)
     async with Watch(tabs, pixels) as watch:
         await watch.tab.page.mouse.click(*pixels, button=call.button)
-    return feedback.click(watch.target, point, watch.effect, watch.toggled, clamped=False)
+    return feedback.click(watch.target, point, watch.effect, watch.state, clamped=False)
 
 
 async def _hover_element(tabs: Tabs, call: tools.HoverElement) -> str:

@@ -1,15 +1,18 @@
 """The environment's one line per tool call (OpenWebRL, appendix A.2, table 5).
 
 Every line starts with `Succeed:` or `Failed:`. These functions only compose text from what was observed before and
-after the call; coordinates are integers of the 0-1000 scale. Two additions to the paper's rules: a click on a checkbox
-or radio button ends with its new state, and a clamped coordinate is said.
+after the call; coordinates are integers of the 0-1000 scale. Additions to the paper's rules: a click on a checkbox
+or radio button ends with its new state, one on a field says that it has the focus, a page that changed without
+navigating says so, and so does a clamped coordinate.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 NO_EFFECT = "Note: no visible navigation or new tab detected."
+FOCUSED = "the field is focused"
+CHANGED = "The page changed."
 AT_BOUNDARY = "Note: page scroll position did not change and may be at a boundary."
 LONGEST = 300
 
@@ -34,6 +37,8 @@ class Effect:
     new_tab: int | None = None
     new_tab_url: str = ""
     tab_closed: bool = False
+    changed: bool = False
+    """Something that can be seen on the page is different."""
     asides: tuple[str, ...] = ()
     """What the browser did for the page unseen, a sentence each."""
 
@@ -45,6 +50,8 @@ class Effect:
             parts.append(f"New tab {self.new_tab} opened ({self.new_tab_url}) and is active.")
         if self.tab_closed:
             parts.append("The tab was closed.")
+        if self.changed and not parts:
+            parts.append(CHANGED)
         return " ".join(parts)
 
 
@@ -63,7 +70,8 @@ def failed(tool: str, reason: object) -> str:
 def click(target: Element | None, point: tuple[int, int], effect: Effect, state: str, clamped: bool) -> str:
     """A click: target, place, and what it did."""
     what = f"on {target} " if target else ""
-    note = str(effect) or (f"{state.capitalize()}." if state else NO_EFFECT)
+    said = f"{state.capitalize()}." if state else ""
+    note = str(replace(effect, changed=False)) or said or str(effect) or NO_EFFECT
     return succeed(f"`click` {what}at {point} executed.", _clamped(clamped), note)
 
 

@@ -5,11 +5,14 @@ const MEMORY = Symbol.for('waymark');
 
 function memory() {
   if (!window[MEMORY] || window[MEMORY].document !== document) {
-    const state = { document, changes: 0, changed: 0, target: null };
+    const state = { document, changes: 0, changed: 0, effects: 0, target: null };
     Object.defineProperty(window, MEMORY, { value: state, enumerable: false, configurable: true });
     new MutationObserver((records) => {
-      if (!records.some(({ target }) => target.nodeType !== 1 || target.checkVisibility())) return;
+      const seen = records.filter(({ target }) => target.nodeType !== 1 || target.checkVisibility());
+      if (!seen.length) return;
       state.changes += 1;
+      // a data attribute is a page's note to itself
+      if (seen.some(({ attributeName }) => !attributeName?.startsWith('data-'))) state.effects += 1;
       state.changed = performance.now();
     }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
   }
@@ -109,13 +112,14 @@ function inFrames(el, [x, y]) {
 function mark({ at }) {
   const state = memory();
   state.target = at ? inFrames(elementAt(...at), at) : null;
-  return { url: location.href, changes: state.changes, target: describe(state.target) };
+  return { url: location.href, changes: state.changes, effects: state.effects, target: describe(state.target) };
 }
 
-async function look({ changes, settle, still, elements, instruction }) {
+async function look({ effects, changes, settle, still, elements, instruction }) {
   if (settle) await quiet(changes ?? memory().changes, settle, still);
   const state = memory();
   return { url: location.href, title: document.title, toggled: toggled(state.target), focus: focused(),
+    changed: effects !== null && state.effects !== effects,
     elements: elements ? elementList(instruction) : null, ready: document.readyState };
 }
 

@@ -175,16 +175,16 @@ class Session:
         """Seconds until the step's limit."""
         return max(0.0, self._step_ends - time.monotonic())
 
-    async def look(self, tab: Tab, changes: int | None = None, since: int = 0) -> dict:
+    async def look(self, tab: Tab, before: dict | None = None, since: int = 0) -> dict:
         """A tab once it is quiet. What the turn's last call saw is what the agent sees: nobody looks twice.
 
         Args:
-            changes, since: what its page counted before the call that is to show its effect.
+            before, since: its mark and its number of requests before the call that is to show its effect.
         """
         whole = self._last_call and self._text == "elements"
         state = await tab.look(
             self.params.settle_ms,
-            changes,
+            before,
             elements=whole,
             instruction=self._instruction,
             quiet_ms=self.params.quiet_ms,

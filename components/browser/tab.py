@@ -171,20 +171,22 @@ class Tab:
     async def look(
         self,
         settle_ms: int,
-        changes: int | None = None,
+        before: dict | None = None,
         elements: bool = False,
         instruction: str | None = None,
         quiet_ms: int = 0,
         since: int = 0,
     ) -> dict:
-        """The state once the page is quiet, at the latest after `settle_ms`: url, title, focus, toggled, elements.
+        """The state once the page is quiet, at the latest after `settle_ms`: url, title, focus, toggled,
+        changed (visibly, since the mark `before`), elements.
 
         Quiet: it has navigated, has loaded what it asked for after its request number `since`, and has not changed for
         `quiet_ms`.
         """
         end = time.monotonic() + settle_ms / 1000
         request = {
-            "op": "look", "changes": changes, "still": quiet_ms, "elements": elements, "instruction": instruction
+            "op": "look", "changes": before and before["changes"], "effects": before and before["effects"],
+            "still": quiet_ms, "elements": elements, "instruction": instruction,
         }  # fmt: skip
         while True:
             left_ms = max(0, round((end - time.monotonic()) * 1000))

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from playwright.async_api import Response
 
-from components.browser import tools
+from components.browser import feedback, tools
 from components.browser.errors import EnvError
 from components.browser.feedback import Effect, Element
 from components.browser.tab import Tab
@@ -23,7 +23,7 @@ class Tabs(Protocol):
 
     @property
     def step_left_s(self) -> float: ...
-    async def look(self, tab: Tab, changes: int, since: int) -> dict: ...
+    async def look(self, tab: Tab, before: dict, since: int) -> dict: ...
     async def open_tab(self) -> int: ...
     async def activate(self, index: int) -> None: ...
     async def close_active(self) -> None: ...
@@ -41,14 +41,15 @@ class Watch:
         self.pixels = pixels
         self.target: Element | None = None
         self.effect = Effect()
-        self.toggled = ""
+        self.state = ""
+        """Of what a click was on: checked, unchecked, or that it is a field and has the focus."""
         self.focus: dict | None = None
         self.url = ""
 
     async def __aenter__(self) -> Watch:
         before = await self.tab.mark(self.pixels)
         self.target = element_of(before["target"]) if before["target"] else None
-        self._url, self._changes = before["url"], before["changes"]
+        self._url, self._before = before["url"], before
         self._documents, self._popups, self._requests = self.tab.documents, self.tab.popups, self.tab.requests
         return self
 
@@ -56,7 +57,7 @@ class Watch:
         if error is not None:
             return
         try:
-            after = await self.tabs.look(self.tab, self._changes, self._requests)
+            after = await self.tabs.look(self.tab, self._before, self._requests)
         except EnvError:
             if not self.tab.page.is_closed():
                 raise
@@ -71,9 +72,11 @@ class Watch:
             navigated_to=after["url"] if moved else None,
             new_tab=opened,
             new_tab_url=self.tabs.tabs[opened].page.url if opened is not None else "",
+            changed=after["changed"],
             asides=self._asides(),
         )
-        self.toggled, self.focus, self.url = after["toggled"], after["focus"], after["url"]
+        self.focus, self.url = after["focus"], after["url"]
+        self.state = after["toggled"] or (feedback.FOCUSED if self.focus and self.focus["editable"] else "")
 
     def _asides(self) -> tuple[str, ...]:
         """What is still to be said of the tab, those things included that happened between calls."""

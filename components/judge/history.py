@@ -1,7 +1,7 @@
 """What the agent did, in the browser's own words but short: for the compact judge prompt and for rule-based rationales.
 
 The feedback strings are the browser room's (`components/browser/feedback.py`, after OpenWebRL, table 5). Coordinates,
-tags of elements that have a role, and phrases that say that nothing happened are cut; names of elements and typed
+tags of elements that have a role, and phrases that say little of what happened are cut; names of elements and typed
 text stay as they are. Accepted trade-off: a name that holds a quotation mark itself may lose such a phrase too.
 """
 
@@ -29,6 +29,7 @@ _CUTS = tuple(
     for pattern, replacement in [
         (r" ?(?:from|to|at) \(-?\d+, ?-?\d+\)", ""),
         (r" ?Note: no visible navigation or new tab detected\.", ""),
+        (r" ?The (page changed|field is focused)\.", ""),
         (r" executed\.", ""),
         (r"<\w+> role=(\w+)", r"\1"),
         (r"<(\w+)>", r"\1"),

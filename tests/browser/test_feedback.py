@@ -19,6 +19,19 @@ def test_a_click_on_a_checkbox_ends_with_its_state():
     assert line == 'Succeed: `click` on <input> "abc" at (1, 2) executed. Unchecked.'
 
 
+def test_what_a_click_did_comes_before_what_else_changed():
+    changed = Effect(changed=True)
+    for state, effect, said in (
+        ("", changed, "The page changed."),
+        ("checked", changed, "Checked."),
+        (feedback.FOCUSED, changed, "The field is focused."),
+        ("checked", Effect(navigated_to="http://a/", changed=True), "Page navigated to http://a/."),
+        ("", Effect(asides=("A dialog.",), changed=True), "A dialog."),
+    ):
+        line = feedback.click(SEARCH, (1, 2), effect, state, clamped=False)
+        assert line == f'Succeed: `click` on <button> "Search" at (1, 2) executed. {said}'
+
+
 def test_writing_reads_as_in_the_paper():
     box = Element("input", "combobox", "Search")
     assert feedback.write(box, "Alpine Ridge", "Alpine Ridge", Effect()) == (

@@ -49,6 +49,35 @@ def test_a_click_that_opens_a_tab_makes_it_active(tell, pages):
     assert [(tab.url, tab.active) for tab in result.observation.tabs][1] == (url, True)
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (BUTTON.format("document.body.append('more')"), "The page changed."),
+        (BUTTON.format("this.style.background='red'"), "The page changed."),
+        (BUTTON.format("document.body.dataset.seen=1"), "Note: no visible navigation or new tab detected."),
+        (BUTTON.format("document.head.append(document.createElement('meta'))"), "Note: no visible navigation"),
+        ('<input style="position:absolute;left:390px;top:290px">', "The field is focused."),
+        ('<input style="position:absolute;left:390px;top:290px" onclick="this.title=1">', "The field is focused."),
+        ('<input readonly style="position:absolute;left:390px;top:290px">', "Note: no visible navigation"),
+    ],
+)  # fmt: skip
+def test_a_click_says_what_it_did_to_the_page(tell, body, said):
+    (line,) = tell(body, CLICK).feedback
+    assert line.split("executed. ")[1].startswith(said)
+
+
+def test_a_menu_that_opens_under_the_cursor_and_what_keys_do_is_said(tell):
+    body = (
+        BUTTON.format("")
+        + "<script>document.querySelector('button').onmouseenter = () => document.body.append('menu')</script>"
+    )
+    body += "<script>document.onkeydown = () => document.body.append('key')</script>"
+    lines = tell(
+        body, ("hover", {"x": 500, "y": 500}), ("press_keys", {"keys": ["a"]}), ("hover", {"x": 1, "y": 1})
+    ).feedback
+    assert [line.endswith("The page changed.") for line in lines] == [True, True, False]
+
+
 def test_a_click_on_a_checkbox_or_its_label_says_the_state(tell):
     body = '<label style="position:absolute;left:390px;top:290px"><input type=checkbox>news</label>'
     result = tell(body, CLICK, CLICK)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from components.browser.feedback import Effect, Element, click, done, drag, failed, press_keys, scroll, write
+from components.browser.feedback import FOCUSED, Effect, Element, click, done, drag, failed, press_keys, scroll, write
 from components.judge import rules_verdict
 from components.judge.history import compact, events
 from components.records import Outcome, Termination, Trajectory
@@ -77,6 +77,8 @@ def test_a_repeated_event_is_written_once_with_its_count(episode: Episode) -> No
             'write "at (1, 2) executed." into textbox "City"',
         ),
         (press_keys(["Enter"], Effect()), "press_keys ['Enter']"),
+        (press_keys(["Enter"], Effect(changed=True)), "press_keys ['Enter']"),
+        (click(Element("input", "", "City"), (5, 6), Effect(), FOCUSED, False), 'click input "City"'),
         (drag((1, 2), (3, 4), Effect(), False), "drag"),
         (failed("write", "nothing has focus"), "failed write execution failed: nothing has focus"),
         (done("the answer"), "done"),
