@@ -256,6 +256,7 @@ class Session:
         await asyncio.gather(
             tab.command("Storage.clearDataForOrigin", {"origin": site.origin, "storageTypes": "all"}),
             tab.command("Network.clearBrowserCookies"),
+            tab.command("Page.resetNavigationHistory"),  # a page sees how long it is
         )
         if tab.page.url.startswith(site.origin):
             await tab.evaluate("(() => { sessionStorage.clear(); localStorage.clear(); window.name = ''; })()")

@@ -1,4 +1,9 @@
-"""Many episodes at once: journal, retries, groups, dynamic sampling."""
+"""Many episodes at once: journal, retries, groups, dynamic sampling; here, or with browsers on a Ray cluster.
+
+`collect` runs episodes side by side and writes down each as it ends; `sample_groups` asks for waves of groups until
+enough are worth learning from; `ray_pool.RayPool` is a `browser.BrowserPool` on many machines (imported by who uses it,
+since it imports Ray).
+"""
 
 from components.rollout.collect import PolicyFor, collect, episode_seed, specs
 from components.rollout.groups import Group, NothingLearnable, Sampled

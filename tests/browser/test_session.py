@@ -329,3 +329,15 @@ def test_what_a_page_said_between_two_calls_is_said_with_the_next(tell):
     body = BUTTON.format("setTimeout(() => alert('late'), 400)")
     result = tell(body, CLICK, ("wait", {"seconds": 1}))
     assert "late" in " ".join(result.feedback)
+
+
+def test_the_fast_screenshot_has_the_pixels_of_playwrights(pages, visit):
+    body = "<h1 style='font-family:serif'>Lamps</h1><p style='opacity:.5;rotate:3deg'>and <a href=#>more</a></p>"
+    body += "<div style='background:linear-gradient(red,blue);height:200px'></div>"
+
+    async def both(session, observation):
+        return observation.screenshot.data, await session.page.screenshot()
+
+    ours, theirs = (Image.open(io.BytesIO(data)).convert("RGB") for data in visit(pages.add("/pixels", body), both))
+    assert ours.size == theirs.size == (800, 600)
+    assert ours.tobytes() == theirs.tobytes()

@@ -1,0 +1,88 @@
+"""No episode sees another's cookies, storage, tabs or history: on live pages, and in a slot that our sites reuse."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from components.browser import BrowserPool, check_call
+from components.params import BrowserParams
+from components.records import Task
+
+from .conftest import LOOPBACK
+
+PARAMS = BrowserParams(viewport=(300, 200), concurrency=1, settle_ms=800, quiet_ms=100, egress=LOOPBACK)
+PAGE = """<button style="width:300px;height:200px" onclick="window.open('/other')">more</button><script>
+(async () => {
+  const found = {
+    cookie: document.cookie.replace(/episode=\\d+/, ''), local: localStorage.length, session: sessionStorage.length,
+    name: window.name, databases: (await indexedDB.databases()).length,
+    history: Math.max(0, history.length - 2), // a fresh tab has been on about:blank
+    caches: window.caches ? (await caches.keys()).length : 0,
+  };
+  document.title = JSON.stringify(Object.fromEntries(Object.entries(found).filter(([_, value]) => value)));
+  document.cookie = 'a=1; max-age=9999';
+  localStorage.a = sessionStorage.a = window.name = 'left';
+  await new Promise((resolve) => { indexedDB.open('left').onsuccess = resolve; });
+  if (window.caches) await caches.open('left');
+  history.pushState({}, '', '#left');
+})();
+</script>"""
+
+
+class OurSite:
+    """`PAGE` as a site of ours at `http://ours`."""
+
+    origin = "http://ours"
+    instruction = None
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.contexts: list[object] = []
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+
+    def address(self) -> tuple[str, int]:
+        return "ours", self._port
+
+    def cookies(self, task: Task) -> dict[str, str]:
+        return {"episode": "1"}
+
+    async def ready(self, page) -> str | None:
+        self.contexts.append(page.context)
+        return None
+
+    async def reward(self, page) -> float | None:
+        return 0.0
+
+
+@pytest.mark.parametrize("kind", ["live", "ours"])
+def test_an_episode_finds_nothing_of_the_one_before(pages, kind):
+    url = pages.add("/jar", PAGE)
+    pages.add("/other", "another tab")
+    site = OurSite(int(url.split(":")[2].split("/")[0])) if kind == "ours" else None
+    start = "http://ours/jar" if site else url
+
+    async def episode(pool: BrowserPool) -> tuple[dict, dict, int]:
+        """What the page found at first, what it finds after a reload (to show that it can), and the tabs in the end."""
+        async with pool.session() as session:
+            first = await session.start(Task(task_id="t", intent="i", start_url=start, website="w", source="s"))
+            again = await session.step([check_call("goto_url", {"url": start.replace("/jar", "/other")}),
+                                        check_call("goto_url", {"url": start})])  # fmt: skip
+            opened = await session.step([check_call("click", {"x": 500, "y": 500})])
+            titles = [json.loads(seen.tabs[0].title) for seen in (first, again.observation)]
+            return titles[0], titles[1], len(opened.observation.tabs)
+
+    async def scenario():
+        async with BrowserPool(PARAMS, site=site) as pool:
+            return [await episode(pool) for _ in range(3)]
+
+    for fresh, dirty, tabs in asyncio.run(scenario()):
+        assert fresh == {}
+        assert {"cookie", "local", "session", "databases", "history"} <= set(dirty)
+        assert tabs == 2
+    if site:
+        assert len(set(site.contexts)) == 1, "the slot was not reused, so that this shows nothing"
