@@ -9,7 +9,7 @@ From the outside in:
 - `pool`: one Chromium for `concurrency` episodes, each with a context of its own; what died is started again.
   `chromium` finds it, all its traffic goes through `egress` and `egress_proxy`, `queues` has its operations' queues.
 - `session`: one episode. `start` opens a page, `step` runs a turn's calls in order and observes once. `environment`
-  is what others need to know of it, `blocked` recognises pages that refuse machines, `bounds` ends waiting for the dead.
+  is what others need to know of it, `blocked` recognises pages that refuse machines, `bounds` ends waits for the dead.
 - `tools`: the 13 tools of table 6, and those on element ids, with typed arguments; a malformed call becomes feedback.
 - `actions`, `element_actions`: what each tool does. `watch` compares the page before and after, `feedback` says it in
   one line per call (table 5).
