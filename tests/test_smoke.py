@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -144,6 +145,29 @@ def test_no_secret_is_written_anywhere(project):
     for path in set(files) - recipes:
         held = path.read_bytes() + (repr(pq.read_table(path).to_pylist()).encode() if path in tables else b"")
         assert not [secret for secret in secrets if secret in held], path
+
+
+@pytest.mark.timeout(900)
+def test_a_stage_with_its_browsers_in_ray_makes_the_same_trajectories(project):
+    def made() -> list[tuple]:
+        rows = pq.read_table(project / "data/teacher/trajectories.parquet").to_pylist()
+        found = [
+            (row["trajectory_id"], row["termination"], row["site_reward"], [turn["response"] for turn in row["turns"]])
+            for row in rows
+        ]
+        return sorted(found)
+
+    here, recipe = made(), (project / "params.yaml").read_text()
+    assert here
+    shutil.rmtree(project / ".waymark/state/teacher_rollouts")
+    (project / "data/teacher/trajectories.parquet").unlink()
+    in_ray = re.sub("ray_address: .*", "ray_address: null", recipe.replace("executor: local", "executor: ray"))
+    (project / "params.yaml").write_text(in_ray)
+    try:
+        run(project, "-m", "components.stages.teacher_rollouts")
+    finally:
+        (project / "params.yaml").write_text(recipe)
+    assert made() == here
 
 
 @pytest.mark.timeout(900)
