@@ -171,11 +171,12 @@ def test_a_stage_with_its_browsers_in_ray_makes_the_same_trajectories(project):
 
 
 @pytest.mark.timeout(900)
-def test_the_distilled_judge_rewards_rl_as_well(project):
+def test_rl_with_the_distilled_judges_reward_and_m_grpo(project):
     """Last, since it changes the project's recipe."""
-    recipe = (project / "params.yaml").read_text()
-    (project / "params.yaml").write_text(recipe.replace("reward: rules", "reward: distilled"))
+    recipe = (project / "params.yaml").read_text().replace("reward: rules", "reward: distilled")
+    (project / "params.yaml").write_text(recipe.replace("objective: mm_grpo", "objective: m_grpo"))
     run(project, "-m", "components.stages.train_rl", "short")
     result = json.loads((project / "reports/stages/train_rl@short.json").read_text())
     assert [row["iteration"] for row in result["iterations"]] == [1, 2]
     assert all(row["masked_share"] < 1 for row in result["iterations"])
+    assert all(row["kl_mean"] > 0 for row in result["iterations"])

@@ -73,7 +73,7 @@ class RLPhase(Section):
 
 
 class RLParams(Section):
-    """MM-GRPO (OpenWebRL, section 4.4 and table 7)."""
+    """Online reinforcement learning: MM-GRPO by default (OpenWebRL, section 4.4 and table 7)."""
 
     short: RLPhase
     long: RLPhase
@@ -94,6 +94,14 @@ class RLParams(Section):
     micro_batch_tokens: int = Field(default=8192, gt=0)
     max_packing_gap: float = Field(default=1e-4, gt=0)
     """Largest gap in nats between packed and single samples up to which packing is used; bfloat16 needs about 0.1."""
+    objective: Literal["mm_grpo", "m_grpo", "filtered_bc"] = "mm_grpo"
+    """`components/training/objectives`."""
+    kl: float = Field(default=0.001, ge=0)
+    """beta of M-GRPO: the weight of the KL to the policy that the phase began with; 0 keeps no copy of it."""
+    drop_repeats: bool = True
+    """Filtered behaviour cloning leaves out turns that the screenshot did not change after (WebGym, section 5.2)."""
+    tis_cap: float | None = Field(default=None, gt=0)
+    """Truncated importance sampling: cap of the correction for a server that computes otherwise than the trainer."""
     clip_low: float = Field(default=0.2, gt=0)
     clip_high: float = Field(default=0.28, gt=0)
     max_grad_norm: float = Field(default=1.0, gt=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +61,12 @@ class VLM:
         for name, value in (beside or {}).items():
             write_json(partial / name, value)
         publish(partial, path)
+
+    def frozen_copy(self) -> VLM:
+        """The model as it is now, to compare with later: it takes as much memory again."""
+        model = copy.deepcopy(self.model).eval()
+        model.requires_grad_(False)
+        return VLM(model, self.tokenizer, self.images)
 
     def freeze_vision(self) -> None:
         """Take the vision tower out of training (OpenWebRL, section 4.2)."""

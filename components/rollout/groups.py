@@ -1,7 +1,7 @@
 """Groups of trajectories per task (OpenWebRL, section 4.4).
 
-A group is effective if at least two of its members are scored and their rewards differ. Whole groups are kept or
-discarded, never rows.
+A group is effective if at least two of its members are scored and their rewards differ; for an objective that learns
+from successes alone, if one succeeds. Whole groups are kept or discarded, never rows.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class Group:
     task: Task
     trajectories: list[Trajectory]
     rewards: list[Reward]
+    needs_spread: bool = True
 
     @property
     def scored(self) -> list[float]:
@@ -31,6 +32,8 @@ class Group:
     @property
     def is_effective(self) -> bool:
         """True if the group can teach something."""
+        if not self.needs_spread:
+            return any(value > 0 for value in self.scored)
         return len(self.scored) >= 2 and max(self.scored) > min(self.scored)
 
 

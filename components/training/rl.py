@@ -34,6 +34,7 @@ from components.rollout import (
     specs,
 )
 from components.store import Journal, publish
+from components.training.objectives import OBJECTIVES
 from components.training.update import NO_UPDATE, UpdateStats, update
 
 JudgeFn = Callable[[list[Trajectory]], Awaitable[list[Verdict]]]
@@ -94,10 +95,12 @@ async def train_rl(
         vlm.freeze_vision()
     rl = params.rl
     optimizer = torch.optim.AdamW(vlm.trainable(), lr=rl.lr, betas=rl.betas, weight_decay=rl.weight_decay)
+    held = OBJECTIVES[rl.objective].needs_reference and rl.kl > 0
+    reference = vlm.frozen_copy() if held else None  # before a checkpoint's weights are loaded
     state = _resume(state_dir, vlm, optimizer, earlier or SamplerState())
     if state.figures:
         report(state.figures[-1], [], [])
-    loop = _Loop(vlm, params, phase, name, tasks, pool, judge, state_dir, progress)
+    loop = _Loop(vlm, params, phase, name, tasks, pool, judge, state_dir, progress, reference)
     ended: str | None = None
     while state.iteration < phase.iterations and not ended:
         number = state.iteration + 1
@@ -146,12 +149,14 @@ class _Loop:
     judge: JudgeFn
     state_dir: Path
     progress: Progress
+    reference: VLM | None
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     furthest: float = 0.0
 
     def __post_init__(self) -> None:
         self.renderer = Renderer(self.params.agent, self.params.observation, self.params.model.think_prefix)
         self.encoder = Encoder(self.vlm)
+        self.objective = OBJECTIVES[self.params.rl.objective]
 
     def journal_path(self, number: int) -> Path:
         return self.state_dir / f"episodes-{number:04d}.jsonl"
@@ -193,7 +198,9 @@ class _Loop:
             self.verdicts[verdict.trajectory_id] = verdict
         members = [trajectories[begin : begin + size] for begin in range(0, len(trajectories), size)]
         return [
-            Group(task, group, [reward(t, self.verdicts.get(t.trajectory_id)) for t in group])
+            Group(
+                task, group, [reward(t, self.verdicts.get(t.trajectory_id)) for t in group], self.objective.needs_spread
+            )
             for task, group in zip(wave, members, strict=True)
         ]
 
@@ -208,6 +215,7 @@ class _Loop:
             optimizer,
             self.params.seed * 100_003 + number,
             lambda done, total: self._say(number, 0.5 + done / total / 2, f"step {done}/{total}"),
+            self.reference,
         )
 
     def _say(self, number: int, share: float, message: str) -> None:

@@ -1,4 +1,4 @@
-"""One policy update: the turns of an iteration's effective groups, PPO epochs over them with the MM-GRPO loss.
+"""One policy update: the turns of an iteration's effective groups, PPO epochs over them with the recipe's objective.
 
 Steps: render each turn's prompt again and check that it is the one the policy saw; hold packing against single samples
 on the first turns; score all turns and check that the trainer agrees with the rollout (the ratio is 1 before the first
@@ -13,7 +13,7 @@ import math
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from components.params import RLParams
 from components.policies import VLM, Encoder, Sample
 from components.rollout import Group
 from components.training.forward import Forward, checked_forward, score
-from components.training.mm_grpo import TokenStats, group_advantages, turn_loss
+from components.training.objectives import OBJECTIVES, TokenStats, TurnTokens, TurnWeight, truncated
 from components.training.optim import optimizer_step
 
 
@@ -33,11 +33,13 @@ class TrainerMismatch(RuntimeError):
 
 @dataclass(frozen=True)
 class TurnSample:
-    """One turn of an unmasked trajectory."""
+    """One turn that teaches something. `logprobs_T` are the rollout's."""
 
     sample: Sample
     logprobs_T: torch.Tensor
-    advantage: float
+    weight: TurnWeight
+    reference_T: torch.Tensor | None = None
+    correction_T: torch.Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class UpdateStats:
     loss: float
     ratio_mean: float
     clip_fraction: float
+    kl_mean: float
     grad_norm: float
     tokens_per_s: float
     train_s: float
@@ -65,6 +68,7 @@ NO_UPDATE = UpdateStats(
     loss=0.0,
     ratio_mean=1.0,
     clip_fraction=0.0,
+    kl_mean=0.0,
     grad_norm=0.0,
     tokens_per_s=0.0,
     train_s=0.0,
@@ -72,18 +76,19 @@ NO_UPDATE = UpdateStats(
 """The figures of an iteration that had nothing to learn from."""
 
 
-def turn_samples(groups: list[Group], renderer: Renderer, encoder: Encoder) -> list[TurnSample]:
-    """All turns of the unmasked trajectories, each with its trajectory's advantage.
+def turn_samples(groups: list[Group], renderer: Renderer, encoder: Encoder, params: RLParams) -> list[TurnSample]:
+    """All turns that the objective learns from, each with its weight.
 
     Raises:
         TrainerMismatch: a prompt does not render to what the policy saw.
     """
     samples = []
     for group in groups:
-        for trajectory, advantage in zip(group.trajectories, group_advantages(group), strict=True):
-            if advantage is None:
-                continue
-            for turn in trajectory.turns:
+        weights = OBJECTIVES[params.objective].turn_weights(group, params)
+        for trajectory, of_turns in zip(group.trajectories, weights, strict=True):
+            for turn, weight in zip(trajectory.turns, of_turns, strict=True):
+                if weight is None:
+                    continue
                 prompt = renderer.prompt(trajectory.task, trajectory.turns[: turn.index], turn.observation)
                 if prompt.sha256 != turn.prompt_sha256:
                     raise TrainerMismatch(
@@ -91,7 +96,7 @@ def turn_samples(groups: list[Group], renderer: Renderer, encoder: Encoder) -> l
                         "agent or observation parameters changed since the rollout: start the stage with a new state"
                     )
                 sample = Sample(encoder.encode(prompt), turn.token_ids)
-                samples.append(TurnSample(sample, torch.tensor(turn.logprobs, device=encoder.device), advantage))
+                samples.append(TurnSample(sample, torch.tensor(turn.logprobs, device=encoder.device), weight))
     return samples
 
 
@@ -104,14 +109,16 @@ def update(
     optimizer: torch.optim.Optimizer,
     seed: int,
     progress: Callable[[int, int], None],
+    reference: VLM | None = None,
 ) -> UpdateStats:
-    """Update in place on the effective groups of one iteration; `seed` decides the order of the turns.
+    """Update in place on the effective groups of one iteration; `seed` decides the order of the turns. `reference` is
+    the policy that the objective's KL holds on to, if it has one.
 
     Raises:
         TrainerMismatch: log-probabilities differ from the rollout's by more than `params.max_logprob_gap`.
     """
     started = time.monotonic()
-    by_group = [turn_samples([group], renderer, encoder) for group in groups]
+    by_group = [turn_samples([group], renderer, encoder, params) for group in groups]
     turns = [turn for members in by_group for turn in members]
     vlm.model.eval()
     samples = [turn.sample for turn in turns]
@@ -124,6 +131,7 @@ def update(
             f"trainer and rollout differ by {gap:.2e} nats on a token, more than rl.max_logprob_gap: "
             "the server must return log-probabilities after temperature, and see the ids and images the trainer encodes"
         )
+    by_group = _supplied(by_group, before, params, reference, forward)
     per_epoch = math.ceil(len(turns) / params.batch_turns)
     total, steps, losses, norms = per_epoch * params.ppo_epochs, 0, [], []
     stats: list[TokenStats] = []
@@ -151,26 +159,51 @@ def update(
         loss=sum(losses) / steps,
         ratio_mean=sum(stat.ratio_sum for stat in stats) / tokens,
         clip_fraction=sum(stat.clipped for stat in stats) / tokens,
+        kl_mean=sum(stat.kl_sum for stat in stats) / tokens,
         grad_norm=sum(norms) / steps,
         tokens_per_s=(params.ppo_epochs + 1) * tokens_of_turns / spent,
         train_s=spent,
     )
 
 
+def _supplied(
+    by_group: list[list[TurnSample]],
+    before: list[torch.Tensor],
+    params: RLParams,
+    reference: VLM | None,
+    forward: Forward,
+) -> list[list[TurnSample]]:
+    """The turns with what the objective needs besides: the reference's log-probabilities, the server's correction."""
+    turns = [turn for members in by_group for turn in members]
+    if reference is not None:
+        samples, encoder = [turn.sample for turn in turns], Encoder(reference)
+        held = score(reference, encoder, samples, params.temperature, params.micro_batch_tokens, forward)
+        turns = [replace(turn, reference_T=one) for turn, one in zip(turns, held, strict=True)]
+    if params.tis_cap is not None:
+        turns = [
+            replace(turn, logprobs_T=trainer_T, correction_T=truncated(trainer_T, turn.logprobs_T, params.tis_cap))
+            for turn, trainer_T in zip(turns, before, strict=True)
+        ]
+    left = iter(turns)
+    return [[next(left) for _ in members] for members in by_group]
+
+
 def _accumulate(
     vlm: VLM, encoder: Encoder, batch: list[TurnSample], params: RLParams, forward: Forward
 ) -> tuple[float, list[TokenStats]]:
     loss, stats = 0.0, []
+    objective, total = OBJECTIVES[params.objective], sum(turn.weight.weight for turn in batch)
     samples = [turn.sample for turn in batch]
     for group in forward.micro_batches(samples, encoder, params.micro_batch_tokens):
         scores = forward(vlm, encoder, [samples[index] for index in group], params.temperature)
         part = torch.zeros((), device=encoder.device)
         for index, logprobs_T in zip(group, scores, strict=True):
             turn = batch[index]
-            one, seen = turn_loss(logprobs_T, turn.logprobs_T, turn.advantage, params.clip_low, params.clip_high)
-            part = part + one
+            tokens = TurnTokens(logprobs_T, turn.logprobs_T, turn.reference_T, turn.correction_T)
+            one, seen = objective.turn_loss(tokens, turn.weight.advantage, params)
+            part = part + one * turn.weight.weight
             stats.append(seen)
-        part = part / len(batch)
+        part = part / total
         part.backward()
         loss += part.item()
     return loss, stats

@@ -7,7 +7,9 @@ import torch
 
 from components.records import Outcome, Reward, Task
 from components.rollout import Group
-from components.training.mm_grpo import group_advantages, turn_loss
+from components.training.objectives import TurnTokens, mm_grpo
+from components.training.objectives.surrogate import group_advantages
+from tests.training.test_objectives import RL
 
 TASK = Task(task_id="t", intent="i", start_url="http://a/", website="a", source="test")
 
@@ -63,20 +65,20 @@ def test_a_format_error_spreads_a_group():
 )
 def test_clipping_is_asymmetric_at_each_sign_of_the_advantage(ratio, advantage, objective, clipped):
     old = torch.tensor([-1.0])
-    loss, stats = turn_loss(old + math.log(ratio), old, advantage, clip_low=0.2, clip_high=0.28)
+    loss, stats = mm_grpo.turn_loss(TurnTokens(old + math.log(ratio), old), advantage, RL)
     assert loss.item() == pytest.approx(-objective, rel=1e-5)
     assert stats.clipped == clipped
 
 
 def test_tokens_are_averaged_inside_a_turn():
     old = torch.zeros(4)
-    loss, stats = turn_loss(torch.log(torch.tensor([1.0, 1.1, 0.9, 1.0])), old, 1.0, 0.2, 0.28)
+    loss, stats = mm_grpo.turn_loss(TurnTokens(torch.log(torch.tensor([1.0, 1.1, 0.9, 1.0])), old), 1.0, RL)
     assert loss.item() == pytest.approx(-1.0)
     assert stats.ratio_sum == pytest.approx(4.0)
 
 
 def test_a_clipped_token_has_no_gradient():
     logprobs = torch.tensor([0.5, 0.0], requires_grad=True)
-    loss, _ = turn_loss(logprobs, torch.zeros(2), 1.0, 0.2, 0.28)
+    loss, _ = mm_grpo.turn_loss(TurnTokens(logprobs, torch.zeros(2)), 1.0, RL)
     loss.backward()
     assert logprobs.grad.tolist() == [0.0, -0.5]

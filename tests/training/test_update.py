@@ -1,6 +1,7 @@
 """The policy update on a real small model."""
 
 import copy
+import math
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from components.policies.generation import Row, generate_batch
 from components.records import Reward, Termination, Trajectory, Turn
 from components.rollout import Group
 from components.training.forward import PackingWarning, score
+from components.training.objectives import OBJECTIVES
 from components.training.optim import Diverged, optimizer_step
 from components.training.update import TrainerMismatch, turn_samples, update
 from tests.vlm import TASK, observation, random_vlm, renderer
@@ -88,8 +90,9 @@ def weights_after(vlm, group: Group, params: RLParams = RL) -> tuple[torch.Tenso
     model = copy.deepcopy(vlm)
     model.freeze_vision()
     optimizer = torch.optim.SGD(model.trainable(), lr=0.1)
+    reference = vlm if OBJECTIVES[params.objective].needs_reference else None
     stats = update(
-        model, Encoder(model), renderer(), [group], params, optimizer, seed=5, progress=lambda done, total: None
+        model, Encoder(model), renderer(), [group], params, optimizer, 5, lambda done, total: None, reference
     )
     return torch.cat([p.detach().flatten() for p in model.trainable()]), stats
 
@@ -101,12 +104,72 @@ def test_before_the_first_update_the_ratio_is_1_on_every_token(rolled):
     assert stats.turns == 1 + 3 + 2 + 1
 
 
-def test_the_step_does_not_depend_on_how_it_is_cut_into_micro_batches(rolled):
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_step_does_not_depend_on_how_it_is_cut_into_micro_batches(rolled, objective):
     vlm, trajectories = rolled
-    group = group_of(trajectories, [1, 0, 0, 1])
-    large, _ = weights_after(vlm, group, RL.model_copy(update={"micro_batch_tokens": 100_000, "ppo_epochs": 1}))
-    small, _ = weights_after(vlm, group, RL.model_copy(update={"micro_batch_tokens": 1, "ppo_epochs": 1}))
+    group, one = group_of(trajectories, [1, 0, 0, 1]), {"objective": objective, "ppo_epochs": 1, "kl": 0.1}
+    large, _ = weights_after(vlm, group, RL.model_copy(update={**one, "micro_batch_tokens": 100_000}))
+    small, _ = weights_after(vlm, group, RL.model_copy(update={**one, "micro_batch_tokens": 1}))
     assert torch.allclose(large, small, atol=2e-6)
+    start = torch.cat([p.detach().flatten() for p in (vlm.freeze_vision(), vlm.trainable())[1]])
+    assert not torch.allclose(large, start, atol=2e-6)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_turn_that_is_there_twice_changes_nothing_but_its_share(rolled, objective):
+    """The whole group twice is the same mean; so nothing depends on how many copies of it a process has."""
+    vlm, trajectories = rolled
+    one = RL.model_copy(update={"objective": objective, "ppo_epochs": 1, "kl": 0.1})
+    group = group_of(trajectories, [1, 0, 0, 1])
+    model, twice = copy.deepcopy(vlm), copy.deepcopy(vlm)
+    for each, groups in ((model, [group]), (twice, [group, group])):
+        each.freeze_vision()
+        optimizer = torch.optim.SGD(each.trainable(), lr=0.1)
+        reference = vlm if OBJECTIVES[objective].needs_reference else None
+        update(each, Encoder(each), renderer(), groups, one, optimizer, 5, lambda done, total: None, reference)
+    for ours, theirs in zip(model.trainable(), twice.trainable(), strict=True):
+        assert torch.allclose(ours, theirs, atol=2e-6)
+
+
+def test_the_kl_holds_on_to_the_reference(rolled):
+    """With no advantage at all, the KL alone moves a policy back to where it was."""
+    vlm, trajectories = rolled
+    away = copy.deepcopy(vlm)
+    with torch.no_grad():
+        for parameter in away.trainable():
+            parameter.add_(0.02 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
+    params = RL.model_copy(
+        update={"objective": "m_grpo", "kl": 1.0, "ppo_epochs": 1, "max_logprob_gap": 100.0, "batch_turns": 64}
+    )
+    group = group_of(trajectories, [1, 1, 1, 1])
+    optimizer = torch.optim.SGD(away.trainable(), lr=0.02)
+    figures = [
+        update(away, Encoder(away), renderer(), [group], params, optimizer, 5, lambda done, total: None, vlm).kl_mean
+        for _ in range(6)
+    ]
+    assert figures[0] > 0.001
+    assert figures[-1] < 0.7 * figures[0]
+
+
+def test_truncated_importance_sampling_corrects_a_servers_gap(rolled):
+    """A server that is off by a constant on each token: the ratio starts at 1 all the same, and each token counts as
+    much as the trainer says."""
+    vlm, trajectories = rolled
+    off = [
+        one.model_copy(
+            update={"turns": [t.model_copy(update={"logprobs": [p + 0.5 for p in t.logprobs]}) for t in one.turns]}
+        )
+        for one in trajectories
+    ]
+    params = RL.model_copy(update={"ppo_epochs": 1, "max_logprob_gap": 1.0, "max_grad_norm": 1e9})
+    values = [1, 0, 0, 1]
+    plain, _ = weights_after(vlm, group_of(trajectories, values), params)
+    _, uncorrected = weights_after(vlm, group_of(off, values), params)
+    corrected, stats = weights_after(vlm, group_of(off, values), params.model_copy(update={"tis_cap": 2.0}))
+    assert uncorrected.ratio_mean == pytest.approx(math.exp(-0.5), abs=1e-3)
+    assert stats.ratio_mean == pytest.approx(1.0, abs=1e-4)
+    start = torch.cat([p.detach().flatten() for p in vlm.trainable()])
+    assert torch.allclose(corrected - start, (plain - start) * math.exp(-0.5), atol=2e-6)
 
 
 def test_a_masked_trajectory_leaves_no_trace(rolled):
@@ -121,7 +184,7 @@ def test_an_update_raises_what_was_rewarded(rolled):
     model = copy.deepcopy(vlm)
     encoder = Encoder(model)
     group = group_of(trajectories, [1, 0, 0, 0])
-    samples = turn_samples([group], renderer(), encoder)
+    samples = turn_samples([group], renderer(), encoder, RL)
     before = score(model, encoder, [s.sample for s in samples], RL.temperature, 4096)
     optimizer = torch.optim.SGD(model.trainable(), lr=0.05)
     update(model, encoder, renderer(), [group], RL, optimizer, seed=5, progress=lambda done, total: None)
@@ -148,7 +211,7 @@ def test_a_prompt_that_renders_differently_stops_the_run(rolled):
     other = trajectories[0].turns[0].model_copy(update={"observation": observation(99)})
     changed = trajectories[0].model_copy(update={"turns": [other]})
     with pytest.raises(TrainerMismatch, match="renders differently"):
-        turn_samples([group_of([changed, trajectories[1]], [1, 0])], renderer(), Encoder(vlm))
+        turn_samples([group_of([changed, trajectories[1]], [1, 0])], renderer(), Encoder(vlm), RL)
 
 
 def test_a_gradient_that_is_not_finite_stops_before_the_weights_do():

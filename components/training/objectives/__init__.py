@@ -1,0 +1,42 @@
+"""What is minimised, one file per objective: its formula, its paper, its deviations.
+
+`mm_grpo` (OpenWebRL), `m_grpo` (WebAgent-R1) and `filtered_bc` (WebGym) are online: `rl.objective`. `rft`
+(BrowserAgent) selects what supervised training learns from. The losses of supervised training and of judge
+distillation are one, in `training.sft`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from components.params import RLParams
+from components.rollout import Group
+from components.training.objectives import filtered_bc, m_grpo, mm_grpo
+from components.training.objectives.surrogate import TokenStats, TurnTokens, TurnWeight, truncated
+
+__all__ = ["OBJECTIVES", "Objective", "TokenStats", "TurnTokens", "TurnWeight", "truncated"]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """An online objective.
+
+    The loss of an optimiser step is the mean of its turns' losses by their weights: however the step is cut into
+    micro-batches or spread over processes, it is the same.
+    """
+
+    turn_weights: Callable[[Group, RLParams], list[list[TurnWeight | None]]]
+    turn_loss: Callable[[TurnTokens, float, RLParams], tuple[torch.Tensor, TokenStats]]
+    needs_spread: bool = True
+    """Whether a group teaches only if its rewards differ; else one success is enough."""
+    needs_reference: bool = False
+
+
+OBJECTIVES = {
+    "mm_grpo": Objective(mm_grpo.turn_weights, mm_grpo.turn_loss),
+    "m_grpo": Objective(m_grpo.turn_weights, m_grpo.turn_loss, needs_reference=True),
+    "filtered_bc": Objective(filtered_bc.turn_weights, filtered_bc.turn_loss, needs_spread=False),
+}

@@ -1,0 +1,160 @@
+"""M-GRPO (WebAgent-R1, 2.3), filtered cloning (WebGym, 5) and RFT (BrowserAgent, 2.4), by hand."""
+
+import math
+
+import pytest
+import torch
+
+from components.params import RLParams
+from components.records import Image, Observation, Reward, Tab, Task, Termination, Trajectory, Turn
+from components.rollout import Group
+from components.training.objectives import OBJECTIVES, TurnTokens, filtered_bc, m_grpo, mm_grpo, truncated
+from components.training.objectives.rft import mixed, selected
+
+TASK = Task(task_id="t", intent="i", start_url="http://a/", website="a", source="test")
+RL = RLParams(
+    short={"iterations": 1, "max_steps": 2}, long={"iterations": 1, "max_steps": 2}, effective_groups=1,
+    max_sampled_groups=1, lr=1e-3,
+)  # fmt: skip
+
+
+def trajectory(name: str, screens: str) -> Trajectory:
+    """One turn per letter; the same letter is the same screenshot."""
+    turns = []
+    for index, screen in enumerate(screens):
+        shown = Observation(
+            url="http://a/",
+            tabs=[Tab(index=0, title="", url="http://a/", active=True)],
+            viewport=(8, 8),
+            screenshot=Image.of(screen.encode()),
+        )
+        turns.append(
+            Turn(
+                index=index, observation=shown, prompt_sha256="", prompt_tokens=1, response="", token_ids=[],
+                logprobs=[], finish_reason="stop", tool_calls=[], feedback=[],
+            )
+        )  # fmt: skip
+    return Trajectory(
+        trajectory_id=name, task=TASK, attempt=0, policy="p", protocol="openwebrl", seed=0, turns=turns,
+        termination=Termination.DONE,
+    )  # fmt: skip
+
+
+def group(members: dict[str, float | None], needs_spread: bool = True) -> Group:
+    """Trajectories by their screens, with rewards; None is a masked one."""
+    trajectories = [trajectory(f"{index}{screens}", screens) for index, screens in enumerate(members)]
+    rewards = [
+        Reward(trajectory_id=one.trajectory_id, value=value or 0.0, masked=value is None, format_ok=True)
+        for one, value in zip(trajectories, members.values(), strict=True)
+    ]
+    return Group(TASK, trajectories, rewards, needs_spread)
+
+
+# ---- M-GRPO ---------------------------------------------------------------------------------------------------------
+
+
+def test_m_grpo_weighs_trajectories_alike_and_mm_grpo_turns():
+    # rewards 1, 0: mean 0.5, sample std 0.707107, advantages +-0.707106
+    one = group({"abcd": 1.0, "e": 0.0, "fg": None})
+    long, short, masked = m_grpo.turn_weights(one, RL)
+    assert [weight.weight for weight in long] == [0.25] * 4
+    assert [weight.advantage for weight in long] == pytest.approx([0.707106] * 4, abs=1e-5)
+    assert [(weight.weight, round(weight.advantage, 5)) for weight in short] == [(1.0, -0.70711)]
+    assert masked == [None, None]
+    assert [[weight and weight.weight for weight in turns] for turns in mm_grpo.turn_weights(one, RL)] == [
+        [1.0] * 4, [1.0], [None, None]
+    ]  # fmt: skip
+
+
+def test_the_kl_is_never_negative_and_0_at_the_reference():
+    # now -1.0, reference -1.5: gap -0.5, exp(-0.5) + 0.5 - 1 = 0.106531; reference -0.5: exp(0.5) - 0.5 - 1 = 0.148721
+    now = torch.tensor([-1.0, -1.0, -1.0])
+    tokens = TurnTokens(now, now, reference_T=torch.tensor([-1.5, -0.5, -1.0]))
+    loss, stats = m_grpo.turn_loss(tokens, 2.0, RL.model_copy(update={"kl": 0.1}))
+    assert stats.kl_sum == pytest.approx(0.106531 + 0.148721, abs=1e-5)
+    assert loss.item() == pytest.approx(-2.0 + 0.1 * (0.106531 + 0.148721) / 3, abs=1e-6)
+
+
+def test_the_gradient_of_the_kl_pulls_towards_the_reference():
+    now = torch.tensor([-1.0, -1.0], requires_grad=True)
+    loss, _ = m_grpo.turn_loss(
+        TurnTokens(now, now.detach(), torch.tensor([-1.5, -0.5])), 0.0, RL.model_copy(update={"kl": 1.0})
+    )
+    loss.backward()
+    # d/d now of (exp(ref - now) - (ref - now) - 1) = 1 - exp(ref - now)
+    assert now.grad.tolist() == pytest.approx([(1 - math.exp(-0.5)) / 2, (1 - math.exp(0.5)) / 2], abs=1e-6)
+
+
+def test_without_a_reference_m_grpo_has_mm_grpos_turn_loss():
+    now, old = torch.tensor([-1.0, -2.0]), torch.tensor([-1.4, -1.7])
+    for advantage in (1.0, -1.0):
+        mine, theirs = (module.turn_loss(TurnTokens(now, old), advantage, RL)[0] for module in (m_grpo, mm_grpo))
+        assert mine.item() == theirs.item()
+
+
+# ---- filtered behaviour cloning -------------------------------------------------------------------------------------
+
+
+def test_only_turns_of_successes_that_did_something_are_learned():
+    one = group({"aabbc": 1.0, "dde": 0.0, "ff": None, "g": -1.0, "hh": 1.0})
+    taught = [[weight is not None for weight in turns] for turns in filtered_bc.turn_weights(one, RL)]
+    assert taught == [[False, True, False, True, True], [False] * 3, [False] * 2, [False], [False, True]]
+    without = RL.model_copy(update={"drop_repeats": False})
+    assert [weight is not None for weight in filtered_bc.turn_weights(one, without)[0]] == [True] * 5
+
+
+def test_its_loss_is_the_mean_negative_log_likelihood():
+    now = torch.tensor([-1.0, -3.0], requires_grad=True)
+    loss, stats = filtered_bc.turn_loss(TurnTokens(now, torch.tensor([-1.0, -3.0])), 1.0, RL)
+    loss.backward()
+    assert loss.item() == pytest.approx(2.0)
+    assert now.grad.tolist() == [-0.5, -0.5]
+    assert stats.ratio_sum == pytest.approx(2.0)
+
+
+def test_one_success_is_enough_for_it_and_no_failure_is():
+    for members, effective in (
+        ({"a": 1.0, "b": 1.0}, True),
+        ({"a": 0.0, "b": 0.0}, False),
+        ({"a": 1.0, "b": None}, True),
+    ):
+        assert group(members, OBJECTIVES["filtered_bc"].needs_spread).is_effective is effective
+
+
+# ---- truncated importance sampling ----------------------------------------------------------------------------------
+
+
+def test_the_correction_is_capped_from_above_only_and_has_no_gradient():
+    trainer = torch.tensor([-1.0, -1.0, -1.0], requires_grad=True)
+    weights = truncated(trainer, torch.tensor([-1.0, -0.5, -3.0]), cap=2.0)
+    assert weights.tolist() == pytest.approx([1.0, math.exp(-0.5), 2.0])
+    assert not weights.requires_grad
+
+
+def test_a_corrected_token_counts_by_its_weight():
+    now = torch.tensor([0.0, 0.0], requires_grad=True)
+    tokens = TurnTokens(now, torch.zeros(2), correction_T=torch.tensor([1.0, 0.25]))
+    loss, _ = mm_grpo.turn_loss(tokens, 2.0, RL)
+    loss.backward()
+    assert loss.item() == pytest.approx(-(2.0 + 0.5) / 2)
+    assert now.grad.tolist() == pytest.approx([-1.0, -0.25])
+
+
+# ---- rejection fine-tuning ------------------------------------------------------------------------------------------
+
+
+def test_rft_keeps_the_longest_right_answer_of_mixed_questions():
+    mixed_one = group({"a": 1.0, "bcd": 1.0, "efg": 1.0, "hijkl": 0.0, "mnopqr": None})
+    assert [one.trajectory_id for one in selected([mixed_one])] == ["1bcd"]
+    for all_alike in ({"a": 1.0, "b": 1.0}, {"a": 0.0, "b": 0.0}, {"a": 1.0, "b": None}, {"a": None}):
+        assert selected([group(all_alike)]) == []
+
+
+def test_a_share_of_the_demonstrations_is_mixed_in():
+    chosen, old = [trajectory("new", "a")], [trajectory(str(index), "b") for index in range(10)]
+    both = mixed(chosen, old, 0.8, seed=1)
+    assert both[0] is chosen[0]
+    assert len(both) == 1 + 8
+    assert [int(one.trajectory_id) for one in both[1:]] == sorted(int(one.trajectory_id) for one in both[1:])
+    assert both == mixed(chosen, old, 0.8, seed=1)
+    assert both != mixed(chosen, old, 0.8, seed=2)
