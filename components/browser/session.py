@@ -285,7 +285,7 @@ class Session:
     async def _observe(self) -> Observation:
         tab, self._last_call = self.tabs[self.active], True
         async with self._operation("look"):
-            if self._seen is None or self._seen[:2] != (tab, tab.documents):
+            if self._seen is None or self._seen[:2] != (tab, tab.documents) or tab.navigates:
                 await self.look(tab, since=self._before.get(tab, 0))
             assert self._seen is not None
             state = self._seen[2]

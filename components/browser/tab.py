@@ -253,6 +253,11 @@ class Tab:
                     raise
         raise AssertionError("unreachable")
 
+    @property
+    def navigates(self) -> bool:
+        """Whether another document was asked for and has not come yet."""
+        return not self._idle.is_set()
+
     def loads_since(self, since: int) -> bool:
         """Whether something is loading that the page asked for after its request number `since`."""
         return any(number > since for number in self._loading.values())

@@ -188,10 +188,7 @@ class RayPool:
             self._workers = [actor.remote(*self._made_of) for _ in range(self._rollout.ray_workers or _machines())]
             for index in range(len(self._workers)):
                 self._lost(index, self._params.concurrency)
-            repairs = list(self._repairs.values())
-            await asyncio.wait(repairs, timeout=LOST_AFTER_S, return_when=asyncio.FIRST_COMPLETED)
-            if not self._alive:
-                raise self._nobody()
+            await self._first_alive()
         except BaseException:
             await self.__aexit__()
             raise
@@ -228,6 +225,15 @@ class RayPool:
                 self._free.put_nowait(index)
             else:
                 self._lost(index, 1)
+
+    async def _first_alive(self) -> None:
+        starting = set(self._repairs.values())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LOST_AFTER_S):
+                while starting and not self._alive:
+                    _, starting = await asyncio.wait(starting, return_when=asyncio.FIRST_COMPLETED)
+        if not self._alive:
+            raise self._nobody()
 
     async def _slot(self) -> int:
         while True:
@@ -300,4 +306,5 @@ def _machines() -> int:
 
 
 def _first_line(error: BaseException) -> str:
+    error = error.cause if isinstance(error, RayTaskError) else error
     return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -22,7 +22,7 @@ from components.browser import Environments
 from components.judge import needs_judge, reward
 from components.params import Params, RLPhase, SamplingParams
 from components.policies import VLM, Encoder, TransformersPolicy
-from components.records import Task, Trajectory, Verdict
+from components.records import Task, Termination, Trajectory, Verdict
 from components.rollout import (
     Group,
     NothingLearnable,
@@ -107,12 +107,12 @@ async def train_rl(
         sampler = TaskSampler(tasks, params.seed, rl.task_sampling == "adaptive", state.sampler)
         started = time.monotonic()
         sampled = await loop.sample(number, sampler)
-        rollout_s = time.monotonic() - started
+        spent = {"rollout_s": time.monotonic() - started - loop.judge_s, "judge_s": loop.judge_s}
         idle = not sampled.effective
         if idle:
             ended = _bear_with(sampled, state.figures, began=earlier is None)
         stats = NO_UPDATE if idle else await asyncio.to_thread(loop.update, number, sampled.effective, optimizer)
-        figures = {"iteration": float(number), **_figures(sampled, sampler), "rollout_s": rollout_s, **asdict(stats)}
+        figures = {"iteration": float(number), **_figures(sampled, sampler), **spent, **asdict(stats)}
         figures = {key: round(value, 8) for key, value in figures.items()}
         state = RLState(number, sampler.state, [*state.figures, figures])
         _checkpoint(state_dir, vlm, optimizer, state)
@@ -152,6 +152,8 @@ class _Loop:
     reference: VLM | None
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     furthest: float = 0.0
+    judge_s: float = 0.0
+    """Seconds that this iteration waited for the judge."""
 
     def __post_init__(self) -> None:
         self.renderer = Renderer(self.params.agent, self.params.observation, self.params.model.think_prefix)
@@ -165,6 +167,7 @@ class _Loop:
         """Groups of an iteration, rolled out with the weights as they are."""
         rl = self.params.rl
         self.verdicts.clear()
+        self.judge_s = 0.0
         version = f"{self.name}@{number - 1}:{self.state_dir.name}"
         policy = TransformersPolicy(self.vlm, version, self.params.browser.concurrency, self.encoder)
         with Journal(self.journal_path(number), Trajectory) as journal:
@@ -194,8 +197,10 @@ class _Loop:
             journal,
             lambda done, total: self._say(number, done / total / 2, f"episode {done}/{total}"),
         )
+        began = time.monotonic()
         for verdict in await self.judge([t for t in trajectories if needs_judge(t)]):
             self.verdicts[verdict.trajectory_id] = verdict
+        self.judge_s += time.monotonic() - began
         members = [trajectories[begin : begin + size] for begin in range(0, len(trajectories), size)]
         return [
             Group(
@@ -235,11 +240,24 @@ def _figures(sampled: Sampled, sampler: TaskSampler) -> dict[str, float]:
         "effective_groups": len(sampled.effective),
         "sampled_groups": len(sampled.groups),
         "masked_share": _mean([float(r.masked) for r in rewards]),
+        **_masked_shares(sampled),
         "format_ok_share": _mean([float(r.format_ok) for r in rewards]),
         "entropy_estimate": _surprise(trajectories),
         "turns_mean": _mean([float(len(t.turns)) for t in trajectories]),
         "response_tokens_mean": _mean([float(len(turn.token_ids)) for t in trajectories for turn in t.turns]),
     }
+
+
+def _masked_shares(sampled: Sampled) -> dict[str, float]:
+    """Why members were masked, as shares of all: what ended the episode, or else the judge."""
+    pairs = [pair for group in sampled.groups for pair in zip(group.trajectories, group.rewards, strict=True)]
+    reasons = {
+        f"masked_{end}": [reward.masked and trajectory.termination is end for trajectory, reward in pairs]
+        for end in Termination
+        if not end.is_agents_doing
+    }
+    by_judge = [reward.masked and trajectory.termination.is_agents_doing for trajectory, reward in pairs]
+    return {name: _mean([float(hit) for hit in hits]) for name, hits in {**reasons, "masked_judge": by_judge}.items()}
 
 
 def _mean(values: list[float]) -> float:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from components.records import Reward
+from components.records import Reward, Termination
 from components.rollout import Group, NothingLearnable, Sampled
-from components.training.rl import IDLE_ITERATIONS, _bear_with
+from components.training.rl import IDLE_ITERATIONS, _bear_with, _masked_shares
 from tests.samples import a_task, a_trajectory
 
 
@@ -49,3 +49,12 @@ def test_a_policy_that_masters_its_tasks_ends_no_run():
 def test_where_everything_is_masked_the_run_ends_at_once():
     with pytest.raises(NothingLearnable, match="masked"):
         _bear_with(sampled(0, 0, masked=True), history(5), began=True)
+
+
+def test_what_was_masked_is_counted_by_its_reason():
+    one, two = sampled(0, 0, masked=True), sampled(1, 0)
+    (group,) = one.groups
+    blocked = group.trajectories[0].model_copy(update={"termination": Termination.BLOCKED})
+    shares = _masked_shares(Sampled([Group(group.task, [blocked, group.trajectories[1]], group.rewards), *two.groups]))
+    assert {name: share for name, share in shares.items() if share} == {"masked_blocked": 0.25, "masked_judge": 0.25}
+    assert set(shares) > {"masked_env_error", "masked_sandbox_error", "masked_inference_timeout"}
