@@ -50,6 +50,21 @@ def test_every_effective_group_that_was_sampled_is_kept():
     assert len(sampled.effective) == len(asked)
 
 
+def test_a_slow_group_is_waited_for_and_kept_though_enough_fast_ones_are_there():
+    """Long trajectories finish late. Whoever stops at the first groups that suffice trains on the short ones."""
+
+    async def roll(wave: list[Task]) -> list[Group]:
+        async def one(task: Task) -> Group:
+            await asyncio.sleep(0.3 if task.task_id == "t3" else 0)
+            return group(task, [0, 1])
+
+        return list(await asyncio.gather(*(one(task) for task in wave)))
+
+    sampled = asyncio.run(sample_groups(TaskSampler(tasks(8), seed=1, adaptive=False), roll, wanted=4, most=8))
+    assert len(sampled.effective) > 4
+    assert "t3" in {found.task.task_id for found in sampled.effective}
+
+
 def test_sampling_stops_at_its_bound():
     sampled, asked = sample(tasks(100), lambda t: [0, 1] if t.task_id == "t7" else [0, 0], wanted=10, most=100)
     assert len(asked) == 100
