@@ -21,7 +21,7 @@ from components.training.sft import Weighted, train
 from tests.training.rl_child import TASKS
 from tests.vlm import observation, picture, renderer
 
-NOT_COMPARED = {"rollout_s", "train_s", "tokens_per_s", "logprob_gap_max", "packing_gap"}
+NOT_COMPARED = {"rollout_s", "judge_s", "train_s", "tokens_per_s", "logprob_gap_max", "packing_gap"}
 """Wall times; and the gap of rounding, which depends on who shared a batch with whom."""
 
 
