@@ -31,6 +31,8 @@ from components.params import BrowserParams, TextKind
 from components.records import Image, Observation, Task, ToolCall
 from components.records import Tab as TabRecord
 
+DEATH_NOTICE_S = 0.1
+
 
 @dataclass(frozen=True)
 class Shared:
@@ -338,15 +340,17 @@ class Session:
                 yield
         except TimeoutError as error:
             self.broken = True
-            raise self._dead_or(kind(f"{what} took longer than {limit_s:.0f} s")) from error
+            raise await self._dead_or(kind(f"{what} took longer than {limit_s:.0f} s")) from error
         except PlaywrightError as error:
             self.broken = True
             reason = translate(error)
-            raise self._dead_or(reason if isinstance(reason, SandboxError) else kind(f"{what}: {reason}")) from error
+            raise await self._dead_or(
+                reason if isinstance(reason, SandboxError) else kind(f"{what}: {reason}")
+            ) from error
         except EnvError as error:
             self.broken = True
             known = isinstance(error, kind | SandboxError)
-            raise self._dead_or(error if known else kind(f"{what}: {error}")) from error
+            raise await self._dead_or(error if known else kind(f"{what}: {error}")) from error
         except Exception as error:
             self.broken = True
             if self._dead:  # whatever stumbled over a browser that was dying
@@ -374,7 +378,10 @@ class Session:
         browser = self._context.browser
         return any(tab.crashed for tab in self.tabs) or (browser is not None and not browser.is_connected())
 
-    def _dead_or(self, error: EnvError) -> EnvError:
+    async def _dead_or(self, error: EnvError) -> EnvError:
+        """The error, or that the browser died. What a death breaks may be heard of before the death itself."""
+        if not self._dead:
+            await asyncio.sleep(DEATH_NOTICE_S)
         return (
             SandboxError(f"the browser died: {error}") if self._dead and not isinstance(error, SandboxError) else error
         )
