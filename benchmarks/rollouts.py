@@ -29,7 +29,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -234,13 +234,6 @@ def steps(plans: list[Plan]) -> int:
     return sum(len(plan.calls) for plan in plans)
 
 
-def seconds(work: Coroutine[Any, Any, float] | Awaitable[float]) -> float:
-    async def run() -> float:
-        return await work
-
-    return asyncio.run(run())
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--episodes", type=int, default=64, help="per round")
@@ -271,7 +264,7 @@ def main() -> None:
                 ("bare", lambda n: bare(params, part, n)),
                 ("ours", lambda n: ours(params, part, n, instant)),
             ):
-                rate = steps(part) / seconds(play(concurrency))
+                rate = steps(part) / asyncio.run(play(concurrency))
                 rates[name].setdefault(concurrency, []).append(rate)
                 print(f"round {number}, {name}, {concurrency} at once: {rate:.1f} steps/s", flush=True)
     best = {name: {n: statistics.median(found) for n, found in by.items()} for name, by in rates.items()}
@@ -289,10 +282,10 @@ def main() -> None:
     }
     if options.slow_episodes:
         slow = plans[: options.slow_episodes]
-        took = seconds(ours(params, slow, 16, Slow))
+        took = asyncio.run(ours(params, slow, 16, Slow))
         found["ours_slow_episodes_s"] = round(len(slow) / took, 3)
         print(f"slow policy, ours: {took:.0f} s", flush=True)
-        took = seconds(step_synchronous(params, slow, 16))
+        took = asyncio.run(step_synchronous(params, slow, 16))
         found["sync_slow_episodes_s"] = round(len(slow) / took, 3)
         print(f"slow policy, step-synchronous: {took:.0f} s", flush=True)
         found["ours_over_sync"] = round(found["ours_slow_episodes_s"] / found["sync_slow_episodes_s"], 2)

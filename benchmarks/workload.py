@@ -38,10 +38,10 @@ class Script:
         return Completion([], [], next(self._texts), "stop")
 
 
-def miniwob_task(family: str, seed: int, intent: str = "Focus into the textbox.") -> Task:
+def miniwob_task(family: str, seed: int) -> Task:
     return Task(
         task_id=f"{family}/{seed}",
-        intent=intent,
+        intent="Focus into the textbox.",
         start_url=f"{MiniWoB.origin}/{family}.html",
         website=f"miniwob/{family}",
         source="miniwob",
