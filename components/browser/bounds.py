@@ -14,8 +14,10 @@ class Limit:
 
     def __init__(self, timeout: asyncio.Timeout) -> None:
         self._timeout = timeout
+        self._over = False
 
     def expire(self, *_: object) -> None:
+        self._over = True
         if not self._timeout.expired():
             self._timeout.reschedule(asyncio.get_running_loop().time())
 
@@ -24,12 +26,12 @@ class Limit:
         """What happens meanwhile does not count."""
         loop, when = asyncio.get_running_loop(), self._timeout.when()
         began = loop.time()
-        if when is None or self._timeout.expired():
+        if when is None or self._over or self._timeout.expired():
             yield
             return
         self._timeout.reschedule(None)
         yield
-        if not self._timeout.expired():
+        if not self._over and not self._timeout.expired():
             self._timeout.reschedule(when + loop.time() - began)
 
 

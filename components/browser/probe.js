@@ -5,7 +5,7 @@ const MEMORY = Symbol.for('waymark');
 
 function memory() {
   if (!window[MEMORY] || window[MEMORY].document !== document) {
-    const state = { document, changes: 0, changed: 0, effects: 0, target: null };
+    const state = { document, changes: 0, changed: 0, effects: 0, target: null, focus: null };
     Object.defineProperty(window, MEMORY, { value: state, enumerable: false, configurable: true });
     new MutationObserver((records) => {
       const seen = records.filter(({ target }) => target.nodeType !== 1 || target.checkVisibility());
@@ -66,6 +66,19 @@ function focused() {
     value: open ? rawValue(el) : null, secret };
 }
 
+// Like `deepFocus`, through frames of the same origin too.
+function innermostFocus() {
+  let el = deepFocus();
+  while (el?.tagName === 'IFRAME' && el.contentDocument?.activeElement) el = el.contentDocument.activeElement;
+  return el;
+}
+
+// Whether a field that can be written to got the focus since the mark, or was itself what the mark is on.
+function fieldFocused({ target, focus }) {
+  const el = innermostFocus();
+  return editable(el) && !el.disabled && !el.readOnly && (el !== focus || el.contains(target));
+}
+
 // ---- waiting --------------------------------------------------------------------------------------------------------
 
 const frame = () => new Promise((resolve) => { requestAnimationFrame(resolve); setTimeout(resolve, 100); });
@@ -112,13 +125,14 @@ function inFrames(el, [x, y]) {
 function mark({ at }) {
   const state = memory();
   state.target = at ? inFrames(elementAt(...at), at) : null;
+  state.focus = innermostFocus();
   return { url: location.href, changes: state.changes, effects: state.effects, target: describe(state.target) };
 }
 
 async function look({ effects, changes, settle, still, elements, instruction }) {
   if (settle) await quiet(changes ?? memory().changes, settle, still);
   const state = memory();
-  return { url: location.href, title: document.title, toggled: toggled(state.target), focus: focused(),
+  return { url: location.href, title: document.title, toggled: toggled(state.target), focus: focused(), field: fieldFocused(state),
     changed: effects !== null && state.effects !== effects,
     elements: elements ? elementList(instruction) : null, ready: document.readyState };
 }

@@ -23,7 +23,7 @@ from components.browser.actions import execute
 from components.browser.blocked import refuse_challenge, refuse_start_page
 from components.browser.bounds import Limit, bounded
 from components.browser.environment import StepResult
-from components.browser.errors import EnvError, EnvInitError, SandboxError
+from components.browser.errors import BlockedError, EnvError, EnvInitError, SandboxError
 from components.browser.queues import Queues
 from components.browser.site import Site
 from components.browser.tab import Tab, translate
@@ -347,6 +347,9 @@ class Session:
             raise await self._dead_or(
                 reason if isinstance(reason, SandboxError) else kind(f"{what}: {reason}")
             ) from error
+        except BlockedError:
+            self.broken = True
+            raise  # a page said so: nothing died
         except EnvError as error:
             self.broken = True
             known = isinstance(error, kind | SandboxError)

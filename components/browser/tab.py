@@ -178,7 +178,7 @@ class Tab:
         since: int = 0,
     ) -> dict:
         """The state once the page is quiet, at the latest after `settle_ms`: url, title, focus, toggled,
-        changed (visibly, since the mark `before`), elements.
+        field (it got the focus), changed (visibly, since the mark `before`), elements.
 
         Quiet: it has navigated, has loaded what it asked for after its request number `since`, and has not changed for
         `quiet_ms`.

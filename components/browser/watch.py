@@ -42,7 +42,7 @@ class Watch:
         self.target: Element | None = None
         self.effect = Effect()
         self.state = ""
-        """Of what a click was on: checked, unchecked, or that it is a field and has the focus."""
+        """Of what a click was on: checked, unchecked, or that it gave a field the focus."""
         self.focus: dict | None = None
         self.url = ""
 
@@ -76,7 +76,7 @@ class Watch:
             asides=self._asides(),
         )
         self.focus, self.url = after["focus"], after["url"]
-        self.state = after["toggled"] or (feedback.FOCUSED if self.focus and self.focus["editable"] else "")
+        self.state = after["toggled"] or (feedback.FOCUSED if after["field"] else "")
 
     def _asides(self) -> tuple[str, ...]:
         """What is still to be said of the tab, those things included that happened between calls."""

@@ -26,18 +26,20 @@ PARAMS = BrowserParams(
 
 
 class Pages:
-    """A web server on loopback: path to (status, html); `hits` counts requests per path."""
+    """A web server on loopback: path to (status, html, headers); `hits` counts requests per path."""
 
     def __init__(self) -> None:
-        self.pages: dict[str, tuple[int, str]] = {}
+        self.pages: dict[str, tuple[int, str, dict[str, str]]] = {}
         self.hits: dict[str, int] = {}
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 outer.hits[self.path] = outer.hits.get(self.path, 0) + 1
-                status, html = outer.pages.get(self.path, (404, "no such page"))
+                status, html, headers = outer.pages.get(self.path, (404, "no such page", {}))
                 self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
                 self.send_header("Content-Type", "text/html")
                 self.end_headers()
                 self.wfile.write(html.encode())
@@ -49,9 +51,10 @@ class Pages:
         self.origin = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
-    def add(self, path: str, body: str, status: int = 200, title: str = "a page") -> str:
+    def add(self, path: str, body: str, status: int = 200, title: str = "a page", **headers: str) -> str:
         """Serve a page; its URL."""
-        self.pages[path] = (status, f"<!DOCTYPE html><title>{title}</title><body style='margin:0'>{body}</body>")
+        html = f"<!DOCTYPE html><title>{title}</title><body style='margin:0'>{body}</body>"
+        self.pages[path] = (status, html, headers)
         return self.origin + path
 
     def close(self) -> None:

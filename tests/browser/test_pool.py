@@ -44,8 +44,13 @@ def browsers(ancestor: int) -> list[int]:
     return [pid for pid in parents if pid != ancestor and below(pid) and "chrom" in names[pid]]
 
 
+def main_processes(pids: list[int]) -> list[int]:
+    """Those of them that are whole browsers, not their helpers."""
+    return [pid for pid in pids if b"--type=" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
 def main_process(pids: list[int]) -> int:
-    return next(pid for pid in pids if b"--type=" not in Path(f"/proc/{pid}/cmdline").read_bytes())
+    return main_processes(pids)[0]
 
 
 def test_a_killed_browser_is_a_sandbox_error_and_the_next_episode_has_a_new_one(pages):

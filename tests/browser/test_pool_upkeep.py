@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
@@ -12,22 +11,17 @@ from components.browser import BrowserPool, EnvError, pool
 from components.params import QueueParams
 
 from .conftest import task
-from .test_pool import BIG, CLICK, PARAMS, browsers, main_process
+from .test_pool import BIG, CLICK, PARAMS, browsers, main_process, main_processes
 
 TWO = PARAMS.model_copy(update={"concurrency": 2})
-
-
-def main_processes() -> list[int]:
-    """Ids of the Chromium browsers of this process."""
-    return [pid for pid in browsers(os.getpid()) if b"--type=" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 async def number_is(wanted: int) -> bool:
     """Whether there are so many browsers, soon: a process that is being forked looks like its parent."""
     end = time.monotonic() + 15
-    while len(main_processes()) != wanted and time.monotonic() < end:
+    while len(main_processes(browsers(os.getpid()))) != wanted and time.monotonic() < end:
         await asyncio.sleep(0.1)
-    return len(main_processes()) == wanted
+    return len(main_processes(browsers(os.getpid()))) == wanted
 
 
 async def visit(opened: BrowserPool, url: str) -> None:
@@ -71,13 +65,13 @@ def test_a_worn_out_browser_is_replaced_and_let_go_when_its_last_episode_ends(pa
         async with BrowserPool(TWO) as opened:
             async with opened.session() as long_one:
                 await long_one.start(task(url))
-                first = main_processes()
+                first = main_processes(browsers(os.getpid()))
                 for _ in range(4):
                     await visit(opened, url)
                 assert await number_is(2), "the first browser has an episode yet"
                 await long_one.step(CLICK)
             assert await number_is(1)
-            assert main_processes() != first
+            assert main_processes(browsers(os.getpid())) != first
 
     asyncio.run(scenario())
 

@@ -11,6 +11,7 @@ from components.records import ToolCall
 
 BUTTON = '<button style="position:absolute;left:360px;top:285px;width:80px;height:30px" onclick="{}">Go</button>'
 FIELD = '<input style="position:absolute;left:300px;top:285px;width:200px;height:30px" aria-label=Search {}>'
+HAS_FOCUS = "<input autofocus><script>document.onmousedown = (event) => event.preventDefault()</script>"
 
 
 @pytest.fixture
@@ -59,6 +60,13 @@ def test_a_click_that_opens_a_tab_makes_it_active(tell, pages):
         ('<input style="position:absolute;left:390px;top:290px">', "The field is focused."),
         ('<input style="position:absolute;left:390px;top:290px" onclick="this.title=1">', "The field is focused."),
         ('<input readonly style="position:absolute;left:390px;top:290px">', "Note: no visible navigation"),
+        (HAS_FOCUS + BUTTON.format("document.body.append('more')"), "The page changed."),
+        (HAS_FOCUS + BUTTON.format(""), "Note: no visible navigation"),
+        (HAS_FOCUS + BUTTON.format("document.querySelector('input').focus()"), "Note: no visible navigation"),
+        ('<input>' + BUTTON.format("document.querySelector('input').focus()"), "The field is focused."),
+        ('<input autofocus style="position:absolute;left:390px;top:290px">', "The field is focused."),
+        ('<iframe srcdoc="<input style=height:150px>" style="position:absolute;left:390px;top:250px">',
+         "The field is focused."),
     ],
 )  # fmt: skip
 def test_a_click_says_what_it_did_to_the_page(tell, body, said):
