@@ -23,7 +23,7 @@ from components.params import RLParams
 from components.policies import VLM, Encoder, Sample
 from components.rollout import Group
 from components.training.forward import Forward, checked_forward, score
-from components.training.objectives import OBJECTIVES, TokenStats, TurnTokens, TurnWeight, truncated
+from components.training.objectives import OBJECTIVES, Credit, TokenStats, TurnTokens, truncated
 from components.training.optim import optimizer_step
 
 
@@ -37,7 +37,7 @@ class TurnSample:
 
     sample: Sample
     logprobs_T: torch.Tensor
-    weight: TurnWeight
+    credit: Credit
     reference_T: torch.Tensor | None = None
     correction_T: torch.Tensor | None = None
 
@@ -84,10 +84,10 @@ def turn_samples(groups: list[Group], renderer: Renderer, encoder: Encoder, para
     """
     samples = []
     for group in groups:
-        weights = OBJECTIVES[params.objective].turn_weights(group, params)
-        for trajectory, of_turns in zip(group.trajectories, weights, strict=True):
-            for turn, weight in zip(trajectory.turns, of_turns, strict=True):
-                if weight is None:
+        credits = OBJECTIVES[params.objective].assign_credit(group, params)
+        for trajectory, of_turns in zip(group.trajectories, credits, strict=True):
+            for turn, credit in zip(trajectory.turns, of_turns, strict=True):
+                if credit is None:
                     continue
                 prompt = renderer.prompt(trajectory.task, trajectory.turns[: turn.index], turn.observation)
                 if prompt.sha256 != turn.prompt_sha256:
@@ -96,7 +96,7 @@ def turn_samples(groups: list[Group], renderer: Renderer, encoder: Encoder, para
                         "agent or observation parameters changed since the rollout: start the stage with a new state"
                     )
                 sample = Sample(encoder.encode(prompt), turn.token_ids)
-                samples.append(TurnSample(sample, torch.tensor(turn.logprobs, device=encoder.device), weight))
+                samples.append(TurnSample(sample, torch.tensor(turn.logprobs, device=encoder.device), credit))
     return samples
 
 
@@ -192,7 +192,7 @@ def _accumulate(
     vlm: VLM, encoder: Encoder, batch: list[TurnSample], params: RLParams, forward: Forward
 ) -> tuple[float, list[TokenStats]]:
     loss, stats = 0.0, []
-    objective, total = OBJECTIVES[params.objective], sum(turn.weight.weight for turn in batch)
+    objective, total = OBJECTIVES[params.objective], sum(turn.credit.weight for turn in batch)
     samples = [turn.sample for turn in batch]
     for group in forward.micro_batches(samples, encoder, params.micro_batch_tokens):
         scores = forward(vlm, encoder, [samples[index] for index in group], params.temperature)
@@ -200,8 +200,8 @@ def _accumulate(
         for index, logprobs_T in zip(group, scores, strict=True):
             turn = batch[index]
             tokens = TurnTokens(logprobs_T, turn.logprobs_T, turn.reference_T, turn.correction_T)
-            one, seen = objective.turn_loss(tokens, turn.weight.advantage, params)
-            part = part + one * turn.weight.weight
+            one, seen = objective.turn_loss(tokens, turn.credit.advantage, params)
+            part = part + one * turn.credit.weight
             stats.append(seen)
         part = part / total
         part.backward()

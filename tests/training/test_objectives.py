@@ -56,12 +56,12 @@ def group(members: dict[str, float | None], needs_spread: bool = True) -> Group:
 def test_m_grpo_weighs_trajectories_alike_and_mm_grpo_turns():
     # rewards 1, 0: mean 0.5, sample std 0.707107, advantages +-0.707106
     one = group({"abcd": 1.0, "e": 0.0, "fg": None})
-    long, short, masked = m_grpo.turn_weights(one, RL)
+    long, short, masked = m_grpo.assign_credit(one, RL)
     assert [weight.weight for weight in long] == [0.25] * 4
     assert [weight.advantage for weight in long] == pytest.approx([0.707106] * 4, abs=1e-5)
     assert [(weight.weight, round(weight.advantage, 5)) for weight in short] == [(1.0, -0.70711)]
     assert masked == [None, None]
-    assert [[weight and weight.weight for weight in turns] for turns in mm_grpo.turn_weights(one, RL)] == [
+    assert [[weight and weight.weight for weight in turns] for turns in mm_grpo.assign_credit(one, RL)] == [
         [1.0] * 4, [1.0], [None, None]
     ]  # fmt: skip
 
@@ -97,10 +97,10 @@ def test_without_a_reference_m_grpo_has_mm_grpos_turn_loss():
 
 def test_only_turns_of_successes_that_did_something_are_learned():
     one = group({"aabbc": 1.0, "dde": 0.0, "ff": None, "g": -1.0, "hh": 1.0})
-    taught = [[weight is not None for weight in turns] for turns in filtered_bc.turn_weights(one, RL)]
+    taught = [[weight is not None for weight in turns] for turns in filtered_bc.assign_credit(one, RL)]
     assert taught == [[False, True, False, True, True], [False] * 3, [False] * 2, [False], [False, True]]
     without = RL.model_copy(update={"drop_repeats": False})
-    assert [weight is not None for weight in filtered_bc.turn_weights(one, without)[0]] == [True] * 5
+    assert [weight is not None for weight in filtered_bc.assign_credit(one, without)[0]] == [True] * 5
 
 
 def test_its_loss_is_the_mean_negative_log_likelihood():

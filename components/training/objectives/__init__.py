@@ -15,9 +15,9 @@ import torch
 from components.params import RLParams
 from components.rollout import Group
 from components.training.objectives import filtered_bc, m_grpo, mm_grpo
-from components.training.objectives.surrogate import TokenStats, TurnTokens, TurnWeight, truncated
+from components.training.objectives.surrogate import Credit, TokenStats, TurnTokens, truncated
 
-__all__ = ["OBJECTIVES", "Objective", "TokenStats", "TurnTokens", "TurnWeight", "truncated"]
+__all__ = ["OBJECTIVES", "Credit", "Objective", "TokenStats", "TurnTokens", "truncated"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Objective:
     micro-batches or spread over processes, it is the same.
     """
 
-    turn_weights: Callable[[Group, RLParams], list[list[TurnWeight | None]]]
+    assign_credit: Callable[[Group, RLParams], list[list[Credit | None]]]
     turn_loss: Callable[[TurnTokens, float, RLParams], tuple[torch.Tensor, TokenStats]]
     needs_spread: bool = True
     """Whether a group teaches only if its rewards differ; else one success is enough."""
@@ -36,7 +36,7 @@ class Objective:
 
 
 OBJECTIVES = {
-    "mm_grpo": Objective(mm_grpo.turn_weights, mm_grpo.turn_loss),
-    "m_grpo": Objective(m_grpo.turn_weights, m_grpo.turn_loss, needs_reference=True),
-    "filtered_bc": Objective(filtered_bc.turn_weights, filtered_bc.turn_loss, needs_spread=False),
+    "mm_grpo": Objective(mm_grpo.assign_credit, mm_grpo.turn_loss),
+    "m_grpo": Objective(m_grpo.assign_credit, m_grpo.turn_loss, needs_reference=True),
+    "filtered_bc": Objective(filtered_bc.assign_credit, filtered_bc.turn_loss, needs_spread=False),
 }

@@ -17,14 +17,14 @@ import torch
 from components.params import RLParams
 from components.records import Trajectory
 from components.rollout import Group
-from components.training.objectives.surrogate import TokenStats, TurnTokens, TurnWeight
+from components.training.objectives.surrogate import Credit, TokenStats, TurnTokens
 
 
-def turn_weights(group: Group, rl: RLParams) -> list[list[TurnWeight | None]]:
+def assign_credit(group: Group, rl: RLParams) -> list[list[Credit | None]]:
     """Per member and turn; None for what teaches nothing."""
     return [
         [
-            TurnWeight(1.0) if not reward.masked and reward.value > 0 and not (rl.drop_repeats and repeats) else None
+            Credit(1.0) if not reward.masked and reward.value > 0 and not (rl.drop_repeats and repeats) else None
             for repeats in repeated(trajectory)
         ]
         for trajectory, reward in zip(group.trajectories, group.rewards, strict=True)

@@ -17,18 +17,18 @@ import torch
 from components.params import RLParams
 from components.rollout import Group
 from components.training.objectives.surrogate import (
+    Credit,
     TokenStats,
     TurnTokens,
-    TurnWeight,
     clipped_surrogate,
     group_advantages,
 )
 
 
-def turn_weights(group: Group, rl: RLParams) -> list[list[TurnWeight | None]]:
+def assign_credit(group: Group, rl: RLParams) -> list[list[Credit | None]]:
     """Per member and turn; None for what is masked."""
     return [
-        [None if advantage is None else TurnWeight(advantage, 1 / len(trajectory.turns))] * len(trajectory.turns)
+        [None if advantage is None else Credit(advantage, 1 / len(trajectory.turns))] * len(trajectory.turns)
         for trajectory, advantage in zip(group.trajectories, group_advantages(group), strict=True)
     ]
 

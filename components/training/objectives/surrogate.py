@@ -29,7 +29,7 @@ class TurnTokens:
 
 
 @dataclass(frozen=True)
-class TurnWeight:
+class Credit:
     """A turn's advantage, and its weight in the mean over the turns of an optimiser step."""
 
     advantage: float
