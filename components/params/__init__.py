@@ -27,12 +27,15 @@ from components.params.harness import (
 )
 from components.params.learning import (
     EvaluationParams,
+    InferenceParams,
     JudgeParams,
     ModelParams,
     OptimParams,
     RLParams,
     RLPhase,
     TrackingParams,
+    TrainingParams,
+    VLLMParams,
 )
 from components.params.section import Section
 from components.recipe_text import RecipeLoader, explain
@@ -48,6 +51,7 @@ __all__ = [
     "EgressParams",
     "EvaluationParams",
     "FilterParams",
+    "InferenceParams",
     "JudgeParams",
     "ModelParams",
     "ObservationParams",
@@ -66,6 +70,8 @@ __all__ = [
     "TeacherParams",
     "TextKind",
     "TrackingParams",
+    "TrainingParams",
+    "VLLMParams",
     "load",
     "parse",
 ]
@@ -83,6 +89,8 @@ class Params(Section):
     name: str
     seed: int = 0
     model: ModelParams
+    inference: InferenceParams = InferenceParams()
+    training: TrainingParams = TrainingParams()
     observation: ObservationParams
     agent: AgentParams
     browser: BrowserParams

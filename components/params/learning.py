@@ -30,6 +30,36 @@ class ModelParams(Section):
     """True if the chat template of the base opens `<think>` itself (Qwen3-VL Thinking models)."""
 
 
+class VLLMParams(Section):
+    """Our vLLM servers, which run in an environment of their own."""
+
+    python: str = ".venv-vllm/bin/python"
+    """The Python of that environment."""
+    servers: int = Field(default=1, gt=0)
+    gpus_per_server: int = Field(default=1, gt=0)
+    """Tensor-parallel size; nothing on a CPU."""
+    max_in_flight: int = Field(default=256, gt=0)
+    """Requests per server; more wait here."""
+    start_timeout_s: float = Field(default=900, gt=0)
+    engine: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
+    """More of vLLM's engine arguments, such as `gpu_memory_utilization`."""
+
+
+class InferenceParams(Section):
+    """What samples from the policy."""
+
+    engine: Literal["transformers", "vllm"] = "transformers"
+    """`transformers`: the model in the stage's own process. `vllm`: servers that the stage starts."""
+    vllm: VLLMParams = VLLMParams()
+
+
+class TrainingParams(Section):
+    """Where SFT and RL train. It changes no result but for rounding, so no stage depends on it."""
+
+    processes: int = Field(default=1, gt=0)
+    """Processes that train together, one per GPU; more than one are started by `accelerate launch`."""
+
+
 class OptimParams(Section):
     """Supervised training."""
 

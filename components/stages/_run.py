@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from components import quality, store, tracking
-from components.params import Params, RolloutParams, load
+from components.params import Params, RolloutParams, TrainingParams, load
 from components.records import Trajectory, Verdict
 
 if TYPE_CHECKING:
@@ -118,7 +118,8 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
     missing = [str(path) for path in inputs or [] if not path.exists()]
     if missing:
         raise FileNotFoundError(f"{name} needs {', '.join(missing)}; run `dvc repro {name}`, which makes them first")
-    deciding = params.model_copy(update={"rollout": RolloutParams()})  # where browsers run decides nothing
+    # where browsers and trainers run decides nothing
+    deciding = params.model_copy(update={"rollout": RolloutParams(), "training": TrainingParams()})
     key = store.digest(name, occasion, deciding, *(inputs or []))
     state = store.state_dir(name, key)
     lock = (state / "lock").open("w")

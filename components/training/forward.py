@@ -14,6 +14,7 @@ import torch
 
 from components.policies import VLM, Encoder, Sample
 from components.training.packing import micro_batches, pack
+from components.training.team import ALONE, Team
 
 CHECKED = 8
 """Samples of a run's first batch on which packing is held against single samples."""
@@ -117,11 +118,12 @@ def score(
     temperature: float,
     tokens: int,
     forward: Forward = Forward(),
+    team: Team = ALONE,
 ) -> list[torch.Tensor]:
-    """Log-probabilities of many samples without gradient, in the order given."""
-    scores: list[torch.Tensor] = [torch.empty(0)] * len(samples)
-    for group in forward.micro_batches(samples, encoder, tokens):
-        found = forward(vlm, encoder, [samples[index] for index in group], temperature)
-        for index, logprobs in zip(group, found, strict=True):
-            scores[index] = logprobs
-    return scores
+    """Log-probabilities of many samples without gradient, in the order given; the team shares the work."""
+    found: list[tuple[int, torch.Tensor]] = []
+    for group in team.share(list(forward.micro_batches(samples, encoder, tokens))):
+        scores = forward(vlm, encoder, [samples[index] for index in group], temperature)
+        found += zip(group, scores, strict=True)
+    scores_by_index = dict(team.gather(found))
+    return [scores_by_index[index].to(encoder.device) for index in range(len(samples))]

@@ -20,6 +20,7 @@ from components.policies import VLM, Encoder, Sample
 from components.records import Trajectory
 from components.training.forward import Forward, checked_forward
 from components.training.optim import optimizer_step
+from components.training.team import ALONE, Team
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,10 @@ def train(
     params: OptimParams,
     seed: int,
     report: Callable[[int, int, float], None],
+    team: Team = ALONE,
 ) -> None:
-    """Train in place for `params.epochs`; `report` gets step, steps and the step's loss in nats per token."""
+    """Train in place for `params.epochs`; `report` gets step, steps and the step's loss in nats per token. All
+    processes of a `team` call this alike."""
     per_epoch = math.ceil(len(data) / params.batch_size)
     steps = per_epoch * params.epochs
     optimizer = torch.optim.AdamW(vlm.trainable(), lr=params.lr, betas=(0.9, 0.98), weight_decay=params.weight_decay)
@@ -79,18 +82,20 @@ def train(
             batch = [data[index] for index in order[begin : begin + params.batch_size]]
             for group in optimizer.param_groups:
                 group["lr"] = params.lr * learning_rate(step, steps, params.warmup)
-            loss = _step(vlm, encoder, batch, params, forward)
+            loss = _step(vlm, encoder, batch, params, forward, team)
             optimizer_step(optimizer, vlm, params.max_grad_norm)
             step += 1
             report(step, steps, loss)
     vlm.model.eval()
 
 
-def _step(vlm: VLM, encoder: Encoder, batch: list[Weighted], params: OptimParams, forward: Forward) -> float:
+def _step(
+    vlm: VLM, encoder: Encoder, batch: list[Weighted], params: OptimParams, forward: Forward, team: Team
+) -> float:
     total = sum(item.weight * len(item.sample.response) for item in batch)
     loss = 0.0
     samples = [item.sample for item in batch]
-    for group in forward.micro_batches(samples, encoder, params.micro_batch_tokens):
+    for group in team.share(list(forward.micro_batches(samples, encoder, params.micro_batch_tokens))):
         scores = forward(vlm, encoder, [samples[index] for index in group])
         part = (
             -sum(
@@ -101,4 +106,5 @@ def _step(vlm: VLM, encoder: Encoder, batch: list[Weighted], params: OptimParams
         )
         part.backward()
         loss += part.item()
-    return loss
+    team.add_up(vlm.trainable())
+    return sum(team.gather([loss]))

@@ -25,6 +25,7 @@ from components.rollout import Group
 from components.training.forward import Forward, checked_forward, score
 from components.training.objectives import OBJECTIVES, Credit, TokenStats, TurnTokens, truncated
 from components.training.optim import optimizer_step
+from components.training.team import ALONE, Team
 
 
 class TrainerMismatch(RuntimeError):
@@ -110,9 +111,10 @@ def update(
     seed: int,
     progress: Callable[[int, int], None],
     reference: VLM | None = None,
+    team: Team = ALONE,
 ) -> UpdateStats:
     """Update in place on the effective groups of one iteration; `seed` decides the order of the turns. `reference` is
-    the policy that the objective's KL holds on to, if it has one.
+    the policy that the objective's KL holds on to, if it has one. All processes of a `team` call this alike.
 
     Raises:
         TrainerMismatch: log-probabilities differ from the rollout's by more than `params.max_logprob_gap`.
@@ -123,7 +125,7 @@ def update(
     vlm.model.eval()
     samples = [turn.sample for turn in turns]
     forward, packing_gap = checked_forward(vlm, encoder, samples, params.temperature, params.max_packing_gap)
-    before = score(vlm, encoder, samples, params.temperature, params.micro_batch_tokens, forward)
+    before = score(vlm, encoder, samples, params.temperature, params.micro_batch_tokens, forward, team)
     gaps = [(after - turn.logprobs_T).abs().max() for after, turn in zip(before, turns, strict=True)]
     gap = torch.stack(gaps).max().item()
     if not gap <= params.max_logprob_gap:  # NaN is a mismatch too
@@ -131,7 +133,7 @@ def update(
             f"trainer and rollout differ by {gap:.2e} nats on a token, more than rl.max_logprob_gap: "
             "the server must return log-probabilities after temperature, and see the ids and images the trainer encodes"
         )
-    by_group = _supplied(by_group, before, params, reference, forward)
+    by_group = _supplied(by_group, before, params, reference, forward, team)
     per_epoch = math.ceil(len(turns) / params.batch_turns)
     total, steps, losses, norms = per_epoch * params.ppo_epochs, 0, [], []
     stats: list[TokenStats] = []
@@ -141,7 +143,7 @@ def update(
         shuffled = [turn for members in order for turn in members]
         for chunk in np.array_split(range(len(turns)), per_epoch):
             batch = [shuffled[index] for index in chunk]
-            loss, seen = _accumulate(vlm, encoder, batch, params, forward)
+            loss, seen = _accumulate(vlm, encoder, batch, params, forward, team)
             norms.append(optimizer_step(optimizer, vlm, params.max_grad_norm))
             losses.append(loss)
             stats += seen
@@ -172,12 +174,13 @@ def _supplied(
     params: RLParams,
     reference: VLM | None,
     forward: Forward,
+    team: Team,
 ) -> list[list[TurnSample]]:
     """The turns with what the objective needs besides: the reference's log-probabilities, the server's correction."""
     turns = [turn for members in by_group for turn in members]
     if reference is not None:
         samples, encoder = [turn.sample for turn in turns], Encoder(reference)
-        held = score(reference, encoder, samples, params.temperature, params.micro_batch_tokens, forward)
+        held = score(reference, encoder, samples, params.temperature, params.micro_batch_tokens, forward, team)
         turns = [replace(turn, reference_T=one) for turn, one in zip(turns, held, strict=True)]
     if params.tis_cap is not None:
         turns = [
@@ -189,12 +192,12 @@ def _supplied(
 
 
 def _accumulate(
-    vlm: VLM, encoder: Encoder, batch: list[TurnSample], params: RLParams, forward: Forward
+    vlm: VLM, encoder: Encoder, batch: list[TurnSample], params: RLParams, forward: Forward, team: Team = ALONE
 ) -> tuple[float, list[TokenStats]]:
     loss, stats = 0.0, []
     objective, total = OBJECTIVES[params.objective], sum(turn.credit.weight for turn in batch)
     samples = [turn.sample for turn in batch]
-    for group in forward.micro_batches(samples, encoder, params.micro_batch_tokens):
+    for group in team.share(list(forward.micro_batches(samples, encoder, params.micro_batch_tokens))):
         scores = forward(vlm, encoder, [samples[index] for index in group], params.temperature)
         part = torch.zeros((), device=encoder.device)
         for index, logprobs_T in zip(group, scores, strict=True):
@@ -206,4 +209,5 @@ def _accumulate(
         part = part / total
         part.backward()
         loss += part.item()
-    return loss, stats
+    team.add_up(vlm.trainable())
+    return sum(team.gather([loss])), team.gather(stats)

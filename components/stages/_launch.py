@@ -1,0 +1,41 @@
+"""Stages that train on several processes: `training.processes` of them, started by `accelerate launch`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from components.params import load
+from components.training.team import ALONE, Team
+
+LAUNCHED = "WORLD_SIZE"
+"""A process that a launcher started has it in its environment."""
+
+
+@contextmanager
+def team(module: str, *arguments: str) -> Iterator[Team]:
+    """The team of this process, which is told to go home at the end. Where the recipe wants several processes and this
+    is the only one, it becomes their launcher and never returns from here; one may as well launch them oneself."""
+    params = load()
+    if LAUNCHED in os.environ:
+        joined = Team.join(cpu=params.model.device == "cpu")
+    elif params.training.processes == 1:
+        joined = ALONE
+    else:
+        os.execv(sys.executable, launcher(params.training.processes, params.model.device, module, *arguments))
+    yield joined
+    if joined.leads:  # after an error the launcher ends the others, who may be in the middle of a job
+        joined.dismiss()
+
+
+def launcher(processes: int, device: str, module: str, *arguments: str) -> list[str]:
+    """The command that starts a module on several processes of this machine."""
+    return [
+        sys.executable, "-m", "accelerate.commands.launch",
+        "--num_processes", str(processes), "--num_machines", "1", "--main_process_port", "0",
+        "--mixed_precision", "no", "--dynamo_backend", "no",
+        *(["--cpu"] if device == "cpu" else ["--multi_gpu"]),
+        "--module", module, *arguments,
+    ]  # fmt: skip
