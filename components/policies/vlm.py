@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from transformers import AutoTokenizer, PreTrainedTokenizerBase, Qwen3VLForConditionalGeneration
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase, Qwen3VLForConditionalGeneration
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from components.params import ModelParams
@@ -44,6 +44,13 @@ class VLM:
         model.to(params.device)
         if params.gradient_checkpointing:
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        return cls(model, AutoTokenizer.from_pretrained(path), Qwen2VLImageProcessorPil.from_pretrained(path))
+
+    @classmethod
+    def skeleton(cls, path: str | Path) -> VLM:
+        """A model without weights, for what encodes and never computes."""
+        with torch.device("meta"):
+            model = Qwen3VLForConditionalGeneration(AutoConfig.from_pretrained(path))
         return cls(model, AutoTokenizer.from_pretrained(path), Qwen2VLImageProcessorPil.from_pretrained(path))
 
     def save(self, path: str | Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from components import tracking
 from components.evaluation import episodes, scores, success
 from components.judge import needs_judge, rules_verdict
+from components.policies import open_model
 from components.records import Task, Trajectory, Verdict
-from components.stages._episodes import load_policy, roll_out
+from components.stages._episodes import roll_out
 from components.stages._promotion import Compared, Scores, Void, promote_if_better
 from components.stages._run import StageRun
 
@@ -19,7 +20,7 @@ def evaluate_model(
 ) -> tuple[list[Trajectory], list[Verdict]]:
     """Roll out one episode per task with a model, decoded as the recipe evaluates, and judge those that finished."""
     evaluation = run.params.evaluation
-    policy = load_policy(run.params, model, version)
+    policy = open_model(model, run.params, version, run.state)
     limits = evaluation.max_steps, evaluation.max_response_tokens
     trajectories = asyncio.run(roll_out(run, tasks, 1, policy, version, evaluation.sampling, *limits))
     return trajectories, [rules_verdict(trajectory) for trajectory in trajectories if needs_judge(trajectory)]

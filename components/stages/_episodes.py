@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from pathlib import Path
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
 from components.browser import BrowserPool, Environment, Environments
 from components.params import Params, SamplingParams
-from components.policies import VLM, TransformersPolicy
 from components.records import Task, Trajectory
 from components.rollout import PolicyFor, collect, specs
 from components.sites import MiniWoB, serves
@@ -40,16 +38,11 @@ def require_offline(tasks: Iterable[Task]) -> None:
         )
 
 
-def load_policy(params: Params, path: str | Path, version: str) -> TransformersPolicy:
-    """A model of ours as a policy."""
-    return TransformersPolicy(VLM.load(path, params.model), version, params.browser.concurrency)
-
-
 async def roll_out(
     run: StageRun,
     tasks: list[Task],
     attempts: int,
-    policy: TransformersPolicy | None,
+    policy: AbstractAsyncContextManager[Policy] | None,
     version: str,
     sampling: SamplingParams,
     max_steps: int,
@@ -64,13 +57,13 @@ async def roll_out(
     params = run.params
     require_offline(tasks)
 
-    def same_policy(spec: EpisodeSpec, session: Environment) -> Policy:
-        assert policy is not None
-        return policy
-
-    serving: AbstractAsyncContextManager[object] = policy if policy is not None else nullcontext()
     with Journal(run.state / "episodes.jsonl", Trajectory) as journal:
-        async with serving, open_pool(params) as pool:
+        async with policy or nullcontext() as same, open_pool(params) as pool:
+
+            def same_policy(spec: EpisodeSpec, session: Environment) -> Policy:
+                assert same is not None
+                return same
+
             return await collect(
                 specs(tasks, attempts, version, params.seed),
                 pool,

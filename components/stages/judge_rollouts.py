@@ -6,8 +6,9 @@ from pathlib import Path
 from components import quality
 from components.judge import needs_judge, rules_verdict
 from components.params import SamplingParams
+from components.policies import open_model
 from components.records import Task, Trajectory, Verdict
-from components.stages._episodes import load_policy, roll_out
+from components.stages._episodes import roll_out
 from components.stages._run import stage
 from components.store import read_table, write_table
 
@@ -18,14 +19,14 @@ def main() -> None:
     with stage("judge_rollouts", inputs=[POOL, MODEL]) as run:
         params = run.params
         tasks = read_table(POOL, Task)[-params.judge.rollout_tasks :]
-        policy = load_policy(params, MODEL, f"sft:{run.key}")
+        version = f"sft:{run.key}"
         trajectories = asyncio.run(
             roll_out(
                 run,
                 tasks,
                 params.judge.rollout_attempts,
-                policy,
-                policy.version,
+                open_model(MODEL, params, version, run.state),
+                version,
                 SamplingParams(temperature=params.judge.rollout_temperature),
                 params.evaluation.max_steps,
             )

@@ -11,7 +11,7 @@ from components import tracking
 from components.judge import rules_verdict
 from components.judge.distilled import DistilledJudge
 from components.params import JudgeParams, Params, load
-from components.policies import VLM
+from components.policies import VLM, Encoder, follow
 from components.records import Task, Trajectory, Verdict
 from components.rollout import SamplerState
 from components.stages._curve import write_curve
@@ -67,14 +67,17 @@ async def _train(run: StageRun, vlm: VLM, phase: str, judge: JudgeFn) -> Trained
             flush=True,
         )
 
-    async with open_pool(params) as pool:
+    encoder = Encoder(vlm)
+    async with open_pool(params) as pool, follow(vlm, encoder, INIT[phase], params, run.state) as open_policy:
         return await train_rl(
             vlm,
+            encoder,
             params,
             params.rl.short if phase == "short" else params.rl.long,
             f"rl-{phase}",
             read_table(POOL, Task),
             pool,
+            open_policy,
             judge,
             run.state,
             run.progress,

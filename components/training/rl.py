@@ -17,11 +17,11 @@ from typing import Any
 
 import torch
 
-from components.agent import EpisodeSettings, Renderer
+from components.agent import EpisodeSettings, Policy, Renderer
 from components.browser import Environments
 from components.judge import needs_judge, reward
 from components.params import Params, RLPhase, SamplingParams
-from components.policies import VLM, Encoder, TransformersPolicy
+from components.policies import VLM, Encoder, OpenPolicy
 from components.records import Task, Termination, Trajectory, Verdict
 from components.rollout import (
     Group,
@@ -68,11 +68,13 @@ class Trained:
 
 async def train_rl(
     vlm: VLM,
+    encoder: Encoder,
     params: Params,
     phase: RLPhase,
     name: str,
     tasks: list[Task],
     pool: Environments,
+    open_policy: OpenPolicy,
     judge: JudgeFn,
     state_dir: Path,
     progress: Progress,
@@ -81,10 +83,11 @@ async def train_rl(
 ) -> Trained:
     """Run one phase in place on `vlm`; return the figures of every iteration, those before a crash included.
 
-    `progress` gets iterations done, iterations in all, and a line; `report` gets an iteration's figures, its judged
-    trajectories and their verdicts, and hears of the last finished iteration again after a crash. `earlier` is what the
-    phase before remembers of the tasks. After `IDLE_ITERATIONS` in a row without a group with a spread of rewards the
-    phase ends early, unless the policy masters its tasks.
+    `open_policy` opens what rolls out: `vlm` as it is then. `progress` gets iterations done, iterations in all, and a
+    line; `report` gets an iteration's figures, its judged trajectories and their verdicts, and hears of the last
+    finished iteration again after a crash. `earlier` is what the phase before remembers of the tasks. After
+    `IDLE_ITERATIONS` in a row without a group with a spread of rewards the phase ends early, unless the policy masters
+    its tasks.
 
     Raises:
         NothingLearnable: that happened before anything was learned at all, or everything was masked.
@@ -100,7 +103,7 @@ async def train_rl(
     state = _resume(state_dir, vlm, optimizer, earlier or SamplerState())
     if state.figures:
         report(state.figures[-1], [], [])
-    loop = _Loop(vlm, params, phase, name, tasks, pool, judge, state_dir, progress, reference)
+    loop = _Loop(vlm, encoder, params, phase, name, tasks, pool, open_policy, judge, state_dir, progress, reference)
     ended: str | None = None
     while state.iteration < phase.iterations and not ended:
         number = state.iteration + 1
@@ -141,11 +144,13 @@ class _Loop:
     """One phase: what its iterations share."""
 
     vlm: VLM
+    encoder: Encoder
     params: Params
     phase: RLPhase
     name: str
     tasks: list[Task]
     pool: Environments
+    open_policy: OpenPolicy
     judge: JudgeFn
     state_dir: Path
     progress: Progress
@@ -157,7 +162,6 @@ class _Loop:
 
     def __post_init__(self) -> None:
         self.renderer = Renderer(self.params.agent, self.params.observation, self.params.model.think_prefix)
-        self.encoder = Encoder(self.vlm)
         self.objective = OBJECTIVES[self.params.rl.objective]
 
     def journal_path(self, number: int) -> Path:
@@ -169,9 +173,8 @@ class _Loop:
         self.verdicts.clear()
         self.judge_s = 0.0
         version = f"{self.name}@{number - 1}:{self.state_dir.name}"
-        policy = TransformersPolicy(self.vlm, version, self.params.browser.concurrency, self.encoder)
         with Journal(self.journal_path(number), Trajectory) as journal:
-            async with policy:
+            async with self.open_policy(version) as policy:
                 return await sample_groups(
                     sampler,
                     lambda wave: self._roll(number, wave, policy, journal),
@@ -179,9 +182,7 @@ class _Loop:
                     min(rl.max_sampled_groups, len(self.tasks)),
                 )
 
-    async def _roll(
-        self, number: int, wave: list[Task], policy: TransformersPolicy, journal: Journal[Trajectory]
-    ) -> list[Group]:
+    async def _roll(self, number: int, wave: list[Task], policy: Policy, journal: Journal[Trajectory]) -> list[Group]:
         size = self.params.rl.group_size
         trajectories = await collect(
             specs(wave, size, policy.version, self.params.seed),

@@ -15,7 +15,7 @@ import torch
 
 from components.browser import BrowserPool
 from components.params import RLPhase, load
-from components.policies import VLM
+from components.policies import VLM, Encoder, follow
 from components.records import Outcome, Task, Trajectory, Verdict
 from components.sites import MiniWoB
 from components.training.rl import train_rl
@@ -56,14 +56,18 @@ async def main(model: Path, state: Path, out: Path) -> None:
     browser = params.browser.model_copy(update={"concurrency": 4})
     params = params.model_copy(update={"agent": agent, "rl": rl, "browser": browser})
     vlm = VLM.load(model, params.model)
-    async with BrowserPool(params.browser, site=MiniWoB(), text="elements") as pool:
+    encoder = Encoder(vlm)
+    serving = follow(vlm, encoder, model, params, state)
+    async with BrowserPool(params.browser, site=MiniWoB(), text="elements") as pool, serving as open_policy:
         trained = await train_rl(
             vlm,
+            encoder,
             params,
             RLPhase(iterations=3, max_steps=1),
             "test",
             TASKS,
             pool,
+            open_policy,
             judge,
             state,
             lambda done, total, message: print(f"{done:.2f} {message}", flush=True),

@@ -1,0 +1,80 @@
+"""Which policy a recipe's episodes ask: the model in this process, or vLLM servers."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+from components.agent.policy import Policy
+from components.params import Params
+from components.policies.encoding import Encoder
+from components.policies.transformers_policy import TransformersPolicy
+from components.policies.vllm import Fleet, VLLMPolicy
+from components.policies.vlm import VLM
+
+OpenPolicy = Callable[[str], AbstractAsyncContextManager[Policy]]
+"""Given the name of a model's weights as they are now, the policy that has them."""
+
+
+def open_model(path: str | Path, params: Params, version: str, work: Path) -> AbstractAsyncContextManager[Policy]:
+    """The policy of a model that stays as it is; `work` is a directory for what servers leave.
+
+    Raises:
+        ServerError: when entered; vLLM does not start.
+    """
+    if params.inference.engine == "vllm":
+        return _served(path, params, version, work)
+    return TransformersPolicy(VLM.load(path, params.model), version, params.browser.concurrency)
+
+
+@asynccontextmanager
+async def follow(vlm: VLM, encoder: Encoder, path: str | Path, params: Params, work: Path) -> AsyncIterator[OpenPolicy]:
+    """Policies of a model that is trained here, and that began as `path`: each has the weights as it is opened.
+
+    vLLM gets them from a directory, adapters alone where the model has some; the directory before is deleted then.
+
+    Raises:
+        ServerError: vLLM does not start or cannot take the weights.
+    """
+    if params.inference.engine == "transformers":
+        yield lambda version: TransformersPolicy(vlm, version, params.browser.concurrency, encoder)
+        return
+    served = work / "served"
+    shutil.rmtree(served, ignore_errors=True)
+    numbers = itertools.count()
+    async with _fleet(path, params, work) as fleet:
+
+        @asynccontextmanager
+        async def current(version: str) -> AsyncIterator[Policy]:
+            number = next(numbers)
+            await _hand_over(vlm, fleet, served / str(number))
+            shutil.rmtree(served / str(number - 1), ignore_errors=True)
+            yield VLLMPolicy(fleet, version, encoder)
+
+        yield current
+    shutil.rmtree(served, ignore_errors=True)
+
+
+async def _hand_over(vlm: VLM, fleet: Fleet, where: Path) -> None:
+    where.mkdir(parents=True)
+    if vlm.has_lora:
+        await asyncio.to_thread(vlm.save_adapter, where)
+        fleet.load_adapter(where)
+    else:
+        await asyncio.to_thread(vlm.save, where)
+        await fleet.load(where)
+
+
+@asynccontextmanager
+async def _served(path: str | Path, params: Params, version: str, work: Path) -> AsyncIterator[Policy]:
+    async with _fleet(path, params, work) as fleet:
+        yield VLLMPolicy(fleet, version, Encoder(VLM.skeleton(path)))
+
+
+def _fleet(path: str | Path, params: Params, work: Path) -> Fleet:
+    most = params.agent.max_context_tokens, params.observation.screenshots
+    return Fleet(path, params.model, params.inference.vllm, *most, logs=work)

@@ -1,0 +1,6 @@
+"""vLLM as the policy: `Fleet` runs the servers, `VLLMPolicy` asks them. `server.py` runs in vLLM's own environment."""
+
+from components.policies.vllm.fleet import Fleet, ServerError
+from components.policies.vllm.policy import ServerMismatch, VLLMPolicy
+
+__all__ = ["Fleet", "ServerError", "ServerMismatch", "VLLMPolicy"]

