@@ -63,8 +63,9 @@ class VLM:
         publish(partial, path)
 
     def frozen_copy(self) -> VLM:
-        """The model as it is now, to compare with later: it takes as much memory again."""
-        model = copy.deepcopy(self.model).eval()
+        """The model as it is now, to compare with later. What is frozen is shared: memory goes to what is trained."""
+        shared = {id(parameter): parameter for parameter in self.model.parameters() if not parameter.requires_grad}
+        model = copy.deepcopy(self.model, shared).eval()
         model.requires_grad_(False)
         return VLM(model, self.tokenizer, self.images)
 
