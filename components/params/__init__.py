@@ -28,6 +28,7 @@ from components.params.harness import (
 from components.params.learning import (
     EvaluationParams,
     JudgeParams,
+    LoRAParams,
     ModelParams,
     OptimParams,
     RLParams,
@@ -49,6 +50,7 @@ __all__ = [
     "EvaluationParams",
     "FilterParams",
     "JudgeParams",
+    "LoRAParams",
     "ModelParams",
     "ObservationParams",
     "OptimParams",

@@ -91,6 +91,8 @@ async def train_rl(
         Diverged: a gradient is not finite.
         TrainerMismatch: the trainer does not see what the policy saw.
     """
+    if params.model.lora is not None:
+        vlm.add_lora(params.model.lora.model_copy(update={"dropout": 0.0}), params.seed)
     if not params.model.train_vision:
         vlm.freeze_vision()
     rl = params.rl
