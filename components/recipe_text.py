@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import yaml
 from pydantic import BaseModel
 
@@ -37,7 +39,9 @@ def explain(recipe: type[BaseModel], where: str, detail: dict) -> str:
 def _allowed(model: type[BaseModel], loc: tuple) -> list[str]:
     for part in loc:
         annotation = model.model_fields[str(part)].annotation if str(part) in model.model_fields else None
-        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        kinds = (annotation, *get_args(annotation))  # a section, or a section that may be null
+        sections = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+        if not sections:
             return []
-        model = annotation
+        model = sections[0]
     return sorted(model.model_fields)

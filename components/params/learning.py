@@ -13,6 +13,16 @@ Decay = Annotated[float, Field(ge=0, lt=1)]
 """A decay rate of Adam's."""
 
 
+class LoRAParams(Section):
+    """Low-rank adapters on the language model's linear layers (Hu et al., 2021)."""
+
+    rank: int = Field(gt=0)
+    alpha: float = Field(gt=0)
+    """An adapter's output is scaled by alpha / rank."""
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    """Of an adapter's input in supervised training. RL uses none, where it would be noise in the ratio of policies."""
+
+
 class ModelParams(Section):
     """The policy and the judge, both Qwen3-VL."""
 
@@ -24,10 +34,21 @@ class ModelParams(Section):
     device: Literal["cpu", "cuda"] = "cpu"
     train_vision: bool = False
     """False freezes the vision tower in SFT and RL (OpenWebRL, section 4.2)."""
+    lora: LoRAParams | None = None
+    """Train adapters instead of the weights, in SFT, judge distillation and RL; null trains the weights."""
     gradient_checkpointing: bool = False
     """Compute activations again in the backward pass: less memory, about a third more time."""
     think_prefix: bool = False
     """True if the chat template of the base opens `<think>` itself (Qwen3-VL Thinking models)."""
+
+    @model_validator(mode="after")
+    def _adapters_leave_vision(self) -> ModelParams:
+        if self.lora is not None and self.train_vision:
+            raise ValueError(
+                "model.lora puts no adapters into the vision tower, and model.train_vision = true asks to train it: "
+                "set model.train_vision to false, or model.lora to null"
+            )
+        return self
 
 
 class VLLMParams(Section):

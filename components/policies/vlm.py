@@ -11,8 +11,9 @@ import torch
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase, Qwen3VLForConditionalGeneration
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
-from components.params import ModelParams
+from components.params import LoRAParams, ModelParams
 from components.policies.attention import SEGMENTED
+from components.policies.lora import adapted_layers, add_adapter, merged_weights, save_adapter
 from components.store import publish, write_json
 
 
@@ -29,7 +30,7 @@ class VLM:
 
     @classmethod
     def load(cls, path: str | Path, params: ModelParams) -> VLM:
-        """Load from a directory or a Hugging Face name.
+        """Load from a directory or a Hugging Face name, without adapters: what `save` writes needs none.
 
         Raises:
             FileNotFoundError: a local directory (`data/…`, `models/…`, `./…`, `/…`) holds no model.
@@ -54,10 +55,20 @@ class VLM:
         return cls(model, AutoTokenizer.from_pretrained(path), Qwen2VLImageProcessorPil.from_pretrained(path))
 
     def save(self, path: str | Path) -> None:
-        """Write a directory that `load`, transformers and vLLM read."""
-        self.model.save_pretrained(path)
+        """Write a directory that `load`, transformers and vLLM read.
+
+        A model with adapters is written merged into a plain one, and the adapters by themselves to `adapter/`.
+        """
+        self.model.save_pretrained(path, state_dict=merged_weights(self.model) if self.has_lora else None)
+        if self.has_lora:
+            self.save_adapter(Path(path) / "adapter")
         self.tokenizer.save_pretrained(path)
         self.images.save_pretrained(path)
+
+    def save_adapter(self, path: str | Path) -> None:
+        """Write the adapters of `add_lora` as PEFT does, for `PeftModel.from_pretrained` and vLLM, over the model that
+        they were added to."""
+        save_adapter(self.model, Path(path))
 
     def publish(self, path: Path, beside: dict[str, object] | None = None) -> None:
         """`save` in one step: readers see the old directory or the new one. `beside` are JSON files to add, by name."""
@@ -70,10 +81,19 @@ class VLM:
         publish(partial, path)
 
     def frozen_copy(self) -> VLM:
-        """The model as it is now, to compare with later: it takes as much memory again."""
-        model = copy.deepcopy(self.model).eval()
+        """The model as it is now, to compare with later. What is frozen is shared: memory goes to what is trained."""
+        shared = {id(parameter): parameter for parameter in self.model.parameters() if not parameter.requires_grad}
+        model = copy.deepcopy(self.model, shared).eval()
         model.requires_grad_(False)
         return VLM(model, self.tokenizer, self.images)
+
+    def add_lora(self, params: LoRAParams, seed: int) -> None:
+        """Train low-rank adapters in the language model, and nothing else. `seed` decides how they begin."""
+        add_adapter(self.model, params, seed)
+
+    @property
+    def has_lora(self) -> bool:
+        return bool(adapted_layers(self.model))
 
     def freeze_vision(self) -> None:
         """Take the vision tower out of training (OpenWebRL, section 4.2)."""

@@ -44,6 +44,8 @@ def main() -> None:
         vlm = VLM.load(params.model.judge_base, params.model)
         judge = DistilledJudge(vlm, run.key, params)
         untrained = agreement(labels, [verdict.outcome for verdict in judge.judge(tested)])
+        if params.model.lora is not None:
+            vlm.add_lora(params.model.lora, params.seed)
         if not params.model.train_vision:
             vlm.freeze_vision()
         encoder = Encoder(vlm)

@@ -22,6 +22,8 @@ def main() -> None:
         params = run.params
         torch.manual_seed(params.seed)
         vlm = VLM.load(params.model.base, params.model)
+        if params.model.lora is not None:
+            vlm.add_lora(params.model.lora, params.seed)
         if not params.model.train_vision:
             vlm.freeze_vision()
         encoder = Encoder(vlm)

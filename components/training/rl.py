@@ -1,9 +1,9 @@
 """The RL loop: roll out, reward, update, checkpoint, until the phase's iterations are done.
 
 Killed at any moment and started again with the same state directory, it goes on with the iteration that was under way:
-finished episodes come from that iteration's journal, everything else from the last checkpoint (model, optimiser, the
-sampler's memory, figures). Each iteration's draws depend only on seeds and on the policy, so the figures of a resumed
-run are those of an uninterrupted one.
+finished episodes come from that iteration's journal, everything else from the last checkpoint (trained weights,
+optimiser, the sampler's memory, figures). Each iteration's draws depend only on seeds and on the policy, so the figures
+of a resumed run are those of an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -94,6 +94,8 @@ async def train_rl(
         Diverged: a gradient is not finite.
         TrainerMismatch: the trainer does not see what the policy saw.
     """
+    if params.model.lora is not None:
+        vlm.add_lora(params.model.lora.model_copy(update={"dropout": 0.0}), params.seed)
     if not params.model.train_vision:
         vlm.freeze_vision()
     rl = params.rl
@@ -272,7 +274,7 @@ def _surprise(trajectories: list[Trajectory]) -> float:
 
 def _checkpoint(state_dir: Path, vlm: VLM, optimizer: torch.optim.Optimizer, state: RLState) -> None:
     partial = state_dir / ".checkpoint.part"
-    torch.save({"model": vlm.model.state_dict(), "optimizer": optimizer.state_dict(), "state": asdict(state)}, partial)
+    torch.save({"model": _trained_state(vlm), "optimizer": optimizer.state_dict(), "state": asdict(state)}, partial)
     publish(partial, state_dir / "checkpoint.pt")
 
 
@@ -281,7 +283,18 @@ def _resume(state_dir: Path, vlm: VLM, optimizer: torch.optim.Optimizer, fresh: 
     if not path.exists():
         return RLState(0, fresh, [])
     saved: dict[str, Any] = torch.load(path, map_location=vlm.model.device, weights_only=True)
-    vlm.model.load_state_dict(saved["model"])
+    if missing := _trained_state(vlm).keys() - saved["model"].keys():
+        raise RuntimeError(
+            f"{path} does not hold {min(missing)}, which is trained now: delete it to begin the phase anew"
+        )
+    vlm.model.load_state_dict(saved["model"], strict=False)
     optimizer.load_state_dict(saved["optimizer"])
     state = saved["state"]
     return RLState(state["iteration"], SamplerState(**state["sampler"]), state["figures"])
+
+
+def _trained_state(vlm: VLM) -> dict[str, torch.Tensor]:
+    """The model's state without its frozen parameters, which are as the stage loaded them."""
+    model = vlm.model
+    frozen = {name for name, p in model.named_parameters(remove_duplicate=False) if not p.requires_grad}
+    return {name: tensor for name, tensor in model.state_dict().items() if name not in frozen}

@@ -1,4 +1,4 @@
-"""Runs the RL loop for `test_rl_resume`: `python -m tests.training.rl_child MODEL STATE OUT`.
+"""Runs the RL loop for `test_rl_resume`: `python -m tests.training.rl_child MODEL STATE OUT [lora]`.
 
 The model was taught to answer `a` or `b` at once; the judge of this test calls `a` a success. Pages, rollouts, updates
 and checkpoints are the real ones.
@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from components.browser import BrowserPool
-from components.params import RLPhase, load
+from components.params import LoRAParams, RLPhase, load
 from components.policies import VLM, Encoder, follow
 from components.records import Outcome, Task, Trajectory, Verdict
 from components.sites import MiniWoB
@@ -46,7 +46,7 @@ async def judge(trajectories: list[Trajectory]) -> list[Verdict]:
     ]
 
 
-async def main(model: Path, state: Path, out: Path) -> None:
+async def main(model: Path, state: Path, out: Path, lora: bool) -> None:
     torch.set_num_threads(1)
     params = load("recipes/smoke.yaml")
     agent = params.agent.model_copy(update={"max_response_tokens": 40})
@@ -54,7 +54,8 @@ async def main(model: Path, state: Path, out: Path) -> None:
         update={"effective_groups": 2, "max_sampled_groups": 6, "lr": 5e-6, "batch_turns": 4, "group_size": 4}
     )
     browser = params.browser.model_copy(update={"concurrency": 4})
-    params = params.model_copy(update={"agent": agent, "rl": rl, "browser": browser})
+    trained_model = params.model.model_copy(update={"lora": LoRAParams(rank=8, alpha=16) if lora else None})
+    params = params.model_copy(update={"agent": agent, "rl": rl, "browser": browser, "model": trained_model})
     vlm = VLM.load(model, params.model)
     encoder = Encoder(vlm)
     serving = follow(vlm, encoder, model, params, state)
@@ -73,9 +74,9 @@ async def main(model: Path, state: Path, out: Path) -> None:
             lambda done, total, message: print(f"{done:.2f} {message}", flush=True),
             lambda figures, trajectories, verdicts: None,
         )
-    weights = sum(p.double().abs().sum().item() for p in vlm.model.parameters())
+    weights = sum(p.double().abs().sum().item() for p in vlm.trainable())
     out.write_text(json.dumps({"figures": trained.figures, "weights": weights}))
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*map(Path, sys.argv[1:4])))
+    asyncio.run(main(*map(Path, sys.argv[1:4]), lora="lora" in sys.argv[4:]))

@@ -45,18 +45,19 @@ def model(tmp_path_factory) -> Path:
     return path
 
 
-def start(model: Path, where: Path) -> subprocess.Popen:
+def start(model: Path, where: Path, *options: str) -> subprocess.Popen:
     where.mkdir(exist_ok=True)
     # the state's name is in the policy's version, and so in every draw: the same work has the same name
     state = where / "state"
     state.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "tests.training.rl_child", str(model), str(state), str(where / "out.json")]
+    paths = [str(model), str(state), str(where / "out.json")]
+    command = [sys.executable, "-m", "tests.training.rl_child", *paths, *options]
     with (where / "log").open("a") as log:
         return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
 
 
-def run_to_end(model: Path, where: Path) -> dict:
-    child = start(model, where)
+def run_to_end(model: Path, where: Path, *options: str) -> dict:
+    child = start(model, where, *options)
     assert child.wait(timeout=240) == 0, (where / "log").read_text()[-3000:]
     return json.loads((where / "out.json").read_text())
 
@@ -103,6 +104,15 @@ def test_killed_in_a_rollout_and_in_an_update_it_ends_as_if_nothing_had_happened
     check_same(result, quiet)
     log = (where / "log").read_text()
     assert log.count("iteration 1: reward") == 1, "a finished iteration was repeated"
+
+
+@pytest.mark.slow
+def test_adapters_are_resumed_as_if_nothing_had_happened(model, tmp_path):
+    quiet, where = run_to_end(model, tmp_path / "quiet", "lora"), tmp_path / "killed"
+    child = start(model, where, "lora")
+    wait_for(where, "iteration 2: step 1/", child)
+    kill(child)
+    check_same(run_to_end(model, where, "lora"), quiet)
 
 
 @pytest.mark.slow

@@ -225,7 +225,7 @@ class Fleet:
             return False
 
     def _engine(self) -> dict[str, Any]:
-        lora = getattr(self._model, "lora", None)  # TODO after merge
+        lora = self._model.lora
         return {
             "model": self._path,
             "dtype": self._model.dtype,

@@ -1,0 +1,72 @@
+"""Low-rank adapters on the language model's linear layers (Hu et al., 2021, arXiv:2106.09685), by PEFT.
+
+A layer gives W x + (alpha / rank) B A x. A and B are float32 whatever W is, and B begins as 0, so that a model with new
+adapters is the model without them. The vision tower, embeddings, norms and output layer have none.
+"""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import torch
+from peft import LoraConfig, get_peft_model_state_dict, inject_adapter_in_model
+from peft.tuners.lora import Linear
+from safetensors.torch import save_file
+from transformers import PreTrainedModel
+
+from components.params import LoRAParams
+
+ADAPTER = "default"
+"""The name under which PEFT keeps the adapter. It is not in saved files."""
+TARGETS = r"model\.language_model\..*\.(q|k|v|o|gate|up|down)_proj"
+
+
+def add_adapter(model: PreTrainedModel, params: LoRAParams, seed: int) -> None:
+    """Put adapters into the model and freeze all else. `seed` decides A; the generators of others stay as they are."""
+    config = LoraConfig(
+        r=params.rank,
+        lora_alpha=params.alpha,
+        lora_dropout=params.dropout,
+        target_modules=TARGETS,
+        base_model_name_or_path=model.name_or_path,
+    )
+    with torch.random.fork_rng(devices=[]):  # PEFT draws on the CPU
+        torch.default_generator.manual_seed(seed)
+        inject_adapter_in_model(config, model, ADAPTER)
+    for layer in adapted_layers(model).values():  # PEFT gives them the dtype of the model
+        layer.lora_A.float()
+        layer.lora_B.float()
+
+
+def adapted_layers(model: PreTrainedModel) -> dict[str, Linear]:
+    """The layers with an adapter, by name; none in a plain model."""
+    return {name: module for name, module in model.named_modules() if isinstance(module, Linear)}
+
+
+@torch.no_grad()
+def merged_weights(model: PreTrainedModel) -> dict[str, torch.Tensor]:
+    """The state of a plain model that computes what this one does: W + (alpha / rank) B A, added in float32.
+
+    Only the merged weights are new tensors, on the CPU; the model stays as it is.
+    """
+    weights = {
+        name.replace(".base_layer.", "."): tensor
+        for name, tensor in model.state_dict().items()
+        if ".lora_A." not in name and ".lora_B." not in name
+    }
+    for name, layer in adapted_layers(model).items():
+        base = layer.base_layer.weight
+        weights[f"{name}.weight"] = (base.float() + layer.get_delta_weight(ADAPTER)).to(base.dtype).cpu()
+    return weights
+
+
+def save_adapter(model: PreTrainedModel, path: Path) -> None:
+    """Write `adapter_config.json` and `adapter_model.safetensors`, as `PeftModel.save_pretrained` would."""
+    path.mkdir(parents=True, exist_ok=True)
+    config = copy.copy(model.peft_config[ADAPTER])
+    config.inference_mode = True
+    config.save_pretrained(str(path))
+    state = get_peft_model_state_dict(model, adapter_name=ADAPTER, save_embedding_layers=False)
+    weights = {f"base_model.model.{name}": tensor.cpu().contiguous() for name, tensor in state.items()}
+    save_file(weights, path / "adapter_model.safetensors", metadata={"format": "pt"})
