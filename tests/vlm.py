@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -26,9 +27,9 @@ def tokenizer():
     return train_tokenizer([page] * 4, CONFIG)
 
 
-def random_vlm() -> VLM:
+def random_vlm(layers: int = CONFIG.layers) -> VLM:
     """A fresh model, always with the same weights."""
-    return new_vlm(tokenizer(), CONFIG)
+    return new_vlm(tokenizer(), replace(CONFIG, layers=layers))
 
 
 def picture(seed: int, width: int = 96, height: int = 64) -> Image:
