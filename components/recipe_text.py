@@ -44,4 +44,4 @@ def _allowed(model: type[BaseModel], loc: tuple) -> list[str]:
         if not sections:
             return []
         model = sections[0]
-    return sorted(model.model_fields)
+    return sorted(field.alias or name for name, field in model.model_fields.items())

@@ -135,6 +135,8 @@ class RLParams(Section):
     """Groups that an iteration may sample to find them."""
     task_sampling: Literal["uniform", "adaptive"] = "uniform"
     """Uniform passes over all tasks (OpenWebRL); adaptive draws more from websites whose recent groups had a spread."""
+    asynchronous: bool = Field(default=False, alias="async")
+    """Roll out while the iteration before updates, one update behind it; needs two iterations' worth of memory."""
     temperature: float = Field(default=0.8, gt=0)
     lr: float = Field(gt=0)
     betas: tuple[Decay, Decay] = (0.9, 0.98)

@@ -35,13 +35,20 @@ def open_model(path: str | Path, params: Params, version: str, work: Path) -> Ab
 async def follow(vlm: VLM, encoder: Encoder, path: str | Path, params: Params, work: Path) -> AsyncIterator[OpenPolicy]:
     """Policies of a model that is trained here, and that began as `path`: each has the weights as it is opened.
 
-    vLLM gets them from a directory, adapters alone where the model has some; the directory before is deleted then.
+    Where the model is trained meanwhile (`rl.async`), the embedded policy has a copy. vLLM gets the weights from a
+    directory, adapters alone where the model has some; the directory before is deleted then.
 
     Raises:
         ServerError: vLLM does not start or cannot take the weights.
     """
     if params.inference.engine == "transformers":
-        yield lambda version: TransformersPolicy(vlm, version, params.browser.concurrency, encoder)
+
+        def embedded(version: str) -> TransformersPolicy:
+            if not params.rl.asynchronous:
+                return TransformersPolicy(vlm, version, params.browser.concurrency, encoder)
+            return TransformersPolicy(vlm.frozen_copy(), version, params.browser.concurrency)
+
+        yield embedded
         return
     served = work / "served"
     shutil.rmtree(served, ignore_errors=True)

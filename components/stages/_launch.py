@@ -24,18 +24,18 @@ def team(module: str, *arguments: str) -> Iterator[Team]:
     elif params.training.processes == 1:
         joined = ALONE
     else:
-        os.execv(sys.executable, launcher(params.training.processes, params.model.device, module, *arguments))
+        os.execv(sys.executable, launcher(params.training.processes, module, *arguments))
     yield joined
     if joined.leads:  # after an error the launcher ends the others, who may be in the middle of a job
         joined.dismiss()
 
 
-def launcher(processes: int, device: str, module: str, *arguments: str) -> list[str]:
+def launcher(processes: int, module: str, *arguments: str) -> list[str]:
     """The command that starts a module on several processes of this machine."""
     return [
         sys.executable, "-m", "accelerate.commands.launch",
         "--num_processes", str(processes), "--num_machines", "1", "--main_process_port", "0",
         "--mixed_precision", "no", "--dynamo_backend", "no",
-        *(["--cpu"] if device == "cpu" else ["--multi_gpu"]),
+        "--multi_gpu",  # with `--cpu` it would start one process; ours ask for the CPU themselves
         "--module", module, *arguments,
     ]  # fmt: skip

@@ -11,14 +11,17 @@ from components import tracking
 from components.judge import rules_verdict
 from components.judge.distilled import DistilledJudge
 from components.params import JudgeParams, Params, load
-from components.policies import VLM, Encoder, follow
+from components.policies import VLM, follow
 from components.records import Task, Trajectory, Verdict
 from components.rollout import SamplerState
 from components.stages._curve import write_curve
 from components.stages._episodes import open_pool
+from components.stages._launch import team
 from components.stages._run import StageRun, stage
 from components.store import digest, read_json, read_table
-from components.training.rl import JudgeFn, Trained, train_rl
+from components.training.learner import Learner, enlist
+from components.training.rl import CHECKPOINT, JudgeFn, Trained, train_rl
+from components.training.team import Team
 
 POOL, JUDGE = Path("data/pools/rl.parquet"), Path("models/judge/distilled")
 SAMPLER = "task_sampler.json"
@@ -32,6 +35,15 @@ class UntrustedJudge(RuntimeError):
 def main(phase: str) -> None:
     if phase not in INIT:
         raise SystemExit(f"unknown phase {phase!r}: one of {', '.join(INIT)}")
+    with team("components.stages.train_rl", phase) as together:
+        if together.leads:
+            lead(together, phase)
+        else:
+            together.follow()
+
+
+def lead(together: Team, phase: str) -> None:
+    """The stage."""
     name = f"train_rl@{phase}"
     inputs = [POOL, INIT[phase]]
     if load().judge.reward == "distilled":
@@ -39,17 +51,19 @@ def main(phase: str) -> None:
     with stage(name, inputs=inputs) as run:
         params = run.params
         torch.manual_seed(params.seed)
-        vlm = VLM.load(INIT[phase], params.model)
-        trained = asyncio.run(_train(run, vlm, phase, _judge(params)))
+        learner = Learner.begin(VLM.load(INIT[phase], params.model), params)
+        together.held["learner"] = learner
+        together.run(enlist, INIT[phase], params, run.state / CHECKPOINT)
+        trained = asyncio.run(_train(run, learner, together, phase, _judge(params)))
         if trained.ended:
             print(f"the phase ends after {len(trained.figures)} iterations: {trained.ended}", flush=True)
-        vlm.publish(Path(f"models/rl-{phase}"), {SAMPLER: asdict(trained.sampler)})
+        learner.vlm.publish(Path(f"models/rl-{phase}"), {SAMPLER: asdict(trained.sampler)})
         write_curve(Path(f"reports/curves/rl-{phase}.csv"), trained.figures)
         version = run.tracker.register(Path(f"models/rl-{phase}"), tracking.POLICY)
         run.result({"iterations": trained.figures, "ended": trained.ended, "version": version})
 
 
-async def _train(run: StageRun, vlm: VLM, phase: str, judge: JudgeFn) -> Trained:
+async def _train(run: StageRun, learner: Learner, together: Team, phase: str, judge: JudgeFn) -> Trained:
     params = run.params
 
     def report(figures: dict[str, float], trajectories: list[Trajectory], verdicts: list[Verdict]) -> None:
@@ -67,12 +81,10 @@ async def _train(run: StageRun, vlm: VLM, phase: str, judge: JudgeFn) -> Trained
             flush=True,
         )
 
-    encoder = Encoder(vlm)
-    async with open_pool(params) as pool, follow(vlm, encoder, INIT[phase], params, run.state) as open_policy:
+    serving = follow(learner.vlm, learner.encoder, INIT[phase], params, run.state)
+    async with open_pool(params) as pool, serving as open_policy:
         return await train_rl(
-            vlm,
-            encoder,
-            params,
+            learner,
             params.rl.short if phase == "short" else params.rl.long,
             f"rl-{phase}",
             read_table(POOL, Task),
@@ -83,6 +95,7 @@ async def _train(run: StageRun, vlm: VLM, phase: str, judge: JudgeFn) -> Trained
             run.progress,
             report,
             SamplerState(**read_json(INIT[phase] / SAMPLER)) if phase == "long" else None,
+            together,
         )
 
 

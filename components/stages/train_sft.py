@@ -6,30 +6,30 @@ import torch
 
 from components import tracking
 from components.agent import Renderer
-from components.params import load
+from components.params import Params, load
 from components.policies import VLM, Encoder
 from components.records import Trajectory
 from components.stages._curve import write_curve
+from components.stages._launch import team
 from components.stages._run import local_model, stage
 from components.store import read_table
 from components.training.sft import demonstrations, train
+from components.training.team import Team
 
 DATA, OUT, CURVE = Path("data/sft/trajectories.parquet"), Path("models/sft"), Path("reports/curves/sft.csv")
 
 
 def main() -> None:
+    with team("components.stages.train_sft") as together:
+        if together.leads:
+            lead(together)
+        else:
+            together.follow()
+
+
+def lead(together: Team) -> None:
+    """The stage."""
     with stage("train_sft", inputs=[DATA, *local_model(load().model.base)]) as run:
-        params = run.params
-        torch.manual_seed(params.seed)
-        vlm = VLM.load(params.model.base, params.model)
-        if params.model.lora is not None:
-            vlm.add_lora(params.model.lora, params.seed)
-        if not params.model.train_vision:
-            vlm.freeze_vision()
-        encoder = Encoder(vlm)
-        renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
-        trajectories = read_table(DATA, Trajectory)
-        samples = demonstrations(trajectories, renderer, encoder)
         curve: list[dict[str, float]] = []
 
         def report(step: int, steps: int, loss: float) -> None:
@@ -37,14 +37,32 @@ def main() -> None:
             run.metrics({"loss": loss}, step)
             run.progress(step, steps, f"loss {loss:.3f}")
 
-        train(vlm, encoder, samples, params.sft, params.seed, report)
+        together.held["report"] = report
+        vlm, trajectories, turns = together.run(clone, run.params)
         vlm.publish(OUT)
         write_curve(CURVE, curve)
         version = run.tracker.register(OUT, tracking.POLICY)
         run.result(
-            {"trajectories": len(trajectories), "turns": len(samples), "loss": curve[-1]["loss"], "version": version}
+            {"trajectories": trajectories, "turns": turns, "loss": curve[-1]["loss"], "version": version}
             | {"losses": curve}
         )
+
+
+def clone(together: Team, params: Params) -> tuple[VLM, int, int]:
+    """A job: behaviour cloning, shared by all processes; the model, and how many trajectories and turns it saw."""
+    torch.manual_seed(params.seed)
+    vlm = VLM.load(params.model.base, params.model)
+    if params.model.lora is not None:
+        vlm.add_lora(params.model.lora, params.seed)
+    if not params.model.train_vision:
+        vlm.freeze_vision()
+    encoder = Encoder(vlm)
+    renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
+    trajectories = read_table(DATA, Trajectory)
+    samples = demonstrations(trajectories, renderer, encoder)
+    report = together.held.get("report", lambda step, steps, loss: None)
+    train(vlm, encoder, samples, params.sft, params.seed, report, together)
+    return vlm, len(trajectories), len(samples)
 
 
 if __name__ == "__main__":

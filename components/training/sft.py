@@ -91,7 +91,7 @@ def train(
 
 
 def _step(
-    vlm: VLM, encoder: Encoder, batch: list[Weighted], params: OptimParams, forward: Forward, team: Team
+    vlm: VLM, encoder: Encoder, batch: list[Weighted], params: OptimParams, forward: Forward, team: Team = ALONE
 ) -> float:
     total = sum(item.weight * len(item.sample.response) for item in batch)
     loss = 0.0

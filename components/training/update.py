@@ -112,9 +112,11 @@ def update(
     progress: Callable[[int, int], None],
     reference: VLM | None = None,
     team: Team = ALONE,
+    stale: bool = False,
 ) -> UpdateStats:
     """Update in place on the effective groups of one iteration; `seed` decides the order of the turns. `reference` is
-    the policy that the objective's KL holds on to, if it has one. All processes of a `team` call this alike.
+    the policy that the objective's KL holds on to, if it has one. All processes of a `team` call this alike. `stale`
+    says that the groups were sampled with other weights: then trainer and rollout differ, and by how much is a figure.
 
     Raises:
         TrainerMismatch: log-probabilities differ from the rollout's by more than `params.max_logprob_gap`.
@@ -128,7 +130,7 @@ def update(
     before = score(vlm, encoder, samples, params.temperature, params.micro_batch_tokens, forward, team)
     gaps = [(after - turn.logprobs_T).abs().max() for after, turn in zip(before, turns, strict=True)]
     gap = torch.stack(gaps).max().item()
-    if not gap <= params.max_logprob_gap:  # NaN is a mismatch too
+    if not (stale and math.isfinite(gap)) and not gap <= params.max_logprob_gap:  # NaN is a mismatch too
         raise TrainerMismatch(
             f"trainer and rollout differ by {gap:.2e} nats on a token, more than rl.max_logprob_gap: "
             "the server must return log-probabilities after temperature, and see the ids and images the trainer encodes"

@@ -17,7 +17,7 @@ import torch
 from components.agent import EpisodeSettings, Request
 from components.agent.rendering import Prompt, Text
 from components.browser import BrowserPool
-from components.params import Params, RLPhase, SamplingParams, load
+from components.params import LoRAParams, Params, RLPhase, SamplingParams, load
 from components.policies import VLM, Encoder, Sample, TransformersPolicy, follow, open_model
 from components.policies.vllm import Fleet, ServerError, ServerMismatch, VLLMPolicy
 from components.records import Trajectory, Turn
@@ -25,6 +25,7 @@ from components.rollout import collect, specs
 from components.sites import MiniWoB
 from components.store import Journal
 from components.training.forward import score
+from components.training.learner import Learner
 from components.training.rl import train_rl
 from tests.training import test_rl_resume
 from tests.training.rl_child import TASKS, judge
@@ -35,6 +36,8 @@ pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600)]
 BASE = Path("data/base_model")
 GREEDY, HOT = SamplingParams(temperature=0.0), SamplingParams(temperature=0.8)
 ENGINE = {"enforce_eager": True, "max_num_seqs": 16, "kv_cache_memory_bytes": 2**28}
+
+LORA = LoRAParams(rank=4, alpha=8)
 
 taught = test_rl_resume.model
 
@@ -164,7 +167,7 @@ def test_a_server_that_sees_other_tokens_stops_the_run(served, vlm, encoder):
 def test_a_request_that_the_server_refuses_is_an_error_that_says_why(served, encoder):
     fleet, run = served
     long = Prompt((Text("never ending " * 3000),))
-    with pytest.raises(ServerError, match="refused .* longer than the maximum"):
+    with pytest.raises(ServerError, match=r"refused .* maximum context length"):
         run(ask(VLLMPolicy(fleet, "v", encoder), [Request(long, (), GREEDY, 4, 0)]))
 
 
@@ -237,18 +240,17 @@ def test_rl_trains_on_what_vllm_sampled_with_its_own_weights(taught, tmp_path):
     groups = {"effective_groups": 2, "max_sampled_groups": 6, "group_size": 4, "batch_turns": 4, "lr": 1e-4}
     params = params.model_copy(update={"rl": params.rl.model_copy(update=groups)})
     mine, before = VLM.load(taught, params.model), VLM.load(taught, params.model)
-    encoder = Encoder(mine)
+    learner = Learner.begin(mine, params)
     heard: list[dict[str, float]] = []
 
     async def main():
         async with (
             BrowserPool(params.browser, site=MiniWoB(), text="elements") as pool,
-            follow(mine, encoder, taught, params, tmp_path) as open_policy,
+            follow(mine, learner.encoder, taught, params, tmp_path) as open_policy,
         ):
             say, report = lambda *said: None, lambda figures, *rest: heard.append(figures)
             phase = RLPhase(iterations=2, max_steps=1)
-            where = mine, encoder, params, phase, "test", TASKS, pool, open_policy
-            await train_rl(*where, judge, tmp_path, say, report)
+            await train_rl(learner, phase, "test", TASKS, pool, open_policy, judge, tmp_path, say, report)
 
     asyncio.run(main())
     assert [one["iteration"] for one in heard] == [1, 2]
@@ -311,3 +313,38 @@ def test_a_stages_policy_needs_no_weights_in_its_own_process(vlm, encoder, tmp_p
     answers, lengths = asyncio.run(main())
     assert [one.token_ids for one in answers] == [one.token_ids for one in embedded(vlm, asked)]
     assert lengths == [encoder.length(request.prompt) for request in asked]
+
+
+def test_an_adapter_that_is_swapped_in_answers_at_once(vlm, encoder, tmp_path):
+    """Two adapters one after the other, then a server that dies: its successor answers with the second."""
+    params = recipe()
+    params = params.model_copy(update={"model": params.model.model_copy(update={"lora": LORA})})
+    asked = requests(encoder, GREEDY, 4)
+    wanted, plain = [], embedded(vlm, asked)
+    for number in range(2):
+        adapted = VLM.load(BASE, params.model)
+        adapted.add_lora(LORA, seed=number)
+        torch.manual_seed(number)
+        with torch.no_grad():
+            for parameter in adapted.trainable():
+                parameter.add_(0.1 * torch.randn_like(parameter))
+        adapted.save_adapter(tmp_path / str(number))
+        wanted.append(embedded(adapted, asked))
+
+    async def main():
+        async with fleet_of(BASE, tmp_path, params) as fleet:
+            policy = VLLMPolicy(fleet, "v", encoder)
+            yield await ask(policy, asked)
+            for number in range(2):
+                fleet.load_adapter(tmp_path / str(number))
+                yield await ask(policy, asked)
+            os.kill(fleet.pids[0], signal.SIGKILL)
+            yield await ask(policy, asked)
+
+    async def answers():
+        return [found async for found in main()]
+
+    for found, expected in zip(asyncio.run(answers()), [plain, *wanted, wanted[1]], strict=True):
+        assert [one.token_ids for one in found] == [one.token_ids for one in expected]
+    texts = [tuple(one.text for one in found) for found in (plain, *wanted)]
+    assert len(set(texts)) == 3, "the adapters change nothing"

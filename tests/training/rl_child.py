@@ -15,9 +15,10 @@ import torch
 
 from components.browser import BrowserPool
 from components.params import LoRAParams, RLPhase, load
-from components.policies import VLM, Encoder, follow
+from components.policies import VLM, follow
 from components.records import Outcome, Task, Trajectory, Verdict
 from components.sites import MiniWoB
+from components.training.learner import Learner
 from components.training.rl import train_rl
 
 TASKS = [
@@ -57,13 +58,11 @@ async def main(model: Path, state: Path, out: Path, lora: bool) -> None:
     trained_model = params.model.model_copy(update={"lora": LoRAParams(rank=8, alpha=16) if lora else None})
     params = params.model_copy(update={"agent": agent, "rl": rl, "browser": browser, "model": trained_model})
     vlm = VLM.load(model, params.model)
-    encoder = Encoder(vlm)
-    serving = follow(vlm, encoder, model, params, state)
+    learner = Learner.begin(vlm, params)
+    serving = follow(vlm, learner.encoder, model, params, state)
     async with BrowserPool(params.browser, site=MiniWoB(), text="elements") as pool, serving as open_policy:
         trained = await train_rl(
-            vlm,
-            encoder,
-            params,
+            learner,
             RLPhase(iterations=3, max_steps=1),
             "test",
             TASKS,

@@ -6,7 +6,8 @@ import pytest
 
 from components.records import Reward, Termination
 from components.rollout import Group, NothingLearnable, Sampled
-from components.training.rl import IDLE_ITERATIONS, _bear_with, _masked_shares
+from components.training.health import masked_shares
+from components.training.rl import IDLE_ITERATIONS, _bear_with
 from tests.samples import a_task, a_trajectory
 
 
@@ -55,6 +56,6 @@ def test_what_was_masked_is_counted_by_its_reason():
     one, two = sampled(0, 0, masked=True), sampled(1, 0)
     (group,) = one.groups
     blocked = group.trajectories[0].model_copy(update={"termination": Termination.BLOCKED})
-    shares = _masked_shares(Sampled([Group(group.task, [blocked, group.trajectories[1]], group.rewards), *two.groups]))
+    shares = masked_shares(Sampled([Group(group.task, [blocked, group.trajectories[1]], group.rewards), *two.groups]))
     assert {name: share for name, share in shares.items() if share} == {"masked_blocked": 0.25, "masked_judge": 0.25}
     assert set(shares) > {"masked_env_error", "masked_sandbox_error", "masked_inference_timeout"}

@@ -16,7 +16,7 @@ from tests.training.team_child import teach
 
 
 def launched(where: Path, objective: str) -> tuple[dict, torch.Tensor]:
-    command = launcher(2, "cpu", "tests.training.team_child", str(where / "out.json"), objective)
+    command = launcher(2, "tests.training.team_child", str(where / "out.json"), objective)
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads((where / "out.json").read_text()), torch.load(where / "out.pt")

@@ -1,4 +1,5 @@
-"""vLLM as the policy: `Fleet` runs the servers, `VLLMPolicy` asks them. `server.py` runs in vLLM's own environment."""
+"""vLLM as the policy: `Fleet` runs the servers, `VLLMPolicy` asks them. What is in `engine` runs in vLLM's own
+environment."""
 
 from components.policies.vllm.fleet import Fleet, ServerError
 from components.policies.vllm.policy import ServerMismatch, VLLMPolicy

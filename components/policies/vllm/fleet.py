@@ -23,7 +23,7 @@ import httpx
 
 from components.params import ModelParams, VLLMParams
 
-SCRIPT = Path(__file__).with_name("server.py")
+SCRIPT = Path(__file__).parent / "engine/server.py"
 HEALTH_POLL_S = 0.5
 STOP_S = 20.0
 RELOAD_S = 600.0
@@ -234,17 +234,18 @@ class Fleet:
             "logprobs_mode": "processed_logprobs",  # of the distribution that was sampled from
             "generation_config": "vllm",  # the recipe says how to sample, not the model's directory
             "enable_prefix_caching": True,
+            "worker_extension_cls": "waymark_worker.TakesWeights",
             **({"tensor_parallel_size": self._params.gpus_per_server} if self._model.device == "cuda" else {}),
             **({"enable_lora": True, "max_lora_rank": lora.rank, "max_loras": 1} if lora is not None else {}),
             **self._params.engine,
         }
 
     def _environment(self, number: int) -> dict[str, str]:
-        gpus = self._params.gpus_per_server
+        ours = {"PYTHONPATH": str(SCRIPT.parent)}  # for `waymark_worker`
         if self._model.device == "cpu":
-            return {}
-        first = number * gpus
-        return {"CUDA_VISIBLE_DEVICES": ",".join(str(index) for index in range(first, first + gpus))}
+            return ours
+        gpus = self._params.gpus_per_server
+        return ours | {"CUDA_VISIBLE_DEVICES": ",".join(str(number * gpus + index) for index in range(gpus))}
 
 
 async def _ended(process: subprocess.Popen[bytes] | None) -> None:

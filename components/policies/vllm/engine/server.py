@@ -1,6 +1,6 @@
 """A vLLM engine that takes token ids and images, and gives token ids and log-probabilities.
 
-A script of its own in vLLM's environment, which has nothing of Waymark: `python -P server.py --port 8100 --engine
+A script of its own in vLLM's environment, which has nothing of Waymark: `python server.py --port 8100 --engine
 JSON`, with the JSON of `AsyncEngineArgs`. It ends when its standard input closes, so that it
 never outlives who started it.
 
@@ -30,6 +30,7 @@ from PIL import Image
 from pydantic import BaseModel
 from vllm import SamplingParams
 from vllm.engine.arg_utils import AsyncEngineArgs
+from vllm.exceptions import VLLMClientError
 from vllm.inputs import TokensPrompt
 from vllm.lora.request import LoRARequest
 from vllm.sampling_params import RequestOutputKind
@@ -90,13 +91,13 @@ def serve(engine_args: dict[str, Any], port: int) -> None:
         except EngineDeadError:
             os.kill(os.getpid(), signal.SIGKILL)  # whoever watches this process starts another
             raise
-        except (EngineGenerateError, ValueError, TypeError) as error:
+        except (EngineGenerateError, VLLMClientError, ValueError, TypeError) as error:
             raise HTTPException(422, repr(error.__cause__ or error)) from error
 
     @app.post("/reload")
     async def reload(weights: Weights) -> dict[str, str]:
         engine = app.state.engine
-        await engine.collective_rpc("reload_weights", kwargs={"weights_path": weights.path})
+        await engine.collective_rpc("take_weights", args=(weights.path,))
         await engine.reset_prefix_cache()  # computed with the weights before
         await engine.reset_mm_cache()
         await engine.reset_encoder_cache()

@@ -1,0 +1,47 @@
+"""Health of an iteration's rollouts, as figures for MLflow and for the line on the screen."""
+
+from __future__ import annotations
+
+from components.records import Termination, Trajectory
+from components.rollout import Sampled, TaskSampler
+
+
+def rollout_figures(sampled: Sampled, sampler: TaskSampler) -> dict[str, float]:
+    """Health of an iteration's rollouts."""
+    trajectories = [t for group in sampled.groups for t in group.trajectories]
+    rewards = [r for group in sampled.groups for r in group.rewards]
+    scored = [r.value for r in rewards if not r.masked]
+    return {
+        "reward_mean": _mean(scored),
+        "pool_reward": sampler.pool_reward(),
+        "success_rate": _mean([float(value > 0) for value in scored]),
+        "effective_groups": len(sampled.effective),
+        "sampled_groups": len(sampled.groups),
+        "masked_share": _mean([float(r.masked) for r in rewards]),
+        **masked_shares(sampled),
+        "format_ok_share": _mean([float(r.format_ok) for r in rewards]),
+        "entropy_estimate": _surprise(trajectories),
+        "turns_mean": _mean([float(len(t.turns)) for t in trajectories]),
+        "response_tokens_mean": _mean([float(len(turn.token_ids)) for t in trajectories for turn in t.turns]),
+    }
+
+
+def masked_shares(sampled: Sampled) -> dict[str, float]:
+    """Why members were masked, as shares of all: what ended the episode, or else the judge."""
+    pairs = [pair for group in sampled.groups for pair in zip(group.trajectories, group.rewards, strict=True)]
+    reasons = {
+        f"masked_{end}": [reward.masked and trajectory.termination is end for trajectory, reward in pairs]
+        for end in Termination
+        if not end.is_agents_doing
+    }
+    by_judge = [reward.masked and trajectory.termination.is_agents_doing for trajectory, reward in pairs]
+    return {name: _mean([float(hit) for hit in hits]) for name, hits in {**reasons, "masked_judge": by_judge}.items()}
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _surprise(trajectories: list[Trajectory]) -> float:
+    """Mean of -log p over the sampled tokens: an unbiased estimate of the policy's entropy per token, in nats."""
+    return _mean([-logprob for t in trajectories for turn in t.turns for logprob in turn.logprobs])

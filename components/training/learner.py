@@ -1,0 +1,129 @@
+"""What learns in RL: a model, its optimiser, the policy it holds on to, and their checkpoint.
+
+Every process of a team has one. Names: an update's `number` is its iteration, counted from 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from components.agent import Renderer
+from components.params import Params
+from components.policies import VLM, Encoder
+from components.rollout import Group
+from components.store import publish
+from components.training.objectives import OBJECTIVES
+from components.training.team import Team
+from components.training.update import UpdateStats, update
+
+Weights = dict[str, torch.Tensor]
+
+
+@dataclass
+class Learner:
+    """A model in training. `begin` makes one."""
+
+    vlm: VLM
+    encoder: Encoder
+    params: Params
+    optimizer: torch.optim.Optimizer
+    reference: VLM | None
+    behind: Weights | None = None
+    """The trained weights before the last update; only asynchronous iterations keep them."""
+    progress: Callable[[int, int], None] = field(default=lambda done, total: None)
+    """Gets optimiser steps done and in all."""
+
+    @classmethod
+    def begin(cls, vlm: VLM, params: Params) -> Learner:
+        """Prepare a model as the stage loaded it: adapters or frozen parts, an optimiser, the objective's reference."""
+        if params.model.lora is not None:
+            vlm.add_lora(params.model.lora.model_copy(update={"dropout": 0.0}), params.seed)
+        if not params.model.train_vision:
+            vlm.freeze_vision()
+        rl = params.rl
+        optimizer = torch.optim.AdamW(vlm.trainable(), lr=rl.lr, betas=rl.betas, weight_decay=rl.weight_decay)
+        held = OBJECTIVES[rl.objective].needs_reference and rl.kl > 0
+        return cls(vlm, Encoder(vlm), params, optimizer, vlm.frozen_copy() if held else None)
+
+    def update(self, groups: list[Group], number: int, team: Team) -> UpdateStats:
+        """One update on effective groups.
+
+        Raises:
+            Diverged: a gradient is not finite.
+            TrainerMismatch: the trainer does not see what the policy saw.
+        """
+        rl, model = self.params.rl, self.params.model
+        if rl.asynchronous:
+            self.behind = {name: tensor.clone() for name, tensor in self.weights().items()}
+        return update(
+            self.vlm,
+            self.encoder,
+            Renderer(self.params.agent, self.params.observation, model.think_prefix),
+            groups,
+            rl,
+            self.optimizer,
+            self.params.seed * 100_003 + number,
+            self.progress,
+            self.reference,
+            team,
+            stale=rl.asynchronous and number > 1,
+        )
+
+    def weights(self) -> Weights:
+        """The model's state without its frozen parameters, which are as the stage loaded them."""
+        model = self.vlm.model
+        frozen = {name for name, p in model.named_parameters(remove_duplicate=False) if not p.requires_grad}
+        return {name: tensor for name, tensor in model.state_dict().items() if name not in frozen}
+
+    @contextmanager
+    def one_update_back(self) -> Iterator[None]:
+        """The model as it was before its last update, for so long as it takes to copy it."""
+        now = {name: tensor.clone() for name, tensor in self.weights().items()}
+        self.vlm.model.load_state_dict(self.behind or now, strict=False)
+        try:
+            yield
+        finally:
+            self.vlm.model.load_state_dict(now, strict=False)
+
+    def save(self, path: Path, state: dict[str, Any]) -> None:
+        """Write a checkpoint in one step, with the loop's own state."""
+        partial = path.with_name(f".{path.name}.part")
+        held = {"model": self.weights(), "behind": self.behind, "optimizer": self.optimizer.state_dict()}
+        torch.save({**held, "state": state}, partial)
+        publish(partial, path)
+
+    def load(self, path: Path) -> dict[str, Any] | None:
+        """Take a checkpoint over and return the loop's state; None if there is none.
+
+        Raises:
+            RuntimeError: it lacks something that is trained.
+        """
+        if not path.exists():
+            return None
+        saved: dict[str, Any] = torch.load(path, map_location=self.vlm.model.device, weights_only=True)
+        if missing := self.weights().keys() - saved["model"].keys():
+            raise RuntimeError(
+                f"{path} does not hold {min(missing)}, which is trained now: delete it to begin the phase anew"
+            )
+        self.vlm.model.load_state_dict(saved["model"], strict=False)
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.behind = saved.get("behind")
+        return saved["state"]
+
+
+def enlist(team: Team, path: Path, params: Params, checkpoint: Path) -> None:
+    """A job: give every process a learner, as far as the checkpoint; the leader has one."""
+    if "learner" not in team.held:
+        team.held["learner"] = learner = Learner.begin(VLM.load(path, params.model), params)
+        learner.load(checkpoint)
+
+
+def learn(team: Team, groups: list[Group], number: int) -> UpdateStats:
+    """A job: an update that all processes share."""
+    return team.held["learner"].update(groups, number, team)
