@@ -1,4 +1,4 @@
-"""Runs the RL loop for `test_rl_resume`: `python -m tests.training.rl_child MODEL STATE OUT`.
+"""Runs the RL loop for `test_rl_resume`, in a process of its own.
 
 The model was taught to answer `a` or `b` at once; the judge of this test calls `a` a success. Pages, rollouts, updates
 and checkpoints are the real ones.
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
+import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
+from components import store
 from components.browser import BrowserPool
 from components.params import RLPhase, load
 from components.policies import VLM
@@ -60,7 +63,7 @@ async def main(model: Path, state: Path, out: Path) -> None:
         trained = await train_rl(
             vlm,
             params,
-            RLPhase(iterations=3, max_steps=1),
+            RLPhase(iterations=4, max_steps=1),
             "test",
             TASKS,
             pool,
@@ -69,9 +72,21 @@ async def main(model: Path, state: Path, out: Path) -> None:
             lambda done, total, message: print(f"{done:.2f} {message}", flush=True),
             lambda figures, trajectories, verdicts: None,
         )
-    weights = sum(p.double().abs().sum().item() for p in vlm.model.parameters())
-    out.write_text(json.dumps({"figures": trained.figures, "weights": weights}))
+    torch.save(vlm.model.state_dict(), out.with_suffix(".pt"))
+    out.write_text(json.dumps(trained.figures))
 
 
-if __name__ == "__main__":
-    asyncio.run(main(*map(Path, sys.argv[1:4])))
+def run(model: Path, state: Path, out: Path, log: Path) -> None:
+    """`main` in a process that was forked for it: a group of its own with its browsers, and what it says in `log`."""
+    os.setsid()
+    with log.open("a") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    store._fsync = slow_fsync
+    asyncio.run(main(model, state, out))
+
+
+def slow_fsync(path: Path, fsync: Callable[[Path], None] = store._fsync) -> None:
+    """A slow disk: there is time to kill the run between the writing of a checkpoint and its publication."""
+    time.sleep(0.2)
+    fsync(path)
