@@ -1,4 +1,4 @@
-"""Runs the RL loop for `test_rl_resume`: `python -m tests.training.rl_child MODEL STATE OUT [lora]`.
+"""Runs the RL loop for `test_rl_resume`, in a process of its own.
 
 The model was taught to answer `a` or `b` at once; the judge of this test calls `a` a success. Pages, rollouts, updates
 and checkpoints are the real ones.
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
+import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
+from components import store
 from components.browser import BrowserPool
 from components.params import LoRAParams, RLPhase, load
 from components.policies import VLM, follow
@@ -47,15 +50,17 @@ async def judge(trajectories: list[Trajectory]) -> list[Verdict]:
     ]
 
 
-async def main(model: Path, state: Path, out: Path, lora: bool) -> None:
+async def main(model: Path, state: Path, out: Path, kind: str) -> None:
+    """`kind` is `plain`, `lora` or `async`."""
     torch.set_num_threads(1)
     params = load("recipes/smoke.yaml")
     agent = params.agent.model_copy(update={"max_response_tokens": 40})
     rl = params.rl.model_copy(
         update={"effective_groups": 2, "max_sampled_groups": 6, "lr": 5e-6, "batch_turns": 4, "group_size": 4}
+        | {"asynchronous": kind == "async"}
     )
     browser = params.browser.model_copy(update={"concurrency": 4})
-    trained_model = params.model.model_copy(update={"lora": LoRAParams(rank=8, alpha=16) if lora else None})
+    trained_model = params.model.model_copy(update={"lora": LoRAParams(rank=8, alpha=16) if kind == "lora" else None})
     params = params.model_copy(update={"agent": agent, "rl": rl, "browser": browser, "model": trained_model})
     vlm = VLM.load(model, params.model)
     learner = Learner.begin(vlm, params)
@@ -63,7 +68,7 @@ async def main(model: Path, state: Path, out: Path, lora: bool) -> None:
     async with BrowserPool(params.browser, site=MiniWoB(), text="elements") as pool, serving as open_policy:
         trained = await train_rl(
             learner,
-            RLPhase(iterations=3, max_steps=1),
+            RLPhase(iterations=4, max_steps=1),
             "test",
             TASKS,
             pool,
@@ -73,9 +78,21 @@ async def main(model: Path, state: Path, out: Path, lora: bool) -> None:
             lambda done, total, message: print(f"{done:.2f} {message}", flush=True),
             lambda figures, trajectories, verdicts: None,
         )
-    weights = sum(p.double().abs().sum().item() for p in vlm.trainable())
-    out.write_text(json.dumps({"figures": trained.figures, "weights": weights}))
+    torch.save(vlm.model.state_dict(), out.with_suffix(".pt"))
+    out.write_text(json.dumps(trained.figures))
 
 
-if __name__ == "__main__":
-    asyncio.run(main(*map(Path, sys.argv[1:4]), lora="lora" in sys.argv[4:]))
+def run(model: Path, state: Path, out: Path, kind: str, log: Path) -> None:
+    """`main` in a process that was forked for it: a group of its own with its browsers, and what it says in `log`."""
+    os.setsid()
+    with log.open("a") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    store._fsync = slow_fsync
+    asyncio.run(main(model, state, out, kind))
+
+
+def slow_fsync(path: Path, fsync: Callable[[Path], None] = store._fsync) -> None:
+    """A slow disk: there is time to kill the run between the writing of a checkpoint and its publication."""
+    time.sleep(0.2)
+    fsync(path)
