@@ -59,6 +59,8 @@ class VLLMParams(Section):
     servers: int = Field(default=1, gt=0)
     gpus_per_server: int = Field(default=1, gt=0)
     """Tensor-parallel size; nothing on a CPU."""
+    first_gpu: int = Field(default=0, ge=0)
+    """The servers' GPUs begin here; those before are the trainer's."""
     max_in_flight: int = Field(default=256, gt=0)
     """Requests per server; more wait here."""
     start_timeout_s: float = Field(default=900, gt=0)

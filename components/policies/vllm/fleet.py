@@ -245,7 +245,8 @@ class Fleet:
         if self._model.device == "cpu":
             return ours
         gpus = self._params.gpus_per_server
-        return ours | {"CUDA_VISIBLE_DEVICES": ",".join(str(number * gpus + index) for index in range(gpus))}
+        first = self._params.first_gpu + number * gpus
+        return ours | {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(first, first + gpus)))}
 
 
 async def _ended(process: subprocess.Popen[bytes] | None) -> None:
