@@ -18,17 +18,11 @@ import statistics
 import time
 from collections.abc import Awaitable, Callable
 
-import torch
-
-from components.agent import Request
-from components.agent.rendering import IM_END, IM_START, Prompt, Text
-from components.params import SamplingParams, load
+from benchmarks.asking import complete, generate, questions
+from components.agent.rendering import Prompt
+from components.params import load
 from components.policies import VLM, Encoder, TransformersPolicy
-from components.records import Image
-from components.training.pages import random_label, render_pages
-from components.training.questions import ask
 
-SAMPLING = SamplingParams(temperature=0.8)
 MAX_TOKENS = 96
 Answer = Callable[[Prompt, int], Awaitable[int]]
 """Answers a prompt with a seed; returns the number of tokens."""
@@ -52,37 +46,10 @@ class Batched:
             await asyncio.sleep(0.01)
             while not self.queue.empty():
                 batch.append(self.queue.get_nowait())
-            lengths = await asyncio.to_thread(self.generate, [prompt for prompt, _ in batch])
+            prompts = [prompt for prompt, _ in batch]
+            lengths = await asyncio.to_thread(generate, self.vlm.model, self.encoder, prompts, MAX_TOKENS)
             for (_, future), length in zip(batch, lengths, strict=True):
                 future.set_result(length)
-
-    @torch.inference_mode()
-    def generate(self, prompts: list[Prompt]) -> list[int]:
-        encoded = [self.encoder.encode(prompt) for prompt in prompts]
-        inputs = self.encoder.collate([e.ids for e in encoded], [e.images for e in encoded], pad="left")
-        out = self.vlm.model.generate(
-            **inputs,
-            max_new_tokens=MAX_TOKENS,
-            do_sample=True,
-            temperature=SAMPLING.temperature,
-            eos_token_id=self.encoder.end_id,
-            pad_token_id=self.encoder.pad_id,
-        )
-        rows = out[:, inputs["input_ids"].shape[1] :].tolist()
-        return [row.index(self.encoder.end_id) + 1 if self.encoder.end_id in row else len(row) for row in rows]
-
-
-async def questions(count: int) -> list[Prompt]:
-    """Prompts on generated pages."""
-    rng = random.Random(1)
-    prompts = []
-    for page in await render_pages(count, seed=1):
-        for question in ask(page.lines, rng, random_label(rng), 1):
-            shown = Image.of(page.png)
-            head = f"{IM_START}system\nx{IM_END}\n{IM_START}user\nTask: {question.instruction}\n"
-            tail = "\n" + "\n".join(page.lines) + f"{IM_END}\n{IM_START}assistant\n"
-            prompts.append(Prompt((Text(head), shown, Text(tail))))
-    return prompts
 
 
 async def play(prompts: list[Prompt], answer: Answer, at_once: int, browser_s: float) -> float:
@@ -118,7 +85,7 @@ async def main() -> None:
         async with TransformersPolicy(vlm, "benchmark", options.at_once, encoder) as policy:
 
             async def ask_us(prompt: Prompt, seed: int, policy: TransformersPolicy = policy) -> int:
-                return len((await policy.complete(Request(prompt, (), SAMPLING, MAX_TOKENS, seed))).token_ids)
+                return await complete(policy, prompt, seed, MAX_TOKENS)
 
             ours.append(await play(prompts, ask_us, options.at_once, options.browser_s))
         peer = Batched(vlm, encoder)
