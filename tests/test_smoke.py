@@ -171,10 +171,30 @@ def test_a_stage_with_its_browsers_in_ray_makes_the_same_trajectories(project):
 
 
 @pytest.mark.timeout(900)
-def test_rl_with_the_distilled_judges_reward_and_m_grpo(project):
+def test_sft_on_two_processes_learns_what_one_learns(project):
+    def losses() -> list[float]:
+        return [step["loss"] for step in json.loads((project / "reports/stages/train_sft.json").read_text())["losses"]]
+
+    alone, recipe = losses(), (project / "params.yaml").read_text()
+    shutil.rmtree(project / ".waymark/state/train_sft")
+    (project / "reports/stages/train_sft.json").unlink()
+    (project / "params.yaml").write_text(recipe.replace("processes: 1", "processes: 2"))
+    try:
+        run(project, "-m", "components.stages.train_sft")
+    finally:
+        (project / "params.yaml").write_text(recipe)
+    assert losses() == pytest.approx(alone, rel=1e-2)
+
+
+@pytest.mark.timeout(900)
+def test_rl_with_the_distilled_judges_reward_and_m_grpo_on_two_processes_while_rolling_out(project):
     """Last, since it changes the project's recipe."""
-    recipe = (project / "params.yaml").read_text().replace("reward: rules", "reward: distilled")
-    (project / "params.yaml").write_text(recipe.replace("objective: mm_grpo", "objective: m_grpo"))
+    recipe = (project / "params.yaml").read_text()
+    changes = {"reward: rules": "reward: distilled", "objective: mm_grpo": "objective: m_grpo"}
+    for before, after in (changes | {"async: false": "async: true", "processes: 1": "processes: 2"}).items():
+        assert before in recipe
+        recipe = recipe.replace(before, after)
+    (project / "params.yaml").write_text(recipe)
     run(project, "-m", "components.stages.train_rl", "short")
     result = json.loads((project / "reports/stages/train_rl@short.json").read_text())
     assert [row["iteration"] for row in result["iterations"]] == [1, 2]
