@@ -39,9 +39,10 @@ class Text:
 
 @dataclass(frozen=True)
 class Response:
-    """Ids that the policy sampled. `closed` tells whether the end token is among them."""
+    """What the policy answered: the ids that it sampled, none if they are not known here, and their text."""
 
     token_ids: tuple[int, ...]
+    text: str = ""
 
 
 Segment = Text | Image | Response
@@ -68,7 +69,7 @@ class Prompt:
                 case Image():
                     total.update(b"i" + segment.sha256.encode())
                 case Response():
-                    total.update(b"r" + repr(segment.token_ids).encode())
+                    total.update(b"r" + repr(segment.token_ids or segment.text).encode())
             total.update(b"\x00")
         return total.hexdigest()
 
@@ -89,7 +90,7 @@ class Renderer:
         for message in spoken.context(Scene(self.agent, self.observation, task, turns, current)):
             if message.is_response:
                 (turn,) = message.parts
-                segments += [Response(tuple(turn.token_ids)), Text("\n")]
+                segments += [Response(tuple(turn.token_ids), turn.response), Text("\n")]
                 continue
             before = f"{IM_START}user\n"
             for part in message.parts:

@@ -12,7 +12,15 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError, model_validator
 
-from components.params.data import CurateParams, DedupParams, FilterParams, QualityParams, TaskParams, TeacherParams
+from components.params.data import (
+    CurateParams,
+    DedupParams,
+    EndpointParams,
+    FilterParams,
+    QualityParams,
+    TaskParams,
+    TeacherParams,
+)
 from components.params.harness import (
     ELEMENT_PROTOCOLS,
     AgentParams,
@@ -50,6 +58,7 @@ __all__ = [
     "CurateParams",
     "DedupParams",
     "EgressParams",
+    "EndpointParams",
     "EvaluationParams",
     "FilterParams",
     "InferenceParams",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -71,17 +71,48 @@ class DedupParams(Section):
         return self
 
 
+class EndpointParams(Section):
+    """A model behind an OpenAI-compatible endpoint."""
+
+    url: str
+    """Up to and with `/v1`."""
+    model: str
+    key_variable: str | None = "OPENAI_API_KEY"
+    """The environment variable that holds the key; null where none is wanted."""
+    max_in_flight: int = Field(default=16, gt=0)
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    max_retries: int = Field(default=8, ge=0)
+    """Of a request that failed on the way, was too many, or met a server's error; with back-off."""
+    timeout_s: float = Field(default=300, gt=0)
+    usd_per_million_prompt: float = Field(default=0.0, ge=0)
+    usd_per_million_completion: float = Field(default=0.0, ge=0)
+    """Prices per million tokens."""
+    max_usd: float | None = Field(default=None, gt=0)
+    """Stop when so much is spent."""
+    extra: dict[str, Any] = Field(default_factory=dict)
+    """More fields of each request, such as `chat_template_kwargs`."""
+
+
 class TeacherParams(Section):
     """Teacher rollouts."""
 
-    policy: Literal["scripted"] = "scripted"
-    """Who teaches; `scripted` is MiniWoB++'s oracle."""
+    policy: Literal["scripted", "endpoint"] = "scripted"
+    """Who teaches; `scripted` is MiniWoB++'s oracle, `endpoint` a model by its API."""
+    endpoint: EndpointParams | None = None
+    temperature: float = Field(default=1.0, ge=0)
+    """Of a model that teaches."""
     tasks: int = Field(gt=0)
     """Tasks of the SFT pool that the teacher tries."""
     attempts: int = Field(default=4, gt=0)
     noise: float = Field(default=0.2, ge=0, le=1)
     """Probability per episode that the scripted teacher makes a mistake, so that some attempts fail."""
     max_steps: int = Field(default=8, gt=0)
+
+    @model_validator(mode="after")
+    def _endpoint_named(self) -> TeacherParams:
+        if self.policy == "endpoint" and self.endpoint is None:
+            raise ValueError("teacher.policy = endpoint needs teacher.endpoint with a url and a model")
+        return self
 
 
 class CurateParams(Section):

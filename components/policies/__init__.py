@@ -2,8 +2,21 @@
 
 from components.policies.attention import Segment
 from components.policies.encoding import Encoded, Encoder, Sample
+from components.policies.endpoint import EndpointError, EndpointPolicy
 from components.policies.serving import OpenPolicy, follow, open_model
 from components.policies.transformers_policy import TransformersPolicy
 from components.policies.vlm import VLM
 
-__all__ = ["VLM", "Encoded", "Encoder", "OpenPolicy", "Sample", "Segment", "TransformersPolicy", "follow", "open_model"]
+__all__ = [
+    "VLM",
+    "Encoded",
+    "Encoder",
+    "EndpointError",
+    "EndpointPolicy",
+    "OpenPolicy",
+    "Sample",
+    "Segment",
+    "TransformersPolicy",
+    "follow",
+    "open_model",
+]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 import torch
@@ -17,8 +20,8 @@ import torch
 from components.agent import EpisodeSettings, Request
 from components.agent.rendering import Prompt, Text
 from components.browser import BrowserPool
-from components.params import LoRAParams, Params, RLPhase, SamplingParams, load
-from components.policies import VLM, Encoder, Sample, TransformersPolicy, follow, open_model
+from components.params import EndpointParams, LoRAParams, Params, RLPhase, SamplingParams, load
+from components.policies import VLM, Encoder, EndpointPolicy, Sample, TransformersPolicy, follow, open_model
 from components.policies.vllm import Fleet, ServerError, ServerMismatch, VLLMPolicy
 from components.records import Trajectory, Turn
 from components.rollout import collect, specs
@@ -348,3 +351,47 @@ def test_an_adapter_that_is_swapped_in_answers_at_once(vlm, encoder, tmp_path):
         assert [one.token_ids for one in found] == [one.token_ids for one in expected]
     texts = [tuple(one.text for one in found) for found in (plain, *wanted)]
     assert len(set(texts)) == 3, "the adapters change nothing"
+
+
+def test_vllms_own_openai_server_is_an_endpoint_like_any_other(encoder, tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = [
+        "--enforce-eager",
+        "--dtype",
+        "float32",
+        "--max-model-len",
+        "2048",
+        "--kv-cache-memory-bytes",
+        str(2**28),
+    ]
+    images = ["--limit-mm-per-prompt", '{"image": 1, "video": 0}', "--served-model-name", "base"]
+    command = [".venv-vllm/bin/python", "-m", "vllm.entrypoints.openai.api_server", "--model", str(BASE)]
+    with (tmp_path / "log").open("w") as log:
+        server = subprocess.Popen(
+            [*command, *options, *images, "--port", str(port)], stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        while True:
+            assert server.poll() is None, (tmp_path / "log").read_text()[-2000:]
+            with contextlib.suppress(httpx.HTTPError):
+                if httpx.get(f"{url}/health", timeout=5).status_code == 200:
+                    break
+            time.sleep(0.5)
+        params = EndpointParams(url=f"{url}/v1", model="base", key_variable=None)
+
+        async def main():
+            async with EndpointPolicy(params, tmp_path / "spent.json") as policy:
+                asked = Request(renderer().prompt(TASK, [], observation(1)), (), GREEDY, 40, 0)
+                return await policy.complete(asked), policy.spent, asked
+
+        done, spent, asked = asyncio.run(main())
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+    assert done.text.startswith("<think>")
+    assert done.token_ids == []
+    ours = encoder.length(asked.prompt)
+    assert abs(spent.prompt_tokens - ours) <= 4, "the server writes the same prompt by the model's template"

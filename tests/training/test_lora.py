@@ -11,19 +11,19 @@ import torch
 from peft import PeftModel
 from safetensors.torch import load_file
 
-from components.params import LoRAParams, ModelParams, OptimParams
+from components.params import LoRAParams, ModelParams, OptimParams, parse
 from components.policies import VLM, Encoder, Sample
-from components.rollout import SamplerState
 from components.training.forward import PackingWarning, naive_logprobs, response_logprobs
-from components.training.rl import RLState, _checkpoint, _resume
+from components.training.learner import Learner
 from components.training.sft import Weighted, train
 from components.training.update import UpdateStats, update
+from tests.samples import raw_recipe
 from tests.training.test_packing import gradients, several_images
 from tests.training.test_update import RL, group_of, roll
 from tests.vlm import CONFIG, TASK, observation, random_vlm, renderer
 
 LORA = LoRAParams(rank=4, alpha=8)
-STATE = RLState(1, SamplerState(), [{"iteration": 1.0}])
+STATE = {"iteration": 1}
 
 
 def adapted(dropout: float = 0.0) -> VLM:
@@ -195,18 +195,21 @@ def test_a_bfloat16_model_trains_float32_adapters(tmp_path: Path):
     assert (logprobs(loaded) - logprobs(vlm)).abs().max() < 0.3
 
 
+def learner(vlm: VLM) -> Learner:
+    """A learner of what is trainable already."""
+    return Learner(vlm, Encoder(vlm), parse(raw_recipe()), torch.optim.AdamW(vlm.trainable(), lr=1e-3), None)
+
+
 def test_a_checkpoint_holds_adapters_only_and_gives_them_back(tmp_path: Path):
     vlm = adapted()
-    optimizer = torch.optim.AdamW(vlm.trainable(), lr=1e-3)
-    _checkpoint(tmp_path, vlm, optimizer, STATE)
+    learner(vlm).save(tmp_path / "checkpoint.pt", STATE)
     held = torch.load(tmp_path / "checkpoint.pt", weights_only=True)["model"]
     assert held.keys() == adapters(vlm)
     whole = sum(parameter.nbytes for parameter in vlm.model.parameters())
     assert (tmp_path / "checkpoint.pt").stat().st_size < whole / 4
     again = random_vlm()
     again.add_lora(LORA, seed=1)
-    resumed = _resume(tmp_path, again, torch.optim.AdamW(again.trainable(), lr=1e-3), SamplerState())
-    assert resumed == STATE
+    assert learner(again).load(tmp_path / "checkpoint.pt") == STATE
     assert not changed(state(vlm), again)
 
 
@@ -215,18 +218,18 @@ def test_a_checkpoint_of_full_fine_tuning_leaves_out_the_frozen_tower(tmp_path: 
     for each in (vlm, again):
         each.freeze_vision()
     imitate(vlm)
-    _checkpoint(tmp_path, vlm, torch.optim.AdamW(vlm.trainable(), lr=1e-3), STATE)
+    learner(vlm).save(tmp_path / "checkpoint.pt", STATE)
     held = torch.load(tmp_path / "checkpoint.pt", weights_only=True)["model"]
     assert held.keys() == {name for name in vlm.model.state_dict() if ".visual." not in name}
-    _resume(tmp_path, again, torch.optim.AdamW(again.trainable(), lr=1e-3), SamplerState())
+    learner(again).load(tmp_path / "checkpoint.pt")
     assert not changed(state(vlm), again)
 
 
 def test_a_checkpoint_without_what_is_trained_is_refused(tmp_path: Path):
     vlm, plain = adapted(), random_vlm()
-    _checkpoint(tmp_path, vlm, torch.optim.AdamW(vlm.trainable(), lr=1e-3), STATE)
+    learner(vlm).save(tmp_path / "checkpoint.pt", STATE)
     with pytest.raises(RuntimeError, match=r"does not hold .* delete it"):
-        _resume(tmp_path, plain, torch.optim.AdamW(plain.trainable(), lr=1e-3), SamplerState())
+        learner(plain).load(tmp_path / "checkpoint.pt")
 
 
 @pytest.mark.parametrize("with_lora", [True, False])

@@ -31,6 +31,8 @@ MOST_DEATHS = 5
 """A server that died so many times in a row without an answer in between is not started again."""
 AFFINITY = 8
 """So many more requests than the idlest one a server may have and still be asked for the sake of its cache."""
+LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""What vLLM makes room for; smaller adapters fit in."""
 TAIL = 15
 
 
@@ -85,6 +87,8 @@ class Fleet:
         Raises:
             ServerError: one does not start; the message has the last lines that it printed.
         """
+        if self._model.lora is not None and self._model.lora.rank > LORA_RANKS[-1]:
+            raise ServerError(f"vLLM serves adapters up to rank {LORA_RANKS[-1]}, model.lora.rank is larger: lower it")
         if not Path(self._params.python).exists():
             raise ServerError(
                 f"inference.vllm.python = {self._params.python} is not there: make an environment with vLLM "
@@ -226,6 +230,7 @@ class Fleet:
 
     def _engine(self) -> dict[str, Any]:
         lora = self._model.lora
+        ranks = [rank for rank in LORA_RANKS if lora is not None and rank >= lora.rank]
         return {
             "model": self._path,
             "dtype": self._model.dtype,
@@ -236,7 +241,7 @@ class Fleet:
             "enable_prefix_caching": True,
             "worker_extension_cls": "waymark_worker.TakesWeights",
             **({"tensor_parallel_size": self._params.gpus_per_server} if self._model.device == "cuda" else {}),
-            **({"enable_lora": True, "max_lora_rank": lora.rank, "max_loras": 1} if lora is not None else {}),
+            **({"enable_lora": True, "max_lora_rank": ranks[0], "max_loras": 1} if ranks else {}),
             **self._params.engine,
         }
 

@@ -17,7 +17,6 @@ import io
 import json
 import os
 import signal
-import sys
 import threading
 import uuid
 from collections.abc import AsyncIterator
@@ -137,7 +136,8 @@ def _end_with_parent() -> None:
     """Take this process and all that it started down when standard input closes."""
 
     def watch() -> None:
-        sys.stdin.buffer.read()
+        while os.read(0, 1):
+            pass
         os.killpg(os.getpgid(0), signal.SIGKILL)
 
     threading.Thread(target=watch, daemon=True).start()

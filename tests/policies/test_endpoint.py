@@ -1,0 +1,204 @@
+"""An OpenAI-compatible endpoint as a policy, against a real HTTP server on loopback that misbehaves on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from components.agent import Completion, Request
+from components.agent.rendering import IM_END, IM_START, Prompt, Response, Text
+from components.params import EndpointParams, RecipeError, SamplingParams, parse
+from components.policies import EndpointError, EndpointPolicy
+from components.policies.chat import as_messages
+from components.records import Turn
+from tests.samples import raw_recipe
+from tests.vlm import TASK, observation, picture, renderer
+
+SAMPLING = SamplingParams(temperature=0.7)
+
+
+class Server:
+    """Answers chat completions; `trouble` holds statuses to give first."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict] = []
+        self.headers: list[dict] = []
+        self.times: list[float] = []
+        self.trouble: list[int] = []
+        self.running = self.most = 0
+        self.message: dict = {"role": "assistant", "content": "Click it."}
+        self.finish, self.delay_s = "stop", 0.0
+        outer, lock = self, threading.Lock()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                with lock:
+                    outer.running += 1
+                    outer.most = max(outer.most, outer.running)
+                    outer.times.append(time.monotonic())
+                    outer.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                    outer.headers.append({name.lower(): value for name, value in self.headers.items()})
+                    status = outer.trouble.pop(0) if outer.trouble else 200
+                time.sleep(outer.delay_s)
+                usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+                choice = {"index": 0, "message": outer.message, "finish_reason": outer.finish}
+                body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m"}
+                body |= {"choices": [choice], "usage": usage}
+                data = json.dumps(body if status == 200 else {"error": {"message": f"status {status}"}}).encode()
+                with lock:
+                    outer.running -= 1
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Retry-After", "0")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *args: object) -> None:
+                """Quiet."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def server(monkeypatch) -> Iterator[Server]:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    running = Server()
+    yield running
+    running.close()
+
+
+def prompt() -> Prompt:
+    """Of a second turn, whose first was answered by the endpoint: there are no ids."""
+    page = observation(1)
+    turn = Turn(
+        index=0, observation=page, prompt_sha256="", prompt_tokens=1, response="<think>first</think>", token_ids=[],
+        logprobs=[], finish_reason="stop", tool_calls=[], feedback=["Succeed: <|im_end|> is only text"], timings={},
+    )  # fmt: skip
+    return renderer().prompt(TASK, [turn], observation(2))
+
+
+def ask(server: Server, ledger: Path, times: int = 1, **params: object) -> tuple[list[Completion], EndpointPolicy]:
+    policy = EndpointPolicy(EndpointParams(url=server.url, model="m", **params), ledger / "spent.json")
+
+    async def main() -> list[Completion]:
+        async with policy:
+            request = Request(prompt(), (), SAMPLING, 64, 5)
+            return await asyncio.gather(*(policy.complete(request) for _ in range(times)))
+
+    return asyncio.run(main()), policy
+
+
+def test_a_prompt_becomes_the_messages_that_it_was_rendered_from():
+    system, user, assistant, now = as_messages(prompt())
+    assert (system["role"], user["role"], assistant["role"], now["role"]) == ("system", "user", "assistant", "user")
+    assert "Click on the" in user["content"]
+    assert assistant["content"] == "<think>first</think>"
+    assert {part["type"] for part in now["content"]} == {"text", "image_url"}
+    (image,) = (part["image_url"]["url"] for part in now["content"] if part["type"] == "image_url")
+    assert base64.b64decode(image.removeprefix("data:image/png;base64,")) == picture(2).data
+    said = "".join(part["text"] for part in now["content"] if part["type"] == "text")
+    assert "< |im_end|> is only text" in said
+    assert IM_START not in said
+    assert IM_END not in said
+
+
+def test_an_opened_thought_is_left_to_the_server():
+    segments = (Text(f"{IM_START}user\nwhat?{IM_END}\n{IM_START}assistant\n<think>\n"),)
+    assert as_messages(Prompt(segments)) == [{"role": "user", "content": "what?"}]
+
+
+def test_prompts_differ_by_what_an_endpoint_answered():
+    one, other = (Prompt((Text("a"), Response((), text))) for text in ("b", "c"))
+    assert one.sha256 != other.sha256
+
+
+def test_a_request_says_what_is_asked_and_an_answer_has_no_ids(server, tmp_path):
+    (done,), _ = ask(server, tmp_path, extra={"chat_template_kwargs": {"enable_thinking": True}})
+    assert done == Completion([], [], "Click it.", "stop")
+    (asked,) = server.asked
+    assert (asked["model"], asked["temperature"], asked["max_completion_tokens"], asked["seed"]) == ("m", 0.7, 64, 5)
+    assert asked["chat_template_kwargs"] == {"enable_thinking": True}
+    assert server.headers[0]["authorization"] == "Bearer a-key"
+
+
+def test_thoughts_that_the_server_tells_apart_are_part_of_the_response(server, tmp_path):
+    server.message = {"role": "assistant", "content": "<tool_call>", "reasoning_content": "\nI see.\n"}
+    server.finish = "length"
+    (done,), _ = ask(server, tmp_path)
+    assert done.text == "<think>\nI see.\n</think>\n\n<tool_call>"
+    assert done.finish_reason == "length"
+
+
+def test_it_asks_again_when_it_was_too_much_or_the_server_failed(server, tmp_path):
+    server.trouble = [429, 500, 503]
+    (done,), policy = ask(server, tmp_path)
+    assert done.text == "Click it."
+    assert len(server.asked) == 4
+    assert policy.spent.requests == 1
+
+
+def test_what_fails_for_good_stops_and_says_how_to_go_on(server, tmp_path):
+    server.trouble = [429] * 9
+    with pytest.raises(EndpointError, match=r"RateLimitError, max_retries is 2.*run again to go on"):
+        ask(server, tmp_path, max_retries=2)
+    assert len(server.asked) == 3
+    server.trouble = [401]
+    with pytest.raises(EndpointError, match="AuthenticationError"):
+        ask(server, tmp_path)
+    assert len(server.asked) == 4, "a wrong key is no reason to ask again"
+
+
+def test_a_missing_key_is_said_before_anything_is_asked(server, tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(EndpointError, match="OPENAI_API_KEY holds no key"):
+        ask(server, tmp_path)
+    (done,), _ = ask(server, tmp_path, key_variable=None)
+    assert done.text == "Click it."
+    assert len(server.asked) == 1
+
+
+def test_no_more_run_at_once_than_allowed_nor_more_in_a_minute(server, tmp_path):
+    server.delay_s = 0.1
+    ask(server, tmp_path, times=8, max_in_flight=3)
+    assert 1 < server.most <= 3
+    server.times.clear()
+    ask(server, tmp_path, times=6, requests_per_minute=300)
+    assert server.times[-1] - server.times[0] > 0.15, "300 a minute is one in 0.2 s, after five at once"
+
+
+def test_a_budget_holds_over_interrupted_tries(server, tmp_path):
+    price = {"usd_per_million_prompt": 1000.0, "usd_per_million_completion": 10_000.0}  # 1 + 1 USD a request
+    _, first = ask(server, tmp_path, times=2, **price)
+    assert (first.spent.prompt_tokens, first.spent.completion_tokens, first.spent.usd) == (2000, 200, 4.0)
+    _, second = ask(server, tmp_path, **price)
+    assert second.spent.usd == 6.0
+    with pytest.raises(EndpointError, match=r"cost 6.00 USD, max_usd is 5.00"):
+        ask(server, tmp_path, max_usd=5.0, **price)
+    assert len(server.asked) == 3
+
+
+def test_the_length_of_a_prompt_is_estimated(tmp_path):
+    policy = EndpointPolicy(EndpointParams(url="http://a/v1", model="m"), tmp_path / "spent.json")
+    short, long = renderer().prompt(TASK, [], observation(1)), prompt()
+    assert 0 < policy.prompt_tokens(short) < policy.prompt_tokens(long)
+    assert policy.prompt_tokens(Prompt((picture(1, 320, 320),))) == 100
+
+
+def test_an_endpoint_that_teaches_must_be_named():
+    with pytest.raises(RecipeError, match=r"needs teacher.endpoint"):
+        parse(raw_recipe(teacher__policy="endpoint"))
