@@ -42,6 +42,8 @@ def segmented_attention(
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
     """Attention output (B, L, H, D); `segments` must cover the row in order."""
+    # in mixed precision the norms of queries and keys are float32
+    query_BHLD, key_BHLD = query_BHLD.to(value_BHLD.dtype), key_BHLD.to(value_BHLD.dtype)
     if segments is None and query_BHLD.is_cuda:
         return sdpa_attention_forward(
             module, query_BHLD, key_BHLD, value_BHLD, attention_mask, dropout=dropout, scaling=scaling, **kwargs

@@ -136,19 +136,21 @@ class Generation:
             image_grid_thw=encoder.vision.grids(images),
             attention_mask=inputs["attention_mask"],
         )
-        hidden_ULH = model.model(
-            **inputs,
-            position_ids=positions_3UL,
-            mm_encoder_outputs=encoder.vision.features(images),
-            past_key_values=self._cache,
-            use_cache=True,
-        ).last_hidden_state
+        with vlm.precision():
+            hidden_ULH = model.model(
+                **inputs,
+                position_ids=positions_3UL,
+                mm_encoder_outputs=encoder.vision.features(images),
+                past_key_values=self._cache,
+                use_cache=True,
+            ).last_hidden_state
+            logits_U1V = model.lm_head(hidden_ULH[:, -1:])
         index_B = torch.tensor([place[key] for key in keys_B], device=hidden_ULH.device)
         self._cache.batch_select_indices(index_B)
         self._position_B = (positions_3UL.amax(dim=(0, 2)) + 1)[index_B]
         self._mask_BL = inputs["attention_mask"][index_B]
         self._running = [_Sampled(row, np.random.default_rng(row.seed).random(row.max_tokens)) for row in rows]
-        self._advance(model.lm_head(hidden_ULH[:, -1:])[index_B], [[]] * len(rows))
+        self._advance(logits_U1V[index_B], [[]] * len(rows))
         return self
 
     @torch.inference_mode()
@@ -183,14 +185,16 @@ class Generation:
         before = self._mask_BL.shape[1]
         self._mask_BL = torch.cat([self._mask_BL, self._mask_BL.new_ones(len(self), width)], dim=1)
         position_BS = self._position_B[:, None] + torch.arange(width, device=read_BS.device)
-        hidden_BSH = model.model.language_model(
-            inputs_embeds=model.get_input_embeddings()(read_BS),
-            position_ids=position_BS.expand(3, -1, -1),
-            attention_mask=self._mask_BL,
-            past_key_values=self._cache,
-            use_cache=True,
-        ).last_hidden_state
-        self._advance(model.lm_head(hidden_BSH), guesses, before)
+        with self.vlm.precision():
+            hidden_BSH = model.model.language_model(
+                inputs_embeds=model.get_input_embeddings()(read_BS),
+                position_ids=position_BS.expand(3, -1, -1),
+                attention_mask=self._mask_BL,
+                past_key_values=self._cache,
+                use_cache=True,
+            ).last_hidden_state
+            logits_BSV = model.lm_head(hidden_BSH)
+        self._advance(logits_BSV, guesses, before)
 
     @torch.inference_mode()
     def drop(self, rows: set[Row]) -> None:

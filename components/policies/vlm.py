@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import shutil
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,13 +25,18 @@ class VLM:
     model: Qwen3VLForConditionalGeneration
     tokenizer: PreTrainedTokenizerBase
     images: Qwen2VLImageProcessorPil
+    computes_in: torch.dtype | None = None
+    """What weights are rounded to in each product, if not computed with as they are."""
 
     def __post_init__(self) -> None:
         self.model.set_attn_implementation({"text_config": SEGMENTED})
 
     @classmethod
-    def load(cls, path: str | Path, params: ModelParams) -> VLM:
+    def load(cls, path: str | Path, params: ModelParams, train: bool = False) -> VLM:
         """Load from a directory or a Hugging Face name, without adapters: what `save` writes needs none.
+
+        To `train` all weights in bfloat16, they are kept in float32 and rounded in each product (mixed precision): a
+        step of RL is smaller than bfloat16 can tell. Beneath adapters they are bfloat16, as where nothing is trained.
 
         Raises:
             FileNotFoundError: a local directory (`data/…`, `models/…`, `./…`, `/…`) holds no model.
@@ -39,13 +45,16 @@ class VLM:
         if local and not (Path(path) / "config.json").exists():
             raise FileNotFoundError(f"no model at {path}; run the stage that makes it (`dvc repro`), or set model.base")
         # SDPA keeps CPU and GPU on one code path; the PIL processor needs no torchvision
+        dtype = torch.float32 if params.dtype == "float32" else torch.bfloat16
+        mixed = train and params.lora is None and dtype != torch.float32
         model = Qwen3VLForConditionalGeneration.from_pretrained(
-            path, dtype=torch.float32 if params.dtype == "float32" else torch.bfloat16, attn_implementation="sdpa"
+            path, dtype=torch.float32 if mixed else dtype, attn_implementation="sdpa"
         )
         model.to(params.device)
         if params.gradient_checkpointing:
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        return cls(model, AutoTokenizer.from_pretrained(path), Qwen2VLImageProcessorPil.from_pretrained(path))
+        processors = AutoTokenizer.from_pretrained(path), Qwen2VLImageProcessorPil.from_pretrained(path)
+        return cls(model, *processors, dtype if mixed else None)
 
     @classmethod
     def skeleton(cls, path: str | Path) -> VLM:
@@ -59,7 +68,10 @@ class VLM:
 
         A model with adapters is written merged into a plain one, and the adapters by themselves to `adapter/`.
         """
-        self.model.save_pretrained(path, state_dict=merged_weights(self.model) if self.has_lora else None)
+        state = merged_weights(self.model) if self.has_lora else None
+        if self.computes_in is not None:
+            state = {name: tensor.to(self.computes_in) for name, tensor in self.model.state_dict().items()}
+        self.model.save_pretrained(path, state_dict=state)
         if self.has_lora:
             self.save_adapter(Path(path) / "adapter")
         self.tokenizer.save_pretrained(path)
@@ -85,7 +97,7 @@ class VLM:
         shared = {id(parameter): parameter for parameter in self.model.parameters() if not parameter.requires_grad}
         model = copy.deepcopy(self.model, shared).eval()
         model.requires_grad_(False)
-        return VLM(model, self.tokenizer, self.images)
+        return VLM(model, self.tokenizer, self.images, self.computes_in)
 
     def add_lora(self, params: LoRAParams, seed: int) -> None:
         """Train low-rank adapters in the language model, and nothing else. `seed` decides how they begin."""
@@ -94,6 +106,12 @@ class VLM:
     @property
     def has_lora(self) -> bool:
         return bool(adapted_layers(self.model))
+
+    def precision(self) -> AbstractContextManager[object]:
+        """What every forward pass runs in."""
+        if self.computes_in is None:
+            return nullcontext()
+        return torch.autocast(self.model.device.type, self.computes_in)
 
     def freeze_vision(self) -> None:
         """Take the vision tower out of training (OpenWebRL, section 4.2)."""

@@ -41,7 +41,7 @@ def main() -> None:
             max_rows=len(rolled) + len(taught),
         )
 
-        vlm = VLM.load(params.model.judge_base, params.model)
+        vlm = VLM.load(params.model.judge_base, params.model, train=True)
         judge = DistilledJudge(vlm, run.key, params)
         untrained = agreement(labels, [verdict.outcome for verdict in judge.judge(tested)])
         if params.model.lora is not None:

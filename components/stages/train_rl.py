@@ -51,7 +51,7 @@ def lead(together: Team, phase: str) -> None:
     with stage(name, inputs=inputs) as run:
         params = run.params
         torch.manual_seed(params.seed)
-        learner = Learner.begin(VLM.load(INIT[phase], params.model), params)
+        learner = Learner.begin(VLM.load(INIT[phase], params.model, train=True), params)
         together.held["learner"] = learner
         together.run(enlist, INIT[phase], params, run.state / CHECKPOINT)
         trained = asyncio.run(_train(run, learner, together, phase, _judge(params)))

@@ -51,7 +51,7 @@ def lead(together: Team) -> None:
 def clone(together: Team, params: Params) -> tuple[VLM, int, int]:
     """A job: behaviour cloning, shared by all processes; the model, and how many trajectories and turns it saw."""
     torch.manual_seed(params.seed)
-    vlm = VLM.load(params.model.base, params.model)
+    vlm = VLM.load(params.model.base, params.model, train=True)
     if params.model.lora is not None:
         vlm.add_lora(params.model.lora, params.seed)
     if not params.model.train_vision:

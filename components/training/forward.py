@@ -29,15 +29,16 @@ def response_logprobs(
     are evaluated; the first is predicted from the prompt's last token.
     """
     packed, device = pack(samples, encoder, share), vlm.model.device
-    hidden_1PH = vlm.model.model(
-        input_ids=torch.tensor([packed.ids], device=device),
-        position_ids=packed.positions_3P[:, None].to(device),
-        mm_encoder_outputs=encoder.vision.features(packed.images),
-        segments=packed.segments,
-        use_cache=False,
-    ).last_hidden_state
-    hidden_NH = hidden_1PH[0, torch.from_numpy(np.concatenate(packed.predictors)).to(device)]
-    return _of_tokens(vlm, encoder, hidden_NH, samples, temperature)
+    with vlm.precision():
+        hidden_1PH = vlm.model.model(
+            input_ids=torch.tensor([packed.ids], device=device),
+            position_ids=packed.positions_3P[:, None].to(device),
+            mm_encoder_outputs=encoder.vision.features(packed.images),
+            segments=packed.segments,
+            use_cache=False,
+        ).last_hidden_state
+        hidden_NH = hidden_1PH[0, torch.from_numpy(np.concatenate(packed.predictors)).to(device)]
+        return _of_tokens(vlm, encoder, hidden_NH, samples, temperature)
 
 
 def naive_logprobs(
@@ -47,12 +48,13 @@ def naive_logprobs(
     inputs = encoder.collate(
         [s.prompt.ids + s.response for s in samples], [s.prompt.images for s in samples], pad="right"
     )
-    hidden_BLH = vlm.model.model(**inputs, use_cache=False).last_hidden_state
-    rows = [
-        hidden_BLH[row, len(s.prompt.ids) - 1 : len(s.prompt.ids) + len(s.response) - 1]
-        for row, s in enumerate(samples)
-    ]
-    return _of_tokens(vlm, encoder, torch.cat(rows), samples, temperature)
+    with vlm.precision():
+        hidden_BLH = vlm.model.model(**inputs, use_cache=False).last_hidden_state
+        rows = [
+            hidden_BLH[row, len(s.prompt.ids) - 1 : len(s.prompt.ids) + len(s.response) - 1]
+            for row, s in enumerate(samples)
+        ]
+        return _of_tokens(vlm, encoder, torch.cat(rows), samples, temperature)
 
 
 def _of_tokens(

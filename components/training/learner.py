@@ -120,7 +120,7 @@ class Learner:
 def enlist(team: Team, path: Path, params: Params, checkpoint: Path) -> None:
     """A job: give every process a learner, as far as the checkpoint; the leader has one."""
     if "learner" not in team.held:
-        team.held["learner"] = learner = Learner.begin(VLM.load(path, params.model), params)
+        team.held["learner"] = learner = Learner.begin(VLM.load(path, params.model, train=True), params)
         learner.load(checkpoint)
 
 
