@@ -122,3 +122,18 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_bytes(b"\xff\xfe\x00name")
     with pytest.raises(RecipeError, match="not YAML"):
         load(tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"model__lora": {"rank": 4, "alpha": 8}, "inference__engine": "vllm"}, "model.lora"),
+        ({"model__train_vision": True, "inference__engine": "vllm"}, "model.train_vision"),
+        ({"rl__async": True, "inference__engine": "vllm"}, "rl.async"),
+        ({}, "inference.engine"),
+    ],
+)
+def test_what_cannot_be_spread_over_processes_is_said(changes, key):
+    with pytest.raises(RecipeError, match=f"training.shard = true cannot be had with this {key}: set it to"):
+        parse(raw_recipe(training__shard=True, **changes))
+    assert parse(raw_recipe(training__shard=True, inference__engine="vllm")).training.shard

@@ -128,6 +128,20 @@ class Params(Section):
         return self
 
     @model_validator(mode="after")
+    def _shards_are_possible(self) -> Params:
+        if not self.training.shard:
+            return self
+        for key, wrong, instead in (
+            ("model.lora", self.model.lora is not None, "null"),
+            ("model.train_vision", self.model.train_vision, "false"),
+            ("rl.async", self.rl.asynchronous, "false"),
+            ("inference.engine", self.inference.engine != "vllm", "vllm, since no process has the whole model"),
+        ):
+            if wrong:
+                raise ValueError(f"training.shard = true cannot be had with this {key}: set it to {instead}")
+        return self
+
+    @model_validator(mode="after")
     def _response_fits(self) -> Params:
         if self.agent.max_response_tokens >= self.agent.max_context_tokens:
             raise ValueError(

@@ -81,6 +81,8 @@ class TrainingParams(Section):
 
     processes: int = Field(default=1, gt=0)
     """Processes that train together, one per GPU; more than one are started by `accelerate launch`."""
+    shard: bool = False
+    """Spread weights, gradients and optimiser state over the processes (FSDP), instead of a copy in each."""
 
 
 class OptimParams(Section):

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+import torch
+
 from components.agent.policy import Policy
 from components.params import Params
 from components.policies.encoding import Encoder
@@ -18,6 +20,8 @@ from components.policies.vlm import VLM
 
 OpenPolicy = Callable[[str], AbstractAsyncContextManager[Policy]]
 """Given the name of a model's weights as they are now, the policy that has them."""
+
+Whole = Callable[[], dict[str, torch.Tensor] | None]
 
 
 def open_model(path: str | Path, params: Params, version: str, work: Path) -> AbstractAsyncContextManager[Policy]:
@@ -32,11 +36,16 @@ def open_model(path: str | Path, params: Params, version: str, work: Path) -> Ab
 
 
 @asynccontextmanager
-async def follow(vlm: VLM, encoder: Encoder, path: str | Path, params: Params, work: Path) -> AsyncIterator[OpenPolicy]:
+async def follow(
+    vlm: VLM, encoder: Encoder, path: str | Path, params: Params, work: Path, whole: Whole = lambda: None
+) -> AsyncIterator[OpenPolicy]:
     """Policies of a model that is trained here, and that began as `path`: each has the weights as it is opened.
 
     Where the model is trained meanwhile (`rl.async`), the embedded policy has a copy. vLLM gets the weights from a
     directory, adapters alone where the model has some; the directory before is deleted then.
+
+    Args:
+        whole: gives the model's state where it is spread over processes.
 
     Raises:
         ServerError: vLLM does not start or cannot take the weights.
@@ -58,7 +67,7 @@ async def follow(vlm: VLM, encoder: Encoder, path: str | Path, params: Params, w
         @asynccontextmanager
         async def current(version: str) -> AsyncIterator[Policy]:
             number = next(numbers)
-            await _hand_over(vlm, fleet, served / str(number))
+            await _hand_over(vlm, fleet, served / str(number), whole)
             shutil.rmtree(served / str(number - 1), ignore_errors=True)
             yield VLLMPolicy(fleet, version, encoder)
 
@@ -66,13 +75,13 @@ async def follow(vlm: VLM, encoder: Encoder, path: str | Path, params: Params, w
     shutil.rmtree(served, ignore_errors=True)
 
 
-async def _hand_over(vlm: VLM, fleet: Fleet, where: Path) -> None:
+async def _hand_over(vlm: VLM, fleet: Fleet, where: Path, whole: Whole) -> None:
     where.mkdir(parents=True)
     if vlm.has_lora:
         await asyncio.to_thread(vlm.save_adapter, where)
         fleet.load_adapter(where)
     else:
-        await asyncio.to_thread(vlm.save, where)
+        await asyncio.to_thread(lambda: vlm.save(where, whole()))
         await fleet.load(where)
 
 

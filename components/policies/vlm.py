@@ -63,14 +63,17 @@ class VLM:
             model = Qwen3VLForConditionalGeneration(AutoConfig.from_pretrained(path))
         return cls(model, AutoTokenizer.from_pretrained(path), Qwen2VLImageProcessorPil.from_pretrained(path))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, state: dict[str, torch.Tensor] | None = None) -> None:
         """Write a directory that `load`, transformers and vLLM read.
 
-        A model with adapters is written merged into a plain one, and the adapters by themselves to `adapter/`.
+        A model with adapters is written merged into a plain one, and the adapters by themselves to `adapter/`. `state`
+        is the model's where it is not all in this process.
         """
-        state = merged_weights(self.model) if self.has_lora else None
+        if self.has_lora:
+            state = merged_weights(self.model)
         if self.computes_in is not None:
-            state = {name: tensor.to(self.computes_in) for name, tensor in self.model.state_dict().items()}
+            whole = state or self.model.state_dict()
+            state = {name: tensor.to(self.computes_in) for name, tensor in whole.items()}
         self.model.save_pretrained(path, state_dict=state)
         if self.has_lora:
             self.save_adapter(Path(path) / "adapter")
@@ -82,12 +85,14 @@ class VLM:
         they were added to."""
         save_adapter(self.model, Path(path))
 
-    def publish(self, path: Path, beside: dict[str, object] | None = None) -> None:
+    def publish(
+        self, path: Path, beside: dict[str, object] | None = None, state: dict[str, torch.Tensor] | None = None
+    ) -> None:
         """`save` in one step: readers see the old directory or the new one. `beside` are JSON files to add, by name."""
         partial = path.with_name(f".{path.name}.part")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        self.save(partial)
+        self.save(partial, state)
         for name, value in (beside or {}).items():
             write_json(partial / name, value)
         publish(partial, path)

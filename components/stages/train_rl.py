@@ -19,8 +19,8 @@ from components.stages._episodes import open_pool
 from components.stages._launch import team
 from components.stages._run import StageRun, stage
 from components.store import digest, read_json, read_table
-from components.training.learner import Learner, enlist
-from components.training.rl import CHECKPOINT, JudgeFn, Trained, train_rl
+from components.training.learner import Learner, enlist, gather
+from components.training.rl import JudgeFn, Trained, train_rl
 from components.training.team import Team
 
 POOL, JUDGE = Path("data/pools/rl.parquet"), Path("models/judge/distilled")
@@ -51,13 +51,13 @@ def lead(together: Team, phase: str) -> None:
     with stage(name, inputs=inputs) as run:
         params = run.params
         torch.manual_seed(params.seed)
-        learner = Learner.begin(VLM.load(INIT[phase], params.model, train=True), params)
-        together.held["learner"] = learner
-        together.run(enlist, INIT[phase], params, run.state / CHECKPOINT)
+        together.run(enlist, INIT[phase], params)
+        learner: Learner = together.held["learner"]
         trained = asyncio.run(_train(run, learner, together, phase, _judge(params)))
         if trained.ended:
             print(f"the phase ends after {len(trained.figures)} iterations: {trained.ended}", flush=True)
-        learner.vlm.publish(Path(f"models/rl-{phase}"), {SAMPLER: asdict(trained.sampler)})
+        state = together.run(gather)
+        learner.vlm.publish(Path(f"models/rl-{phase}"), {SAMPLER: asdict(trained.sampler)}, state)
         write_curve(Path(f"reports/curves/rl-{phase}.csv"), trained.figures)
         version = run.tracker.register(Path(f"models/rl-{phase}"), tracking.POLICY)
         run.result({"iterations": trained.figures, "ended": trained.ended, "version": version})
@@ -81,7 +81,8 @@ async def _train(run: StageRun, learner: Learner, together: Team, phase: str, ju
             flush=True,
         )
 
-    serving = follow(learner.vlm, learner.encoder, INIT[phase], params, run.state)
+    whole = lambda: together.run(gather)  # noqa: E731
+    serving = follow(learner.vlm, learner.encoder, INIT[phase], params, run.state, whole)
     async with open_pool(params) as pool, serving as open_policy:
         return await train_rl(
             learner,

@@ -14,6 +14,7 @@ from components.stages._launch import team
 from components.stages._run import local_model, stage
 from components.store import read_table
 from components.training.sft import demonstrations, train
+from components.training.sharding import shard, whole_state
 from components.training.team import Team
 
 DATA, OUT, CURVE = Path("data/sft/trajectories.parquet"), Path("models/sft"), Path("reports/curves/sft.csv")
@@ -38,8 +39,8 @@ def lead(together: Team) -> None:
             run.progress(step, steps, f"loss {loss:.3f}")
 
         together.held["report"] = report
-        vlm, trajectories, turns = together.run(clone, run.params)
-        vlm.publish(OUT)
+        vlm, state, trajectories, turns = together.run(clone, run.params)
+        vlm.publish(OUT, state=state)
         write_curve(CURVE, curve)
         version = run.tracker.register(OUT, tracking.POLICY)
         run.result(
@@ -48,21 +49,24 @@ def lead(together: Team) -> None:
         )
 
 
-def clone(together: Team, params: Params) -> tuple[VLM, int, int]:
-    """A job: behaviour cloning, shared by all processes; the model, and how many trajectories and turns it saw."""
+def clone(together: Team, params: Params) -> tuple[VLM, dict[str, torch.Tensor] | None, int, int]:
+    """A job: behaviour cloning, shared by all processes; the model, its state where it is spread over them, and
+    how many trajectories and turns it saw."""
     torch.manual_seed(params.seed)
     vlm = VLM.load(params.model.base, params.model, train=True)
     if params.model.lora is not None:
         vlm.add_lora(params.model.lora, params.seed)
     if not params.model.train_vision:
         vlm.freeze_vision()
+    if params.training.shard and together.size > 1:
+        shard(vlm, together)
     encoder = Encoder(vlm)
     renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
     trajectories = read_table(DATA, Trajectory)
     samples = demonstrations(trajectories, renderer, encoder)
     report = together.held.get("report", lambda step, steps, loss: None)
     train(vlm, encoder, samples, params.sft, params.seed, report, together)
-    return vlm, len(trajectories), len(samples)
+    return vlm, whole_state(vlm), len(trajectories), len(samples)
 
 
 if __name__ == "__main__":

@@ -30,15 +30,15 @@ def response_logprobs(
     """
     packed, device = pack(samples, encoder, share), vlm.model.device
     with vlm.precision():
-        hidden_1PH = vlm.model.model(
+        logits_1NV = vlm.model(
             input_ids=torch.tensor([packed.ids], device=device),
             position_ids=packed.positions_3P[:, None].to(device),
             mm_encoder_outputs=encoder.vision.features(packed.images),
             segments=packed.segments,
             use_cache=False,
-        ).last_hidden_state
-        hidden_NH = hidden_1PH[0, torch.from_numpy(np.concatenate(packed.predictors)).to(device)]
-        return _of_tokens(vlm, encoder, hidden_NH, samples, temperature)
+            logits_to_keep=torch.from_numpy(np.concatenate(packed.predictors)).to(device),
+        ).logits
+        return _of_tokens(encoder, logits_1NV[0], samples, temperature)
 
 
 def naive_logprobs(
@@ -49,18 +49,18 @@ def naive_logprobs(
         [s.prompt.ids + s.response for s in samples], [s.prompt.images for s in samples], pad="right"
     )
     with vlm.precision():
-        hidden_BLH = vlm.model.model(**inputs, use_cache=False).last_hidden_state
-        rows = [
-            hidden_BLH[row, len(s.prompt.ids) - 1 : len(s.prompt.ids) + len(s.response) - 1]
-            for row, s in enumerate(samples)
-        ]
-        return _of_tokens(vlm, encoder, torch.cat(rows), samples, temperature)
+        spans = [range(len(s.prompt.ids) - 1, len(s.prompt.ids) + len(s.response) - 1) for s in samples]
+        first, last = min(span.start for span in spans), max(span.stop for span in spans)
+        kept = torch.arange(first, last, device=vlm.model.device)
+        logits_BKV = vlm.model(**inputs, use_cache=False, logits_to_keep=kept).logits
+        rows = [logits_BKV[row, span.start - first : span.stop - first] for row, span in enumerate(spans)]
+        return _of_tokens(encoder, torch.cat(rows), samples, temperature)
 
 
 def _of_tokens(
-    vlm: VLM, encoder: Encoder, hidden_NH: torch.Tensor, samples: Sequence[Sample], temperature: float
+    encoder: Encoder, logits_NV: torch.Tensor, samples: Sequence[Sample], temperature: float
 ) -> list[torch.Tensor]:
-    logits_NV = encoder.sayable(vlm.model.lm_head(hidden_NH))
+    logits_NV = encoder.sayable(logits_NV)
     logits_NV = (logits_NV if logits_NV.dtype == torch.float64 else logits_NV.float()) / temperature
     wanted_N = torch.tensor([token for s in samples for token in s.response], device=logits_NV.device)
     logprobs_N = torch.log_softmax(logits_NV, dim=-1).gather(1, wanted_N[:, None])[:, 0]
@@ -124,7 +124,7 @@ def score(
 ) -> list[torch.Tensor]:
     """Log-probabilities of many samples without gradient, in the order given; the team shares the work."""
     found: list[tuple[int, torch.Tensor]] = []
-    for group in team.share(list(forward.micro_batches(samples, encoder, tokens))):
+    for group, _ in team.share(list(forward.micro_batches(samples, encoder, tokens))):
         scores = forward(vlm, encoder, [samples[index] for index in group], temperature)
         found += zip(group, scores, strict=True)
     scores_by_index = dict(team.gather(found))

@@ -1,6 +1,7 @@
 """What learns in RL: a model, its optimiser, the policy it holds on to, and their checkpoint.
 
-Every process of a team has one. Names: an update's `number` is its iteration, counted from 1.
+Every process of a team has one; what involves all of them is a job. Names: an update's `number` is its iteration,
+counted from 1.
 """
 
 from __future__ import annotations
@@ -12,6 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.distributed.checkpoint.state_dict import (
+    get_optimizer_state_dict,
+    set_model_state_dict,
+    set_optimizer_state_dict,
+)
 
 from components.agent import Renderer
 from components.params import Params
@@ -19,6 +25,7 @@ from components.policies import VLM, Encoder
 from components.rollout import Group
 from components.store import publish
 from components.training.objectives import OBJECTIVES
+from components.training.sharding import WHOLE, is_sharded, shard, whole_state
 from components.training.team import Team
 from components.training.update import UpdateStats, update
 
@@ -40,16 +47,19 @@ class Learner:
     """Gets optimiser steps done and in all."""
 
     @classmethod
-    def begin(cls, vlm: VLM, params: Params) -> Learner:
+    def begin(cls, vlm: VLM, params: Params, team: Team) -> Learner:
         """Prepare a model as the stage loaded it: adapters or frozen parts, an optimiser, the objective's reference."""
         if params.model.lora is not None:
             vlm.add_lora(params.model.lora.model_copy(update={"dropout": 0.0}), params.seed)
         if not params.model.train_vision:
             vlm.freeze_vision()
         rl = params.rl
-        optimizer = torch.optim.AdamW(vlm.trainable(), lr=rl.lr, betas=rl.betas, weight_decay=rl.weight_decay)
         held = OBJECTIVES[rl.objective].needs_reference and rl.kl > 0
-        return cls(vlm, Encoder(vlm), params, optimizer, vlm.frozen_copy() if held else None)
+        reference = vlm.frozen_copy() if held else None
+        if params.training.shard and team.size > 1:
+            shard(vlm, team)
+        optimizer = torch.optim.AdamW(vlm.trainable(), lr=rl.lr, betas=rl.betas, weight_decay=rl.weight_decay)
+        return cls(vlm, Encoder(vlm), params, optimizer, reference)
 
     def update(self, groups: list[Group], number: int, team: Team) -> UpdateStats:
         """One update on effective groups.
@@ -76,10 +86,10 @@ class Learner:
         )
 
     def weights(self) -> Weights:
-        """The model's state without its frozen parameters, which are as the stage loaded them."""
-        model = self.vlm.model
-        frozen = {name for name, p in model.named_parameters(remove_duplicate=False) if not p.requires_grad}
-        return {name: tensor for name, tensor in model.state_dict().items() if name not in frozen}
+        """The model's state without its frozen parameters, which are as the stage loaded them. Of a model that is
+        spread over processes the leader gets it, and all must ask."""
+        state = whole_state(self.vlm) if is_sharded(self.vlm) else self.vlm.model.state_dict()
+        return {name: tensor for name, tensor in state.items() if name not in self._frozen()}
 
     @contextmanager
     def one_update_back(self) -> Iterator[None]:
@@ -91,39 +101,75 @@ class Learner:
         finally:
             self.vlm.model.load_state_dict(now, strict=False)
 
-    def save(self, path: Path, state: dict[str, Any]) -> None:
-        """Write a checkpoint in one step, with the loop's own state."""
-        partial = path.with_name(f".{path.name}.part")
-        held = {"model": self.weights(), "behind": self.behind, "optimizer": self.optimizer.state_dict()}
-        torch.save({**held, "state": state}, partial)
-        publish(partial, path)
+    def save(self, path: Path, state: dict[str, Any], leads: bool = True) -> None:
+        """Write a checkpoint in one step, with the loop's own state; all processes call this, the leader writes."""
+        spread = is_sharded(self.vlm)
+        optimizer = (
+            get_optimizer_state_dict(self.vlm.model, self.optimizer, options=WHOLE)
+            if spread
+            else self.optimizer.state_dict()
+        )
+        held = {"model": self.weights(), "behind": self.behind, "optimizer": optimizer, "sharded": spread}
+        if leads:
+            partial = path.with_name(f".{path.name}.part")
+            torch.save({**held, "state": state}, partial)
+            publish(partial, path)
 
     def load(self, path: Path) -> dict[str, Any] | None:
-        """Take a checkpoint over and return the loop's state; None if there is none.
+        """Take a checkpoint over and return the loop's state; None if there is none. All processes call this.
 
         Raises:
-            RuntimeError: it lacks something that is trained.
+            RuntimeError: it lacks something that is trained, or is of another kind.
         """
         if not path.exists():
             return None
         saved: dict[str, Any] = torch.load(path, map_location=self.vlm.model.device, weights_only=True)
-        if missing := self.weights().keys() - saved["model"].keys():
+        trained = {name for name, parameter in self.vlm.model.named_parameters() if parameter.requires_grad}
+        if missing := trained - saved["model"].keys():
             raise RuntimeError(
                 f"{path} does not hold {min(missing)}, which is trained now: delete it to begin the phase anew"
             )
-        self.vlm.model.load_state_dict(saved["model"], strict=False)
-        self.optimizer.load_state_dict(saved["optimizer"])
+        spread = is_sharded(self.vlm)
+        if saved.get("sharded", False) != spread:
+            raise RuntimeError(
+                f"{path} was written with training.shard = {str(not spread).lower()}: set it so again, or delete the "
+                "file to begin the phase anew"
+            )
+        if spread:
+            set_model_state_dict(self.vlm.model, saved["model"], options=WHOLE)
+            set_optimizer_state_dict(self.vlm.model, self.optimizer, saved["optimizer"], options=WHOLE)
+        else:
+            self.vlm.model.load_state_dict(saved["model"], strict=False)
+            self.optimizer.load_state_dict(saved["optimizer"])
         self.behind = saved.get("behind")
         return saved["state"]
 
+    def _frozen(self) -> set[str]:
+        parameters = self.vlm.model.named_parameters(remove_duplicate=False)
+        return {name for name, parameter in parameters if not parameter.requires_grad}
 
-def enlist(team: Team, path: Path, params: Params, checkpoint: Path) -> None:
-    """A job: give every process a learner, as far as the checkpoint; the leader has one."""
+
+def enlist(team: Team, path: Path, params: Params) -> None:
+    """A job: give every process a learner; the leader may have one."""
     if "learner" not in team.held:
-        team.held["learner"] = learner = Learner.begin(VLM.load(path, params.model, train=True), params)
-        learner.load(checkpoint)
+        team.held["learner"] = Learner.begin(VLM.load(path, params.model, train=True), params, team)
+
+
+def resume(team: Team, checkpoint: Path) -> dict[str, Any] | None:
+    """A job: take a checkpoint over."""
+    return team.held["learner"].load(checkpoint)
 
 
 def learn(team: Team, groups: list[Group], number: int) -> UpdateStats:
     """A job: an update that all processes share."""
     return team.held["learner"].update(groups, number, team)
+
+
+def keep(team: Team, checkpoint: Path, state: dict[str, Any]) -> None:
+    """A job: write a checkpoint."""
+    team.held["learner"].save(checkpoint, state, team.leads)
+
+
+def gather(team: Team) -> Weights | None:
+    """A job: the whole state of a model that is spread; None if it is not."""
+    return whole_state(team.held["learner"].vlm)

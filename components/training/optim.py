@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch.distributed.tensor import DTensor
 
 from components.policies import VLM
 
@@ -20,7 +21,8 @@ def optimizer_step(optimizer: torch.optim.Optimizer, vlm: VLM, max_grad_norm: fl
     Raises:
         Diverged: before the step, so that no weight becomes NaN.
     """
-    norm = torch.nn.utils.clip_grad_norm_(vlm.trainable(), max_grad_norm).item()
+    total = torch.nn.utils.clip_grad_norm_(vlm.trainable(), max_grad_norm)
+    norm = (total.full_tensor() if isinstance(total, DTensor) else total).item()
     if not norm < float("inf"):
         raise Diverged(f"the gradient's norm is {norm}: lower the learning rate, or look for what is not finite")
     optimizer.step()

@@ -37,7 +37,7 @@ from components.rollout import (
 )
 from components.store import Journal
 from components.training.health import rollout_figures
-from components.training.learner import Learner, learn
+from components.training.learner import Learner, keep, learn, resume
 from components.training.objectives import OBJECTIVES
 from components.training.team import Team
 from components.training.update import NO_UPDATE
@@ -100,7 +100,7 @@ async def train_rl(
     """
     team, checkpoint = team or Team(), state_dir / CHECKPOINT
     team.held["learner"] = learner
-    saved = learner.load(checkpoint)
+    saved = team.run(resume, checkpoint)
     state = RLState(0, earlier or SamplerState(), [])
     if saved is not None:
         state = RLState(saved["iteration"], SamplerState(**saved["sampler"]), saved["figures"])
@@ -130,7 +130,7 @@ async def train_rl(
             spent = {"rollout_s": rolled.wall_s - rolled.judge_s, "judge_s": rolled.judge_s, "waited_s": waited_s}
             figures = {key: round(value, 8) for key, value in {**figures, **spent, **asdict(stats)}.items()}
             state = RLState(number, rolled.sampler.state, [*state.figures, figures])
-            learner.save(checkpoint, asdict(state))
+            team.run(keep, checkpoint, asdict(state))
             loop.journal_path(number).unlink()
             judged = [t for group in sampled.groups for t in group.trajectories if t.trajectory_id in rolled.verdicts]
             report(figures, judged, [rolled.verdicts[t.trajectory_id] for t in judged])

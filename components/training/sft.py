@@ -96,16 +96,11 @@ def _step(
     total = sum(item.weight * len(item.sample.response) for item in batch)
     loss = 0.0
     samples = [item.sample for item in batch]
-    for group in team.share(list(forward.micro_batches(samples, encoder, params.micro_batch_tokens))):
+    for group, counts in team.share(list(forward.micro_batches(samples, encoder, params.micro_batch_tokens))):
         scores = forward(vlm, encoder, [samples[index] for index in group])
-        part = (
-            -sum(
-                (batch[index].weight * logprobs.sum() for index, logprobs in zip(group, scores, strict=True)),
-                torch.zeros(()),
-            )
-            / total
-        )
-        part.backward()
+        weighted = (batch[index].weight * logprobs.sum() for index, logprobs in zip(group, scores, strict=True))
+        part = -sum(weighted, torch.zeros((), device=encoder.device)) / total * counts
+        (part * team.loss_scale).backward()
         loss += part.item()
     team.add_up(vlm.trainable())
     return sum(team.gather([loss]))

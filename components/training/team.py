@@ -30,6 +30,8 @@ class Team:
 
     size: int = 1
     rank: int = 0
+    lockstep: bool = False
+    """All must run as many passes, and gradients come out averaged already (`sharding`)."""
     held: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -57,9 +59,16 @@ class Team:
         """Let the others go."""
         self._tell(None)
 
-    def share(self, items: Sequence[T]) -> list[T]:
-        """This process's part of what all have."""
-        return list(items[self.rank :: self.size])
+    def share(self, items: Sequence[T]) -> list[tuple[T, bool]]:
+        """This process's part of what all have, and whether it counts: in lockstep, who has less does some again."""
+        mine = [(item, True) for item in items[self.rank :: self.size]]
+        most = -(-len(items) // self.size)
+        return mine + [(items[0], False)] * (most - len(mine)) if self.lockstep else mine
+
+    @property
+    def loss_scale(self) -> int:
+        """What a process's part of a loss is multiplied by, so that gradients add up."""
+        return self.size if self.lockstep else 1
 
     def gather(self, items: list[T]) -> list[T]:
         """The parts of all processes, one after the other."""
@@ -67,7 +76,7 @@ class Team:
 
     def add_up(self, parameters: Iterable[torch.nn.Parameter]) -> None:
         """Replace every gradient by the sum of it over the processes."""
-        if self.size == 1:
+        if self.size == 1 or self.lockstep:
             return
         for parameter in parameters:
             if parameter.grad is None:  # this process had no micro-batch

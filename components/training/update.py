@@ -199,7 +199,7 @@ def _accumulate(
     loss, stats = 0.0, []
     objective, total = OBJECTIVES[params.objective], sum(turn.credit.weight for turn in batch)
     samples = [turn.sample for turn in batch]
-    for group in team.share(list(forward.micro_batches(samples, encoder, params.micro_batch_tokens))):
+    for group, counts in team.share(list(forward.micro_batches(samples, encoder, params.micro_batch_tokens))):
         scores = forward(vlm, encoder, [samples[index] for index in group], params.temperature)
         part = torch.zeros((), device=encoder.device)
         for index, logprobs_T in zip(group, scores, strict=True):
@@ -207,9 +207,9 @@ def _accumulate(
             tokens = TurnTokens(logprobs_T, turn.logprobs_T, turn.reference_T, turn.correction_T)
             one, seen = objective.turn_loss(tokens, turn.credit.advantage, params)
             part = part + one * turn.credit.weight
-            stats.append(seen)
-        part = part / total
-        part.backward()
+            stats += [seen] * counts
+        part = part / total * counts
+        (part * team.loss_scale).backward()
         loss += part.item()
     team.add_up(vlm.trainable())
     return sum(team.gather([loss])), team.gather(stats)

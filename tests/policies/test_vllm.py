@@ -30,6 +30,7 @@ from components.store import Journal
 from components.training.forward import score
 from components.training.learner import Learner
 from components.training.rl import train_rl
+from components.training.team import Team
 from tests.training import test_rl_resume
 from tests.training.rl_child import TASKS, judge
 from tests.vlm import TASK, observation, picture, renderer
@@ -243,7 +244,7 @@ def test_rl_trains_on_what_vllm_sampled_with_its_own_weights(taught, tmp_path):
     groups = {"effective_groups": 2, "max_sampled_groups": 6, "group_size": 4, "batch_turns": 4, "lr": 1e-4}
     params = params.model_copy(update={"rl": params.rl.model_copy(update=groups)})
     mine, before = VLM.load(taught, params.model), VLM.load(taught, params.model)
-    learner = Learner.begin(mine, params)
+    learner = Learner.begin(mine, params, Team())
     heard: list[dict[str, float]] = []
 
     async def main():

@@ -23,6 +23,7 @@ from components.records import Outcome, Task, Trajectory, Verdict
 from components.sites import MiniWoB
 from components.training.learner import Learner
 from components.training.rl import train_rl
+from components.training.team import Team
 
 TASKS = [
     Task(
@@ -63,7 +64,7 @@ async def main(model: Path, state: Path, out: Path, kind: str) -> None:
     trained_model = params.model.model_copy(update={"lora": LoRAParams(rank=8, alpha=16) if kind == "lora" else None})
     params = params.model_copy(update={"agent": agent, "rl": rl, "browser": browser, "model": trained_model})
     vlm = VLM.load(model, params.model)
-    learner = Learner.begin(vlm, params)
+    learner = Learner.begin(vlm, params, Team())
     serving = follow(vlm, learner.encoder, model, params, state)
     async with BrowserPool(params.browser, site=MiniWoB(), text="elements") as pool, serving as open_policy:
         trained = await train_rl(

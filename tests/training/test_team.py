@@ -15,19 +15,21 @@ from components.training.team import ALONE, Team
 from tests.training.team_child import teach
 
 
-def launched(where: Path, objective: str) -> tuple[dict, torch.Tensor]:
-    command = launcher(2, "tests.training.team_child", str(where / "out.json"), objective)
+def launched(where: Path, objective: str, kind: str) -> tuple[dict, torch.Tensor]:
+    command = launcher(2, "tests.training.team_child", str(where / "out.json"), objective, kind)
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads((where / "out.json").read_text()), torch.load(where / "out.pt")
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["copies", "shard"])
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_two_processes_take_the_steps_of_one(tmp_path, objective):
-    two, weights = launched(tmp_path, objective)
+def test_two_processes_take_the_steps_of_one(tmp_path, objective, kind):
+    two, weights = launched(tmp_path, objective, kind)
     team = Team()
-    one = teach(team, objective)
+    (tmp_path / "alone").mkdir()
+    one = teach(team, objective, False, tmp_path / "alone/checkpoint.pt")
     assert [rank for rank, *_ in two["processes"]] == [0, 1]
     assert len({tuple(sums) for _, *sums in two["processes"]}) == 1, "they have drifted apart"
     assert torch.allclose(weights, team.held["weights"], atol=2e-6)
@@ -40,13 +42,14 @@ def test_two_processes_take_the_steps_of_one(tmp_path, objective):
 def test_a_team_of_one_has_nobody_to_talk_to():
     assert ALONE.leads
     assert ALONE.run(lambda team, a: a + team.size, 2) == 3
-    assert ALONE.share([1, 2, 3]) == [1, 2, 3]
+    assert ALONE.share([1, 2, 3]) == [(1, True), (2, True), (3, True)]
     assert ALONE.gather([4]) == [4]
     ALONE.dismiss()
 
 
 def test_a_share_is_a_part_and_all_shares_are_the_whole():
     items = list(range(7))
-    shares = [Team(3, rank).share(items) for rank in range(3)]
-    assert sorted(item for share in shares for item in share) == items
-    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+    for lockstep in (False, True):
+        shares = [Team(3, rank, lockstep).share(items) for rank in range(3)]
+        assert sorted(item for share in shares for item, counts in share if counts) == items
+        assert max(map(len, shares)) - min(map(len, shares)) <= (0 if lockstep else 1)

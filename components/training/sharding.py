@@ -1,0 +1,38 @@
+"""Weights, gradients and optimiser state spread over the processes of a team (FSDP2): a model too large for each.
+
+Every layer's weights come together for as long as they are computed with, so that all processes must run as many
+passes: a team of such processes goes in lockstep. The frozen vision tower stays whole.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard
+
+from components.policies import VLM
+from components.training.team import Team
+
+WHOLE = StateDictOptions(full_state_dict=True, cpu_offload=True, strict=False)
+"""How states are gathered, on the leader, and spread again."""
+
+
+def shard(vlm: VLM, team: Team) -> None:
+    """Spread a model whose vision tower is frozen. Everything that trains it has to come after."""
+    mesh = init_device_mesh(vlm.model.device.type, (team.size,))
+    vision = set(vlm.model.model.visual.parameters())
+    for layer in vlm.model.model.language_model.layers:
+        fully_shard(layer, mesh=mesh)
+    fully_shard(vlm.model, mesh=mesh, ignored_params=vision)
+    team.lockstep = True
+
+
+def is_sharded(vlm: VLM) -> bool:
+    return isinstance(vlm.model, FSDPModule)
+
+
+def whole_state(vlm: VLM) -> dict[str, torch.Tensor] | None:
+    """The whole state of a model that is spread, on the leader and nothing on others; None if it is not spread. All
+    processes call this together."""
+    return get_model_state_dict(vlm.model, options=WHOLE) if is_sharded(vlm) else None
