@@ -171,19 +171,22 @@ def test_a_stage_with_its_browsers_in_ray_makes_the_same_trajectories(project):
 
 
 @pytest.mark.timeout(900)
-def test_sft_on_two_processes_learns_what_one_learns(project):
+@pytest.mark.parametrize("shard", ["shard: false", "shard: true"])
+def test_sft_on_two_processes_learns_what_one_learns(project, shard):
     def losses() -> list[float]:
         return [step["loss"] for step in json.loads((project / "reports/stages/train_sft.json").read_text())["losses"]]
 
-    alone, recipe = losses(), (project / "params.yaml").read_text()
+    before, recipe = losses(), (project / "params.yaml").read_text()
     shutil.rmtree(project / ".waymark/state/train_sft")
     (project / "reports/stages/train_sft.json").unlink()
-    (project / "params.yaml").write_text(recipe.replace("processes: 1", "processes: 2"))
+    changed = recipe.replace("processes: 1, shard: false", f"processes: 2, {shard}")
+    (project / "params.yaml").write_text(changed.replace("engine: transformers", "engine: vllm"))
     try:
         run(project, "-m", "components.stages.train_sft")
     finally:
         (project / "params.yaml").write_text(recipe)
-    assert losses() == pytest.approx(alone, rel=1e-2)
+    assert changed != recipe
+    assert losses() == pytest.approx(before, rel=1e-2)
 
 
 @pytest.mark.timeout(900)
