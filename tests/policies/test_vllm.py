@@ -396,3 +396,24 @@ def test_vllms_own_openai_server_is_an_endpoint_like_any_other(encoder, tmp_path
     assert done.token_ids == []
     ours = encoder.length(asked.prompt)
     assert abs(spent.prompt_tokens - ours) <= 4, "the server writes the same prompt by the model's template"
+
+
+def test_two_servers_share_the_requests_and_one_does_the_work_while_the_other_is_started_again(vlm, encoder, tmp_path):
+    params = recipe()
+    two = params.inference.vllm.model_copy(update={"servers": 2})
+    params = params.model_copy(update={"inference": params.inference.model_copy(update={"vllm": two})})
+    asked = requests(encoder, GREEDY, 48)
+
+    async def main():
+        async with fleet_of(BASE, tmp_path, params) as fleet:
+            policy, (first, second) = VLLMPolicy(fleet, "v", encoder), fleet.pids
+            answers = asyncio.gather(*(policy.complete(request) for request in asked))
+            await asyncio.sleep(0.3)
+            busy = [server.requests for server in fleet._servers]
+            os.kill(first, signal.SIGKILL)
+            return await answers, busy, fleet.pids[1] == second
+
+    answers, busy, kept = asyncio.run(main())
+    assert min(busy) > 8, "one had nothing to do"
+    assert kept
+    assert [one.token_ids for one in answers] == [one.token_ids for one in embedded(vlm, asked)]
