@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import os
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +27,8 @@ from components.params import ModelParams, VLLMParams
 
 SCRIPT = Path(__file__).parent / "engine/server.py"
 HEALTH_POLL_S = 0.5
+DEATH_NOTICE_S = 2.0
+"""How long after a broken connection its server may be found dead."""
 STOP_S = 20.0
 RELOAD_S = 600.0
 MOST_DEATHS = 5
@@ -127,8 +131,8 @@ class Fleet:
                     reply = await self._client.post(
                         f"{server.url}/generate", json={**question, "adapter": self._adapter}
                     )
-                except httpx.TransportError:
-                    await _ended(process)
+                except httpx.TransportError:  # it died, or only closed a connection
+                    await _ended(process, DEATH_NOTICE_S)
                     continue
                 finally:
                     server.requests -= 1
@@ -159,22 +163,32 @@ class Fleet:
     # ---- choosing ---------------------------------------------------------------------------------------------------
 
     async def _pick(self, kinship: int) -> _Server:
-        while True:
-            if self._broken is not None:
-                raise self._broken
-            ready = [server for server in self._servers if server.ready.is_set()]
-            if ready:
-                related, idlest = ready[kinship % len(ready)], min(ready, key=lambda server: server.requests)
-                return related if related.requests <= idlest.requests + AFFINITY else idlest
+        while not (ready := [server for server in self._servers if server.ready.is_set()]):
+            await self._news()
+        related, idlest = ready[kinship % len(ready)], min(ready, key=lambda server: server.requests)
+        return related if related.requests <= idlest.requests + AFFINITY else idlest
+
+    async def _news(self) -> None:
+        """Wait until a server is up again, or none will be."""
+        if self._broken is None:
             self._changed.clear()
             await self._changed.wait()
+        if self._broken is not None:
+            raise self._broken
 
     async def _reload(self, server: _Server) -> None:
-        await server.ready.wait()
-        try:
-            reply = await self._client.post(f"{server.url}/reload", json={"path": self._path}, timeout=RELOAD_S)
-        except httpx.TransportError:
-            return  # it died, and its successor starts with these weights
+        while not server.ready.is_set():
+            await self._news()
+        process = server.process
+        while True:
+            try:
+                reply = await self._client.post(f"{server.url}/reload", json={"path": self._path}, timeout=RELOAD_S)
+                break
+            except httpx.TimeoutException as error:
+                raise ServerError(f"vLLM has not loaded {self._path} after {RELOAD_S:.0f} s ({server.log})") from error
+            except httpx.TransportError:
+                if await _ended(process, DEATH_NOTICE_S):
+                    return  # its successor starts with these weights
         if reply.status_code != 200:
             raise ServerError(f"vLLM cannot load {self._path} ({reply.status_code}): {_tail(server.log)}")
 
@@ -254,9 +268,14 @@ class Fleet:
         return ours | {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(first, first + gpus)))}
 
 
-async def _ended(process: subprocess.Popen[bytes] | None) -> None:
+async def _ended(process: subprocess.Popen[bytes] | None, within_s: float = math.inf) -> bool:
+    """Wait for the end of a process; whether it came."""
+    end = time.monotonic() + within_s
     while process is not None and process.poll() is None:
+        if time.monotonic() > end:
+            return False
         await asyncio.sleep(HEALTH_POLL_S / 5)
+    return True
 
 
 def _end(process: subprocess.Popen[bytes] | None) -> None:
