@@ -2,15 +2,14 @@
 
 The same prompts on generated pages, a screenshot in each, are asked 1, 8 and 32 at once; the next ones when all are
 answered. The peers are the same weights as transformers loads them: `generate` for one prompt after another, and for
-all that are asked at once in one batch. All sample at the same temperature up to `--tokens` tokens; only tokens of
-answers count, the end token included. Each measurement reads its images anew, and first answers as many other prompts
-as are asked at once, not counted. Last line: JSON with the medians over the rounds, in which the sides take turns;
-`ratio` is ours over the loop, `ratio_batched` ours over the batches.
+all that are asked at once in one batch. All run on one thread: our policy leaves the other cores to the browsers, and
+on two the peers gain little and lose all where anything else runs. All sample at the same temperature up to `--tokens`
+tokens; only tokens of answers count, the end token included. Each measurement reads its images anew, and first answers
+as many other prompts as are asked at once, not counted. Last line: JSON with the medians over the rounds, in which the
+sides take turns; `ratio` is ours over the loop, `ratio_batched` ours over the batches.
 """
 
 from __future__ import annotations
-
-import components.stages  # noqa: F401, isort: skip  (thread settings, before torch)
 
 import argparse
 import asyncio
@@ -77,6 +76,7 @@ async def main() -> None:
     parser.add_argument("--tokens", type=int, default=96, help="most tokens of an answer")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
+    torch.set_num_threads(1)
     params = load("recipes/demo.yaml").model
     vlm = VLM.load(params.base, params)
     plain = Qwen3VLForConditionalGeneration.from_pretrained(params.base, dtype=torch.float32)
