@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -19,6 +20,7 @@ from components.stages._episodes import open_pool
 from components.stages._launch import team
 from components.stages._run import StageRun, stage
 from components.store import digest, read_json, read_table
+from components.training.health import health_line
 from components.training.learner import Learner, enlist, gather
 from components.training.rl import JudgeFn, Trained, train_rl
 from components.training.team import Team
@@ -70,19 +72,9 @@ async def _train(run: StageRun, learner: Learner, together: Team, phase: str, ju
         run.metrics(figures, int(figures["iteration"]))
         if figures["iteration"] == 1:
             run.traces(trajectories, verdicts)
-        print(
-            f"iteration {figures['iteration']:.0f}: reward {figures['reward_mean']:.3f}"
-            f"  pool {figures['pool_reward']:.3f}"
-            f"  groups {figures['effective_groups']:.0f}/{figures['sampled_groups']:.0f}"
-            f"  ratio {figures['ratio_mean']:.4f}  clipped {figures['clip_fraction']:.3f}"
-            f"  gap {figures['logprob_gap_max']:.1e}  grad {figures['grad_norm']:.2f}"
-            f"  turns {figures['turns_mean']:.2f}  masked {figures['masked_share']:.2f}"
-            f"  rollout {figures['rollout_s']:.0f} s  train {figures['train_s']:.0f} s",
-            flush=True,
-        )
+        print(health_line(figures), flush=True)
 
-    whole = lambda: together.run(gather)  # noqa: E731
-    serving = follow(learner.vlm, learner.encoder, INIT[phase], params, run.state, whole)
+    serving = follow(learner.vlm, learner.encoder, INIT[phase], params, run.state, partial(together.run, gather))
     async with open_pool(params) as pool, serving as open_policy:
         return await train_rl(
             learner,

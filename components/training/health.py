@@ -26,6 +26,26 @@ def rollout_figures(sampled: Sampled, sampler: TaskSampler) -> dict[str, float]:
     }
 
 
+def health_line(figures: dict[str, float]) -> str:
+    """An iteration's figures on one line; at the end seconds, `waited` those in which the trainer had nothing to do."""
+    one = figures
+    masked = ", ".join(
+        f"{name.removeprefix('masked_')} {value:.2f}"
+        for name, value in one.items()
+        if name.startswith("masked_") and name != "masked_share" and value
+    )
+    return (
+        f"iteration {one['iteration']:.0f}: reward {one['reward_mean']:.3f}  pool {one['pool_reward']:.3f}"
+        f"  groups {one['effective_groups']:.0f}/{one['sampled_groups']:.0f}"
+        f"  ratio {one['ratio_mean']:.4f}  clipped {one['clip_fraction']:.3f}  gap {one['logprob_gap_max']:.1e}"
+        f"  entropy {one['entropy_estimate']:.2f}  grad {one['grad_norm']:.2f}"
+        f"  turns {one['turns_mean']:.2f}  tokens {one['response_tokens_mean']:.0f}"
+        f"  masked {one['masked_share']:.2f}{f' ({masked})' if masked else ''}  {one['tokens_per_s']:.0f} tokens/s"
+        f"  rollout {one['rollout_s']:.0f} s  judge {one['judge_s']:.0f} s  train {one['train_s']:.0f} s"
+        f"  waited {one['waited_s']:.0f} s"
+    )
+
+
 def masked_shares(sampled: Sampled) -> dict[str, float]:
     """Why members were masked, as shares of all: what ended the episode, or else the judge."""
     pairs = [pair for group in sampled.groups for pair in zip(group.trajectories, group.rewards, strict=True)]

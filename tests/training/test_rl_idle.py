@@ -6,7 +6,7 @@ import pytest
 
 from components.records import Reward, Termination
 from components.rollout import Group, NothingLearnable, Sampled
-from components.training.health import masked_shares
+from components.training.health import health_line, masked_shares
 from components.training.rl import IDLE_ITERATIONS, _bear_with
 from tests.samples import a_task, a_trajectory
 
@@ -59,3 +59,16 @@ def test_what_was_masked_is_counted_by_its_reason():
     shares = masked_shares(Sampled([Group(group.task, [blocked, group.trajectories[1]], group.rewards), *two.groups]))
     assert {name: share for name, share in shares.items() if share} == {"masked_blocked": 0.25, "masked_judge": 0.25}
     assert set(shares) > {"masked_env_error", "masked_sandbox_error", "masked_inference_timeout"}
+
+
+def test_the_health_line_says_why_members_were_masked():
+    names = (
+        "iteration reward_mean pool_reward effective_groups sampled_groups ratio_mean clip_fraction logprob_gap_max "
+        "entropy_estimate grad_norm turns_mean response_tokens_mean masked_share tokens_per_s rollout_s judge_s "
+        "train_s waited_s masked_blocked masked_env_error"
+    )
+    figures = dict.fromkeys(names.split(), 0.0) | {"iteration": 7.0, "masked_share": 0.25, "masked_blocked": 0.25}
+    line = health_line(figures)
+    assert line.startswith("iteration 7: reward 0.000")
+    assert "masked 0.25 (blocked 0.25)  0 tokens/s" in line
+    assert "masked 0.00  0 tokens/s" in health_line(figures | {"masked_share": 0.0, "masked_blocked": 0.0})
