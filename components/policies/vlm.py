@@ -104,6 +104,13 @@ class VLM:
         model.requires_grad_(False)
         return VLM(model, self.tokenizer, self.images, self.computes_in)
 
+    def prepare(self, params: ModelParams, seed: int, dropout: bool = True) -> None:
+        """Make trainable what the recipe trains: adapters, or all weights but those of a frozen vision tower."""
+        if params.lora is not None:
+            self.add_lora(params.lora if dropout else params.lora.model_copy(update={"dropout": 0.0}), seed)
+        if not params.train_vision:
+            self.freeze_vision()
+
     def add_lora(self, params: LoRAParams, seed: int) -> None:
         """Train low-rank adapters in the language model, and nothing else. `seed` decides how they begin."""
         add_adapter(self.model, params, seed)

@@ -44,10 +44,7 @@ def main() -> None:
         vlm = VLM.load(params.model.judge_base, params.model, train=True)
         judge = DistilledJudge(vlm, run.key, params)
         untrained = agreement(labels, [verdict.outcome for verdict in judge.judge(tested)])
-        if params.model.lora is not None:
-            vlm.add_lora(params.model.lora, params.seed)
-        if not params.model.train_vision:
-            vlm.freeze_vision()
+        vlm.prepare(params.model, params.seed)
         encoder = Encoder(vlm)
         positives = sum(verdicts[t.trajectory_id].outcome is Outcome.SUCCESS for t in training)
         weight = {Outcome.SUCCESS: 1.0, Outcome.FAILURE: 1.0}

@@ -54,10 +54,7 @@ def clone(together: Team, params: Params) -> tuple[VLM, dict[str, torch.Tensor] 
     how many trajectories and turns it saw."""
     torch.manual_seed(params.seed)
     vlm = VLM.load(params.model.base, params.model, train=True)
-    if params.model.lora is not None:
-        vlm.add_lora(params.model.lora, params.seed)
-    if not params.model.train_vision:
-        vlm.freeze_vision()
+    vlm.prepare(params.model, params.seed)
     if params.training.shard and together.size > 1:
         shard(vlm, together)
     encoder = Encoder(vlm)

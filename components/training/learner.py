@@ -49,10 +49,7 @@ class Learner:
     @classmethod
     def begin(cls, vlm: VLM, params: Params, team: Team) -> Learner:
         """Prepare a model as the stage loaded it: adapters or frozen parts, an optimiser, the objective's reference."""
-        if params.model.lora is not None:
-            vlm.add_lora(params.model.lora.model_copy(update={"dropout": 0.0}), params.seed)
-        if not params.model.train_vision:
-            vlm.freeze_vision()
+        vlm.prepare(params.model, params.seed, dropout=False)
         rl = params.rl
         held = OBJECTIVES[rl.objective].needs_reference and rl.kl > 0
         reference = vlm.frozen_copy() if held else None
