@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from components import quality, store, tracking
-from components.params import Params, RolloutParams, TrainingParams, load
+from components.params import Params, RolloutParams, TrainingParams, VLLMParams, load
 from components.records import Trajectory, Verdict
 
 if TYPE_CHECKING:
@@ -118,9 +118,7 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
     missing = [str(path) for path in inputs or [] if not path.exists()]
     if missing:
         raise FileNotFoundError(f"{name} needs {', '.join(missing)}; run `dvc repro {name}`, which makes them first")
-    # where browsers and trainers run decides nothing
-    deciding = params.model_copy(update={"rollout": RolloutParams(), "training": TrainingParams()})
-    key = store.digest(name, occasion, deciding, *(inputs or []))
+    key = store.digest(name, occasion, _deciding(params), *(inputs or []))
     state = store.state_dir(name, key)
     lock = (state / "lock").open("w")
     try:
@@ -147,6 +145,13 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
             run.progress(1, 1, "done")
     finished.write_text(mine)
     lock.close()
+
+
+def _deciding(params: Params) -> Params:
+    """The recipe without what decides nothing: where browsers, trainers and servers run."""
+    served = VLLMParams(engine=params.inference.vllm.engine)
+    inference = params.inference.model_copy(update={"vllm": served})
+    return params.model_copy(update={"rollout": RolloutParams(), "training": TrainingParams(), "inference": inference})
 
 
 class _Clock:

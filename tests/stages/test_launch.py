@@ -6,7 +6,9 @@ import pytest
 import torch
 import yaml
 
+from components.params import parse
 from components.stages._launch import LAUNCHED, TooFewGPUs, launcher, team
+from components.stages._run import _deciding
 from tests.samples import raw_recipe
 
 
@@ -37,3 +39,13 @@ def test_the_launcher_starts_a_module_with_its_arguments():
     command = launcher(3, "some.module", "short")
     assert command[command.index("--num_processes") + 1] == "3"
     assert command[-3:] == ["--module", "some.module", "short"]
+
+
+def test_where_a_stage_runs_is_no_part_of_its_name():
+    def deciding(**changes: object) -> str:
+        return _deciding(parse(raw_recipe(**changes))).model_dump_json()
+
+    plain = deciding()
+    assert deciding(training__processes=8, rollout__executor="ray", inference__vllm__servers=4) == plain
+    assert deciding(inference__engine="vllm") != plain
+    assert deciding(inference__vllm__engine={"quantization": "fp8"}) != plain
