@@ -6,6 +6,7 @@ what the trainer makes of it: a difference stops the run, since training on it w
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from itertools import islice
 
@@ -39,10 +40,11 @@ class VLLMPolicy:
         """
         encoder, sampling = self._encoder, request.sampling
         wanted = encoder.encode(request.prompt)
+        images = [await asyncio.to_thread(encoder.vision.as_seen, image) for image in wanted.images]
         answer = await self._fleet.generate(
             {
                 "prompt": encoder.folded(wanted),
-                "images": [base64.b64encode(encoder.vision.as_seen(image)).decode() for image in wanted.images],
+                "images": [base64.b64encode(image).decode() for image in images],
                 "sampling": {
                     "temperature": sampling.temperature,
                     "top_p": sampling.top_p,

@@ -108,8 +108,7 @@ def serve(engine_args: dict[str, Any], port: int) -> None:
 async def _answer(engine: AsyncLLM, question: Question) -> dict[str, Any]:
     prompt = TokensPrompt(prompt_token_ids=question.prompt)
     if question.images:
-        pictures = [Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB") for data in question.images]
-        prompt["multi_modal_data"] = {"image": pictures}
+        prompt["multi_modal_data"] = {"image": await asyncio.to_thread(_pictures, question.images)}
     adapter = question.adapter and LoRARequest(
         f"adapter-{question.adapter.number}", question.adapter.number, question.adapter.path
     )
@@ -124,6 +123,10 @@ async def _answer(engine: AsyncLLM, question: Question) -> dict[str, Any]:
         "logprobs": [one[token].logprob for token, one in zip(output.token_ids, output.logprobs, strict=True)],
         "finish_reason": output.finish_reason,
     }
+
+
+def _pictures(files: list[str]) -> list[Image.Image]:
+    return [Image.open(io.BytesIO(base64.b64decode(file))).convert("RGB") for file in files]
 
 
 async def _left(request: Request) -> None:
