@@ -241,10 +241,14 @@ def test_no_episode_is_lost_with_a_server(served, encoder, tmp_path):
 
 
 def test_rl_trains_on_what_vllm_sampled_with_its_own_weights(taught, tmp_path):
-    """Two iterations: the second is sampled with the weights of the first update, or the trainer would object."""
+    """Two iterations: the second is sampled with the weights of the first update, or the trainer would object.
+
+    Behaviour cloning learns from any success, so that each iteration has an update however its attempts come out.
+    """
     params = recipe()
     groups = {"effective_groups": 2, "max_sampled_groups": 6, "group_size": 4, "batch_turns": 4, "lr": 1e-4}
-    params = params.model_copy(update={"rl": params.rl.model_copy(update=groups)})
+    objective = {"objective": "filtered_bc", "drop_repeats": False}
+    params = params.model_copy(update={"rl": params.rl.model_copy(update=groups | objective)})
     mine, before = VLM.load(taught, params.model), VLM.load(taught, params.model)
     learner = Learner.begin(mine, params, Team())
     heard: list[dict[str, float]] = []
