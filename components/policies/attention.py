@@ -2,7 +2,8 @@
 
 A packed row is cut into segments. A segment continues some earlier spans of the row: it sees those and its own past,
 and nothing else, so that the row as a whole never has a mask of its own. Every language model here is loaded with this
-attention; without segments it is SDPA. Names: B rows (1 where there are segments), H heads, L tokens, D head size.
+attention; without segments it is SDPA. Names: B rows (1 where there are segments), H heads,
+K of keys and values, L tokens, D head size.
 """
 
 from __future__ import annotations
@@ -59,15 +60,17 @@ class Segments(tuple[Segment, ...]):
         """Where each part begins, and the end of the last."""
         return torch.tensor([0, *itertools.accumulate(counts)], dtype=torch.int32)
 
-    def mask(self, length: int, size: int, like: torch.Tensor) -> torch.Tensor:
-        """What is added to the scores (length, size) of a segment: its context is seen by all of it, its own tokens by
-        those after them. A view of one mask for all segments."""
+    def mask(self, length: int, size: int, like: torch.Tensor, copies: int = 1) -> torch.Tensor:
+        """What is added to the scores (length * copies, size) of a segment, each token's row `copies` times in
+        succession: its context is seen by all of it, its own tokens by those after them. A view of one mask for all
+        segments."""
         longest, context = self._longest
-        key = (like.device, like.dtype)
+        key = (like.device, like.dtype, copies)
         if key not in self._masks:
             future = torch.full((longest, longest), -torch.inf, dtype=like.dtype, device=like.device).triu(1)
-            self._masks[key] = torch.cat([future.new_zeros(longest, context), future], dim=1)
-        return self._masks[key][:length, context - (size - length) : context + length]
+            mask = torch.cat([future.new_zeros(longest, context), future], dim=1)
+            self._masks[key] = mask.repeat_interleave(copies, dim=0)
+        return self._masks[key][: length * copies, context - (size - length) : context + length]
 
     @cached_property
     def _longest(self) -> tuple[int, int]:
@@ -76,7 +79,7 @@ class Segments(tuple[Segment, ...]):
         return max(length for length, _ in longer), max(size - length for length, size in longer)
 
     @cached_property
-    def _masks(self) -> dict[tuple[torch.device, torch.dtype], torch.Tensor]:
+    def _masks(self) -> dict[tuple[torch.device, torch.dtype, int], torch.Tensor]:
         return {}
 
 
@@ -117,16 +120,9 @@ def segmented_attention(
         return _in_one_kernel(query_BHLD, key_BHLD, value_BHLD, scaling, segments), None
     lengths, sizes = segments.lengths, segments.sizes
     outputs = [
-        scaled_dot_product_attention(
-            query,
-            key,
-            value,
-            attn_mask=None if size == length else segments.mask(length, size, query),
-            is_causal=size == length,
-            dropout_p=dropout,
-            scale=scaling,
-            enable_gqa=True,
-        )
+        _causal(query, key, value, scaling, dropout)
+        if size == length
+        else _continued(query, key, value, segments, scaling, dropout)
         for query, key, value, length, size in zip(
             query_BHLD.split(lengths, dim=2),
             key_BHLD.split(sizes, dim=2),
@@ -136,7 +132,43 @@ def segmented_attention(
             strict=True,
         )
     ]
-    return torch.cat(outputs, dim=2).transpose(1, 2).contiguous(), None
+    return torch.cat(outputs, dim=1), None
+
+
+def _causal(
+    query_1HLD: torch.Tensor, key_1KLD: torch.Tensor, value_1KLD: torch.Tensor, scaling: float | None, dropout: float
+) -> torch.Tensor:
+    """Output (1, L, H, D) of a segment that continues nothing."""
+    output_1HLD = scaled_dot_product_attention(
+        query_1HLD, key_1KLD, value_1KLD, is_causal=True, dropout_p=dropout, scale=scaling, enable_gqa=True
+    )
+    return output_1HLD.transpose(1, 2)
+
+
+def _continued(
+    query_1HLD: torch.Tensor,
+    key_1KSD: torch.Tensor,
+    value_1KSD: torch.Tensor,
+    segments: Segments,
+    scaling: float | None,
+    dropout: float,
+) -> torch.Tensor:
+    """Output (1, L, H, D) of a segment that sees S tokens, of which the last L are its own. Heads that share keys are
+    one head with more queries: larger products, unless threads would be left without a head."""
+    heads, length, shared = query_1HLD.shape[1], query_1HLD.shape[2], key_1KSD.shape[1]
+    copies = heads // shared if query_1HLD.is_cuda or torch.get_num_threads() <= shared else 1
+    groups = heads // copies
+    query_1GLCD = query_1HLD.unflatten(1, (groups, copies)).transpose(2, 3)
+    output_1GMD = scaled_dot_product_attention(
+        query_1GLCD.flatten(2, 3),
+        key_1KSD,
+        value_1KSD,
+        attn_mask=segments.mask(length, key_1KSD.shape[2], query_1HLD, copies),
+        dropout_p=dropout,
+        scale=scaling,
+        enable_gqa=True,
+    )
+    return output_1GMD.unflatten(2, (length, copies)).transpose(1, 2).flatten(2, 3)
 
 
 def _in_one_kernel(
