@@ -85,6 +85,17 @@ def test_the_gradient_of_the_kl_pulls_towards_the_reference():
     assert now.grad.tolist() == pytest.approx([(1 - math.exp(-0.5)) / 2, (1 - math.exp(0.5)) / 2], abs=1e-6)
 
 
+def test_a_token_that_the_policy_gave_up_pulls_no_harder_than_one_at_e_to_the_minus_3():
+    now = torch.tensor([-3.5, -3.5 - 1e-4, -20.0], requires_grad=True)
+    loss, stats = m_grpo.turn_loss(
+        TurnTokens(now, now.detach(), torch.full((3,), -0.5)), 0.0, RL.model_copy(update={"kl": 1.0})
+    )
+    loss.backward()
+    assert now.grad.tolist() == pytest.approx([(1 - math.exp(3)) / 3] * 3, rel=1e-3)
+    # gaps 3, 3.0001, 19.5: at 3, exp(3) - 4 = 16.0855; beyond it, exp(3) - 1 = 19.0855 more per nat
+    assert stats.kl_sum == pytest.approx(16.0855 + 16.0874 + 16.0855 + 16.5 * 19.0855, rel=1e-4)
+
+
 def test_without_a_reference_m_grpo_has_mm_grpos_turn_loss():
     now, old = torch.tensor([-1.0, -2.0]), torch.tensor([-1.4, -1.7])
     for advantage in (1.0, -1.0):

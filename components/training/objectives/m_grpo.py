@@ -8,6 +8,8 @@ the phase began. The 1/|tau_i| gives every trajectory the same weight, so that t
 
 Deviations: an optimiser step that holds some turns of a trajectory counts it by their share of 1/|tau_i|, and divides
 by the sum of these shares instead of G. Over a whole batch both are the same.
+Where the policy gives a token less than e^-3 of the reference's probability, the exponential goes on as its tangent:
+one such token at e^-15 would else outweigh all others' gradients together.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ from components.training.objectives.surrogate import (
     group_advantages,
 )
 
+STEEPEST = 3.0
+"""Nats below the reference from which the estimate of the KL rises no steeper."""
+
 
 def assign_credit(group: Group, rl: RLParams) -> list[list[Credit | None]]:
     """Per member and turn; None for what is masked."""
@@ -39,6 +44,7 @@ def turn_loss(tokens: TurnTokens, advantage: float, rl: RLParams) -> tuple[torch
     if tokens.reference_T is None:
         return -objective_T.mean(), stats
     gap_T = tokens.reference_T - tokens.now_T
-    kl_T = torch.exp(gap_T) - gap_T - 1
+    near_T = gap_T.clamp(max=STEEPEST)
+    kl_T = torch.exp(near_T) * (1 + gap_T - near_T) - gap_T - 1
     seen = TokenStats(stats.ratio_sum, stats.clipped, stats.tokens, kl_T.sum().item())
     return -(objective_T - rl.kl * kl_T).mean(), seen
