@@ -15,6 +15,7 @@ from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLIm
 from components.params import LoRAParams, ModelParams
 from components.policies.attention import SEGMENTED
 from components.policies.lora import adapted_layers, add_adapter, merged_weights, save_adapter
+from components.policies.patches import as_product
 from components.store import publish, write_json
 
 
@@ -30,6 +31,7 @@ class VLM:
 
     def __post_init__(self) -> None:
         self.model.set_attn_implementation({"text_config": SEGMENTED})
+        as_product(self.model.model.visual.patch_embed)
 
     @classmethod
     def load(cls, path: str | Path, params: ModelParams, train: bool = False) -> VLM:
