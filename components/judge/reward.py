@@ -1,7 +1,8 @@
 """The reward of a trajectory (OpenWebRL, appendix A.4): rules first, the judge only where the rules leave it open.
 
-+1 if the format is valid and the judge says success; -1 if repeated format errors ended the episode; 0 otherwise. What
-cannot be scored is masked, never scored 0: the environment ended the episode, or the judge failed or was unreadable.
++1 if the format is valid and the judge says success; -1 if repeated format errors ended the episode, or what the recipe
+says (WebAgent-R1, section 2.2, and WebGym score 0); 0 otherwise. What cannot be scored is masked, never scored 0: the
+environment ended the episode, or the judge failed or was unreadable.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ def needs_judge(trajectory: Trajectory) -> bool:
     return trajectory.termination is Termination.DONE and trajectory.answer is not None and trajectory.format_ok
 
 
-def reward(trajectory: Trajectory, verdict: Verdict | None) -> Reward:
+def reward(trajectory: Trajectory, verdict: Verdict | None, format_error: float = -1.0) -> Reward:
     """The reward of one trajectory.
 
     Args:
         verdict: the judge's; not looked at, and may be None, where `needs_judge` is false.
+        format_error: what an episode gets that repeated format errors ended.
 
     Raises:
         ValueError: the verdict is missing, or another trajectory's.
@@ -34,7 +36,7 @@ def reward(trajectory: Trajectory, verdict: Verdict | None) -> Reward:
         )
     if needs_judge(trajectory) and verdict is None:
         raise ValueError(f"trajectory {trajectory.trajectory_id} ended with an answer: ask a judge before rewarding it")
-    value, masked = _score(trajectory, verdict.outcome if verdict else None)
+    value, masked = _score(trajectory, verdict.outcome if verdict else None, format_error)
     return Reward(
         trajectory_id=trajectory.trajectory_id,
         value=value,
@@ -44,12 +46,12 @@ def reward(trajectory: Trajectory, verdict: Verdict | None) -> Reward:
     )
 
 
-def _score(trajectory: Trajectory, outcome: Outcome | None) -> tuple[float, bool]:
+def _score(trajectory: Trajectory, outcome: Outcome | None, format_error: float) -> tuple[float, bool]:
     """Value, and whether it is masked."""
     if not trajectory.termination.is_agents_doing:
         return 0.0, True
     if trajectory.termination is Termination.FORMAT_ERROR:
-        return -1.0, False
+        return format_error, False
     if not needs_judge(trajectory):
         return 0.0, False
     if outcome in (Outcome.ERROR, Outcome.UNPARSED):

@@ -189,6 +189,8 @@ class RLParams(Section):
     """Largest gap in nats between packed and single samples up to which packing is used; bfloat16 needs about 0.1."""
     objective: Literal["mm_grpo", "m_grpo", "filtered_bc", "rft"] = "mm_grpo"
     """`components/training/objectives`; with `rft` an iteration is a round of rejection fine-tuning."""
+    format_error: float = Field(default=-1.0, ge=-1, le=0)
+    """Reward of an episode that repeated format errors ended (OpenWebRL, A.4); 0 in the other papers."""
     demonstrations: float = Field(default=0.8, ge=0, le=1)
     """Share of the SFT demonstrations that a round of RFT mixes in (BrowserAgent, B.5)."""
     kl: float = Field(default=0.001, ge=0)

@@ -253,8 +253,9 @@ class _Loop:
             rolled.audited += await self.audit(asked)
         rolled.judge_s += time.monotonic() - began
         members = [trajectories[begin : begin + size] for begin in range(0, len(trajectories), size)]
+        wrong = self.params.rl.format_error
         return [
-            Group(task, group, [reward(t, verdicts.get(t.trajectory_id)) for t in group], self.needs_spread)
+            Group(task, group, [reward(t, verdicts.get(t.trajectory_id), wrong) for t in group], self.needs_spread)
             for task, group in zip(wave, members, strict=True)
         ]
 

@@ -52,6 +52,12 @@ def test_the_reward_of_each_ending_and_verdict(
     assert (result.value, result.masked, result.outcome) == (value, masked, outcome)
 
 
+def test_a_recipe_says_what_format_errors_are_worth(episode: Episode) -> None:
+    wrong = episode(["x"], termination=Termination.FORMAT_ERROR, answer=None)
+    assert (reward(wrong, None).value, reward(wrong, None, 0.0).value) == (-1.0, 0.0)
+    assert reward(episode(["x"], termination=Termination.MAX_STEPS, answer=None), None, -0.5).value == 0.0
+
+
 @pytest.mark.parametrize("termination", [t for t in Termination if t is not Termination.DONE])
 def test_only_done_needs_a_judge(episode: Episode, termination: Termination) -> None:
     trajectory = episode(["x"], termination=termination, answer=None)
