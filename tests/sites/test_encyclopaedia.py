@@ -104,7 +104,7 @@ def test_a_question_of_two_hops_says_its_way_and_its_answer():
         ("France", "Currency", "Euro"),
     ]
     (row,) = [row for row in ask(["capital"], "eval") + ask(["capital"], "train") if row.task_id.endswith("/Chad")]
-    assert row.intent in ("What is the capital of Chad?", "Which city is the capital of Chad?")
+    assert row.intent in ("What is the Capital of Chad?", "Which city is the Capital of Chad?")
     assert (row.difficulty, row.reference_answer) == (1, "N'Djamena")
     assert row.evaluator == {"type": "qa", "answers": ["N'Djamena"]}
 

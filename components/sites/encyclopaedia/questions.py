@@ -1,8 +1,9 @@
 """Questions with exact answers, from the same facts as the pages; BrowserAgent asked NQ and HotpotQA of Wikipedia.
 
 A kind of question is a chain of labels: `capital-time-zone` starts at a country's article, follows its `Capital` and
-answers with the `Time zone` found there. One hop is one label. A question is made only where every fact on its way
-has one value, so its answer is exact; other spellings that the packages know are accepted too.
+answers with the `Time zone` found there. One hop is one label, and a question spells it as the articles do, so that a
+small model finds the line by its words. A question is made only where every fact on its way has one value, so its
+answer is exact; other spellings that the packages know are accepted too.
 
 Splits are by entity: the clusters of `facts` (a country with its cities, a discoverer with the elements) are shuffled
 by the seed and dealt out, so that no article that an evaluation question starts at, passes through or (where it has
@@ -36,37 +37,37 @@ class Kind:
 
 
 KINDS = {
-    "capital": Kind("country", ("Capital",), ("What is the capital of {}?", "Which city is the capital of {}?")),
-    "currency": Kind("country", ("Currency",), ("What is the currency of {}?", "Which currency is used in {}?")),
-    "demonym": Kind("country", ("Demonym",), ("What is the demonym of {}?",)),
-    "calling-code": Kind("country", ("Calling code",), ("What is the calling code of {}?",)),
-    "domain": Kind("country", ("Internet domain",), ("What is the internet domain of {}?",)),
-    "region": Kind("country", ("Region",), ("In which region is {}?", "What is the region of {}?")),
-    "country": Kind("city", ("Country",), ("In which country is {}?", "What is the country of {}?")),
-    "time-zone": Kind("city", ("Time zone",), ("In which time zone is {}?", "What is the time zone of {}?")),
-    "symbol": Kind("element", ("Symbol",), ("What is the symbol of {}?",)),
-    "atomic-number": Kind("element", ("Atomic number",), ("What is the atomic number of {}?",)),
-    "discoverer": Kind("element", ("Discovered by",), ("Who discovered {}?",)),
-    "year": Kind("element", ("Year of discovery",), ("In which year was {} discovered?",)),
-    "currency-code": Kind("currency", ("Code",), ("What is the code of {}?",)),
-    "language-code": Kind("language", ("Code",), ("What is the code of {}?",)),
+    "capital": Kind("country", ("Capital",), ("What is the Capital of {}?", "Which city is the Capital of {}?")),
+    "currency": Kind("country", ("Currency",), ("What is the Currency of {}?", "Which Currency is used in {}?")),
+    "demonym": Kind("country", ("Demonym",), ("What is the Demonym of {}?",)),
+    "calling-code": Kind("country", ("Calling code",), ("What is the Calling code of {}?",)),
+    "domain": Kind("country", ("Internet domain",), ("What is the Internet domain of {}?",)),
+    "region": Kind("country", ("Region",), ("In which Region is {}?", "What is the Region of {}?")),
+    "country": Kind("city", ("Country",), ("In which Country is {}?", "What is the Country of {}?")),
+    "time-zone": Kind("city", ("Time zone",), ("In which Time zone is {}?", "What is the Time zone of {}?")),
+    "symbol": Kind("element", ("Symbol",), ("What is the Symbol of {}?",)),
+    "atomic-number": Kind("element", ("Atomic number",), ("What is the Atomic number of {}?",)),
+    "discoverer": Kind("element", ("Discovered by",), ("Who was {} Discovered by?",)),
+    "year": Kind("element", ("Year of discovery",), ("What is the Year of discovery of {}?",)),
+    "currency-code": Kind("currency", ("Code",), ("What is the Code of {}?",)),
+    "language-code": Kind("language", ("Code",), ("What is the Code of {}?",)),
     "city-currency": Kind(
         "city", ("Country", "Currency"),
-        ("What is the currency of the country of {}?", "Which currency is used in the country where {} is?"),
+        ("What is the Currency of the Country of {}?", "Which Currency is used in the Country where {} is?"),
     ),
-    "city-demonym": Kind("city", ("Country", "Demonym"), ("What is the demonym of the country of {}?",)),
-    "city-calling-code": Kind("city", ("Country", "Calling code"), ("What is the calling code of the country of {}?",)),
-    "city-domain": Kind("city", ("Country", "Internet domain"), ("What is the internet domain of the country of {}?",)),
-    "city-region": Kind("city", ("Country", "Region"), ("In which region is the country of {}?",)),
+    "city-demonym": Kind("city", ("Country", "Demonym"), ("What is the Demonym of the Country of {}?",)),
+    "city-calling-code": Kind("city", ("Country", "Calling code"), ("What is the Calling code of the Country of {}?",)),
+    "city-domain": Kind("city", ("Country", "Internet domain"), ("What is the Internet domain of the Country of {}?",)),
+    "city-region": Kind("city", ("Country", "Region"), ("In which Region is the Country of {}?",)),
     "capital-time-zone": Kind(
-        "country", ("Capital", "Time zone"), ("In which time zone is the capital of {}?",)
+        "country", ("Capital", "Time zone"), ("In which Time zone is the Capital of {}?",)
     ),
     "capital-population": Kind(
-        "country", ("Capital", "Population"), ("What is the population of the capital of {}?",)
+        "country", ("Capital", "Population"), ("What is the Population of the Capital of {}?",)
     ),
-    "discovered-symbol": Kind("discoverer", ("Discovered", "Symbol"), ("What is the symbol of what {} discovered?",)),
+    "discovered-symbol": Kind("discoverer", ("Discovered", "Symbol"), ("What is the Symbol of what {} discovered?",)),
     "discovered-year": Kind(
-        "discoverer", ("Discovered", "Year of discovery"), ("In which year was what {} discovered found?",)
+        "discoverer", ("Discovered", "Year of discovery"), ("What is the Year of discovery of what {} discovered?",)
     ),
 }  # fmt: skip
 
