@@ -225,12 +225,12 @@ def test_a_task_without_a_rubric_is_its_own_fact(episode: Episode) -> None:
 def test_whether_a_page_is_a_block_is_read_from_the_last_page(episode: Episode) -> None:
     from components.judge.protocols.blocking import SYSTEM
 
-    for said, expected in (("A CAPTCHA.\nBlocked: YES", True), ("A list.\nBlocked: NO", False), ("Hm.", None)):
+    for said, expected in (("A CAPTCHA.\nBlocked: YES", S), ("A list.\nBlocked: NO", F), ("Hm.", U)):
         model = Model({SYSTEM: [said]})
-        assert asyncio.run(is_blocked(episode(*THREE), model))[0] is expected
+        assert asyncio.run(is_blocked(episode(*THREE), model)).outcome is expected
         assert images_of(model.asked[0]) == 1
     empty = episode().model_copy(update={"final_screenshot": None})
-    assert asyncio.run(is_blocked(empty, Model({})))[0] is None
+    assert asyncio.run(is_blocked(empty, Model({}))).outcome is U
 
 
 def test_no_prompt_answers_itself() -> None:
