@@ -9,6 +9,11 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
+class _Listening(ThreadingHTTPServer):
+    request_queue_size = 128
+    """Clients ask sixteen things at once; the default of five refuses some of them."""
+
+
 class Server:
     """Answers chat completions.
 
@@ -56,7 +61,7 @@ class Server:
             def log_message(self, *args: object) -> None:
                 """Quiet."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Listening(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
