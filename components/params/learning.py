@@ -110,7 +110,9 @@ class JudgeParams(Section):
     """Who labels the teacher's trajectories, the judge's training data and evaluations."""
     reward: Literal["rules", "distilled", "model"] = "rules"
     """Who rewards RL rollouts."""
-    protocol: Literal["openwebrl", "webvoyager", "agenttrek", "webjudge", "deepshop", "webgym_rubric"] = "openwebrl"
+    protocol: Literal[
+        "openwebrl", "webvoyager", "webvoyager_hinted", "agenttrek", "webjudge", "deepshop", "webgym_rubric"
+    ] = "openwebrl"
     """How a model behind an endpoint is asked: `components/judge/protocols`."""
     endpoint: EndpointParams | None = None
     """The model that judges where `labels` or `reward` say `model`, and where a rule needs a reader."""
