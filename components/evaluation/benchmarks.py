@@ -65,7 +65,7 @@ class PinnedFile(Section):
 class PublishedFile(PinnedFile):
     """A published task file."""
 
-    answers: PinnedFile | None
+    answers: PinnedFile | None = None
     """WebVoyager's file of reference answers, a row each, joined by id; of use to judges that read them."""
 
 
