@@ -9,7 +9,7 @@ import webbrowser
 from collections.abc import Iterable
 from pathlib import Path
 
-from components import cli_evaluate, cli_sets, cli_tasks
+from components import cli_blocklist, cli_evaluate, cli_sets, cli_tasks
 
 LOCK = Path("requirements/cpu.txt")
 PARAMS = Path("params.yaml")
@@ -54,12 +54,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--out", type=Path, metavar="FILE", help="default: reports/view/TRAJECTORY_ID.html")
     one.set_defaults(run=view)
 
-    one = commands.add_parser("blocklist", help="hosts that refuse us or break, and why; filter_tasks leaves them out")
-    one.add_argument("--learn", action="store_true", help="update the list from the trajectories there are")
-    one.add_argument(
-        "--days", type=int, default=14, metavar="N", help="how long a host is left out; default: %(default)s"
-    )
-    one.set_defaults(run=blocklist)
+    cli_blocklist.add(commands, PARAMS, TABLES)
 
     judge = commands.add_parser("judge", help="how far judges can be trusted").add_subparsers(
         required=True, metavar="WHAT"
@@ -191,30 +186,6 @@ def view(options: argparse.Namespace) -> int:
     return _fail(
         f"no trajectory {options.trajectory_id or 'in these tables'}; `waymark view --list` lists those there are"
     )
-
-
-def blocklist(options: argparse.Namespace) -> int:
-    import datetime as dt
-
-    from components.records import Trajectory
-    from components.store import iter_table
-    from components.tasks import blocklist as room
-
-    try:
-        listed = room.read()
-    except ValueError as error:
-        return _fail(str(error))
-    if options.learn:
-        tables = [table for folder in TABLES if (table := Path(folder) / "trajectories.parquet").exists()]
-        found = (one for table in tables for one in iter_table(table, Trajectory))
-        listed = room.learn(found, listed, dt.date.today(), days=options.days)
-        room.write(listed)
-    for one in listed:
-        did = "refused" if one.why == "refuses" else "refused or broke"
-        print(f"{one.host}: {did} {one.refused} of {one.tried}, left out until {one.until}")
-        print(*(f"  {line}" for line in one.evidence), sep="\n")
-    print(f"{len(listed)} hosts in {room.PATH}")
-    return 0
 
 
 def calibrate(options: argparse.Namespace) -> int:

@@ -6,10 +6,11 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.loopback import Handler, Loopback
 
 
-class Server:
+class Server(Loopback):
     """Answers chat completions.
 
     `trouble` holds statuses to give first (0 hangs up), `reply` says what is answered to a request's body, `garbage` is
@@ -29,7 +30,7 @@ class Server:
         self.finish, self.delay_s = "stop", 0.0
         outer, lock = self, threading.Lock()
 
-        class Handler(BaseHTTPRequestHandler):
+        class Answering(Handler):
             def do_POST(self) -> None:
                 with lock:
                     outer.running += 1
@@ -53,12 +54,8 @@ class Server:
                 self.end_headers()
                 self.wfile.write(data)
 
-            def log_message(self, *args: object) -> None:
-                """Quiet."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        super().__init__(Answering)
+        self.url = f"{self.origin}/v1"
 
     def _answer(self, asked: dict, status: int) -> bytes:
         if status != 200:
@@ -70,10 +67,6 @@ class Server:
         choice = {"index": 0, "message": message, "finish_reason": self.finish}
         body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage}
         return json.dumps(body).encode()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
 
 def text_of(asked: dict) -> str:

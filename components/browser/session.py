@@ -25,11 +25,12 @@ from components.browser.blocked import refuse_challenge, refuse_start_page
 from components.browser.bounds import Limit, bounded
 from components.browser.environment import StepResult
 from components.browser.errors import BlockedError, EnvError, EnvInitError, SandboxError
+from components.browser.outage import Home
 from components.browser.reading import read_page, unread
 from components.browser.shared import Shared
 from components.browser.site import Site
 from components.browser.tab import Tab, translate
-from components.records import Image, Observation, Probe, Reading, Task, ToolCall
+from components.records import TABS, Image, Observation, Probe, Reading, Task, ToolCall
 from components.records import Tab as TabRecord
 
 DEATH_NOTICE_S = 0.1
@@ -60,6 +61,7 @@ class Session:
         self._before: dict[Tab, int] = {}
         self._instruction = site.instruction if site is not None else None
         self._limit: Limit | None = None
+        self._home = Home()
         context.on("page", self._on_page)
         if site is None:
             context.on("request", self._on_request)
@@ -113,13 +115,15 @@ class Session:
             observation = await self._observe()
             status = response.status if response is not None else 200
             refuse_start_page(task.start_url, status, observation.tabs[self.active].title)
+            self._home.began(*task.start_url.split(TABS), observation.url)
             return observation
 
     async def step(self, calls: Sequence[ToolCall]) -> StepResult:
         """Run a turn's calls in order and observe. `done` counts wherever it stands, the other calls still run.
 
         Raises:
-            EnvError: the page answers nothing any more, or the turn took longer than `step_timeout_s`.
+            EnvError: the page answers nothing any more, the site on which the episode began cannot be reached any more,
+                or the turn took longer than `step_timeout_s`.
             BlockedError: the calls led to a page that asks whether one is human.
             SandboxError: the browser died.
         """
@@ -135,6 +139,7 @@ class Session:
             observation = await self._observe()
             if self._site is None and self.answer is None:
                 refuse_challenge(observation.url, observation.tabs[self.active].title)
+                await self._home.require(self.refusal)
             return StepResult(lines, observation, self.answer, self.answer is not None)
 
     async def site_reward(self) -> float | None:
@@ -321,6 +326,7 @@ class Session:
 
     def _on_request(self, request: Request) -> None:
         self.requests += 1
+        self._home.hear(request)
 
     def _on_page(self, page: Page) -> None:
         if not self._own_tab:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+from components.evaluation.analysis import analyse
 from components.evaluation.charts import line_chart
 from components.evaluation.html import templates, write_html
 from components.evaluation.metrics import SuccessSummary
@@ -79,6 +80,8 @@ def write_result(result: BenchmarkResult, folder: Path = FOLDER) -> Path:
         },
         "shares of tasks and of episodes; one rollout, cut at each budget",
     )
-    html = templates().get_template("benchmark.html.jinja").render(title=result.title, result=result, curve=curve)
+    analysis = analyse({result.judge: result.summary}) if result.summary is not None else None
+    template = templates().get_template("benchmark.html.jinja")
+    html = template.render(title=result.title, result=result, curve=curve, analysis=analysis)
     write_html(path.with_suffix(".html"), html)
     return path

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from components.params import EgressParams, Params, SamplingParams, Section
+from components.params import EgressParams, Params, SamplingParams, Section, TaskFile
 from components.recipe_text import RecipeLoader, explain
 from components.records import Rejection, Task
 from components.sites.miniwob_server import families, html_root
@@ -34,7 +34,15 @@ FILES = Path("data/benchmarks")
 """Where task files are looked for."""
 
 JudgeName = Literal[
-    "rules", "openwebrl", "webvoyager", "agenttrek", "webjudge", "deepshop", "webgym_rubric", "blocking", "vote"
+    "rules",
+    "openwebrl",
+    "webvoyager",
+    "webvoyager_hinted",
+    "agenttrek",
+    "webjudge",
+    "deepshop",
+    "webgym_rubric",
+    "vote",
 ]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -43,8 +51,8 @@ class BenchmarkError(ValueError):
     """A benchmark that cannot be run. The message says what to do."""
 
 
-class PublishedFile(Section):
-    """A published task file."""
+class PinnedFile(Section):
+    """A published file."""
 
     name: str
     sha256: Sha256 | None
@@ -52,6 +60,13 @@ class PublishedFile(Section):
     rows: int = Field(gt=0)
     url: str
     """Where it is published."""
+
+
+class PublishedFile(PinnedFile):
+    """A published task file."""
+
+    answers: PinnedFile | None = None
+    """WebVoyager's file of reference answers, a row each, joined by id; of use to judges that read them."""
 
 
 class Pages(Section):
@@ -205,11 +220,21 @@ def file_tasks(benchmark: Benchmark, folder: Path = FILES) -> tuple[list[Task], 
     """The tasks of a benchmark's file, and the rows that are none.
 
     Raises:
-        BenchmarkError: the file is not there, or is not the one that the recipe pins.
+        BenchmarkError: a file is not there, or is not the one that the recipe pins.
     """
     file = benchmark.file
     if file is None:
         raise BenchmarkError(f"{benchmark.name} has no file: its tasks are pages")
+    path = _pinned(benchmark.name, file, folder)
+    answers = None if file.answers is None else str(_pinned(benchmark.name, file.answers, folder))
+    loaded = load_files([TaskFile(path=str(path), answers=answers)])
+    if not loaded.tasks:
+        raise BenchmarkError(f"no row of {path} is a task; the first was rejected: {loaded.rejections[0].reason}")
+    return loaded.tasks, loaded.rejections
+
+
+def _pinned(name: str, file: PinnedFile, folder: Path) -> Path:
+    """Where a file of the benchmark of this name is, once it is the right one."""
     path = folder / file.name
     if not path.exists():
         raise BenchmarkError(
@@ -219,21 +244,18 @@ def file_tasks(benchmark: Benchmark, folder: Path = FILES) -> tuple[list[Task], 
         found = hashlib.file_digest(handle, "sha256").hexdigest()
     if file.sha256 is None:
         raise BenchmarkError(
-            f"{benchmark.name} has no checksum yet: look whether {path} has the {file.rows} rows of the published set, "
+            f"{name} has no checksum yet: look whether {path} has the {file.rows} rows of the published set, "
             f"then write `sha256: {found}` into its recipe"
         )
     if found != file.sha256:
         raise BenchmarkError(
-            f"{path} has sha256 {found}, {benchmark.name} is {file.sha256}: it is another revision. Fetch that one "
+            f"{path} has sha256 {found}, {name} is {file.sha256}: it is another revision. Fetch that one "
             f"({_origin(path, file)}), or give this one a recipe with a name, version and checksum of its own"
         )
-    loaded = load_files([path])
-    if not loaded.tasks:
-        raise BenchmarkError(f"no row of {path} is a task; the first was rejected: {loaded.rejections[0].reason}")
-    return loaded.tasks, loaded.rejections
+    return path
 
 
-def _origin(path: Path, file: PublishedFile) -> str:
+def _origin(path: Path, file: PinnedFile) -> str:
     pointer = path.with_name(f"{path.name}.dvc")
     return f"`dvc update {pointer}`, or {file.url}" if pointer.exists() else file.url
 

@@ -14,15 +14,19 @@ import random
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TypeVar
 
 from components.endpoint import Answer, Endpoint, EndpointDown, Message, RequestRefused, Spent
-from components.judge.protocols import Ask, Ruling, judge_protocol, says_the_same, vote
+from components.judge.protocols import Ask, Ruling, is_blocked, judge_protocol, says_the_same, vote
 from components.judge.reward import needs_judge
 from components.params import JudgeParams
 from components.records import Outcome, Trajectory, Verdict
 
 PAUSES_S = (30.0, 60.0, 120.0, 300.0, 600.0)
 """How long to wait for an endpoint that is down, the last again and again."""
+
+T = TypeVar("T")
+_YES = {Outcome.SUCCESS: True, Outcome.FAILURE: False}
 
 
 class JudgeOutage(RuntimeError):
@@ -97,38 +101,14 @@ class ModelJudge:
             BudgetSpent: `max_usd` of an endpoint is reached.
             EndpointError: an endpoint cannot be used as it is.
         """
-        verdicts: dict[int, Verdict] = {}
-        room = asyncio.Semaphore(2 * sum(endpoint.params.max_in_flight for endpoint in self.endpoints))
-
-        async def one(number: int, trajectory: Trajectory) -> None:
-            try:
-                verdicts[number] = await self.judge(trajectory)
-            finally:
-                room.release()
-            if done is not None:
-                done(len(verdicts))
-
-        try:
-            async with asyncio.TaskGroup() as group:
-                for number, trajectory in enumerate(trajectories):
-                    await room.acquire()
-                    group.create_task(one(number, trajectory))
-        except BaseExceptionGroup as several:
-            raise several.exceptions[0] from None
-        return [verdicts[number] for number in range(len(verdicts))]
+        return await self._each(trajectories, self.judge, done)
 
     async def judge(self, trajectory: Trajectory) -> Verdict:
         """The verdict on one trajectory; see `__call__` for what is raised."""
         used: list[Answer] = []
         ruling = settled(trajectory)
         if ruling is None:
-            rulings = await asyncio.gather(
-                *(
-                    self._ruling(seat, endpoint, used, lambda ask: self.protocol.judge(trajectory, ask))
-                    for seat, endpoint in enumerate(self.endpoints)
-                )
-            )
-            ruling = rulings[0] if len(rulings) == 1 else vote(rulings)
+            ruling = await self._most(lambda ask: self.protocol.judge(trajectory, ask), used)
         return Verdict(
             trajectory_id=trajectory.trajectory_id,
             outcome=ruling.outcome,
@@ -142,14 +122,52 @@ class ModelJudge:
 
     async def says_the_same(self, intent: str, reference: str, answer: str) -> bool | None:
         """Whether an answer says what a reference says, None if nobody can tell; raises what `__call__` raises."""
-        used: list[Answer] = []
+        return _YES.get((await self._most(lambda ask: says_the_same(intent, reference, answer, ask), [])).outcome)
+
+    async def blocked(
+        self, trajectories: Iterable[Trajectory], done: Callable[[int], None] | None = None
+    ) -> list[tuple[bool | None, str]]:
+        """Whether each episode's last page kept the agent out for being a machine, None if nobody can tell, and what
+        was said; see `__call__` for the rest."""
+
+        async def one(trajectory: Trajectory) -> tuple[bool | None, str]:
+            outcome, said = await self._most(lambda ask: is_blocked(trajectory, ask), [])
+            return _YES.get(outcome), said
+
+        return await self._each(trajectories, one, done)
+
+    async def _each(
+        self,
+        trajectories: Iterable[Trajectory],
+        ask: Callable[[Trajectory], Awaitable[T]],
+        done: Callable[[int], None] | None,
+    ) -> list[T]:
+        found: dict[int, T] = {}
+        room = asyncio.Semaphore(2 * sum(endpoint.params.max_in_flight for endpoint in self.endpoints))
+
+        async def one(number: int, trajectory: Trajectory) -> None:
+            try:
+                found[number] = await ask(trajectory)
+            finally:
+                room.release()
+            if done is not None:
+                done(len(found))
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number, trajectory in enumerate(trajectories):
+                    await room.acquire()
+                    group.create_task(one(number, trajectory))
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
+        return [found[number] for number in range(len(found))]
+
+    async def _most(self, judge: Callable[[Ask], Awaitable[Ruling]], used: list[Answer]) -> Ruling:
+        """What most of the models say, or the only one; their answers are added to `used`."""
         rulings = await asyncio.gather(
-            *(
-                self._ruling(seat, endpoint, used, lambda ask: says_the_same(intent, reference, answer, ask))
-                for seat, endpoint in enumerate(self.endpoints)
-            )
+            *(self._ruling(seat, endpoint, used, judge) for seat, endpoint in enumerate(self.endpoints))
         )
-        return {Outcome.SUCCESS: True, Outcome.FAILURE: False}.get(vote(rulings).outcome)
+        return rulings[0] if len(rulings) == 1 else vote(rulings)
 
     async def _ruling(
         self, seat: int, endpoint: Endpoint, used: list[Answer], judge: Callable[[Ask], Awaitable[Ruling]]

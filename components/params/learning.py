@@ -110,7 +110,9 @@ class JudgeParams(Section):
     """Who labels the teacher's trajectories, the judge's training data and evaluations."""
     reward: Literal["rules", "distilled", "model"] = "rules"
     """Who rewards RL rollouts."""
-    protocol: Literal["openwebrl", "webvoyager", "agenttrek", "webjudge", "deepshop", "webgym_rubric"] = "openwebrl"
+    protocol: Literal[
+        "openwebrl", "webvoyager", "webvoyager_hinted", "agenttrek", "webjudge", "deepshop", "webgym_rubric"
+    ] = "openwebrl"
     """How a model behind an endpoint is asked: `components/judge/protocols`."""
     endpoint: EndpointParams | None = None
     """The model that judges where `labels` or `reward` say `model`, and where a rule needs a reader."""
@@ -124,7 +126,8 @@ class JudgeParams(Section):
     """When the endpoint does not answer: mask what it was to judge, wait until it is back, or end the stage."""
     audit_share: float = Field(default=0.1, ge=0, le=1)
     """Share of RL's judged rollouts that a model judges too, where it labels and the distilled judge rewards, to see
-    how far the two agree. Where rules label, they judge all of what another rewards: they cost nothing."""
+    how far the two agree. Where rules label, they judge all of what another rewards: they cost nothing. Also the share
+    of the labelled rollouts on which a model that rewards is held against the rules before RL."""
     rollout_tasks: int = Field(gt=0)
     rollout_attempts: int = Field(gt=0)
     rollout_temperature: float = Field(default=1.0, ge=0)
@@ -135,7 +138,8 @@ class JudgeParams(Section):
     max_response_tokens: int = Field(default=256, gt=0)
     """Of the distilled judge."""
     min_agreement: float = Field(default=0.0, ge=0, le=1)
-    """A distilled judge that agrees less often than this on held-out trajectories may not reward RL."""
+    """A judge that agrees less often than this with the labels may not reward RL: a distilled one on held-out
+    trajectories, a model on those of judge_rollouts where rules label; where it labels itself, nothing can tell."""
     balance: bool = True
     """Weigh both classes equally when the judge is trained."""
     optim: OptimParams

@@ -18,7 +18,9 @@ from components.params import JudgeParams, Params
 from components.records import Outcome, Trajectory, Verdict
 from components.stages._run import StageRun
 
-PROTOCOLS = frozenset({"openwebrl", "webvoyager", "agenttrek", "webjudge", "deepshop", "webgym_rubric"})
+PROTOCOLS = frozenset(
+    {"openwebrl", "webvoyager", "webvoyager_hinted", "agenttrek", "webjudge", "deepshop", "webgym_rubric"}
+)
 
 
 class Judged(NamedTuple):

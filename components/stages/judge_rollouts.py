@@ -14,6 +14,8 @@ from components.stages._run import stage
 from components.store import read_table, write_table
 
 POOL, MODEL, OUT = Path("data/pools/sft.parquet"), Path("models/sft"), Path("data/judge")
+LABELS = Path("models/judge/model/verdicts.parquet")
+"""The labels once more, in the folder that RL depends on where a model rewards: only there does it wait for them."""
 
 
 def main() -> None:
@@ -47,6 +49,7 @@ def main() -> None:
         )
         write_table(OUT / "trajectories.parquet", Trajectory, asked)
         write_table(OUT / "verdicts.parquet", Verdict, verdicts)
+        write_table(LABELS, Verdict, verdicts)
         positives = sum(verdict.outcome == "success" for verdict in verdicts)
         run.traces(asked, verdicts)
         run.result(

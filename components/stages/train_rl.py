@@ -10,10 +10,9 @@ from pathlib import Path
 import torch
 
 from components import tracking
-from components.endpoint import ANSWERS
-from components.judge import JudgeFn, ModelJudge
+from components.judge import JudgeFn
 from components.judge.distilled import DistilledJudge
-from components.params import JudgeParams, Params, load
+from components.params import Params, load
 from components.policies import VLM, follow
 from components.records import Task, Trajectory, Verdict
 from components.rollout import SamplerState
@@ -22,6 +21,7 @@ from components.stages._episodes import open_pool
 from components.stages._judging import by_rules, open_auditor
 from components.stages._launch import team
 from components.stages._run import StageRun, stage
+from components.stages._trust import LABELS, ROLLOUTS, is_measured, trust_distilled, trusted_model
 from components.store import digest, read_json, read_table
 from components.training.health import health_line
 from components.training.learner import Learner, enlist, gather
@@ -32,10 +32,6 @@ POOL, JUDGE = Path("data/pools/rl.parquet"), Path("models/judge/distilled")
 DEMONSTRATIONS = Path("data/sft/trajectories.parquet")
 SAMPLER = "task_sampler.json"
 INIT = {"short": Path("models/sft"), "long": Path("models/rl-short")}
-
-
-class UntrustedJudge(RuntimeError):
-    """The distilled judge agrees too seldom with the labels to reward RL."""
 
 
 def main(phase: str) -> None:
@@ -51,17 +47,12 @@ def main(phase: str) -> None:
 def lead(together: Team, phase: str) -> None:
     """The stage."""
     name = f"train_rl@{phase}"
-    inputs = [POOL, INIT[phase]]
-    if load().judge.reward == "distilled":
-        inputs.append(JUDGE)
-    if load().rl.objective == "rft":
-        inputs.append(DEMONSTRATIONS)
-    with stage(name, inputs=inputs) as run:
+    with stage(name, inputs=_inputs(load(), phase)) as run:
         params = run.params
         torch.manual_seed(params.seed)
         together.run(enlist, INIT[phase], params, DEMONSTRATIONS if params.rl.objective == "rft" else None)
         learner: Learner = together.held["learner"]
-        trained = asyncio.run(_train(run, learner, together, phase, _judge(params, run.state)))
+        trained = asyncio.run(_train(run, learner, together, phase, _judge(run)))
         if trained.ended:
             print(f"the phase ends after {len(trained.figures)} iterations: {trained.ended}", flush=True)
         state = together.run(gather)
@@ -69,6 +60,18 @@ def lead(together: Team, phase: str) -> None:
         write_curve(Path(f"reports/curves/rl-{phase}.csv"), trained.figures)
         version = run.tracker.register(Path(f"models/rl-{phase}"), tracking.POLICY)
         run.result({"iterations": trained.figures, "ended": trained.ended, "version": version})
+
+
+def _inputs(params: Params, phase: str) -> list[Path]:
+    """What the phase reads under this recipe; DVC's deps name all of it."""
+    inputs = [POOL, INIT[phase]]
+    if params.judge.reward == "distilled":
+        inputs.append(JUDGE)
+    if is_measured(params.judge):
+        inputs += [ROLLOUTS, LABELS]
+    if params.rl.objective == "rft":
+        inputs.append(DEMONSTRATIONS)
+    return inputs
 
 
 async def _train(
@@ -90,7 +93,7 @@ async def _train(
 
     serving = follow(learner.vlm, learner.encoder, INIT[phase], params, run.state, partial(together.run, gather))
     auditor = open_auditor(params, run.state)
-    async with open_pool(params) as pool, serving as open_policy, judge as reward, auditor as audit:
+    async with judge as reward, auditor as audit, open_pool(params) as pool, serving as open_policy:
         return await train_rl(
             learner,
             params.rl.short if phase == "short" else params.rl.long,
@@ -108,23 +111,15 @@ async def _train(
         )
 
 
-def _judge(params: Params, state: Path) -> AbstractAsyncContextManager[JudgeFn]:
+def _judge(run: StageRun) -> AbstractAsyncContextManager[JudgeFn]:
+    params = run.params
     match params.judge.reward:
         case "rules":
-            return nullcontext(by_rules(params, state))
+            return nullcontext(by_rules(params, run.state))
         case "model":
-            return ModelJudge(params.judge, state, ANSWERS)
-    _trust(JUDGE / "agreement.json", params.judge)
+            return trusted_model(run)
+    trust_distilled(JUDGE / "agreement.json", params.judge)
     return nullcontext(DistilledJudge(VLM.load(JUDGE, params.model), digest(JUDGE), params))
-
-
-def _trust(path: Path, params: JudgeParams) -> None:
-    accuracy = read_json(path)["accuracy"]
-    if accuracy < params.min_agreement:
-        raise UntrustedJudge(
-            f"the distilled judge is right on {accuracy:.1%} of the held-out trajectories, judge.min_agreement is "
-            f"{params.min_agreement:.1%}: give it more rollouts (judge.rollout_tasks), or set judge.reward to rules"
-        )
 
 
 if __name__ == "__main__":

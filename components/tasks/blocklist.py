@@ -2,7 +2,8 @@
 
 `data/blocklist.json` holds them, each with its evidence and the day on which it may be tried again. It is an input of
 `filter_tasks` that no stage writes, since a run that changed its own input would never be up to date: `waymark
-blocklist --learn` reads the trajectories there are and writes it.
+blocklist --learn` reads the trajectories there are and writes it, and with `--ask` has a model look at the last pages
+of those that failed for no reason that the browser knows.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ import datetime as dt
 import ipaddress
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from components.records import Record, Termination, Trajectory
+from components.records import AGENT_TERMINATIONS, Record, Termination, Trajectory
 
 PATH = Path("data/blocklist.json")
 REFUSALS = frozenset({Termination.BLOCKED, Termination.ENV_INIT_ERROR})
+UNRECOGNISED = frozenset({*AGENT_TERMINATIONS, Termination.TASK_TIMEOUT})
+"""Endings in which the browser saw neither a refusal nor a break."""
 MOST_EVIDENCE = 5
 
 
@@ -45,6 +48,7 @@ def learn(
     least_refused: int = 3,
     least_share: float = 0.5,
     days: int = 14,
+    seen: Mapping[str, str] | None = None,
 ) -> list[BlockedHost]:
     """The list after what the trajectories tell, by host.
 
@@ -52,7 +56,11 @@ def learn(
     unstable if only refusals and broken episodes together are so many. An entry
     stays until its day has come, or until rollouts show that the host answers again. Hosts of this machine or network
     are never listed: those are ours to mend.
+
+    Args:
+        seen: what a model said of last pages that kept the agent out, by trajectory; these refused it too.
     """
+    seen = seen or {}
     refusals, breaks = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     tried = defaultdict[str, int](int)
     for one in trajectories:
@@ -63,6 +71,9 @@ def learn(
         said = f"{one.trajectory_id}: {one.termination}: {one.diagnostics.get('error', '')}"[:300]
         if one.termination in REFUSALS:
             refusals[host].append(said)
+        elif one.trajectory_id in seen:
+            words = " ".join(seen[one.trajectory_id].split())
+            refusals[host].append(f"{one.trajectory_id}: {one.termination}: a model saw: {words}"[:300])
         elif one.termination is Termination.ENV_ERROR:
             breaks[host].append(said)
     listed = {one.host: one for one in known if one.until > today and one.host not in tried}
@@ -78,6 +89,16 @@ def learn(
                     why=why,
                 )  # fmt: skip
     return [listed[host] for host in sorted(listed)]
+
+
+def is_doubtful(trajectory: Trajectory) -> bool:
+    """Whether an episode that failed may have been kept out by the host that it began on, unseen by the browser: its
+    last page is still on that host, with or without `www.`."""
+    began = host_of(trajectory.task.start_url)
+    if began is None or not trajectory.turns or trajectory.termination not in UNRECOGNISED:
+        return False
+    ended = host_of(trajectory.turns[-1].observation.url)
+    return ended is not None and ended.removeprefix("www.") == began.removeprefix("www.")
 
 
 def host_of(url: str) -> str | None:

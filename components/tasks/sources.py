@@ -23,6 +23,7 @@ from components.secrets import redacted
 from components.tasks.files import read_rows
 from components.tasks.rows import ROWS, schema_of
 
+_ANSWER_TYPES = {"golden": "golden", "possible": "possible"}
 RAW_LIMIT = 2000
 """Characters of a rejected row that are kept."""
 
@@ -143,7 +144,7 @@ def _read_answers(path: Path) -> dict[str, dict[str, str]]:
         return {
             f"{site}--{answer['id']}": {
                 "answer": answer["ans"],
-                "answer_type": answer["type"],
+                "answer_type": _ANSWER_TYPES[answer["type"]],
                 "notice": held.get("notice", ""),
             }
             for site, held in json.loads(path.read_text(encoding="utf-8")).items()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Awaitable, Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from components.browser import BrowserPool, Session
 from components.params import BrowserParams, EgressParams
 from components.records import Task
+from tests.loopback import Handler, Loopback
 
 LOOPBACK = EgressParams(private_hosts=["127.0.0.1", "localhost"])
 PARAMS = BrowserParams(
@@ -25,7 +24,7 @@ PARAMS = BrowserParams(
 )
 
 
-class Pages:
+class Pages(Loopback):
     """A web server on loopback: path to (status, html, headers); `hits` counts requests per path."""
 
     def __init__(self) -> None:
@@ -33,7 +32,7 @@ class Pages:
         self.hits: dict[str, int] = {}
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Serving(Handler):
             def do_GET(self) -> None:
                 outer.hits[self.path] = outer.hits.get(self.path, 0) + 1
                 status, html, headers = outer.pages.get(self.path, (404, "no such page", {}))
@@ -44,22 +43,13 @@ class Pages:
                 self.end_headers()
                 self.wfile.write(html.encode())
 
-            def log_message(self, *args: object) -> None:
-                """Quiet."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.origin = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        super().__init__(Serving)
 
     def add(self, path: str, body: str, status: int = 200, title: str = "a page", **headers: str) -> str:
         """Serve a page; its URL."""
         html = f"<!DOCTYPE html><title>{title}</title><body style='margin:0'>{body}</body>"
         self.pages[path] = (status, html, headers)
         return self.origin + path
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
 
 def task(url: str) -> Task:

@@ -7,9 +7,9 @@ import json
 from components.evaluation import success
 from components.evaluation.benchmark_results import BenchmarkResult, Progress, write_result
 from components.evaluation.step_budgets import budget_curve
-from components.records import Outcome
+from components.records import Outcome, Termination
 from components.rollout import Spent
-from tests.samples import a_task, a_trajectory, a_verdict
+from tests.samples import a_task, a_trajectory, a_turn, a_verdict
 
 
 def a_result(**changes: object) -> BenchmarkResult:
@@ -64,11 +64,41 @@ def test_the_page_has_the_curve_the_reasons_and_no_markup_of_a_site(tmp_path):
     assert "<b>shop</b>" not in page
 
 
+def test_the_page_says_why_episodes_failed_and_what_they_took(tmp_path):
+    reasons = "<think>\nThis page is not what I expected, let me go back and try another way.\n</think>"
+    attempts = [
+        a_trajectory(
+            a_task(number, website="shop", difficulty=1 + 4 * number),
+            attempt=attempt,
+            turns=0,
+            termination=Termination.MAX_STEPS if attempt else Termination.DONE,
+        ).model_copy(update={"turns": [a_turn(response=reasons)]})
+        for number in range(2)
+        for attempt in range(2)
+    ]
+    outcomes = [Outcome.SUCCESS, Outcome.FAILURE, Outcome.FAILURE, Outcome.FAILURE]
+    verdicts = [a_verdict(one, outcome) for one, outcome in zip(attempts, outcomes, strict=True)]
+    summary = success(attempts, verdicts, 100, 0)
+    page = write_result(a_result(summary=summary), tmp_path).with_suffix(".html").read_text()
+    for text in (
+        "Why episodes failed",
+        "By difficulty",
+        "pass@k",
+        "What an episode took",
+        "Kinds of failure",
+        "Reasoning",
+    ):
+        assert text in page, text
+    (kind,) = [kind for kind, count in summary.failures.items() if count == 2]
+    assert f"<tr><th>{kind.replace('_', ' ')}</th><td>2</td>" in page
+
+
 def test_an_invalid_result_has_no_rate_on_its_page(tmp_path):
     invalid = a_result(status="invalid", summary=None, also={}, curve=[], problem="9 of 9 were ended")
     page = write_result(invalid, tmp_path).with_suffix(".html").read_text()
     assert "no number" in page
     assert "9 of 9 were ended" in page
+    assert "Why episodes failed" not in page
     assert "0.0%" not in page
 
 

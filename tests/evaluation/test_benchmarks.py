@@ -19,6 +19,7 @@ from components.evaluation.benchmarks import (
     load_benchmark,
     page_families,
 )
+from components.judge.rules import hint_of
 from components.params import SamplingParams
 from components.tasks import load_files
 from tests.samples import recipe
@@ -127,6 +128,33 @@ def test_a_pinned_file_is_read_and_its_version_has_its_checksum(tmp_path):
     assert [task.task_id for task in tasks] == ["voyage/A--1", "voyage/A--2"]
     assert len(rejections) == 1
     assert one.identity == f"2025-08-31 sha256:{one.sha256[:12]}"
+
+
+ANSWERS = json.dumps({"A": {"notice": "", "answers": [{"id": 1, "type": "golden", "ans": "42"}]}})
+
+
+def test_reference_answers_are_joined_from_a_file_that_is_pinned_too(tmp_path):
+    (tmp_path / "answers.json").write_text(ANSWERS)
+    pin = {
+        "name": "answers.json",
+        "sha256": hashlib.sha256(ANSWERS.encode()).hexdigest(),
+        "rows": 1,
+        "url": "https://x",
+    }
+    one = small(tmp_path, ROWS, answers=pin)
+    assert [task.reference_answer for task in file_tasks(one, tmp_path)[0]] == ["42", None]
+    (tmp_path / "answers.json").write_text(ANSWERS.replace("42", "43"))
+    with pytest.raises(BenchmarkError, match=r"answers\.json has sha256 .*another revision"):
+        file_tasks(one, tmp_path)
+    (tmp_path / "answers.json").unlink()
+    with pytest.raises(BenchmarkError, match=r"answers\.json is not there: fetch it \(https://x"):
+        file_tasks(one, tmp_path)
+
+
+def test_every_task_of_webvoyager_has_its_published_answer():
+    one = load_benchmark("webvoyager-643")
+    tasks, _ = file_tasks(one, found(one.file.answers.name).parent)
+    assert sum(hint_of(task) is not None for task in tasks) == one.file.answers.rows == len(tasks)
 
 
 def test_a_file_that_is_missing_changed_or_unknown_is_refused_with_the_fix(tmp_path):

@@ -43,6 +43,16 @@ def test_the_tasks_and_their_edges_are_those_of_dvc_dag(ours: Path) -> None:
     assert frozen.isdisjoint(stages)
 
 
+@pytest.mark.parametrize(
+    ("reward", "needed"), [("rules", set()), ("distilled", {"distill_judge"}), ("model", {"judge_rollouts"})]
+)
+def test_rl_waits_for_what_judges_only_where_that_rewards(ours: Path, reward: str, needed: set[str]) -> None:
+    recipe = (ours / "params.yaml").read_text()
+    (ours / "params.yaml").write_text(recipe.replace("reward: rules", f"reward: {reward}"))
+    found = {before for before, after in dvc_dag(ours) if after == "train_rl@short"}
+    assert found & {"distill_judge", "judge_rollouts"} == needed
+
+
 def test_the_stages_that_the_design_names_are_all_there(ours: Path) -> None:
     assert {name.partition("@")[0] for name in graph.read(ours)} == {
         "collect_tasks",

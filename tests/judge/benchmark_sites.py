@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
+
+from tests.loopback import Handler, Loopback
 
 MEMBERS = """<table>{}</table>"""
 MEMBER = (
@@ -14,7 +14,7 @@ MEMBER = (
 )
 
 
-class Sites:
+class Sites(Loopback):
     """The running server. What an episode does to it is in `posts`, `orders`, `reviews`, `members`."""
 
     def __init__(self) -> None:
@@ -26,19 +26,13 @@ class Sites:
         """True: the shop's REST interface answers with 503."""
         sites = self
 
-        class Handler(_Handler):
+        class Serving(_Handler):
             state = sites
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.origin = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(Serving)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     state: Sites
 
     def do_GET(self) -> None:
@@ -89,6 +83,3 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
-
-    def log_message(self, *args: object) -> None:
-        """Quiet."""

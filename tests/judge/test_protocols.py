@@ -58,6 +58,7 @@ def rule(name: str, trajectory: Trajectory, model: Model) -> Ruling:
 SAYS = {
     "openwebrl": ("Fine.\nVerdict: SUCCESS", "Bad.\nVerdict: NOT SUCCESS"),
     "webvoyager": ("Fine.\nVerdict: SUCCESS", "Bad.\nVerdict: NOT SUCCESS"),
+    "webvoyager_hinted": ("Fine.\nVerdict: SUCCESS", "Bad.\nVerdict: NOT SUCCESS"),
     "agenttrek": ("Fine.\nStatus: success", "Bad.\nStatus: failure"),
     "deepshop": ('{"thought": "Fine.", "verdict": "SUCCESS"}', '{"thought": "Bad.", "verdict": "NOT SUCCESS"}'),
 }
@@ -75,7 +76,9 @@ def test_a_protocol_of_one_question_rules_as_it_is_answered(episode: Episode, na
 
 
 @pytest.mark.parametrize(
-    "name, images", [("openwebrl", 3), ("webvoyager", 15), ("agenttrek", 1), ("deepshop", 30)], ids=lambda x: str(x)
+    "name, images",
+    [("openwebrl", 3), ("webvoyager", 15), ("webvoyager_hinted", 15), ("agenttrek", 1), ("deepshop", 30)],
+    ids=lambda x: str(x),
 )
 def test_each_protocol_shows_its_number_of_last_screenshots(episode: Episode, name: str, images: int) -> None:
     model = Model({system(name): [SAYS[name][0]]})
@@ -100,9 +103,29 @@ def test_what_each_protocol_knows_of_an_episode(episode: Episode) -> None:
     assert told == {
         "openwebrl": {"It is 5.", "512", "on it"},
         "webvoyager": {"It is 5."},
+        "webvoyager_hinted": {"It is 5."},
         "agenttrek": {"I look closely.", "512"},
         "deepshop": {"It is 5."},
     }
+
+
+def test_only_the_hinted_judge_is_told_of_a_reference_answer(episode: Episode) -> None:
+    hinted = {"type": "webvoyager", "answer_type": "possible", "notice": "prices change"}
+    told = episode(*THREE, evaluator=hinted)
+    told = told.model_copy(update={"task": told.task.model_copy(update={"reference_answer": "80 euros"})})
+
+    def asked(name: str, trajectory: Trajectory) -> dict:
+        model = Model({system(name): [SAYS[name][0]]})
+        rule(name, trajectory, model)
+        return model.asked[0]
+
+    published, ours = asked("webvoyager", told), asked("webvoyager_hinted", told)
+    assert "80 euros" not in text_of(published)
+    assert "Hint, for you alone: One of several answers that were right when the task was written: 80 euros." in (
+        text_of(ours)
+    )
+    without = episode(*THREE)
+    assert asked("webvoyager_hinted", without) == asked("webvoyager", without), "and is paid for once"
 
 
 def test_the_shopping_judge_asks_for_structured_output(episode: Episode) -> None:
@@ -225,12 +248,12 @@ def test_a_task_without_a_rubric_is_its_own_fact(episode: Episode) -> None:
 def test_whether_a_page_is_a_block_is_read_from_the_last_page(episode: Episode) -> None:
     from components.judge.protocols.blocking import SYSTEM
 
-    for said, expected in (("A CAPTCHA.\nBlocked: YES", True), ("A list.\nBlocked: NO", False), ("Hm.", None)):
+    for said, expected in (("A CAPTCHA.\nBlocked: YES", S), ("A list.\nBlocked: NO", F), ("Hm.", U)):
         model = Model({SYSTEM: [said]})
-        assert asyncio.run(is_blocked(episode(*THREE), model))[0] is expected
+        assert asyncio.run(is_blocked(episode(*THREE), model)).outcome is expected
         assert images_of(model.asked[0]) == 1
     empty = episode().model_copy(update={"final_screenshot": None})
-    assert asyncio.run(is_blocked(empty, Model({})))[0] is None
+    assert asyncio.run(is_blocked(empty, Model({}))).outcome is U
 
 
 def test_no_prompt_answers_itself() -> None:

@@ -7,14 +7,14 @@ The pages are under `live/`; what they ask for is answered after `DELAY_S`.
 from __future__ import annotations
 
 import json
-import threading
 import time
 import uuid
 from collections import Counter, defaultdict
 from http.cookies import SimpleCookie
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
+
+from tests.loopback import Handler, Loopback
 
 DELAY_S = 0.6
 ITEMS = [f"{colour} {thing}" for thing in ("lamp", "chair", "table", "shelf") for colour in ("red", "blue", "green")]
@@ -23,7 +23,7 @@ VISITS_PER_SESSION = 3
 """Then `/limited` asks whether you are human."""
 
 
-class Shop:
+class Shop(Loopback):
     """The running site."""
 
     def __init__(self) -> None:
@@ -32,19 +32,13 @@ class Shop:
         self.visits: Counter[str] = Counter()
         shop = self
 
-        class Handler(_Handler):
+        class Serving(_Handler):
             state = shop
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.origin = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(Serving)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     state: Shop
 
     def do_GET(self) -> None:
@@ -146,6 +140,3 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        """Quiet."""

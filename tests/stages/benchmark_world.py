@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.endpoint_server import text_of
+from tests.loopback import Handler, Loopback
 
 PRICES = {"lamp": "12 euros", "chair": "30 euros", "table": "99 euros", "shelf": "45 euros"}
 TRUE_PRICES = PRICES | {"table": "98 euros"}
@@ -28,14 +28,14 @@ class Visits:
     opened: list[tuple[float, str]] = field(default_factory=list)
 
 
-class Shop:
+class Shop(Loopback):
     """One host. `/lamp` is the start page of the task about lamps; `robots` is what its robots.txt says."""
 
     def __init__(self, host: str, robots: str | None = None, port: int = 0, robots_status: int = 200) -> None:
         self.visits, shop = Visits(), self
         self.asked_robots = 0
 
-        class Handler(BaseHTTPRequestHandler):
+        class Serving(Handler):
             def do_GET(self) -> None:
                 name = self.path.strip("/")
                 if name == "robots.txt":
@@ -58,58 +58,12 @@ class Shop:
                 with contextlib.suppress(ConnectionError):
                     self.wfile.write(text.encode())
 
-            def log_message(self, *args: object) -> None:
-                """Quiet."""
-
-        self._server = ThreadingHTTPServer((host, port), Handler)
-        self.host, self.port = host, self._server.server_address[1]
-        self.origin = f"http://{host}:{self.port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(Serving, host, port)
 
 
-class Model:
-    """An OpenAI-compatible endpoint that gives `reply` to the text of a prompt.
-
-    `asked` counts requests, each of 100 tokens read and 10 written.
-    """
-
-    def __init__(self, reply: Callable[[str], str], delay_s: float = 0.0) -> None:
-        self.asked, self.delay_s, model = 0, delay_s, self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                model.asked += 1
-                time.sleep(model.delay_s)
-                message = {"role": "assistant", "content": reply(_text(body["messages"]))}
-                usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
-                choice = {"index": 0, "message": message, "finish_reason": "stop"}
-                said = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
-                data = json.dumps(said | {"usage": usage}).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *args: object) -> None:
-                """Quiet."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-def answer(seen: str) -> str:
+def answer(asked: dict) -> str:
     """What the model says to a prompt: the price if it stands there, else a click on the link to it."""
+    seen = text_of(asked)
     price = re.findall(r"It costs (\d+ euros)", seen)
     if price:
         return _call("done", answer=price[-1])
@@ -117,20 +71,14 @@ def answer(seen: str) -> str:
     return _call("click", x=int(link[-1][0]), y=int(link[-1][1])) if link else _call("wait", seconds=1)
 
 
-def verdict(seen: str) -> str:
+def verdict(asked: dict) -> str:
     """What a judge says that knows what lamps cost."""
-    return "The price is known.\nVerdict: " + ("SUCCESS" if f"Answer: {PRICES['lamp']}" in seen else "NOT SUCCESS")
+    is_right = f"Answer: {PRICES['lamp']}" in text_of(asked)
+    return f"The price is known.\nVerdict: {'SUCCESS' if is_right else 'NOT SUCCESS'}"
 
 
 def _call(name: str, **arguments: object) -> str:
     return f"<think>\nOn.\n</think>\n<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
-
-
-def _text(messages: list[dict]) -> str:
-    parts = [message["content"] for message in messages]
-    return "\n".join(
-        part if isinstance(part, str) else "\n".join(piece.get("text", "") for piece in part) for part in parts
-    )
 
 
 def task_row(shop: Shop, item: str) -> dict:

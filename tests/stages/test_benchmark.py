@@ -18,19 +18,21 @@ import yaml
 from components.evaluation.benchmarks import BenchmarkError
 from components.stages.benchmark import Options
 from components.stages.benchmark import evaluate as evaluate_here
-from tests.stages.benchmark_world import Model, Shop, answer, task_row, verdict
+from tests.endpoint_server import Server
+from tests.stages.benchmark_world import Shop, answer, task_row, verdict
 
 ROOT = Path(__file__).parents[2]
 DELAY_S = 1.0
 PRICED_AT = 0.1
-"""USD that the model costs a request, of 100 tokens read."""
+"""USD that the model costs a request, of 1000 tokens read."""
 
 
 @pytest.fixture
 def world(tmp_path):
     """Two shops that anybody may visit, one whose robots.txt says no, and a model."""
     shops = [Shop("127.0.0.2"), Shop("127.0.0.3"), Shop("127.0.0.4", "User-agent: *\nDisallow: /\n")]
-    model = Model(answer, delay_s=0.3)
+    model = Server()
+    model.reply, model.delay_s = answer, 0.3
     yield tmp_path, shops, model
     for one in (*shops, model):
         one.close()
@@ -47,7 +49,7 @@ def lay_out(where: Path, rows: list[dict], model_url: str, private: list[str], *
             "model": "a/model",
             "key_variable": None,
             "max_retries": 0,
-            "usd_per_million_prompt": PRICED_AT / 100 * 1e6,
+            "usd_per_million_prompt": PRICED_AT / 1000 * 1e6,
         },
     }
     (where / "params.yaml").write_text(yaml.safe_dump(recipe))
@@ -151,7 +153,7 @@ def test_a_run_is_killed_stopped_by_its_budget_raised_and_ends_with_the_number_o
     # the table's page does not say what the task expects
     assert said["summary"]["rate"] == 0.75
     assert [(point["steps"], point["rate"]) for point in said["curve"]] == [(1, 0.0), (2, 0.75), (4, 0.75)]
-    assert said["spent"]["usd"] == pytest.approx(PRICED_AT * model.asked)
+    assert said["spent"]["usd"] == pytest.approx(PRICED_AT * len(model.asked))
     assert len(journal(where)) == 4, "a finished episode was run again"
 
     # politeness, over all three processes: nobody was let in faster, the closed shop not at all
@@ -180,7 +182,7 @@ def test_without_a_network_the_result_is_invalid_and_never_0_percent(world):
     assert said["status"] == "invalid"
     assert said["summary"] is None
     assert "env_init_error" in said["problem"]
-    assert model.asked == 0
+    assert model.asked == []
 
 
 @pytest.mark.slow
@@ -207,11 +209,12 @@ def test_a_model_judges_by_the_benchmarks_protocol_and_nothing_begins_without_on
     code, _, err = evaluate(where, "--model", "teacher")
     assert code == 1
     assert "asks a model (the published numbers are gpt-4o's): name one in judge.endpoint" in err
-    assert model.asked == 0
+    assert model.asked == []
 
-    judge = Model(verdict)
+    judge = Server()
+    judge.reply = verdict
     recipe = yaml.safe_load((where / "params.yaml").read_text())
-    price = {"key_variable": None, "usd_per_million_prompt": 0.5 / 100 * 1e6}
+    price = {"key_variable": None, "usd_per_million_prompt": 0.5 / 1000 * 1e6}
     recipe["judge"]["endpoint"] = {"url": judge.url, "model": "a/judge", **price}
     (where / "params.yaml").write_text(yaml.safe_dump(recipe))
     code, _, err = evaluate(where, "--model", "teacher")
@@ -220,8 +223,8 @@ def test_a_model_judges_by_the_benchmarks_protocol_and_nothing_begins_without_on
     said = result(where)
     assert said["summary"]["families"] == {shop.host: {"rate": 1.0, "n": 1}, other.host: {"rate": 0.0, "n": 1}}
     assert said["status"] == "complete"
-    assert (judge.asked, said["judge_usd"]) == (2, 1.0)
-    assert said["spent"]["usd"] == pytest.approx(1.0 + PRICED_AT * model.asked)
+    assert (len(judge.asked), said["judge_usd"]) == (2, 1.0)
+    assert said["spent"]["usd"] == pytest.approx(1.0 + PRICED_AT * len(model.asked))
 
 
 @pytest.mark.parametrize(("name", "site"), [("nq", "wikipedia"), ("webarena-lite", "gitlab|reddit|shopping|map")])

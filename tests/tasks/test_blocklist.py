@@ -5,13 +5,16 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+import yaml
 
 from components import cli
 from components.params import FilterParams
-from components.records import Termination, Trajectory
+from components.records import Outcome, Termination, Trajectory, Verdict
 from components.store import write_table
 from components.tasks import blocklist, filter_tasks
-from components.tasks.blocklist import BlockedHost, active, host_of, learn, read, write
+from components.tasks.blocklist import BlockedHost, active, host_of, is_doubtful, learn, read, write
+from tests.endpoint_server import Server, images_of
+from tests.samples import a_task, a_trajectory, a_turn, a_verdict, png, raw_recipe
 
 TODAY = dt.date(2026, 11, 20)
 REFUSED, DONE = Termination.BLOCKED, Termination.DONE
@@ -36,6 +39,48 @@ def roll(task):
 
 def entry(host: str, until: dt.date, since: dt.date = TODAY) -> BlockedHost:
     return BlockedHost(host=host, refused=3, tried=3, evidence=["x"], since=since, until=until)
+
+
+def test_what_a_model_saw_counts_as_a_refusal_and_its_words_are_the_evidence(roll):
+    tried = roll("https://a.org/", REFUSED, Termination.MAX_STEPS, DONE, Termination.ENV_ERROR, DONE)
+    seen = {one.trajectory_id: "A puzzle  of\ntraffic lights." + "!" * 400 for one in tried[1:3]}
+    assert learn(tried, [], TODAY) == []
+    (found,) = learn(tried, [], TODAY, seen=seen)
+    assert (found.why, found.refused, found.tried) == ("refuses", 3, 5)
+    assert found.evidence[1].startswith("https://a.org/#1: max_steps: a model saw: A puzzle of traffic lights.!!!")
+    assert len(found.evidence[1]) == 300
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, True),
+        ({"termination": Termination.TASK_TIMEOUT}, True),
+        ({"ended": "https://www.a.org/captcha"}, True),
+        ({"ended": "https://b.org/"}, False),
+        ({"ended": "about:blank"}, False),
+        ({"began": "http://127.0.0.1/", "ended": "http://127.0.0.1/"}, False),
+        ({"termination": REFUSED}, False),
+        ({"termination": Termination.ENV_ERROR}, False),
+        ({"termination": Termination.INFERENCE_TIMEOUT}, False),
+    ],
+)
+def test_in_doubt_is_what_ended_on_its_own_host_for_no_reason_that_the_browser_knows(changes, expected):
+    assert is_doubtful(ended_on(**changes)) is expected
+
+
+def ended_on(
+    ended: str = "https://a.org/x",
+    began: str = "https://a.org/",
+    termination: Termination = DONE,
+    number: int = 0,
+    colour: str = "white",
+) -> Trajectory:
+    turn = a_turn()
+    observation = turn.observation.model_copy(update={"url": ended, "screenshot": png(colour)})
+    task = a_task(number, task_id=f"{began}{number}", start_url=began)
+    shown = a_trajectory(task, turns=0, termination=termination)
+    return shown.model_copy(update={"turns": [turn.model_copy(update={"observation": observation})]})
 
 
 def test_a_host_that_refuses_again_and_again_is_listed_with_its_evidence(roll):
@@ -122,3 +167,54 @@ def test_the_command_learns_from_the_tables_there_are(roll, tmp_path, monkeypatc
     assert cli.main(["blocklist", "--learn", "--days", "3"]) == 0
     assert "a.org: refused 3 of 3" in capsys.readouterr().out
     assert [one.until - one.since for one in read()] == [dt.timedelta(days=3)]
+
+
+@pytest.fixture
+def judge(tmp_path, monkeypatch):
+    """A project whose recipe names a judge, and five episodes on a.org: three failed, one did not, one was aborted."""
+    monkeypatch.chdir(tmp_path)
+    server = Server()
+    server.reply = lambda asked: "A wall that asks for traffic lights.\nBlocked: YES"
+    endpoint = {"url": server.url, "model": "m", "key_variable": None, "max_retries": 0, "usd_per_million_prompt": 1e3}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(raw_recipe(judge__endpoint=endpoint)))
+    (tmp_path / "data/teacher").mkdir(parents=True)
+    endings = [DONE, Termination.MAX_STEPS, Termination.TASK_TIMEOUT, DONE, Termination.ABORTED]
+    rolled = [
+        ended_on(termination=ending, number=number, colour=f"#0000{number}0") for number, ending in enumerate(endings)
+    ]
+    write_table("data/teacher/trajectories.parquet", Trajectory, rolled)
+    outcomes = {0: Outcome.FAILURE, 3: Outcome.SUCCESS}
+    verdicts = [a_verdict(rolled[number], outcome) for number, outcome in outcomes.items()]
+    write_table("data/teacher/verdicts.parquet", Verdict, verdicts)
+    yield server
+    server.close()
+
+
+def test_a_model_is_asked_about_failed_episodes_alone_and_never_twice(judge, capsys):
+    assert cli.main(["blocklist", "--learn"]) == 0
+    assert read() == []
+    assert cli.main(["blocklist", "--learn", "--ask"]) == 0
+    (found,) = read()
+    assert (found.host, found.refused, found.tried) == ("a.org", 3, 5)
+    assert "max_steps: a model saw: A wall that asks for traffic lights." in found.evidence[1]
+    assert [images_of(asked) for asked in judge.asked] == [1, 1, 1]
+    assert "3 last pages seen, 3 of them blocks, 0 unclear; 3.0000 USD" in capsys.readouterr().out
+    assert cli.main(["blocklist", "--learn", "--ask"]) == 0
+    assert len(judge.asked) == 3
+
+
+def test_a_model_that_sees_no_block_or_is_down_lists_nobody(judge, capsys):
+    judge.reply = lambda asked: "Results.\nBlocked: NO"
+    judge.trouble = [503]
+    assert cli.main(["blocklist", "--learn", "--ask"]) == 0
+    assert read() == []
+    assert "3 last pages seen, 0 of them blocks, 1 unclear" in capsys.readouterr().out
+
+
+def test_asking_wants_a_judge_and_learning(judge, capsys, tmp_path):
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(raw_recipe()))
+    assert cli.main(["blocklist", "--learn", "--ask"]) == 1
+    assert "judge.endpoint = None" in capsys.readouterr().err
+    assert cli.main(["blocklist", "--ask"]) == 1
+    assert "--learn --ask" in capsys.readouterr().err
+    assert not blocklist.PATH.exists()

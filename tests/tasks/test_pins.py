@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ import yaml
 
 from components import cli
 from components.tasks.pins import ChangedSet, pins, read_pin, require_pinned
+from tests.loopback import Loopback
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT.parent / "shared" / "data"
@@ -32,11 +32,9 @@ def origin(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     """A folder, and the address at which it is served."""
     folder = tmp_path / "origin"
     folder.mkdir()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield folder, f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    server = Loopback(partial(_Quiet, directory=str(folder)))
+    yield folder, server.origin
+    server.close()
 
 
 def dvc(project: Path, *arguments: str) -> None:

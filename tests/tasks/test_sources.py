@@ -193,7 +193,7 @@ def test_golden_answers_are_the_evaluators() -> None:
     assert (one.start_url, one.reference_answer) == ("__WIKIPEDIA__", "A. Green; Ada Green")
 
 
-def test_reference_answers_are_joined_by_id() -> None:
+def test_reference_answers_are_joined_by_id(tmp_path: Path) -> None:
     file = TaskFile(path=str(FIXTURES / "webvoyager.jsonl"), answers=str(FIXTURES / "answers.json"))
     first, second = load_files([file]).tasks
     assert first.reference_answer == "Hosta"
@@ -202,6 +202,10 @@ def test_reference_answers_are_joined_by_id() -> None:
     assert load_files([file.model_copy(update={"answers": "nowhere.json"})]).missing == ["nowhere.json"]
     with pytest.raises(ValueError, match="no reference answers"):
         load_files([file.model_copy(update={"answers": str(FIXTURES / "pae.jsonl")})])
+    other = tmp_path / "answers.json"
+    other.write_text((FIXTURES / "answers.json").read_text().replace('"golden"', '"silver"'))
+    with pytest.raises(ValueError, match=r"no reference answers.*silver"):
+        load_files([file.model_copy(update={"answers": str(other)})])
 
 
 def test_a_webarena_task_keeps_its_placeholders_and_its_whole_eval() -> None:

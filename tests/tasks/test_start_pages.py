@@ -1,19 +1,18 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from components.records import Rejection, Task
 from components.tasks import Origin, TooManyRejected, check_start_pages, require_few_rejected, write_rejections_csv
+from tests.loopback import Handler, Loopback
 
 
-class _Site(BaseHTTPRequestHandler):
+class _Site(Handler):
     """/no-head knows GET only; /gone and /broken do not answer; /wall blocks plain clients; all else is fine."""
 
     asked: list[str]
@@ -32,18 +31,13 @@ class _Site(BaseHTTPRequestHandler):
             self.path = "/ok"
         self.do_HEAD()
 
-    def log_message(self, *args: object) -> None:
-        pass
-
 
 @pytest.fixture
 def site() -> Iterator[tuple[str, list[str]]]:
     _Site.asked = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Site)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}", _Site.asked
-    server.shutdown()
-    server.server_close()
+    server = Loopback(_Site)
+    yield server.origin, _Site.asked
+    server.close()
 
 
 def check(tasks: list[Task]) -> tuple[list[Task], list[Rejection]]:

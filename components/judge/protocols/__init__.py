@@ -15,12 +15,13 @@ from components.judge.protocols.reference import says_the_same
 from components.judge.protocols.vote import vote, voted
 from components.judge.protocols.webgym_rubric import WEBGYM_RUBRIC
 from components.judge.protocols.webjudge import WEBJUDGE
-from components.judge.protocols.webvoyager import WEBVOYAGER
+from components.judge.protocols.webvoyager import WEBVOYAGER, WEBVOYAGER_HINTED
 
 __all__ = ["Ask", "JudgeProtocol", "Ruling", "is_blocked", "judge_protocol", "says_the_same", "vote", "voted"]
 
 PROTOCOLS = {
     "webvoyager": WEBVOYAGER,
+    "webvoyager_hinted": WEBVOYAGER_HINTED,
     "agenttrek": AGENTTREK,
     "webjudge": WEBJUDGE,
     "deepshop": DEEPSHOP,

@@ -1,16 +1,16 @@
 """Is a page a block or a CAPTCHA (WebGym, appendix E.4)? Tells what the site did from what the agent did.
 
-No verdict on the task: who asks puts the website on the blocklist, or counts the episode as the environment's. The
-browser room's own test (`browser/blocked.py`) knows status codes and known walls without asking anybody; this is for
-the pages that it does not know.
+No verdict on the task: `waymark blocklist --learn --ask` puts the website on the blocklist. The browser room's own test
+(`browser/blocked.py`) knows status codes and known walls without asking anybody; this is for the pages that it does
+not know.
 """
 
 from __future__ import annotations
 
 from components.judge.prompts import last_images
-from components.judge.protocols.base import Ask, cut, question
-from components.judge.verdicts import BLOCKED, read
-from components.records import Trajectory
+from components.judge.protocols.base import Ask, Ruling, cut, question
+from components.judge.verdicts import BLOCKED, parse_verdict
+from components.records import Outcome, Trajectory
 
 SYSTEM = """You look at the last page of a web agent's episode and decide whether the website kept the agent out for \
 being a machine: a CAPTCHA or "verify you are human", access denied, unusual traffic, a bot check that never ends, or \
@@ -25,11 +25,11 @@ or
 Blocked: NO"""
 
 
-async def is_blocked(trajectory: Trajectory, ask: Ask) -> tuple[bool | None, str]:
-    """Whether the last page kept the agent out, None if the answer cannot be read or there is no page; and why."""
+async def is_blocked(trajectory: Trajectory, ask: Ask) -> Ruling:
+    """Success if the last page kept the agent out, unparsed if the answer cannot be read or there is no page."""
     images = last_images(trajectory, 1)
     if not images:
-        return None, "there is no screenshot"
+        return Ruling(Outcome.UNPARSED, "there is no screenshot")
     url = trajectory.turns[-1].observation.url if trajectory.turns else trajectory.task.start_url
     answer = await ask(question(SYSTEM, f"Address: {url}\nThe page:", *images))
-    return read(answer.text, BLOCKED, cut(answer))
+    return Ruling(*parse_verdict(answer.text, cut(answer), BLOCKED))

@@ -4,12 +4,16 @@ Source: the published `evaluation/auto_eval.py` and its run script. Where answer
 other the screenshot counts; what the answer says and no screenshot shows is believed, so this judge does not see
 invented answers. Ours differs in wording and reads the verdict from the last line only, where the published one takes
 any text with SUCCESS and without NOT SUCCESS in it.
+
+`webvoyager_hinted` is not published: the same judge, told of the set's reference answer where a task has one. The
+published script shows its judge none.
 """
 
 from __future__ import annotations
 
 from components.judge.prompts import last_images
 from components.judge.protocols.base import ENDING, Ask, JudgeProtocol, Ruling, cut, question
+from components.judge.rules import hint_of
 from components.judge.verdicts import parse_verdict
 from components.records import Trajectory
 
@@ -29,13 +33,25 @@ How to weigh them:
 Explain in a few sentences how you come to your grade. {ENDING}"""
 
 
+HINT = "Hint, for you alone: "
+
+
 async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
+    return await _grade(trajectory, ask, None)
+
+
+async def judge_hinted(trajectory: Trajectory, ask: Ask) -> Ruling:
+    return await _grade(trajectory, ask, hint_of(trajectory.task))
+
+
+async def _grade(trajectory: Trajectory, ask: Ask, hint: str | None) -> Ruling:
     images = last_images(trajectory, SCREENSHOTS)
-    text = (
-        f"Task: {trajectory.task.intent}\nAnswer: {trajectory.answer or '(none)'}\nThe last {len(images)} screenshots:"
-    )
+    lines = [f"Task: {trajectory.task.intent}", f"Answer: {trajectory.answer or '(none)'}"]
+    lines += [f"{HINT}{hint}"] if hint is not None else []
+    text = "\n".join([*lines, f"The last {len(images)} screenshots:"])
     answer = await ask(question(SYSTEM, text, *images))
     return Ruling(*parse_verdict(answer.text, cut(answer)))
 
 
 WEBVOYAGER = JudgeProtocol(judge, (SYSTEM,))
+WEBVOYAGER_HINTED = JudgeProtocol(judge_hinted, (SYSTEM, HINT))

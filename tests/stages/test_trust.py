@@ -1,0 +1,143 @@
+"""A judge that agrees too seldom with the labels rewards nothing: measured before RL's first rollout."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from components.judge import rules_verdict
+from components.params import Params
+from components.records import Outcome, Trajectory, Verdict
+from components.stages import _trust
+from components.stages._judging import is_audited
+from components.stages._trust import LABELS, ROLLOUTS, UntrustedJudge, trust_distilled, trusted_model
+from components.stages.train_rl import _inputs
+from components.store import write_table
+from tests.endpoint_server import Server, text_of
+from tests.samples import a_task, a_trajectory, recipe
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A judge, and twenty labelled rollouts, the first half of them successes."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_trust, "ANSWERS", tmp_path / "answers.sqlite")
+    write_table(ROLLOUTS, Trajectory, rollouts())
+    write_table(LABELS, Verdict, [rules_verdict(one) for one in rollouts()])
+    running = Server()
+    yield running
+    running.close()
+
+
+def rollouts() -> list[Trajectory]:
+    return [
+        a_trajectory(a_task(number, intent=f"Task {number}."), site_reward=1.0 if number < 10 else 0.0)
+        for number in range(20)
+    ]
+
+
+def rewarded(server: Server, **judge: object) -> Params:
+    endpoint = {"url": server.url, "model": "gpt-x", "key_variable": None, "max_retries": 0}
+    told = {"reward": "model", "audit_share": 1.0, "min_agreement": 0.8, "endpoint": endpoint} | judge
+    return recipe(**{f"judge__{key}": value for key, value in told.items()})
+
+
+def opened(params: Params, state: Path) -> dict:
+    """Open the judge that rewards, as RL does; returns the stage's result and metrics."""
+    told: dict = {"metrics": []}
+    run = SimpleNamespace(params=params, state=state, result=told.update, metrics=told["metrics"].append)
+
+    async def main() -> None:
+        async with trusted_model(run) as reward:
+            (verdict,) = await reward(rollouts()[:1])
+            told["first"] = verdict.outcome
+
+    try:
+        asyncio.run(main())
+    except UntrustedJudge as error:
+        told["error"] = str(error)
+    return told
+
+
+def says_success_below(number: int):
+    def reply(asked: dict) -> str:
+        success = any(f"Task {one}." in text_of(asked) for one in range(number))
+        return f"Verdict: {'SUCCESS' if success else 'NOT SUCCESS'}"
+
+    return reply
+
+
+def test_a_model_that_agrees_rewards_and_its_agreement_is_in_the_result(server, tmp_path):
+    server.reply = says_success_below(12)
+    told = opened(rewarded(server), tmp_path)
+    assert (told["judge_trust"]["n"], told["judge_trust"]["accuracy"]) == (20, 0.9)
+    assert told["metrics"] == [{"judge_trust": told["judge_trust"]}]
+    assert told["first"] is Outcome.SUCCESS
+    assert len(server.asked) == 20, "what was asked before is not paid for again"
+
+
+def test_a_model_that_agrees_too_seldom_is_refused_with_both_figures(server, tmp_path):
+    server.reply = says_success_below(20)
+    told = opened(rewarded(server), tmp_path)
+    assert "gpt-x agrees with the rules on 50.0% of 20 labelled rollouts" in told["error"]
+    assert "judge.min_agreement is 80.0%" in told["error"]
+    assert "judge.endpoint" in told["error"]
+    assert told["metrics"][0]["judge_trust"]["accuracy"] == 0.5
+    assert "first" not in told
+
+
+def test_only_a_fixed_sample_is_asked_about(server, tmp_path):
+    server.reply = says_success_below(10)
+    sample = [one for one in rollouts() if is_audited(one, 0.4)]
+    told = opened(rewarded(server, audit_share=0.4), tmp_path)
+    assert told["judge_trust"]["n"] == len(sample) < 20
+
+
+def test_an_outage_says_nothing_of_the_judge(server, tmp_path):
+    server.reply = says_success_below(10)
+    server.trouble = [503] * 5
+    told = opened(rewarded(server), tmp_path)
+    assert (told["judge_trust"]["n"], told["judge_trust"]["accuracy"]) == (15, 1.0)
+    server.trouble = [503] * 20
+    (tmp_path / "answers.sqlite").unlink()
+    assert "none was judged" in (said := opened(rewarded(server), tmp_path)["error"])
+    assert "see that judge.endpoint answers" in said
+
+
+def test_where_nothing_is_in_the_sample_the_keys_to_raise_are_named(server, tmp_path):
+    assert "raise judge.audit_share" in opened(rewarded(server, audit_share=0.0), tmp_path)["error"]
+
+
+def test_a_model_that_labels_itself_rewards_with_a_warning(server, tmp_path, capsys):
+    server.reply = says_success_below(10)
+    told = opened(rewarded(server, labels="model"), tmp_path)
+    assert len(server.asked) == 1
+    assert "judge_trust" not in told
+    assert "warning: the model that rewards also labels" in capsys.readouterr().out
+
+
+def test_who_sets_no_minimum_is_not_asked_for_labels(server, tmp_path, capsys):
+    server.reply = says_success_below(10)
+    params = rewarded(server, min_agreement=0.0)
+    ROLLOUTS.unlink()
+    assert opened(params, tmp_path)["first"] is Outcome.SUCCESS
+    assert capsys.readouterr().out == ""
+
+
+def test_the_labels_are_an_input_only_where_the_judge_is_held_against_them(server):
+    assert {ROLLOUTS, LABELS} <= set(_inputs(rewarded(server), "short"))
+    for other in (rewarded(server, min_agreement=0.0), rewarded(server, labels="model"), recipe()):
+        assert not {ROLLOUTS, LABELS} & set(_inputs(other, "short"))
+
+
+def test_a_distilled_judge_is_refused_by_its_own_agreement(tmp_path):
+    path = tmp_path / "agreement.json"
+    path.write_text(json.dumps({"accuracy": 0.75}))
+    trust_distilled(path, recipe(judge__min_agreement=0.75).judge)
+    with pytest.raises(UntrustedJudge, match=r"75\.0%.*76\.0%"):
+        trust_distilled(path, recipe(judge__min_agreement=0.76).judge)
