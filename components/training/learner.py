@@ -27,7 +27,7 @@ from components.rollout import Group
 from components.store import publish, read_table
 from components.training.objectives import OBJECTIVES
 from components.training.rft import fine_tune
-from components.training.sharding import WHOLE, is_sharded, shard, whole_state
+from components.training.sharding import WHOLE, is_sharded, shard, trained_state, whole_state
 from components.training.team import Team
 from components.training.update import UpdateStats, update
 
@@ -59,6 +59,8 @@ class Learner:
         reference = vlm.frozen_copy() if held else None
         if params.training.shard and team.size > 1:
             shard(vlm, team)
+            if reference is not None:
+                shard(reference, team)
         optimizer = torch.optim.AdamW(vlm.trainable(), lr=rl.lr, betas=rl.betas, weight_decay=rl.weight_decay)
         return cls(vlm, Encoder(vlm), params, optimizer, reference, taught)
 
@@ -92,7 +94,7 @@ class Learner:
     def weights(self) -> Weights:
         """The model's state without its frozen parameters, which are as the stage loaded them. Of a model that is
         spread over processes the leader gets it, and all must ask."""
-        state = whole_state(self.vlm) if is_sharded(self.vlm) else self.vlm.model.state_dict()
+        state = trained_state(self.vlm) if is_sharded(self.vlm) else self.vlm.model.state_dict()
         return {name: tensor for name, tensor in state.items() if name not in self._frozen()}
 
     @contextmanager
@@ -127,13 +129,16 @@ class Learner:
         """
         if not path.exists():
             return None
-        saved: dict[str, Any] = torch.load(path, map_location=self.vlm.model.device, weights_only=True)
+        spread = is_sharded(self.vlm)
+        where = (
+            "cpu" if spread else self.vlm.model.device
+        )  # of what is spread, each process takes its part from the file
+        saved: dict[str, Any] = torch.load(path, map_location=where, mmap=spread, weights_only=True)
         trained = {name for name, parameter in self.vlm.model.named_parameters() if parameter.requires_grad}
         if missing := trained - saved["model"].keys():
             raise RuntimeError(
                 f"{path} does not hold {min(missing)}, which is trained now: delete it to begin the phase anew"
             )
-        spread = is_sharded(self.vlm)
         if saved.get("sharded", False) != spread:
             raise RuntimeError(
                 f"{path} was written with training.shard = {str(not spread).lower()}: set it so again, or delete the "
@@ -175,6 +180,7 @@ def keep(team: Team, checkpoint: Path, state: dict[str, Any]) -> None:
     team.held["learner"].save(checkpoint, state, team.leads)
 
 
-def gather(team: Team) -> Weights | None:
-    """A job: the whole state of a model that is spread; None if it is not."""
-    return whole_state(team.held["learner"].vlm)
+def gather(team: Team, adapters: bool = False) -> Weights | None:
+    """A job: the whole state of a model that is spread, or that of its `adapters`; None if it is not."""
+    learner: Learner = team.held["learner"]
+    return learner.weights() if adapters and is_sharded(learner.vlm) else whole_state(learner.vlm)

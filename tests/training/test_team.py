@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 from pathlib import Path
@@ -23,13 +24,15 @@ def launched(where: Path, objective: str, kind: str) -> tuple[dict, torch.Tensor
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["copies", "shard"])
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(
+    ("kind", "objective"),
+    [*itertools.product(["copies", "shard"], OBJECTIVES), ("lora", "m_grpo")],
+)
 def test_two_processes_take_the_steps_of_one(tmp_path, objective, kind):
     two, weights = launched(tmp_path, objective, kind)
     team = Team()
     (tmp_path / "alone").mkdir()
-    one = teach(team, objective, False, tmp_path / "alone/checkpoint.pt")
+    one = teach(team, objective, kind, tmp_path / "alone/checkpoint.pt")
     assert [rank for rank, *_ in two["processes"]] == [0, 1]
     assert len({tuple(sums) for _, *sums in two["processes"]}) == 1, "they have drifted apart"
     assert torch.allclose(weights, team.held["weights"], atol=2e-6)
