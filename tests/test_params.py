@@ -127,7 +127,6 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "key"),
     [
-        ({"model__train_vision": True, "inference__engine": "vllm"}, "model.train_vision"),
         ({"rl__async": True, "inference__engine": "vllm"}, "rl.async"),
         ({}, "inference.engine"),
     ],

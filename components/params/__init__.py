@@ -169,7 +169,6 @@ class Params(Section):
         if not self.training.shard:
             return self
         for key, wrong, instead in (
-            ("model.train_vision", self.model.train_vision, "false"),
             ("rl.async", self.rl.asynchronous, "false"),
             ("inference.engine", self.inference.engine != "vllm", "vllm, since no process has the whole model"),
         ):

@@ -1,8 +1,8 @@
 """Weights, gradients and optimiser state spread over the processes of a team (FSDP2): a model too large for each.
 
 Every layer's weights come together for as long as they are computed with, so that all processes must run as many
-passes: a team of such processes goes in lockstep. Weights beneath adapters are spread like others; a frozen vision
-tower stays whole.
+passes: a team of such processes goes in lockstep. Weights beneath adapters are spread like others, and so is a vision
+tower that is trained; a frozen one stays whole.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ WHOLE = StateDictOptions(full_state_dict=True, cpu_offload=True, strict=False)
 def shard(vlm: VLM, team: Team) -> None:
     """Spread a model. Adapters and what is frozen have to be settled before, an optimiser and copies come after."""
     mesh = init_device_mesh(vlm.model.device.type, (team.size,))
-    vision = set(vlm.model.model.visual.parameters())
-    for layer in vlm.model.model.language_model.layers:
+    tower = vlm.model.model.visual
+    trained = any(parameter.requires_grad for parameter in tower.parameters())
+    for layer in [*vlm.model.model.language_model.layers, *(tower.blocks if trained else ())]:
         fully_shard(layer, mesh=mesh)
-    fully_shard(vlm.model, mesh=mesh, ignored_params=vision)
+    if trained:
+        fully_shard(tower, mesh=mesh)
+    fully_shard(vlm.model, mesh=mesh, ignored_params=set() if trained else set(tower.parameters()))
     team.lockstep = True
 
 

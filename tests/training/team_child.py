@@ -12,6 +12,8 @@ from peft import set_peft_model_state_dict
 from safetensors.torch import load_file
 from torch.distributed.tensor import DTensor
 
+from components.agent import Prompt
+from components.agent.rendering import Text
 from components.params import LoRAParams, OptimParams, parse
 from components.policies import VLM, Encoder, Sample
 from components.policies.lora import ADAPTER, merged_weights
@@ -36,7 +38,10 @@ def prepared(kind: str) -> VLM:
         with torch.no_grad():
             for parameter in vlm.trainable():
                 parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(2)))
-    vlm.freeze_vision()
+    if kind != "vision":
+        vlm.freeze_vision()
+    if kind != "copies":
+        vlm.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     return vlm
 
 
@@ -53,6 +58,7 @@ def teach(team: Team, objective: str, kind: str, checkpoint: Path) -> dict:
         for each in (vlm, again, start):
             shard(each, team)
             assert is_sharded(each)
+            assert Encoder(each).vision.spread == (kind == "vision" and each is not start)
             assert held(each) < 0.6, "this process holds more than its part"
     optimizer = torch.optim.SGD(vlm.trainable(), lr=0.1, momentum=0.9)
     reference = start if OBJECTIVES[objective].needs_reference else None
@@ -64,10 +70,12 @@ def teach(team: Team, objective: str, kind: str, checkpoint: Path) -> dict:
     encoder = Encoder(vlm)
     assert optimizer.state_dict()["state"], "the optimiser begins anew"
     prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(5)]
+    prompts += [encoder.encode(Prompt((Text(f'- link "{word}" {word}' * 9),))) for word in "abc"]  # no image
     data = [Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id])) for i, prompt in enumerate(prompts)]
     losses: list[float] = []
-    optim = OptimParams(epochs=3, lr=1e-3, batch_size=5, micro_batch_tokens=150)
+    optim = OptimParams(epochs=3, lr=1e-3, batch_size=8, micro_batch_tokens=150)
     updated = weights(vlm)
+    assert (updated - weights(prepared(kind))).abs().max() > 1e-4, "nothing has been learned"
     train(vlm, encoder, data, optim, 1, lambda step, steps, loss: losses.append(loss), team)
     trained = weights(vlm)
     same = team.gather([(team.rank, trained.double().sum().item(), trained.double().abs().sum().item())])

@@ -26,7 +26,7 @@ def launched(where: Path, objective: str, kind: str) -> tuple[dict, torch.Tensor
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "objective"),
-    [*itertools.product(["copies", "shard"], OBJECTIVES), ("lora", "m_grpo")],
+    [*itertools.product(["copies", "shard"], OBJECTIVES), ("lora", "m_grpo"), ("vision", "m_grpo")],
 )
 def test_two_processes_take_the_steps_of_one(tmp_path, objective, kind):
     two, weights = launched(tmp_path, objective, kind)
