@@ -47,6 +47,8 @@ class Learner:
     """The demonstrations that rejection fine-tuning mixes in."""
     behind: Weights | None = None
     """The trained weights before the last update; only asynchronous iterations keep them."""
+    lent: Weights = field(default_factory=dict)
+    """Weights that `gathered` gives instead of the model's own."""
     progress: Callable[[int, int], None] = field(default=lambda done, total: None)
     """Gets optimiser steps done and in all."""
 
@@ -73,7 +75,7 @@ class Learner:
         """
         rl, model = self.params.rl, self.params.model
         if rl.asynchronous:
-            self.behind = {name: tensor.clone() for name, tensor in self.weights().items()}
+            self.behind = self._copied_weights()
         seed = self.params.seed * 100_003 + number
         if rl.objective == "rft":
             return fine_tune(self.vlm, self.encoder, groups, self.taught, self.params, seed, self.progress, team)
@@ -97,10 +99,25 @@ class Learner:
         state = trained_state(self.vlm) if is_sharded(self.vlm) else self.vlm.model.state_dict()
         return {name: tensor for name, tensor in state.items() if name not in self._frozen()}
 
+    def gathered(self, adapters: bool = False) -> Weights | None:
+        """The whole state of a model that is spread, or that of its `adapters`, on the leader; None if it is not one.
+        All processes call this."""
+        if not is_sharded(self.vlm):
+            return None
+        return (self.weights() if adapters else whole_state(self.vlm)) | self.lent
+
     @contextmanager
     def one_update_back(self) -> Iterator[None]:
-        """The model as it was before its last update, for so long as it takes to copy it."""
-        now = {name: tensor.clone() for name, tensor in self.weights().items()}
+        """The model as it was before its last update, for so long as it takes to copy it. One that is spread stays as
+        it is, and the leader, who alone calls this, gathers the weights from before."""
+        if is_sharded(self.vlm):
+            self.lent = self.behind or {}
+            try:
+                yield
+            finally:
+                self.lent = {}
+            return
+        now = self._copied_weights()
         self.vlm.model.load_state_dict(self.behind or now, strict=False)
         try:
             yield
@@ -153,6 +170,11 @@ class Learner:
         self.behind = saved.get("behind")
         return saved["state"]
 
+    def _copied_weights(self) -> Weights:
+        """`weights` that no update changes; what is gathered is a copy already."""
+        weights = self.weights()
+        return weights if is_sharded(self.vlm) else {name: tensor.clone() for name, tensor in weights.items()}
+
     def _frozen(self) -> set[str]:
         parameters = self.vlm.model.named_parameters(remove_duplicate=False)
         return {name for name, parameter in parameters if not parameter.requires_grad}
@@ -182,5 +204,4 @@ def keep(team: Team, checkpoint: Path, state: dict[str, Any]) -> None:
 
 def gather(team: Team, adapters: bool = False) -> Weights | None:
     """A job: the whole state of a model that is spread, or that of its `adapters`; None if it is not."""
-    learner: Learner = team.held["learner"]
-    return learner.weights() if adapters and is_sharded(learner.vlm) else whole_state(learner.vlm)
+    return team.held["learner"].gathered(adapters)

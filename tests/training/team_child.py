@@ -17,7 +17,7 @@ from components.agent.rendering import Text
 from components.params import LoRAParams, OptimParams, parse
 from components.policies import VLM, Encoder, Sample
 from components.policies.lora import ADAPTER, merged_weights
-from components.training.learner import Learner
+from components.training.learner import Learner, enlist, gather, keep, learn, resume
 from components.training.objectives import OBJECTIVES
 from components.training.sft import Weighted, train
 from components.training.sharding import is_sharded, shard, whole_state
@@ -28,6 +28,16 @@ from tests.training.test_update import RL, group_of, roll
 from tests.vlm import TASK, observation, random_vlm, renderer
 
 RECIPE = parse(raw_recipe())
+OVERLAPPING = {
+    "agent__prompt": "compact",
+    "inference__engine": "vllm",
+    "rl__async": True,
+    "rl__objective": "m_grpo",
+    "rl__kl": 0.1,
+    "rl__lr": 1e-4,
+    "rl__micro_batch_tokens": 150,
+    "rl__temperature": 0.9,
+}
 
 
 def prepared(kind: str) -> VLM:
@@ -118,13 +128,58 @@ def adapter_file(model: Path) -> dict[str, torch.Tensor]:
     return {name.removeprefix("base_model.model."): tensor for name, tensor in found.items()}
 
 
+def overlap(team: Team, model: Path) -> list[dict]:
+    """What asynchronous RL with adapters and a reference asks of a learner: three updates, resumed after the second."""
+    random_vlm().save(model)
+    vlm = random_vlm()
+    groups = [group_of(roll(vlm, Encoder(vlm), 4, [1, 3, 2]), [1, 0, 0, 1])]
+    training = {"processes": team.size, "shard": True}
+    params = parse(raw_recipe(**OVERLAPPING, model__lora={"rank": 4, "alpha": 8}, training=training))
+    team.run(enlist, model, params)
+    checkpoint = model.with_name("checkpoint.pt")
+    sampled, trained, stats = [], [adapters(team)], []
+    for number in (1, 2, 3):
+        stats.append(asdict(team.run(learn, groups, number)))
+        with team.held["learner"].one_update_back():
+            sampled.append(adapters(team))
+        trained.append(adapters(team))
+        if number == 2:
+            team.run(keep, checkpoint, {"iteration": 2})
+    assert all(map(torch.equal, sampled, trained))
+    assert not any(map(torch.equal, trained, trained[1:]))
+    team.run(forget)
+    team.run(enlist, model, params)
+    assert team.run(resume, checkpoint) == {"iteration": 2}
+    with team.held["learner"].one_update_back():
+        assert torch.equal(adapters(team), trained[1])
+    assert torch.equal(adapters(team), trained[2])
+    team.run(learn, groups, 3)
+    assert torch.equal(adapters(team), trained[3])
+    return stats
+
+
+def forget(team: Team) -> None:
+    """A job: as if every process had been killed."""
+    del team.held["learner"]
+
+
+def adapters(team: Team) -> torch.Tensor:
+    """The trained weights that a rollout would get now."""
+    state = team.run(gather, True) or team.held["learner"].vlm.model.state_dict()
+    return torch.cat([tensor.flatten().clone() for name, tensor in state.items() if ".lora_" in name])
+
+
 def main(out: Path, objective: str, kind: str) -> None:
+    torch.set_num_threads(1)
     team = Team.join(cpu=True)
     if not team.leads:
         return team.follow()
-    found = team.run(teach, objective, kind, out.with_name("checkpoint.pt"))
+    if kind == "overlap":
+        found = overlap(team, out.with_name("model"))
+    else:
+        found = team.run(teach, objective, kind, out.with_name("checkpoint.pt"))
     team.dismiss()
-    torch.save(team.held["weights"], out.with_suffix(".pt"))
+    torch.save(team.held.get("weights"), out.with_suffix(".pt"))
     out.write_text(json.dumps(found))
     return None
 
