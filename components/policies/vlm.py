@@ -75,6 +75,9 @@ class VLM:
         if self.computes_in is not None:
             whole = state or self.model.state_dict()
             state = {name: tensor.to(self.computes_in) for name, tensor in whole.items()}
+        if state is not None:  # transformers knows a tied weight by its memory, which gathering and rounding copy
+            tied = self.model.all_tied_weights_keys
+            state = {name: tensor for name, tensor in state.items() if name not in tied}
         self.model.save_pretrained(path, state_dict=state)
         self.tokenizer.save_pretrained(path)
         self.images.save_pretrained(path)

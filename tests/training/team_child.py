@@ -91,7 +91,7 @@ def teach(team: Team, objective: str, kind: str, checkpoint: Path) -> dict:
     same = team.gather([(team.rank, trained.double().sum().item(), trained.double().abs().sum().item())])
     state = whole_state(vlm)
     if team.leads:
-        vlm.save(checkpoint.parent / "model", dict(state) if state else None)  # transformers empties what it writes
+        vlm.save(checkpoint.parent / "model", state)
         loaded = VLM.load(checkpoint.parent / "model", RECIPE.model)
         published = loaded.model.state_dict()
         if kind == "lora":
