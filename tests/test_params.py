@@ -124,16 +124,9 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         load(tmp_path / "params.yaml")
 
 
-@pytest.mark.parametrize(
-    ("changes", "key"),
-    [
-        ({"model__lora": {"rank": 4, "alpha": 8}, "inference__engine": "vllm"}, "model.lora"),
-        ({"model__train_vision": True, "inference__engine": "vllm"}, "model.train_vision"),
-        ({"rl__async": True, "inference__engine": "vllm"}, "rl.async"),
-        ({}, "inference.engine"),
-    ],
-)
-def test_what_cannot_be_spread_over_processes_is_said(changes, key):
-    with pytest.raises(RecipeError, match=f"training.shard = true cannot be had with this {key}: set it to"):
-        parse(raw_recipe(training__shard=True, **changes))
-    assert parse(raw_recipe(training__shard=True, inference__engine="vllm")).training.shard
+def test_only_servers_sample_from_what_is_spread_over_processes():
+    with pytest.raises(RecipeError, match=r"inference\.engine = transformers samples from: set it to vllm"):
+        parse(raw_recipe(training__shard=True))
+    served = {"training__shard": True, "inference__engine": "vllm", "rl__async": True}
+    for model in ({"model__lora": {"rank": 4, "alpha": 8}}, {"model__train_vision": True}):
+        assert parse(raw_recipe(**served, **model)).training.shard

@@ -166,16 +166,11 @@ class Params(Section):
 
     @model_validator(mode="after")
     def _shards_are_possible(self) -> Params:
-        if not self.training.shard:
-            return self
-        for key, wrong, instead in (
-            ("model.lora", self.model.lora is not None, "null"),
-            ("model.train_vision", self.model.train_vision, "false"),
-            ("rl.async", self.rl.asynchronous, "false"),
-            ("inference.engine", self.inference.engine != "vllm", "vllm, since no process has the whole model"),
-        ):
-            if wrong:
-                raise ValueError(f"training.shard = true cannot be had with this {key}: set it to {instead}")
+        if self.training.shard and self.inference.engine != "vllm":
+            raise ValueError(
+                f"training.shard = true leaves no process with a whole model, which inference.engine = "
+                f"{self.inference.engine} samples from: set it to vllm"
+            )
         return self
 
     @model_validator(mode="after")

@@ -79,7 +79,7 @@ class InferenceParams(Section):
 
 
 class TrainingParams(Section):
-    """Where SFT and RL train. It changes no result but for rounding, so no stage depends on it."""
+    """Where SFT, the judge and RL train. It changes no result but for rounding, so no stage depends on it."""
 
     processes: int = Field(default=1, gt=0)
     """Processes that train together, one per GPU; more than one are started by `accelerate launch`."""

@@ -5,11 +5,13 @@ Names: B sequences, L tokens in the longest, N image tokens over all sequences.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import torch
+from PIL import Image as PILImage
 
 from components.agent.rendering import IM_END, Prompt, Response, Text
 from components.policies.vision import Vision
@@ -33,6 +35,13 @@ class Sample:
 
     prompt: Encoded
     response: list[int]
+
+
+@cache
+def _white() -> Image:
+    out = io.BytesIO()
+    PILImage.new("RGB", (64, 64), "white").save(out, "PNG")
+    return Image.of(out.getvalue())
 
 
 class Encoder:
@@ -98,6 +107,10 @@ class Encoder:
             for token, before in zip(prompt.ids, [None, *prompt.ids], strict=False)
             if (token, before) != (pad, pad)
         ]
+
+    def blank(self) -> Sample:
+        """An empty image and the end: what gives a pass an image that has none."""
+        return Sample(self.encode(Prompt((_white(),))), [self.end_id])
 
     def length(self, prompt: Prompt) -> int:
         """Tokens of a prompt."""

@@ -45,28 +45,29 @@ def adapted_layers(model: PreTrainedModel) -> dict[str, Linear]:
 
 
 @torch.no_grad()
-def merged_weights(model: PreTrainedModel) -> dict[str, torch.Tensor]:
+def merged_weights(model: PreTrainedModel, state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The state of a plain model that computes what this one does: W + (alpha / rank) B A, added in float32.
 
-    Only the merged weights are new tensors, on the CPU; the model stays as it is.
+    `state` is this model's, whole. Only the merged weights are new tensors, on the CPU; the model stays as it is.
     """
     weights = {
         name.replace(".base_layer.", "."): tensor
-        for name, tensor in model.state_dict().items()
+        for name, tensor in state.items()
         if ".lora_A." not in name and ".lora_B." not in name
     }
     for name, layer in adapted_layers(model).items():
-        base = layer.base_layer.weight
-        weights[f"{name}.weight"] = (base.float() + layer.get_delta_weight(ADAPTER)).to(base.dtype).cpu()
+        base, a, b = (state[f"{name}.{of}.weight"] for of in ("base_layer", f"lora_A.{ADAPTER}", f"lora_B.{ADAPTER}"))
+        weights[f"{name}.weight"] = (base.float() + b @ a * layer.scaling[ADAPTER]).to(base.dtype).cpu()
     return weights
 
 
-def save_adapter(model: PreTrainedModel, path: Path) -> None:
-    """Write `adapter_config.json` and `adapter_model.safetensors`, as `PeftModel.save_pretrained` would."""
+def save_adapter(model: PreTrainedModel, path: Path, state: dict[str, torch.Tensor]) -> None:
+    """Write `adapter_config.json` and `adapter_model.safetensors`, as `PeftModel.save_pretrained` would. `state` has
+    the adapters, and may have more."""
     path.mkdir(parents=True, exist_ok=True)
     config = copy.copy(model.peft_config[ADAPTER])
     config.inference_mode = True
     config.save_pretrained(str(path))
-    state = get_peft_model_state_dict(model, adapter_name=ADAPTER, save_embedding_layers=False)
-    weights = {f"base_model.model.{name}": tensor.cpu().contiguous() for name, tensor in state.items()}
+    adapters = get_peft_model_state_dict(model, state, adapter_name=ADAPTER, save_embedding_layers=False)
+    weights = {f"base_model.model.{name}": tensor.cpu().contiguous() for name, tensor in adapters.items()}
     save_file(weights, path / "adapter_model.safetensors", metadata={"format": "pt"})

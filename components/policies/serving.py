@@ -45,7 +45,7 @@ async def follow(
     directory, adapters alone where the model has some; the directory before is deleted then.
 
     Args:
-        whole: gives the model's state where it is spread over processes.
+        whole: gives the model's state, or its adapters' where it has some, if it is spread over processes.
 
     Raises:
         ServerError: vLLM does not start or cannot take the weights.
@@ -78,7 +78,7 @@ async def follow(
 async def _hand_over(vlm: VLM, fleet: Fleet, where: Path, whole: Whole) -> None:
     where.mkdir(parents=True)
     if vlm.has_lora:
-        await asyncio.to_thread(vlm.save_adapter, where)
+        await asyncio.to_thread(lambda: vlm.save_adapter(where, whole()))
         fleet.load_adapter(where)
     else:
         await asyncio.to_thread(lambda: vlm.save(where, whole()))

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from cachetools import LRUCache
 from PIL import Image as PILImage
+from torch.distributed.fsdp import FSDPModule
 from transformers.models.qwen3_vl.modeling_qwen3_vl import BaseModelOutputWithDeepstackFeatures
 
 from components.policies.vlm import VLM
@@ -64,6 +66,18 @@ class Vision:
         """Grids (len(images), 3) of images in patches: time, height, width; None without images."""
         return torch.cat([self.pixels(image)[1] for image in images]) if images else None
 
+    @property
+    def spread(self) -> bool:
+        """Whether the tower is trained in parts (FSDP), so that all processes have to run through it together."""
+        return isinstance(self._model.visual, FSDPModule)
+
+    def inputs(self, images: Sequence[Image]) -> dict[str, Any]:
+        """What the model takes for images in the order of their placeholders: features, but pixels if the tower is
+        spread, whose weights come together within a pass of the model."""
+        if not self.spread:
+            return {"mm_encoder_outputs": self.features(images)}
+        return dict(zip(("pixel_values", "image_grid_thw"), self._shown(images), strict=True)) if images else {}
+
     def features(self, images: Sequence[Image]) -> dict[str, BaseModelOutputWithDeepstackFeatures]:
         """What Qwen3-VL takes as `mm_encoder_outputs` for images in the order of their placeholders.
 
@@ -101,12 +115,14 @@ class Vision:
         return found
 
     def _encode(self, images: dict[str, Image]) -> dict[str, _Features]:
-        shown = [self.pixels(image) for image in images.values()]
-        device = self._model.visual.device
-        out = self._model.get_image_features(
-            torch.cat([pixels for pixels, _ in shown]).to(device), torch.cat([grid for _, grid in shown]).to(device)
-        )
+        out = self._model.get_image_features(*self._shown(images.values()))
         return dict(zip(images, zip(out.pooler_output, *out.deepstack_features, strict=True), strict=True))
+
+    def _shown(self, images: Iterable[Image]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Patches and grids of images one after the other, where the tower is."""
+        pixels, grids = zip(*map(self.pixels, images), strict=True)
+        device = self._model.visual.device
+        return torch.cat(pixels).to(device), torch.cat(grids).to(device)
 
     def _weights_version(self) -> int:
         """Grows with every change of the tower's weights in place."""

@@ -72,20 +72,22 @@ class VLM:
         is the model's where it is not all in this process.
         """
         if self.has_lora:
-            state = merged_weights(self.model)
+            self.save_adapter(Path(path) / "adapter", state)
+            state = merged_weights(self.model, state or self.model.state_dict())
         if self.computes_in is not None:
             whole = state or self.model.state_dict()
             state = {name: tensor.to(self.computes_in) for name, tensor in whole.items()}
+        if state is not None:  # transformers knows a tied weight by its memory, which gathering and rounding copy
+            tied = self.model.all_tied_weights_keys
+            state = {name: tensor for name, tensor in state.items() if name not in tied}
         self.model.save_pretrained(path, state_dict=state)
-        if self.has_lora:
-            self.save_adapter(Path(path) / "adapter")
         self.tokenizer.save_pretrained(path)
         self.images.save_pretrained(path)
 
-    def save_adapter(self, path: str | Path) -> None:
+    def save_adapter(self, path: str | Path, state: dict[str, torch.Tensor] | None = None) -> None:
         """Write the adapters of `add_lora` as PEFT does, for `PeftModel.from_pretrained` and vLLM, over the model that
-        they were added to."""
-        save_adapter(self.model, Path(path))
+        they were added to. `state` has them where they are not all in this process."""
+        save_adapter(self.model, Path(path), state or self.model.state_dict())
 
     def publish(
         self, path: Path, beside: dict[str, object] | None = None, state: dict[str, torch.Tensor] | None = None

@@ -1,5 +1,9 @@
 """Train the judge on rationale and verdict, and measure its agreement on tasks it has not seen."""
 
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -14,9 +18,12 @@ from components.policies import VLM, Encoder
 from components.records import Outcome, Task, Trajectory, Verdict
 from components.stages._curve import write_curve
 from components.stages._judge_champion import decide_judge
+from components.stages._launch import team
 from components.stages._run import local_model, stage
 from components.store import read_table
 from components.training.sft import Weighted, train
+from components.training.sharding import shard, whole_state
+from components.training.team import Team
 
 POOLS = [Path("data/pools/eval.parquet"), Path("data/pools/heldout.parquet")]
 TEACHER = Path("data/teacher")
@@ -25,46 +32,58 @@ VOTE_TEMPERATURE = 0.3
 DATA, OUT, CURVE = Path("data/judge"), Path("models/judge/distilled"), Path("reports/curves/judge.csv")
 
 
+@dataclass(frozen=True)
+class Split:
+    """What the judge learns from and what it is measured on, with the verdicts on both by trajectory."""
+
+    training: list[Trajectory]
+    tested: list[Trajectory]
+    verdicts: dict[str, Verdict]
+    available: int
+    """Labelled trajectories in all."""
+
+    @classmethod
+    def read(cls, params: Params) -> Split:
+        rolled, verdicts = _labelled(DATA)
+        taught, teacher_verdicts = _labelled(TEACHER)
+        # the teacher's attempts are more to learn from; agreement is measured on the policy's own, on tasks held out
+        held = hold_out([t.task for t in rolled], params.judge, params.seed)
+        return cls(
+            training=[t for t in [*rolled, *taught] if t.task_id not in held],
+            tested=[t for t in rolled if t.task_id in held],
+            verdicts=verdicts | teacher_verdicts,
+            available=len(rolled) + len(taught),
+        )
+
+    def outcome(self, trajectory: Trajectory) -> Outcome:
+        return self.verdicts[trajectory.trajectory_id].outcome
+
+
 def main() -> None:
+    with team("components.stages.distill_judge") as together:
+        if together.leads:
+            lead(together)
+        else:
+            together.follow()
+
+
+def lead(together: Team) -> None:
+    """The stage."""
     inputs = [folder / f"{table}.parquet" for folder in (DATA, TEACHER) for table in ("trajectories", "verdicts")]
     with stage("distill_judge", inputs=[*inputs, *local_model(load().model.judge_base)]) as run:
         params = run.params
-        torch.manual_seed(params.seed)
-        rolled, verdicts = _labelled(DATA)
-        taught, teacher_verdicts = _labelled(TEACHER)
-        verdicts |= teacher_verdicts
-        # the teacher's attempts are more to learn from; agreement is measured on the policy's own, on tasks held out
-        held = hold_out([t.task for t in rolled], params.judge, params.seed)
-        tested = [t for t in rolled if t.task_id in held]
-        training = [t for t in [*rolled, *taught] if t.task_id not in held]
-        labels = [verdicts[t.trajectory_id].outcome for t in tested]
+        split = Split.read(params)
+        tested, labels = split.tested, [split.outcome(t) for t in split.tested]
         run.check(
             "training",
-            quality.trajectory_frame(training),
+            quality.trajectory_frame(split.training),
             evaluation=quality.task_frame(task for path in POOLS for task in read_table(path, Task)),
-            max_rows=len(rolled) + len(taught),
+            max_rows=split.available,
         )
-
-        vlm = VLM.load(params.model.judge_base, params.model, train=True)
-        judge = DistilledJudge(vlm, run.key, params)
-        by_base = judge.judge(tested)
+        base = VLM.load(params.model.judge_base, params.model)
+        by_base = DistilledJudge(base, run.key, params).judge(tested)
+        del base
         untrained = agreement(labels, [verdict.outcome for verdict in by_base])
-        vlm.prepare(params.model, params.seed)
-        encoder = Encoder(vlm)
-        positives = sum(verdicts[t.trajectory_id].outcome is Outcome.SUCCESS for t in training)
-        weight = {Outcome.SUCCESS: 1.0, Outcome.FAILURE: 1.0}
-        if params.judge.balance and 0 < positives < len(training):
-            weight = {
-                Outcome.SUCCESS: len(training) / 2 / positives,
-                Outcome.FAILURE: len(training) / 2 / (len(training) - positives),
-            }
-        data = [
-            Weighted(
-                training_sample(t, verdicts[t.trajectory_id], params, encoder),
-                weight[verdicts[t.trajectory_id].outcome],
-            )
-            for t in training
-        ]
         curve: list[dict[str, float]] = []
 
         def report(step: int, steps: int, loss: float) -> None:
@@ -72,11 +91,15 @@ def main() -> None:
             run.metrics({"loss": loss}, step)
             run.progress(step, steps, f"loss {loss:.3f}")
 
-        train(vlm, encoder, data, params.judge.optim, params.seed, report)
-        judged = judge.judge(tested)
+        together.held["report"] = report
+        vlm, state = together.run(distill, params)
+        vlm.publish(OUT, state=state)
+        del vlm, state
+        gc.collect()  # layers that were spread, and what spread them, hold each other
+        vlm = VLM.load(OUT, params.model)
+        judged = DistilledJudge(vlm, run.key, params).judge(tested)
         measured = agreement(labels, [verdict.outcome for verdict in judged])
         contest = {"base": by_base, "distilled": judged, "vote of three": _vote(vlm, tested, judged, params)}
-        vlm.publish(OUT)
         store.write_json(OUT / "agreement.json", measured.model_dump(mode="json"))
         write_curve(CURVE, curve)
         version = run.tracker.register(OUT, tracking.JUDGE)
@@ -89,11 +112,35 @@ def main() -> None:
                     _held_against(name, tested, labels, said, params).model_dump(mode="json")
                     for name, said in contest.items()
                 ],
-                "trained_on": len(training),
+                "trained_on": len(split.training),
                 "version": version,
                 "losses": curve,
             }
         )
+
+
+def distill(together: Team, params: Params) -> tuple[VLM, dict[str, torch.Tensor] | None]:
+    """A job: train the judge, shared by all processes; the model, and its state where it is spread over them."""
+    torch.manual_seed(params.seed)
+    split = Split.read(params)
+    vlm = VLM.load(params.model.judge_base, params.model, train=True)
+    vlm.prepare(params.model, params.seed)
+    if params.training.shard and together.size > 1:
+        shard(vlm, together)
+    encoder = Encoder(vlm)
+    outcomes = [split.outcome(t) for t in split.training]
+    count = {outcome: outcomes.count(outcome) for outcome in (Outcome.SUCCESS, Outcome.FAILURE)}
+    balanced = params.judge.balance and all(count.values())
+    data = [
+        Weighted(
+            training_sample(t, split.verdicts[t.trajectory_id], params, encoder),
+            len(outcomes) / 2 / count[outcome] if balanced else 1.0,
+        )
+        for t, outcome in zip(split.training, outcomes, strict=True)
+    ]
+    report = together.held.get("report", lambda step, steps, loss: None)
+    train(vlm, encoder, data, params.judge.optim, params.seed, report, together)
+    return vlm, whole_state(vlm)
 
 
 def _vote(vlm: VLM, tested: list[Trajectory], greedy: list[Verdict], params: Params) -> list[Verdict]:

@@ -91,7 +91,8 @@ async def _train(
                 flush=True,
             )
 
-    serving = follow(learner.vlm, learner.encoder, INIT[phase], params, run.state, partial(together.run, gather))
+    served = partial(together.run, gather, params.model.lora is not None)
+    serving = follow(learner.vlm, learner.encoder, INIT[phase], params, run.state, served)
     auditor = open_auditor(params, run.state)
     async with judge as reward, auditor as audit, open_pool(params) as pool, serving as open_policy:
         return await train_rl(

@@ -33,7 +33,7 @@ def response_logprobs(
         logits_1NV = vlm.model(
             input_ids=torch.tensor([packed.ids], device=device),
             position_ids=packed.positions_3P[:, None].to(device),
-            mm_encoder_outputs=encoder.vision.features(packed.images),
+            **encoder.vision.inputs(packed.images),
             segments=packed.segments,
             use_cache=False,
             logits_to_keep=torch.from_numpy(np.concatenate(packed.predictors)).to(device),
@@ -76,7 +76,11 @@ class Forward:
     def __call__(
         self, vlm: VLM, encoder: Encoder, samples: Sequence[Sample], temperature: float = 1.0
     ) -> list[torch.Tensor]:
-        return (response_logprobs if self.packed else naive_logprobs)(vlm, encoder, samples, temperature)
+        compute = response_logprobs if self.packed else naive_logprobs
+        if not encoder.vision.spread or any(sample.prompt.images for sample in samples):
+            return compute(vlm, encoder, samples, temperature)
+        first, *others, blank = compute(vlm, encoder, [*samples, encoder.blank()], temperature)
+        return [first + 0 * blank.sum(), *others]  # other processes have images, and run through the tower both ways
 
     def micro_batches(self, samples: Sequence[Sample], encoder: Encoder, tokens: int) -> Iterator[list[int]]:
         """Indices of samples to take together: at most `tokens` as this form lays them out."""

@@ -27,7 +27,7 @@ from components.rollout import Group
 from components.store import publish, read_table
 from components.training.objectives import OBJECTIVES
 from components.training.rft import fine_tune
-from components.training.sharding import WHOLE, is_sharded, shard, whole_state
+from components.training.sharding import WHOLE, is_sharded, shard, trained_state, whole_state
 from components.training.team import Team
 from components.training.update import UpdateStats, update
 
@@ -47,6 +47,8 @@ class Learner:
     """The demonstrations that rejection fine-tuning mixes in."""
     behind: Weights | None = None
     """The trained weights before the last update; only asynchronous iterations keep them."""
+    lent: Weights = field(default_factory=dict)
+    """Weights that `gathered` gives instead of the model's own."""
     progress: Callable[[int, int], None] = field(default=lambda done, total: None)
     """Gets optimiser steps done and in all."""
 
@@ -59,6 +61,8 @@ class Learner:
         reference = vlm.frozen_copy() if held else None
         if params.training.shard and team.size > 1:
             shard(vlm, team)
+            if reference is not None:
+                shard(reference, team)
         optimizer = torch.optim.AdamW(vlm.trainable(), lr=rl.lr, betas=rl.betas, weight_decay=rl.weight_decay)
         return cls(vlm, Encoder(vlm), params, optimizer, reference, taught)
 
@@ -71,7 +75,7 @@ class Learner:
         """
         rl, model = self.params.rl, self.params.model
         if rl.asynchronous:
-            self.behind = {name: tensor.clone() for name, tensor in self.weights().items()}
+            self.behind = self._copied_weights()
         seed = self.params.seed * 100_003 + number
         if rl.objective == "rft":
             return fine_tune(self.vlm, self.encoder, groups, self.taught, self.params, seed, self.progress, team)
@@ -92,13 +96,28 @@ class Learner:
     def weights(self) -> Weights:
         """The model's state without its frozen parameters, which are as the stage loaded them. Of a model that is
         spread over processes the leader gets it, and all must ask."""
-        state = whole_state(self.vlm) if is_sharded(self.vlm) else self.vlm.model.state_dict()
+        state = trained_state(self.vlm) if is_sharded(self.vlm) else self.vlm.model.state_dict()
         return {name: tensor for name, tensor in state.items() if name not in self._frozen()}
+
+    def gathered(self, adapters: bool = False) -> Weights | None:
+        """The whole state of a model that is spread, or that of its `adapters`, on the leader; None if it is not one.
+        All processes call this."""
+        if not is_sharded(self.vlm):
+            return None
+        return (self.weights() if adapters else whole_state(self.vlm)) | self.lent
 
     @contextmanager
     def one_update_back(self) -> Iterator[None]:
-        """The model as it was before its last update, for so long as it takes to copy it."""
-        now = {name: tensor.clone() for name, tensor in self.weights().items()}
+        """The model as it was before its last update, for so long as it takes to copy it. One that is spread stays as
+        it is, and the leader, who alone calls this, gathers the weights from before."""
+        if is_sharded(self.vlm):
+            self.lent = self.behind or {}
+            try:
+                yield
+            finally:
+                self.lent = {}
+            return
+        now = self._copied_weights()
         self.vlm.model.load_state_dict(self.behind or now, strict=False)
         try:
             yield
@@ -127,13 +146,16 @@ class Learner:
         """
         if not path.exists():
             return None
-        saved: dict[str, Any] = torch.load(path, map_location=self.vlm.model.device, weights_only=True)
+        spread = is_sharded(self.vlm)
+        where = (
+            "cpu" if spread else self.vlm.model.device
+        )  # of what is spread, each process takes its part from the file
+        saved: dict[str, Any] = torch.load(path, map_location=where, mmap=spread, weights_only=True)
         trained = {name for name, parameter in self.vlm.model.named_parameters() if parameter.requires_grad}
         if missing := trained - saved["model"].keys():
             raise RuntimeError(
                 f"{path} does not hold {min(missing)}, which is trained now: delete it to begin the phase anew"
             )
-        spread = is_sharded(self.vlm)
         if saved.get("sharded", False) != spread:
             raise RuntimeError(
                 f"{path} was written with training.shard = {str(not spread).lower()}: set it so again, or delete the "
@@ -147,6 +169,11 @@ class Learner:
             self.optimizer.load_state_dict(saved["optimizer"])
         self.behind = saved.get("behind")
         return saved["state"]
+
+    def _copied_weights(self) -> Weights:
+        """`weights` that no update changes; what is gathered is a copy already."""
+        weights = self.weights()
+        return weights if is_sharded(self.vlm) else {name: tensor.clone() for name, tensor in weights.items()}
 
     def _frozen(self) -> set[str]:
         parameters = self.vlm.model.named_parameters(remove_duplicate=False)
@@ -175,6 +202,6 @@ def keep(team: Team, checkpoint: Path, state: dict[str, Any]) -> None:
     team.held["learner"].save(checkpoint, state, team.leads)
 
 
-def gather(team: Team) -> Weights | None:
-    """A job: the whole state of a model that is spread; None if it is not."""
-    return whole_state(team.held["learner"].vlm)
+def gather(team: Team, adapters: bool = False) -> Weights | None:
+    """A job: the whole state of a model that is spread, or that of its `adapters`; None if it is not."""
+    return team.held["learner"].gathered(adapters)

@@ -9,20 +9,25 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
 import torch
 
 from components import store
+from components.agent import Policy
 from components.browser import BrowserPool
-from components.params import LoRAParams, RLPhase, load
-from components.policies import VLM, follow
+from components.params import LoRAParams, Params, RLPhase, TrainingParams, load
+from components.policies import VLM, OpenPolicy, TransformersPolicy, follow
 from components.records import Outcome, Task, Trajectory, Verdict
 from components.sites import MiniWoB
-from components.training.learner import Learner
+from components.stages._launch import launcher
+from components.training.learner import Learner, enlist, gather
 from components.training.rl import train_rl
+from components.training.sharding import is_sharded
 from components.training.team import Team
 
 TASKS = [
@@ -56,21 +61,40 @@ async def audit(trajectories: list[Trajectory]) -> list[Verdict]:
     return [verdict.model_copy(update={"outcome": Outcome.FAILURE}) for verdict in await judge(trajectories)]
 
 
-async def main(model: Path, state: Path, out: Path, kind: str) -> None:
-    """`kind` is `plain`, `lora` or `async`."""
+def reloaded(team: Team, work: Path, params: Params) -> OpenPolicy:
+    """What samples where the model is spread: as servers do, it takes the whole model from a directory."""
+
+    @asynccontextmanager
+    async def current(version: str) -> AsyncIterator[Policy]:
+        learner: Learner = team.held["learner"]
+        learner.vlm.save(work / "served", team.run(gather))
+        async with TransformersPolicy(VLM.load(work / "served", params.model), version, 4) as policy:
+            yield policy
+
+    return current
+
+
+async def main(model: Path, state: Path, out: Path, kind: str, team: Team) -> None:
+    """`kind` is `plain`, `lora`, `async` or `spread`, which is asynchronous, too."""
     torch.set_num_threads(1)
     params = load("recipes/smoke.yaml")
     agent = params.agent.model_copy(update={"max_response_tokens": 40})
     rl = params.rl.model_copy(
         update={"effective_groups": 2, "max_sampled_groups": 6, "lr": 5e-6, "batch_turns": 4, "group_size": 4}
-        | {"asynchronous": kind == "async"}
+        | {"asynchronous": kind in ("async", "spread")}
     )
     browser = params.browser.model_copy(update={"concurrency": 4})
+    training = TrainingParams(processes=team.size, shard=kind == "spread")
     trained_model = params.model.model_copy(update={"lora": LoRAParams(rank=8, alpha=16) if kind == "lora" else None})
-    params = params.model_copy(update={"agent": agent, "rl": rl, "browser": browser, "model": trained_model})
-    vlm = VLM.load(model, params.model)
-    learner = Learner.begin(vlm, params, Team())
+    changed = {"agent": agent, "rl": rl, "browser": browser, "model": trained_model, "training": training}
+    params = params.model_copy(update=changed)
+    team.run(enlist, model, params)
+    learner: Learner = team.held["learner"]
+    vlm = learner.vlm
     serving = follow(vlm, learner.encoder, model, params, state)
+    if kind == "spread":
+        assert is_sharded(vlm)
+        serving = nullcontext(reloaded(team, state, params))
     async with BrowserPool(params.browser, site=MiniWoB(), text="elements") as pool, serving as open_policy:
         trained = await train_rl(
             learner,
@@ -83,9 +107,10 @@ async def main(model: Path, state: Path, out: Path, kind: str) -> None:
             state,
             lambda done, total, message: print(f"{done:.2f} {message}", flush=True),
             lambda figures, trajectories, verdicts: None,
+            team=team,
             audit=audit,
         )
-    torch.save(vlm.model.state_dict(), out.with_suffix(".pt"))
+    torch.save(team.run(gather) or vlm.model.state_dict(), out.with_suffix(".pt"))
     out.write_text(json.dumps(trained.figures))
 
 
@@ -95,11 +120,23 @@ def run(model: Path, state: Path, out: Path, kind: str, log: Path) -> None:
     with log.open("a") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
+    if kind == "spread":
+        os.execv(sys.executable, launcher(2, "tests.training.rl_child", *map(str, (model, state, out))))
     store._fsync = slow_fsync
-    asyncio.run(main(model, state, out, kind))
+    asyncio.run(main(model, state, out, kind, Team()))
 
 
 def slow_fsync(path: Path, fsync: Callable[[Path], None] = store._fsync) -> None:
     """A slow disk: there is time to kill the run between the writing of a checkpoint and its publication."""
     time.sleep(0.2)
     fsync(path)
+
+
+if __name__ == "__main__":
+    joined = Team.join(cpu=True)
+    torch.set_num_threads(1)
+    if joined.leads:
+        asyncio.run(main(*map(Path, sys.argv[1:]), "spread", joined))
+        joined.dismiss()
+    else:
+        joined.follow()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 
@@ -86,6 +88,9 @@ class Run:
 
     def kill(self) -> None:
         """SIGKILL the training and, as a machine that dies would, its browsers."""
+        for child in psutil.Process(self.process.pid).children(recursive=True):  # a launcher's are groups of their own
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.join()
         assert self.process.exitcode == -signal.SIGKILL, "it ended before it could be killed"
@@ -138,7 +143,7 @@ def test_killed_in_a_rollout_and_in_an_update_it_ends_as_if_nothing_had_happened
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["lora", "async"])
+@pytest.mark.parametrize("kind", ["lora", "async", "spread"])
 def test_adapters_and_iterations_that_overlap_are_resumed_as_if_nothing_had_happened(model, tmp_path, kind):
     quiet, where = run_to_end(model, tmp_path / "quiet", kind), tmp_path / "killed"
     for text in ("iteration 2: step 1/", "iteration 3: step 1/"):

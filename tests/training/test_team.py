@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,10 +14,10 @@ import torch
 from components.stages._launch import launcher
 from components.training.objectives import OBJECTIVES
 from components.training.team import ALONE, Team
-from tests.training.team_child import teach
+from tests.training.team_child import overlap, teach
 
 
-def launched(where: Path, objective: str, kind: str) -> tuple[dict, torch.Tensor]:
+def launched(where: Path, objective: str, kind: str) -> tuple[Any, torch.Tensor]:
     command = launcher(2, "tests.training.team_child", str(where / "out.json"), objective, kind)
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -23,20 +25,35 @@ def launched(where: Path, objective: str, kind: str) -> tuple[dict, torch.Tensor
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["copies", "shard"])
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(
+    ("kind", "objective"),
+    [*itertools.product(["copies", "shard"], OBJECTIVES), ("lora", "m_grpo"), ("vision", "m_grpo")],
+)
 def test_two_processes_take_the_steps_of_one(tmp_path, objective, kind):
     two, weights = launched(tmp_path, objective, kind)
     team = Team()
     (tmp_path / "alone").mkdir()
-    one = teach(team, objective, False, tmp_path / "alone/checkpoint.pt")
+    one = teach(team, objective, kind, tmp_path / "alone/checkpoint.pt")
     assert [rank for rank, *_ in two["processes"]] == [0, 1]
     assert len({tuple(sums) for _, *sums in two["processes"]}) == 1, "they have drifted apart"
     assert torch.allclose(weights, team.held["weights"], atol=2e-6)
     assert two["losses"] == pytest.approx(one["losses"], rel=1e-4)
-    timed = {"tokens_per_s", "train_s"}
-    for name in set(one["stats"]) - timed:
-        assert two["stats"][name] == pytest.approx(one["stats"][name], rel=1e-4, abs=1e-6), name
+    check_same_figures(two["stats"], one["stats"])
+
+
+@pytest.mark.slow
+def test_two_processes_that_overlap_with_rollouts_take_the_steps_of_one_and_give_weights_one_update_back(tmp_path):
+    """`overlap` itself holds the weights that a rollout gets to those of the update before, and a resumed run to it."""
+    two, _ = launched(tmp_path, "m_grpo", "overlap")
+    (tmp_path / "alone").mkdir()
+    one = overlap(Team(), tmp_path / "alone/model")
+    for ours, theirs in zip(two, one, strict=True):
+        check_same_figures(ours, theirs)
+
+
+def check_same_figures(two: dict[str, float], one: dict[str, float]) -> None:
+    for name in set(one) - {"tokens_per_s", "train_s"}:
+        assert two[name] == pytest.approx(one[name], rel=1e-4, abs=1e-6), name
 
 
 def test_a_team_of_one_has_nobody_to_talk_to():
