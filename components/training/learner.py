@@ -147,9 +147,7 @@ class Learner:
         if not path.exists():
             return None
         spread = is_sharded(self.vlm)
-        where = (
-            "cpu" if spread else self.vlm.model.device
-        )  # of what is spread, each process takes its part from the file
+        where = "cpu" if spread else self.vlm.model.device  # of what is spread, a process takes its part from the file
         saved: dict[str, Any] = torch.load(path, map_location=where, mmap=spread, weights_only=True)
         trained = {name for name, parameter in self.vlm.model.named_parameters() if parameter.requires_grad}
         if missing := trained - saved["model"].keys():
