@@ -180,7 +180,9 @@ class RLParams(Section):
     ratio draws easy, medium and hard tasks as `task_ratio` says (WebGym)."""
     task_ratio: RatioParams | None = None
     asynchronous: bool = Field(default=False, alias="async")
-    """Roll out while the iteration before updates, one update behind it; needs two iterations' worth of memory."""
+    """Roll out while the iterations before update, with older weights."""
+    max_staleness: int = Field(default=1, ge=1)
+    """Updates that an iteration's weights may be behind, with `async`; memory holds the weights twice more for each."""
     temperature: float = Field(default=0.8, gt=0)
     lr: float = Field(gt=0)
     betas: tuple[Decay, Decay] = (0.9, 0.98)
@@ -208,6 +210,11 @@ class RLParams(Section):
     max_grad_norm: float = Field(default=1.0, gt=0)
     max_logprob_gap: float = Field(default=1e-3, gt=0)
     """Largest gap in nats between trainer and rollout before an iteration's first update; beyond it the run stops."""
+
+    @property
+    def staleness(self) -> int:
+        """Updates that an iteration's weights are behind at most."""
+        return self.max_staleness if self.asynchronous else 0
 
     @model_validator(mode="after")
     def _rounds_in_turn(self) -> RLParams:

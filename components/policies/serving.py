@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
@@ -18,8 +18,9 @@ from components.policies.transformers_policy import TransformersPolicy
 from components.policies.vllm import Fleet, VLLMPolicy
 from components.policies.vlm import VLM
 
-OpenPolicy = Callable[[str], AbstractAsyncContextManager[Policy]]
-"""Given the name of a model's weights as they are now, the policy that has them."""
+OpenPolicy = Callable[[str], Awaitable[AbstractAsyncContextManager[Policy]]]
+"""Takes a model's weights as they are now, under a name. The policy that it gives has them; of several that were taken,
+one is entered after the other has ended."""
 
 Whole = Callable[[], dict[str, torch.Tensor] | None]
 
@@ -39,10 +40,10 @@ def open_model(path: str | Path, params: Params, version: str, work: Path) -> Ab
 async def follow(
     vlm: VLM, encoder: Encoder, path: str | Path, params: Params, work: Path, whole: Whole = lambda: None
 ) -> AsyncIterator[OpenPolicy]:
-    """Policies of a model that is trained here, and that began as `path`: each has the weights as it is opened.
+    """Policies of a model that is trained here, and that began as `path`: each has the weights as they were taken.
 
     Where the model is trained meanwhile (`rl.async`), the embedded policy has a copy. vLLM gets the weights from a
-    directory, adapters alone where the model has some; the directory before is deleted then.
+    directory when the policy is entered, adapters alone where the model has some; the one before is deleted then.
 
     Args:
         whole: gives the model's state, or its adapters' where it has some, if it is spread over processes.
@@ -52,7 +53,7 @@ async def follow(
     """
     if params.inference.engine == "transformers":
 
-        def embedded(version: str) -> TransformersPolicy:
+        async def embedded(version: str) -> TransformersPolicy:
             if not params.rl.asynchronous:
                 return TransformersPolicy(vlm, version, params.browser.concurrency, encoder)
             return TransformersPolicy(vlm.frozen_copy(), version, params.browser.concurrency)
@@ -65,24 +66,23 @@ async def follow(
     async with _fleet(path, params, work) as fleet:
 
         @asynccontextmanager
-        async def current(version: str) -> AsyncIterator[Policy]:
-            number = next(numbers)
-            await _hand_over(vlm, fleet, served / str(number), whole)
+        async def handed_over(version: str, number: int) -> AsyncIterator[Policy]:
+            if vlm.has_lora:
+                fleet.load_adapter(served / str(number))
+            else:
+                await fleet.load(served / str(number))
             shutil.rmtree(served / str(number - 1), ignore_errors=True)
             yield VLLMPolicy(fleet, version, encoder)
 
-        yield current
+        async def written(version: str) -> AbstractAsyncContextManager[Policy]:
+            number, write = next(numbers), vlm.save_adapter if vlm.has_lora else vlm.save
+            where = served / str(number)
+            where.mkdir(parents=True)
+            await asyncio.to_thread(lambda: write(where, whole()))
+            return handed_over(version, number)
+
+        yield written
     shutil.rmtree(served, ignore_errors=True)
-
-
-async def _hand_over(vlm: VLM, fleet: Fleet, where: Path, whole: Whole) -> None:
-    where.mkdir(parents=True)
-    if vlm.has_lora:
-        await asyncio.to_thread(lambda: vlm.save_adapter(where, whole()))
-        fleet.load_adapter(where)
-    else:
-        await asyncio.to_thread(lambda: vlm.save(where, whole()))
-        await fleet.load(where)
 
 
 @asynccontextmanager

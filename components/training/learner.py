@@ -45,8 +45,9 @@ class Learner:
     reference: VLM | None
     taught: Sequence[Trajectory] = ()
     """The demonstrations that rejection fine-tuning mixes in."""
-    behind: Weights | None = None
-    """The trained weights before the last update; only asynchronous iterations keep them."""
+    behind: list[Weights | None] = field(default_factory=list)
+    """The trained weights before each of the last updates, the newest first, None for an iteration without an update;
+    as many as rollouts may be behind (`rl.max_staleness`)."""
     lent: Weights = field(default_factory=dict)
     """Weights that `gathered` gives instead of the model's own."""
     progress: Callable[[int, int], None] = field(default=lambda done, total: None)
@@ -74,8 +75,8 @@ class Learner:
             TrainerMismatch: the trainer does not see what the policy saw.
         """
         rl, model = self.params.rl, self.params.model
-        if rl.asynchronous:
-            self.behind = self._copied_weights()
+        if rl.staleness:
+            self.remember(self._copied_weights())
         seed = self.params.seed * 100_003 + number
         if rl.objective == "rft":
             return fine_tune(self.vlm, self.encoder, groups, self.taught, self.params, seed, self.progress, team)
@@ -106,19 +107,27 @@ class Learner:
             return None
         return (self.weights() if adapters else whole_state(self.vlm)) | self.lent
 
+    def remember(self, before: Weights | None) -> None:
+        """Keep the weights from before an update, or None for an iteration that has none."""
+        self.behind = [before, *self.behind][: self.params.rl.staleness]
+
     @contextmanager
-    def one_update_back(self) -> Iterator[None]:
-        """The model as it was before its last update, for so long as it takes to copy it. One that is spread stays as
-        it is, and the leader, who alone calls this, gathers the weights from before."""
+    def updates_back(self, count: int) -> Iterator[None]:
+        """The model as it was before its last `count` updates, for so long as it takes to copy it. One that is spread
+        stays as it is, and the leader, who alone calls this, gathers the weights from before."""
+        before = next((weights for weights in reversed(self.behind[:count]) if weights is not None), None)
+        if before is None:
+            yield
+            return
         if is_sharded(self.vlm):
-            self.lent = self.behind or {}
+            self.lent = before
             try:
                 yield
             finally:
                 self.lent = {}
             return
         now = self._copied_weights()
-        self.vlm.model.load_state_dict(self.behind or now, strict=False)
+        self.vlm.model.load_state_dict(before, strict=False)
         try:
             yield
         finally:
@@ -165,7 +174,7 @@ class Learner:
         else:
             self.vlm.model.load_state_dict(saved["model"], strict=False)
             self.optimizer.load_state_dict(saved["optimizer"])
-        self.behind = saved.get("behind")
+        self.behind = saved["behind"]
         return saved["state"]
 
     def _copied_weights(self) -> Weights:

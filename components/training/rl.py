@@ -5,16 +5,16 @@ finished episodes come from that iteration's journal, everything else from the l
 sampler's memory, figures). Each iteration's draws depend only on seeds and on the policy, so the figures of a resumed
 run are those of an uninterrupted one.
 
-With `rl.async` an iteration rolls out while the one before it updates, with the weights from before that update: one
-step stale, never more. The order of all draws is fixed there too.
+With `rl.async` iterations roll out while those before them update: iteration n with the weights of
+max(0, n - 1 - `rl.max_staleness`) updates. So staleness is the same in every run, and the order of all draws is too.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import copy
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -86,7 +86,7 @@ async def train_rl(
 ) -> Trained:
     """Run one phase on `learner`; return the figures of every iteration, those before a crash included.
 
-    `open_policy` opens what rolls out: the learner's model as it is then. `progress` gets iterations done, iterations
+    `open_policy` takes the learner's model as it is then, for what rolls out. `progress` gets iterations done, those
     in all, and a line; `report` gets an iteration's figures, its judged trajectories and their verdicts, and hears of
     the last finished iteration again after a crash. `earlier` is what the phase before remembers of the tasks. The
     others of a `team` must have enlisted. `audit` judges what `judge` judges, or some of it, to see how far the two
@@ -110,20 +110,20 @@ async def train_rl(
         report(state.figures[-1], [], [])
     loop = _Loop(learner, phase, name, tasks, pool, open_policy, judge, audit, state_dir, progress)
     ended: str | None = None
-    ahead: asyncio.Task[_Rollouts] | None = None
     try:
+        await loop.resume(state)
         while state.iteration < phase.iterations and not ended:
             number, started = state.iteration + 1, time.monotonic()
-            rolling = ahead or await loop.start(number, state.sampler, resumed=saved is not None)
-            rolled, saved, ahead = await rolling, None, None
-            sampled = rolled.sampled
-            if learner.params.rl.asynchronous and number < phase.iterations:
-                ahead = await loop.start(number + 1, rolled.sampler.state)
-            waited_s = time.monotonic() - started
+            if not loop.rolling:
+                await loop.start(number, state.sampler)
+            rolled = await loop.rolling.popleft()
+            if learner.params.rl.asynchronous:
+                await loop.start(number + learner.params.rl.staleness, rolled.sampler.state)
+            sampled, waited_s = rolled.sampled, time.monotonic() - started
             idle = not sampled.effective
             if idle:
                 ended = _bear_with(sampled, state.figures, began=earlier is None)
-                learner.behind = None
+                learner.remember(None)
             learner.progress = lambda done, total, number=number: loop.say(
                 number, 0.5 + done / total / 2, f"step {done}/{total}"
             )
@@ -139,10 +139,9 @@ async def train_rl(
             report(figures, judged, [rolled.verdicts[t.trajectory_id] for t in judged])
             progress(number, phase.iterations, f"iteration {number}: reward {figures['pool_reward']:.3f}")
     finally:
-        if ahead is not None:
+        for ahead in loop.rolling:
             ahead.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await ahead
+        await asyncio.gather(*loop.rolling, return_exceptions=True)
     return Trained(state.figures, state.sampler, ended)
 
 
@@ -186,6 +185,8 @@ class _Loop:
     state_dir: Path
     progress: Progress
     furthest: float = 0.0
+    rolling: deque[asyncio.Task[_Rollouts]] = field(default_factory=deque)
+    """Rollouts under way, by iteration; one begins when the one before it has ended."""
 
     def __post_init__(self) -> None:
         self.params = params = self.learner.params
@@ -196,34 +197,50 @@ class _Loop:
     def journal_path(self, number: int) -> Path:
         return self.state_dir / f"episodes-{number:04d}.jsonl"
 
-    async def start(self, number: int, before: SamplerState, resumed: bool = False) -> asyncio.Task[_Rollouts]:
-        """Begin an iteration's rollouts with the model as it is now; an asynchronous one that was cut short goes on
-        with the model that it began with."""
-        rl, stack = self.params.rl, contextlib.AsyncExitStack()
-        adaptive, state = rl.task_sampling == "adaptive", copy.deepcopy(before)
-        sampler = TaskSampler(self.tasks, self.params.seed, adaptive, state, rl.task_ratio)
-        with self.learner.one_update_back() if rl.asynchronous and resumed else contextlib.nullcontext():
-            policy = await stack.enter_async_context(self.open_policy(self._version(number)))
+    async def resume(self, state: RLState) -> None:
+        """Begin the rollouts that the next update need not wait with, each with the weights that are due to it."""
+        for number in range(state.iteration + 1, state.iteration + 1 + self.params.rl.staleness):
+            with self.learner.updates_back(state.iteration - self._updates(number)):
+                await self.start(number, state.sampler)
+
+    async def start(self, number: int, before: SamplerState) -> None:
+        """Begin an iteration's rollouts, with the model as it is now, once all that are under way have ended; if none
+        are, the sampler goes on from `before`. Beyond the phase's end nothing begins."""
+        if number > self.phase.iterations:
+            return
+        earlier = self.rolling[-1] if self.rolling else None
+        taken = await self.open_policy(self._version(number))
 
         async def rollouts() -> _Rollouts:
-            began, rolled = time.monotonic(), _Rollouts(sampler)
-            async with stack:
+            state = before if earlier is None else (await earlier).sampler.state
+            rolled = _Rollouts(self._sampler(copy.deepcopy(state)))
+            async with taken as policy:
+                began = time.monotonic()
                 with Journal(self.journal_path(number), Trajectory) as journal:
                     rolled.sampled = await sample_groups(
-                        sampler,
+                        rolled.sampler,
                         lambda wave: self._roll(number, wave, policy, journal, rolled),
-                        rl.effective_groups,
-                        min(rl.max_sampled_groups, len(self.tasks)),
+                        self.params.rl.effective_groups,
+                        min(self.params.rl.max_sampled_groups, len(self.tasks)),
                     )
             rolled.wall_s = time.monotonic() - began
             return rolled
 
-        return asyncio.create_task(rollouts())
+        self.rolling.append(asyncio.create_task(rollouts()))
+
+    def _sampler(self, state: SamplerState) -> TaskSampler:
+        rl = self.params.rl
+        return TaskSampler(self.tasks, self.params.seed, rl.task_sampling == "adaptive", state, rl.task_ratio)
+
+    def _updates(self, number: int) -> int:
+        """Updates that the weights of an iteration's rollouts have behind them."""
+        return max(0, number - 1 - self.params.rl.staleness)
 
     def _version(self, number: int) -> str:
         """The name of an iteration's policy: its weights, how stale they are, and whose state this is."""
-        stale = self.params.rl.asynchronous and number > 1
-        return f"{self.name}@{f'{number - 2}+1' if stale else number - 1}:{self.state_dir.name}"
+        updates = self._updates(number)
+        stale = f"+{number - 1 - updates}" if number - 1 > updates else ""
+        return f"{self.name}@{updates}{stale}:{self.state_dir.name}"
 
     async def _roll(
         self, number: int, wave: list[Task], policy: Policy, journal: Journal[Trajectory], rolled: _Rollouts

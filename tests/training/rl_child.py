@@ -7,12 +7,13 @@ and checkpoints are the real ones.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 import torch
@@ -61,27 +62,43 @@ async def audit(trajectories: list[Trajectory]) -> list[Verdict]:
     return [verdict.model_copy(update={"outcome": Outcome.FAILURE}) for verdict in await judge(trajectories)]
 
 
+def told(learner: Learner, open_policy: OpenPolicy) -> OpenPolicy:
+    """Says which weights are taken under which name."""
+
+    async def taken(version: str) -> AbstractAsyncContextManager[Policy]:
+        print(f"takes {version} {fingerprint(learner)}", flush=True)
+        return await open_policy(version)
+
+    return taken
+
+
+def fingerprint(learner: Learner) -> str:
+    """Of all that is trained; nothing where the model is spread."""
+    digest = hashlib.sha256()
+    for parameter in learner.vlm.trainable() if not is_sharded(learner.vlm) else ():
+        digest.update(parameter.detach().numpy().tobytes())
+    return digest.hexdigest()
+
+
 def reloaded(team: Team, work: Path, params: Params) -> OpenPolicy:
     """What samples where the model is spread: as servers do, it takes the whole model from a directory."""
 
-    @asynccontextmanager
-    async def current(version: str) -> AsyncIterator[Policy]:
+    async def taken(version: str) -> TransformersPolicy:
         learner: Learner = team.held["learner"]
         learner.vlm.save(work / "served", team.run(gather))
-        async with TransformersPolicy(VLM.load(work / "served", params.model), version, 4) as policy:
-            yield policy
+        return TransformersPolicy(VLM.load(work / "served", params.model), version, 4)
 
-    return current
+    return taken
 
 
 async def main(model: Path, state: Path, out: Path, kind: str, team: Team) -> None:
-    """`kind` is `plain`, `lora`, `async` or `spread`, which is asynchronous, too."""
+    """`kind` is `plain`, `lora`, `async`, `staler`, two updates behind, or `spread`, which is asynchronous, too."""
     torch.set_num_threads(1)
     params = load("recipes/smoke.yaml")
     agent = params.agent.model_copy(update={"max_response_tokens": 40})
     rl = params.rl.model_copy(
         update={"effective_groups": 2, "max_sampled_groups": 6, "lr": 5e-6, "batch_turns": 4, "group_size": 4}
-        | {"asynchronous": kind in ("async", "spread")}
+        | {"asynchronous": kind in ("async", "staler", "spread"), "max_staleness": 2 if kind == "staler" else 1}
     )
     browser = params.browser.model_copy(update={"concurrency": 4})
     training = TrainingParams(processes=team.size, shard=kind == "spread")
@@ -102,11 +119,11 @@ async def main(model: Path, state: Path, out: Path, kind: str, team: Team) -> No
             "test",
             TASKS,
             pool,
-            open_policy,
+            told(learner, open_policy),
             judge,
             state,
             lambda done, total, message: print(f"{done:.2f} {message}", flush=True),
-            lambda figures, trajectories, verdicts: None,
+            lambda figures, *_: print(f"after {figures['iteration']:.0f} {fingerprint(learner)}", flush=True),
             team=team,
             audit=audit,
         )

@@ -140,7 +140,7 @@ def overlap(team: Team, model: Path) -> list[dict]:
     sampled, trained, stats = [], [adapters(team)], []
     for number in (1, 2, 3):
         stats.append(asdict(team.run(learn, groups, number)))
-        with team.held["learner"].one_update_back():
+        with team.held["learner"].updates_back(1):
             sampled.append(adapters(team))
         trained.append(adapters(team))
         if number == 2:
@@ -150,7 +150,7 @@ def overlap(team: Team, model: Path) -> list[dict]:
     team.run(forget)
     team.run(enlist, model, params)
     assert team.run(resume, checkpoint) == {"iteration": 2}
-    with team.held["learner"].one_update_back():
+    with team.held["learner"].updates_back(1):
         assert torch.equal(adapters(team), trained[1])
     assert torch.equal(adapters(team), trained[2])
     team.run(learn, groups, 3)

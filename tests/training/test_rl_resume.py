@@ -143,7 +143,7 @@ def test_killed_in_a_rollout_and_in_an_update_it_ends_as_if_nothing_had_happened
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["lora", "async", "spread"])
+@pytest.mark.parametrize("kind", ["lora", "async", "staler", "spread"])
 def test_adapters_and_iterations_that_overlap_are_resumed_as_if_nothing_had_happened(model, tmp_path, kind):
     quiet, where = run_to_end(model, tmp_path / "quiet", kind), tmp_path / "killed"
     for text in ("iteration 2: step 1/", "iteration 3: step 1/"):
@@ -151,6 +151,21 @@ def test_adapters_and_iterations_that_overlap_are_resumed_as_if_nothing_had_happ
         child.wait_until(lambda child=child, text=text: child.said(text))
         child.kill()
     check_same(run_to_end(model, where, kind), quiet)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "names"), [("async", ["0", "0+1", "1+1", "2+1"]), ("staler", ["0", "0+1", "0+2", "1+2"])]
+)
+def test_each_iteration_rolls_out_with_weights_that_are_as_stale_as_the_recipe_says(model, tmp_path, kind, names):
+    run_to_end(model, tmp_path, kind)
+    log = (tmp_path / "log").read_text()
+    taken = re.findall(r"^takes test@(\S+):state (\w+)$", log, re.MULTILINE)
+    after = dict(re.findall(r"^after (\d) (\w+)$", log, re.MULTILINE))
+    after["0"] = taken[0][1]
+    assert [name for name, _ in taken] == names
+    assert len(set(after.values())) == 5, "every update changes the weights"
+    assert all(weights == after[name.partition("+")[0]] for name, weights in taken)
 
 
 @pytest.mark.slow
