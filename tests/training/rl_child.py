@@ -12,8 +12,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 
 import torch
@@ -62,21 +62,27 @@ async def audit(trajectories: list[Trajectory]) -> list[Verdict]:
     return [verdict.model_copy(update={"outcome": Outcome.FAILURE}) for verdict in await judge(trajectories)]
 
 
-def told(learner: Learner, open_policy: OpenPolicy) -> OpenPolicy:
-    """Says which weights are taken under which name."""
+def told(open_policy: OpenPolicy) -> OpenPolicy:
+    """Says which weights roll out under which name, when they begin and when they have ended."""
 
     async def taken(version: str) -> AbstractAsyncContextManager[Policy]:
-        print(f"takes {version} {fingerprint(learner)}", flush=True)
-        return await open_policy(version)
+        return rolling(await open_policy(version))
+
+    @asynccontextmanager
+    async def rolling(opened: AbstractAsyncContextManager[Policy]) -> AsyncIterator[Policy]:
+        async with opened as policy:
+            print(f"begins {policy.version} {fingerprint(policy.vlm)}", flush=True)
+            yield policy
+            print(f"ends {policy.version} {fingerprint(policy.vlm)}", flush=True)
 
     return taken
 
 
-def fingerprint(learner: Learner) -> str:
-    """Of all that is trained; nothing where the model is spread."""
+def fingerprint(vlm: VLM) -> str:
+    """Of all weights; the same for all models that are spread."""
     digest = hashlib.sha256()
-    for parameter in learner.vlm.trainable() if not is_sharded(learner.vlm) else ():
-        digest.update(parameter.detach().numpy().tobytes())
+    for tensor in () if is_sharded(vlm) else vlm.model.state_dict().values():
+        digest.update(tensor.detach().numpy().tobytes())
     return digest.hexdigest()
 
 
@@ -119,11 +125,11 @@ async def main(model: Path, state: Path, out: Path, kind: str, team: Team) -> No
             "test",
             TASKS,
             pool,
-            told(learner, open_policy),
+            told(open_policy),
             judge,
             state,
             lambda done, total, message: print(f"{done:.2f} {message}", flush=True),
-            lambda figures, *_: print(f"after {figures['iteration']:.0f} {fingerprint(learner)}", flush=True),
+            lambda figures, *_: print(f"after {figures['iteration']:.0f} {fingerprint(vlm)}", flush=True),
             team=team,
             audit=audit,
         )

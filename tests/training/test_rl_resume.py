@@ -158,14 +158,18 @@ def test_adapters_and_iterations_that_overlap_are_resumed_as_if_nothing_had_happ
     ("kind", "names"), [("async", ["0", "0+1", "1+1", "2+1"]), ("staler", ["0", "0+1", "0+2", "1+2"])]
 )
 def test_each_iteration_rolls_out_with_weights_that_are_as_stale_as_the_recipe_says(model, tmp_path, kind, names):
+    """And each begins before the update that it does not wait for has ended."""
     run_to_end(model, tmp_path, kind)
-    log = (tmp_path / "log").read_text()
-    taken = re.findall(r"^takes test@(\S+):state (\w+)$", log, re.MULTILINE)
-    after = dict(re.findall(r"^after (\d) (\w+)$", log, re.MULTILINE))
-    after["0"] = taken[0][1]
-    assert [name for name, _ in taken] == names
-    assert len(set(after.values())) == 5, "every update changes the weights"
-    assert all(weights == after[name.partition("+")[0]] for name, weights in taken)
+    said = re.findall(r"^(begins|ends|after) (\S+) (\w+)$", (tmp_path / "log").read_text(), re.MULTILINE)
+    order = [(what, name.removeprefix("test@").removesuffix(":state")) for what, name, _ in said]
+    weights = {one: fingerprint for one, (_, _, fingerprint) in zip(order, said, strict=True)}
+    assert [name for what, name in order if what == "begins"] == names
+    assert all(weights["begins", name] == weights["ends", name] for name in names)
+    trained = {"0": weights["begins", "0"]} | {name: weights["after", name] for name in "1234"}
+    assert len(set(trained.values())) == 5, "every update changes the weights"
+    assert all(weights["begins", name] == trained[name.partition("+")[0]] for name in names)
+    for number, name in enumerate(names[1:], 1):
+        assert order.index(("begins", name)) < order.index(("after", str(number)))
 
 
 @pytest.mark.slow
