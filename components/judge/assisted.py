@@ -35,7 +35,7 @@ async def assisted_rules(
         return verdicts, None
     asked = list(dict.fromkeys(question for _, questions in unanswered.values() for question in questions))
     async with model() as judge:
-        said = await asyncio.gather(*(judge.says_the_same(*question) for question in asked))
+        said = await asyncio.gather(*(judge.says_the_same(one.question, [one.reference], one.answer) for one in asked))
         answers = {tuple(question): says for question, says in zip(asked, said, strict=True)}
         for number, (trajectory, _) in unanswered.items():
             verdicts[number] = rules_verdict(trajectory, lambda *question: answers.get(question))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TypeVar
@@ -120,9 +120,10 @@ class ModelJudge:
             latency_s=sum(answer.latency_s for answer in used),
         )
 
-    async def says_the_same(self, intent: str, reference: str, answer: str) -> bool | None:
-        """Whether an answer says what a reference says, None if nobody can tell; raises what `__call__` raises."""
-        return _YES.get((await self._most(lambda ask: says_the_same(intent, reference, answer, ask), [])).outcome)
+    async def says_the_same(self, intent: str, references: Sequence[str], answer: str) -> bool | None:
+        """Whether an answer says what one of the references says, None if nobody can tell; raises what `__call__`
+        raises."""
+        return _YES.get((await self._most(lambda ask: says_the_same(intent, references, answer, ask), [])).outcome)
 
     async def blocked(
         self, trajectories: Iterable[Trajectory], done: Callable[[int], None] | None = None

@@ -97,7 +97,7 @@ async def _by_vote(asked: Sequence[Trajectory], model: ModelJudge) -> list[Verdi
     async def one(trajectory: Trajectory) -> Verdict:
         task = trajectory.task
         answers = task.evaluator.get("answers") or ([task.reference_answer] if task.reference_answer else [])
-        said = await model.says_the_same(task.intent, " | ".join(answers), trajectory.answer or "") if answers else None
+        said = await model.says_the_same(task.intent, answers, trajectory.answer or "") if answers else None
         return Verdict(
             trajectory_id=trajectory.trajectory_id,
             outcome=outcomes[said],

@@ -232,7 +232,7 @@ def test_a_recipe_that_cannot_judge_is_refused_before_anything_starts(changes, s
 def test_whether_an_answer_says_what_a_reference_says_is_asked_of_the_judge_too(server, tmp_path):
     async def main(reference: str, answer: str, judge: JudgeParams) -> bool | None:
         async with ModelJudge(judge, tmp_path, tmp_path / "answers.sqlite") as model:
-            return await model.says_the_same("How far is it?", reference, answer)
+            return await model.says_the_same("How far is it?", [reference], answer)
 
     server.reply = lambda asked: f"Verdict: {'SUCCESS' if 'two km' in text_of(asked) else 'NOT SUCCESS'}"
     assert asyncio.run(main("2 km", "It is two km.", params(server))) is True

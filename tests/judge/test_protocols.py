@@ -235,6 +235,7 @@ def test_a_reference_answer_overrides_the_rubric(episode: Episode) -> None:
     ruling, model = rubric(episode, [NO], [NO], reference_answer="Roma")
     assert ruling.outcome is S
     assert [len(model.to(prompt)) for prompt in (REFERENCE, KEYPAGE, SUPPORT, FACT)] == [1, 0, 0, 0]
+    assert "Known right answer: Roma\n" in text_of(model.asked[0])
     ruling, model = rubric(episode, [NO], [NO], reference_answer="the ROMA: 80 a night")
     assert (ruling.outcome, len(model.asked)) == (S, 0), "the same words need no model"
 

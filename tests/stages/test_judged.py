@@ -13,7 +13,7 @@ from components.params import Params
 from components.records import Outcome, Trajectory
 from components.stages import _judged
 from components.stages._judged import judge, require_judge
-from tests.endpoint_server import Server
+from tests.endpoint_server import Server, text_of
 from tests.samples import a_task, a_trajectory, recipe
 
 
@@ -30,10 +30,9 @@ def servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Se
         one.close()
 
 
-def answered(number: int, answer: str) -> Trajectory:
-    task = a_task(
-        number, intent="when", start_url="http://wiki/", website="wiki", evaluator={"type": "qa", "answers": ["1986"]}
-    )
+def answered(number: int, answer: str, golden: tuple[str, ...] = ("1986",)) -> Trajectory:
+    evaluator = {"type": "qa", "answers": [*golden]}
+    task = a_task(number, intent="when", start_url="http://wiki/", website="wiki", evaluator=evaluator)
     return a_trajectory(task, answer=answer)
 
 
@@ -74,3 +73,16 @@ def test_a_benchmark_that_nobody_can_judge_is_refused_by_the_key_to_set(servers)
     with pytest.raises(BenchmarkError, match=r"two more in judge\.voters"):
         require_judge(vote, with_models(servers[0]))
     require_judge(vote, with_models(*servers))
+
+
+def test_one_of_two_golden_answers_is_enough_for_the_vote(servers, tmp_path):
+    golden = ("1986", "the year of the comet")
+    for one in servers:
+        one.reply = lambda asked: f"Verdict: {'SUCCESS' if 'Any one of these' in text_of(asked) else 'NOT SUCCESS'}"
+    run = SimpleNamespace(state=tmp_path, progress=lambda *_: None)
+    episodes = [answered(0, "The Year of the Comet.", golden), answered(1, "In 1986.", golden)]
+    both = judge(run, with_models(*servers), episodes, load_benchmark("nq"))
+    assert [one.outcome for one in both.verdicts["vote"]] == [Outcome.SUCCESS] * 2
+    assert [len(one.asked) for one in servers] == [1, 1, 1], "the words of one alternative need no model"
+    asked = text_of(servers[0].asked[0])
+    assert "Any one of these alternatives is enough:\n- 1986\n- the year of the comet\nThe agent's answer: In" in asked
