@@ -9,7 +9,7 @@
 
 from components.judge.agreement import Agreement, agreement
 from components.judge.assisted import assisted_rules
-from components.judge.model_judge import JudgeOutage, ModelJudge
+from components.judge.model_judge import Judgement, JudgeOutage, ModelJudge
 from components.judge.prompts import JudgePrompt, judge_prompt
 from components.judge.reward import JudgeFn, needs_judge, reward
 from components.judge.rules import RuleError, probes_of, require_rules, rules_verdict
@@ -20,6 +20,7 @@ __all__ = [
     "JudgeFn",
     "JudgeOutage",
     "JudgePrompt",
+    "Judgement",
     "ModelJudge",
     "RuleError",
     "agreement",

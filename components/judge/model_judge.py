@@ -14,10 +14,11 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from components.endpoint import Answer, Endpoint, EndpointDown, Message, RequestRefused, Spent
 from components.judge.protocols import Ask, Ruling, is_blocked, judge_protocol, says_the_same, vote
+from components.judge.protocols.reference import SYSTEM as COMPARE
 from components.judge.reward import needs_judge
 from components.params import JudgeParams
 from components.records import Outcome, Trajectory, Verdict
@@ -26,11 +27,38 @@ PAUSES_S = (30.0, 60.0, 120.0, 300.0, 600.0)
 """How long to wait for an endpoint that is down, the last again and again."""
 
 T = TypeVar("T")
-_YES = {Outcome.SUCCESS: True, Outcome.FAILURE: False}
 
 
 class JudgeOutage(RuntimeError):
     """The judge does not answer, and the recipe says that the run fails then."""
+
+
+class Judgement(NamedTuple):
+    """What the models say together, and what all their answers took: tokens, USD, seconds."""
+
+    outcome: Outcome
+    rationale: str
+    tokens: int = 0
+    cost_usd: float = 0.0
+    latency_s: float = 0.0
+
+    @property
+    def says(self) -> bool | None:
+        """Yes, no, or None if nobody can tell."""
+        return {Outcome.SUCCESS: True, Outcome.FAILURE: False}.get(self.outcome)
+
+    def verdict(self, trajectory: Trajectory, judge: str, version: str) -> Verdict:
+        """The same as a verdict on a trajectory."""
+        return Verdict(
+            trajectory_id=trajectory.trajectory_id,
+            outcome=self.outcome,
+            rationale=self.rationale,
+            judge=judge,
+            judge_version=version,
+            tokens=self.tokens,
+            cost_usd=self.cost_usd,
+            latency_s=self.latency_s,
+        )
 
 
 class ModelJudge:
@@ -53,8 +81,10 @@ class ModelJudge:
         self.params = params
         self.protocol = judge_protocol(params.protocol, params.screenshots)
         self.name = params.protocol if len(named) == 1 else f"vote-{params.protocol}"
-        prompts = hashlib.sha256("\x00".join(self.protocol.prompts).encode()).hexdigest()[:8]
-        self.version = f"{'+'.join(one.model for one in named)}@{prompts}"
+        models = "+".join(one.model for one in named)
+        self.version = f"{models}@{_digest(self.protocol.prompts)}"
+        self.comparison_version = f"{models}@{_digest([COMPARE])}"
+        """Of what comes of `says_the_same`, whatever the protocol."""
         self.endpoints = [
             Endpoint(one, state / f"spent-judge-{number}.json", answers) for number, one in enumerate(named, 1)
         ]
@@ -105,25 +135,13 @@ class ModelJudge:
 
     async def judge(self, trajectory: Trajectory) -> Verdict:
         """The verdict on one trajectory; see `__call__` for what is raised."""
-        used: list[Answer] = []
         ruling = settled(trajectory)
-        if ruling is None:
-            ruling = await self._most(lambda ask: self.protocol.judge(trajectory, ask), used)
-        return Verdict(
-            trajectory_id=trajectory.trajectory_id,
-            outcome=ruling.outcome,
-            rationale=ruling.rationale,
-            judge=self.name,
-            judge_version=self.version,
-            tokens=sum(answer.tokens for answer in used),
-            cost_usd=sum(answer.usd for answer in used),
-            latency_s=sum(answer.latency_s for answer in used),
-        )
+        said = Judgement(*ruling) if ruling else await self._most(lambda ask: self.protocol.judge(trajectory, ask))
+        return said.verdict(trajectory, self.name, self.version)
 
-    async def says_the_same(self, intent: str, references: Sequence[str], answer: str) -> bool | None:
-        """Whether an answer says what one of the references says, None if nobody can tell; raises what `__call__`
-        raises."""
-        return _YES.get((await self._most(lambda ask: says_the_same(intent, references, answer, ask), [])).outcome)
+    async def says_the_same(self, intent: str, references: Sequence[str], answer: str) -> Judgement:
+        """Success if an answer says what one of the references says; raises what `__call__` raises."""
+        return await self._most(lambda ask: says_the_same(intent, references, answer, ask))
 
     async def blocked(
         self, trajectories: Iterable[Trajectory], done: Callable[[int], None] | None = None
@@ -132,8 +150,8 @@ class ModelJudge:
         was said; see `__call__` for the rest."""
 
         async def one(trajectory: Trajectory) -> tuple[bool | None, str]:
-            outcome, said = await self._most(lambda ask: is_blocked(trajectory, ask), [])
-            return _YES.get(outcome), said
+            said = await self._most(lambda ask: is_blocked(trajectory, ask))
+            return said.says, said.rationale
 
         return await self._each(trajectories, one, done)
 
@@ -163,17 +181,26 @@ class ModelJudge:
             raise several.exceptions[0] from None
         return [found[number] for number in range(len(found))]
 
-    async def _most(self, judge: Callable[[Ask], Awaitable[Ruling]], used: list[Answer]) -> Ruling:
-        """What most of the models say, or the only one; their answers are added to `used`."""
+    async def _most(self, judge: Callable[[Ask], Awaitable[Ruling]]) -> Judgement:
+        """What most of the models say, or the only one."""
+        used: list[Answer] = []
         rulings = await asyncio.gather(
             *(self._ruling(seat, endpoint, used, judge) for seat, endpoint in enumerate(self.endpoints))
         )
-        return rulings[0] if len(rulings) == 1 else vote(rulings)
+        outcome, rationale = rulings[0] if len(rulings) == 1 else vote(rulings)
+        return Judgement(
+            outcome,
+            rationale,
+            tokens=sum(answer.tokens for answer in used),
+            cost_usd=sum(answer.usd for answer in used),
+            latency_s=sum(answer.latency_s for answer in used),
+        )
 
     async def _ruling(
         self, seat: int, endpoint: Endpoint, used: list[Answer], judge: Callable[[Ask], Awaitable[Ruling]]
     ) -> Ruling:
-        """What one model says. Its seat is its seed: the same model may sit there several times and vote."""
+        """What one model says; its answers are added to `used`. Its seat is its seed: the same model may sit there
+        several times and vote."""
 
         async def ask(messages: list[Message], response_format: Message | None = None) -> Answer:
             answer = await self._until_up(endpoint, messages, response_format, seat)
@@ -219,3 +246,7 @@ def settled(trajectory: Trajectory) -> Ruling | None:
         return None
     why = "not in a valid format" if not trajectory.format_ok else "without an answer"
     return Ruling(Outcome.FAILURE, f"ended by {trajectory.termination.value}, {why}")
+
+
+def _digest(prompts: Sequence[str]) -> str:
+    return hashlib.sha256("\x00".join(prompts).encode()).hexdigest()[:8]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from components.endpoint import ANSWERS
 from components.evaluation.benchmarks import Benchmark, BenchmarkError, JudgeName
-from components.judge import ModelJudge, assisted_rules, needs_judge, rules_verdict
+from components.judge import Judgement, ModelJudge, assisted_rules, needs_judge, rules_verdict
 from components.params import JudgeParams, Params
 from components.records import Outcome, Trajectory, Verdict
 from components.stages._run import StageRun
@@ -92,18 +92,15 @@ async def _judge(run: StageRun, params: JudgeParams, asked: Sequence[Trajectory]
 
 async def _by_vote(asked: Sequence[Trajectory], model: ModelJudge) -> list[Verdict]:
     """Whether the answer says what one of the reference answers says; an error where there is none to compare with."""
-    outcomes = {True: Outcome.SUCCESS, False: Outcome.FAILURE, None: Outcome.ERROR}
 
     async def one(trajectory: Trajectory) -> Verdict:
         task = trajectory.task
         answers = task.evaluator.get("answers") or ([task.reference_answer] if task.reference_answer else [])
-        said = await model.says_the_same(task.intent, answers, trajectory.answer or "") if answers else None
-        return Verdict(
-            trajectory_id=trajectory.trajectory_id,
-            outcome=outcomes[said],
-            rationale=f"compared with {' | '.join(answers)}" if answers else "the task has no reference answer",
-            judge="vote",
-            judge_version=model.version,
-        )
+        if not answers:
+            said = Judgement(Outcome.ERROR, "the task has no reference answer")
+        else:
+            said = await model.says_the_same(task.intent, answers, trajectory.answer or "")
+            said = said._replace(rationale=f"compared with {' | '.join(answers)}: {said.rationale}")
+        return said.verdict(trajectory, "vote", model.comparison_version)
 
     return list(await asyncio.gather(*map(one, asked)))

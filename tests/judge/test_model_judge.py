@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from components.endpoint import BudgetSpent, EndpointError
-from components.judge import JudgeOutage, ModelJudge, needs_judge, reward
+from components.judge import Judgement, JudgeOutage, ModelJudge, needs_judge, reward
 from components.params import EndpointParams, JudgeParams, RecipeError, parse
 from components.records import Outcome, Termination, Trajectory, Verdict
 from tests.endpoint_server import Server, images_of, text_of
@@ -230,14 +230,19 @@ def test_a_recipe_that_cannot_judge_is_refused_before_anything_starts(changes, s
 
 
 def test_whether_an_answer_says_what_a_reference_says_is_asked_of_the_judge_too(server, tmp_path):
-    async def main(reference: str, answer: str, judge: JudgeParams) -> bool | None:
+    async def main(reference: str, answer: str, judge: JudgeParams) -> Judgement:
         async with ModelJudge(judge, tmp_path, tmp_path / "answers.sqlite") as model:
             return await model.says_the_same("How far is it?", [reference], answer)
 
-    server.reply = lambda asked: f"Verdict: {'SUCCESS' if 'two km' in text_of(asked) else 'NOT SUCCESS'}"
-    assert asyncio.run(main("2 km", "It is two km.", params(server))) is True
-    assert asyncio.run(main("2 km", "It is 3 km.", params(server))) is False
-    assert asyncio.run(main("2 km", "2 KM", params(server))) is True
-    assert len(server.asked) == 2, "the same words need no model"
+    def reply(asked: dict) -> str:
+        text = text_of(asked)
+        return f"Verdict: {'SUCCESS' if 'two km' in text else 'perhaps' if '5 km' in text else 'NOT SUCCESS'}"
+
+    server.reply, price = reply, (1100, 2.0)
+    said = [asyncio.run(main("2 km", f"It is {far}.", params(server))) for far in ("two km", "3 km", "5 km")]
+    assert [(one.outcome, one.tokens, one.cost_usd) for one in said] == [(S, *price), (F, *price), (U, *price)]
+    assert all(one.latency_s > 0 for one in said)
+    same = asyncio.run(main("2 km", "2 KM", params(server)))
+    assert (same.outcome, same.cost_usd, len(server.asked)) == (S, 0.0, 3), "the same words need no model"
     server.trouble = [503]
-    assert asyncio.run(main("2 km", "It is far.", params(server))) is None
+    assert asyncio.run(main("2 km", "It is far.", params(server))).outcome is E

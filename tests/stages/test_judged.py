@@ -61,6 +61,9 @@ def test_exact_match_alone_and_with_the_vote_of_two_of_three_beside_it(servers, 
     # two of three see that a sentence may say what a number says, which exact match does not
     assert both.verdicts["vote"][1].outcome is Outcome.SUCCESS
     assert both.verdicts["vote"][2].outcome is Outcome.FAILURE
+    assert [one.cost_usd for one in both.verdicts["vote"]] == [0.0, 3.0, 3.0]
+    assert [one.tokens for one in both.verdicts["vote"]] == [0, 3300, 3300]
+    assert both.verdicts["vote"][1].latency_s > 0
     assert both.usd == 6.0  # an answer that is the reference is asked of nobody: two to three judges, a dollar each
 
 
@@ -86,3 +89,14 @@ def test_one_of_two_golden_answers_is_enough_for_the_vote(servers, tmp_path):
     assert [len(one.asked) for one in servers] == [1, 1, 1], "the words of one alternative need no model"
     asked = text_of(servers[0].asked[0])
     assert "Any one of these alternatives is enough:\n- 1986\n- the year of the comet\nThe agent's answer: In" in asked
+
+
+def test_a_vote_without_a_reference_is_an_error_and_one_without_a_majority_is_unparsed(servers, tmp_path):
+    servers[0].reply, servers[1].reply = (lambda asked: "Verdict: SUCCESS"), (lambda asked: "I cannot say.")
+    run = SimpleNamespace(state=tmp_path, progress=lambda *_: None)
+    bare = a_trajectory(a_task(7, intent="when", evaluator={"type": "none"}), answer="1986")
+    vote = load_benchmark("nq").model_copy(update={"judge": "vote", "also": []})
+    unread, nothing = judge(run, with_models(*servers), [answered(0, "In 1986."), bare], vote).verdicts["vote"]
+    assert (unread.outcome, unread.cost_usd) == (Outcome.UNPARSED, 3.0)
+    assert "compared with 1986" in unread.rationale
+    assert (nothing.outcome, nothing.cost_usd) == (Outcome.ERROR, 0.0)

@@ -98,7 +98,7 @@ def fuzzy() -> list[Trajectory]:
 
 
 @pytest.mark.parametrize(
-    "said, outcome", [("SUCCESS", Outcome.SUCCESS), ("NOT SUCCESS", Outcome.FAILURE), ("perhaps", Outcome.ERROR)]
+    "said, outcome", [("SUCCESS", Outcome.SUCCESS), ("NOT SUCCESS", Outcome.FAILURE), ("perhaps", Outcome.UNPARSED)]
 )
 def test_a_rule_that_needs_a_reader_asks_the_model_and_no_other_rule_does(server, tmp_path, said, outcome):
     server.reply = lambda asked: f"Verdict: {said}"
@@ -110,6 +110,9 @@ def test_a_rule_that_needs_a_reader_asks_the_model_and_no_other_rule_does(server
         ("c", Outcome.SUCCESS),
     ]
     assert {verdict.judge for verdict in verdicts} == {"rules"}
+    assert [(verdict.tokens, verdict.cost_usd) for verdict in verdicts] == [(0, 0.0), (1100, 1.0), (0, 0.0)]
+    assert verdicts[1].latency_s > 0
+    assert [verdict.judge_version.partition("+m@")[1] for verdict in verdicts] == ["", "+m@", ""], "who was asked"
     assert 1 <= len(server.asked) <= 2, "a reference at a time"
     assert run.told["judge_spent"]["requests"] == len(server.asked)
 
