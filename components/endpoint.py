@@ -99,6 +99,11 @@ class Spent:
     usd: float = 0.0
     cached: int = 0
 
+    @classmethod
+    def read(cls, ledger: Path) -> Spent:
+        """What a ledger says, over all tries; nothing if there is none."""
+        return cls(**read_json(ledger)) if ledger.exists() else cls()
+
 
 def image_part(image: Image) -> Message:
     """An image as a part of a message."""
@@ -121,7 +126,7 @@ class Endpoint:
             answers: the file of earlier answers; None asks anew each time.
         """
         self.params = params
-        self.spent = Spent(**read_json(ledger)) if ledger.exists() else Spent()
+        self.spent = Spent.read(ledger)
         self._ledger = ledger
         self._answers = Answers(answers) if answers is not None else None
         self._asked: dict[str, asyncio.Task[Answer]] = {}

@@ -9,39 +9,29 @@ the verdict: `unparsed`, no error.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
-from components.endpoint import Spent
 from components.judge.model_judge import Judgement, ModelJudge
 from components.judge.rules import Question, open_questions, rules_verdict
 from components.records import Outcome, Trajectory, Verdict
 
 
-async def assisted_rules(
-    trajectories: Iterable[Trajectory], model: Callable[[], ModelJudge]
-) -> tuple[list[Verdict], Spent | None]:
-    """A verdict per trajectory, in order, and what the model has cost so far, None if nobody had to be asked.
-
-    `model` is called only if a rule needs it, so that no key is wanted for rules that need nobody.
+async def assisted_rules(trajectories: Iterable[Trajectory], model: ModelJudge) -> list[Verdict]:
+    """A verdict per trajectory, in order. No key is wanted unless a rule needs the model.
 
     Raises:
         JudgeOutage, EndpointError: as `ModelJudge` does.
     """
-    verdicts, unanswered = [], {}
-    for number, trajectory in enumerate(trajectories):
-        verdicts.append(rules_verdict(trajectory))
-        if questions := open_questions(trajectory):
-            unanswered[number] = trajectory, questions
-    if not unanswered:
-        return verdicts, None
-    asked = list(dict.fromkeys(question for _, questions in unanswered.values() for question in questions))
-    async with model() as judge:
-        said = await asyncio.gather(*(judge.says_the_same(one.question, [one.reference], one.answer) for one in asked))
-        answers = dict(zip(asked, said, strict=True))
-        for number, (trajectory, questions) in unanswered.items():
-            answered = {question: answers[question] for question in questions}
-            verdicts[number] = _decided(trajectory, answered, judge.comparison_version)
-        return verdicts, judge.spent
+
+    async def one(trajectory: Trajectory) -> Verdict:
+        questions = open_questions(trajectory)
+        if not questions:
+            return rules_verdict(trajectory)
+        asked = list(dict.fromkeys(questions))
+        said = await asyncio.gather(*(model.says_the_same(of.question, [of.reference], of.answer) for of in asked))
+        return _decided(trajectory, dict(zip(asked, said, strict=True)), model.comparison_version)
+
+    return await model.each(trajectories, one)
 
 
 def _decided(trajectory: Trajectory, said: Mapping[Question, Judgement], version: str) -> Verdict:

@@ -18,6 +18,7 @@ from pathlib import Path
 from components.endpoint import ANSWERS
 from components.judge.agent_reward_bench import read_annotations
 from components.judge.calibration import Calibration, calibrate
+from components.judge.clients import JudgeClients
 from components.judge.model_judge import ModelJudge
 from components.judge.protocols import PROTOCOLS, voted
 from components.judge.rules import rules_verdict
@@ -93,7 +94,7 @@ def contest(
     def labelled() -> Iterator[Trajectory]:
         return (one for one in read() if one.trajectory_id in tasks)
 
-    said = {name: _ask(name, labelled, params, state) for name in names if name != "vote"}
+    said = asyncio.run(_ask([name for name in names if name != "vote"], labelled, params, state))
     said |= {name: _from_table(path, tasks) for name, path in tables.items()}
     if "vote" in names:
         voters = [of for name, of in said.items() if name != "rules"]
@@ -127,20 +128,20 @@ def _check(names: Sequence[str], tables: Mapping[str, Path], params: Params) -> 
         )
 
 
-def _ask(name: str, labelled: Read, params: Params, state: Path) -> dict[str, Verdict]:
-    if name == "rules":
-        verdicts = [rules_verdict(one) for one in labelled()]
-    elif name == "distilled":
-        verdicts = _distilled(labelled, params)
-    else:
-        judge = params.judge.model_copy(update={"protocol": name})
-        verdicts = asyncio.run(_models(ModelJudge(judge, state, ANSWERS), labelled))
-    return {verdict.trajectory_id: verdict for verdict in verdicts}
-
-
-async def _models(judge: ModelJudge, labelled: Read) -> list[Verdict]:
-    async with judge:
-        return await judge(labelled())
+async def _ask(names: Sequence[str], labelled: Read, params: Params, state: Path) -> dict[str, dict[str, Verdict]]:
+    """Verdicts by judge and trajectory."""
+    said = {}
+    async with JudgeClients(params.judge, state, ANSWERS) as clients:
+        for name in names:
+            if name == "rules":
+                verdicts = [rules_verdict(one) for one in labelled()]
+            elif name == "distilled":
+                verdicts = _distilled(labelled, params)
+            else:
+                judge = params.judge.model_copy(update={"protocol": name})
+                verdicts = await ModelJudge(judge, clients)(labelled())
+            said[name] = {verdict.trajectory_id: verdict for verdict in verdicts}
+    return said
 
 
 def _distilled(labelled: Read, params: Params) -> list[Verdict]:

@@ -12,15 +12,14 @@ import asyncio
 import hashlib
 import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from components.endpoint import Answer, Endpoint, EndpointDown, Message, RequestRefused, Spent
+from components.endpoint import Answer, Endpoint, EndpointDown, Message, RequestRefused
+from components.judge.clients import JudgeClients
 from components.judge.protocols import Ask, Ruling, is_blocked, judge_protocol, says_the_same, vote
 from components.judge.protocols.reference import SYSTEM as COMPARE
 from components.judge.reward import needs_judge
-from components.params import JudgeParams
+from components.params import EndpointParams, JudgeParams
 from components.records import Outcome, Trajectory, Verdict
 
 PAUSES_S = (30.0, 60.0, 120.0, 300.0, 600.0)
@@ -62,61 +61,38 @@ class Judgement(NamedTuple):
 
 
 class ModelJudge:
-    """An async context manager, and inside of it a function from trajectories to verdicts."""
+    """A function from trajectories to verdicts, inside of `async with` of its clients."""
 
-    def __init__(
-        self, params: JudgeParams, state: Path, answers: Path | None = None, pauses_s: tuple[float, ...] = PAUSES_S
-    ) -> None:
+    def __init__(self, params: JudgeParams, clients: JudgeClients, pauses_s: tuple[float, ...] = PAUSES_S) -> None:
         """
         Args:
-            state: the folder in which what was spent is counted, a file per endpoint.
-            answers: the file of earlier answers, shared by whoever asks; None keeps none.
+            clients: of the recipe's endpoints, of which `params` names some; shared with the run's other judges.
 
         Raises:
             ValueError: the recipe names no endpoint.
         """
         if params.endpoint is None:
             raise ValueError("a model that judges needs judge.endpoint with a url and a model")
-        named = [params.endpoint, *params.voters]
+        self._seats = [params.endpoint, *params.voters]
         self.params = params
         self.protocol = judge_protocol(params.protocol, params.screenshots)
-        self.name = params.protocol if len(named) == 1 else f"vote-{params.protocol}"
-        models = "+".join(one.model for one in named)
+        self.name = params.protocol if len(self._seats) == 1 else f"vote-{params.protocol}"
+        models = "+".join(one.model for one in self._seats)
         self.version = f"{models}@{_digest(self.protocol.prompts)}"
         self.comparison_version = f"{models}@{_digest([COMPARE])}"
         """Of what comes of `says_the_same`, whatever the protocol."""
-        self.endpoints = [
-            Endpoint(one, state / f"spent-judge-{number}.json", answers) for number, one in enumerate(named, 1)
-        ]
+        self._clients = clients
         self._pauses_s = pauses_s
-        self._stack = AsyncExitStack()
 
-    @property
-    def spent(self) -> Spent:
-        """By all its models, over all tries."""
-        total = Spent()
-        for one in (endpoint.spent for endpoint in self.endpoints):
-            total.requests += one.requests
-            total.prompt_tokens += one.prompt_tokens
-            total.completion_tokens += one.completion_tokens
-            total.usd += one.usd
-            total.cached += one.cached
-        return total
-
-    async def __aenter__(self) -> ModelJudge:
-        """Connect.
+    async def connect(self) -> ModelJudge:
+        """Connect now, not with the first question, so that a missing key is told before other work.
 
         Raises:
             EndpointError: a key is not in the environment.
         """
-        async with AsyncExitStack() as stack:
-            for endpoint in self.endpoints:
-                await stack.enter_async_context(endpoint)
-            self._stack = stack.pop_all()
+        for seat in self._seats:
+            await self._clients.to(seat)
         return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self._stack.aclose()
 
     async def __call__(
         self, trajectories: Iterable[Trajectory], done: Callable[[int], None] | None = None
@@ -131,7 +107,7 @@ class ModelJudge:
             BudgetSpent: `max_usd` of an endpoint is reached.
             EndpointError: an endpoint cannot be used as it is.
         """
-        return await self._each(trajectories, self.judge, done)
+        return await self.each(trajectories, self.judge, done)
 
     async def judge(self, trajectory: Trajectory) -> Verdict:
         """The verdict on one trajectory; see `__call__` for what is raised."""
@@ -153,16 +129,17 @@ class ModelJudge:
             said = await self._most(lambda ask: is_blocked(trajectory, ask))
             return said.says, said.rationale
 
-        return await self._each(trajectories, one, done)
+        return await self.each(trajectories, one, done)
 
-    async def _each(
+    async def each(
         self,
         trajectories: Iterable[Trajectory],
         ask: Callable[[Trajectory], Awaitable[T]],
-        done: Callable[[int], None] | None,
+        done: Callable[[int], None] | None = None,
     ) -> list[T]:
+        """What `ask` makes of each trajectory, in order, by as many at once as the endpoints take; see `__call__`."""
         found: dict[int, T] = {}
-        room = asyncio.Semaphore(2 * sum(endpoint.params.max_in_flight for endpoint in self.endpoints))
+        room = asyncio.Semaphore(2 * sum(seat.max_in_flight for seat in self._seats))
 
         async def one(number: int, trajectory: Trajectory) -> None:
             try:
@@ -185,7 +162,7 @@ class ModelJudge:
         """What most of the models say, or the only one."""
         used: list[Answer] = []
         rulings = await asyncio.gather(
-            *(self._ruling(seat, endpoint, used, judge) for seat, endpoint in enumerate(self.endpoints))
+            *(self._ruling(number, seat, used, judge) for number, seat in enumerate(self._seats))
         )
         outcome, rationale = rulings[0] if len(rulings) == 1 else vote(rulings)
         return Judgement(
@@ -197,13 +174,14 @@ class ModelJudge:
         )
 
     async def _ruling(
-        self, seat: int, endpoint: Endpoint, used: list[Answer], judge: Callable[[Ask], Awaitable[Ruling]]
+        self, number: int, seat: EndpointParams, used: list[Answer], judge: Callable[[Ask], Awaitable[Ruling]]
     ) -> Ruling:
-        """What one model says; its answers are added to `used`. Its seat is its seed: the same model may sit there
-        several times and vote."""
+        """What one model says; its answers are added to `used`. The seat's number is its seed: the same model may have
+        several and vote."""
+        endpoint = await self._clients.to(seat)
 
         async def ask(messages: list[Message], response_format: Message | None = None) -> Answer:
-            answer = await self._until_up(endpoint, messages, response_format, seat)
+            answer = await self._until_up(endpoint, messages, response_format, number)
             used.append(answer)
             return answer
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from components.endpoint import ANSWERS
 from components.evaluation.benchmarks import Benchmark, BenchmarkError, JudgeName
-from components.judge import Judgement, ModelJudge, assisted_rules, needs_judge, rules_verdict
+from components.judge import JudgeClients, Judgement, ModelJudge, assisted_rules, needs_judge, rules_verdict
 from components.params import JudgeParams, Params
 from components.records import Outcome, Trajectory, Verdict
 from components.stages._run import StageRun
@@ -68,26 +68,21 @@ def _can(name: JudgeName, params: JudgeParams) -> bool:
 
 async def _judge(run: StageRun, params: JudgeParams, asked: Sequence[Trajectory], names: list[JudgeName]) -> Judged:
     verdicts: dict[JudgeName, list[Verdict]] = {}
-    usd = 0.0
-    for name in names:
-        if params.endpoint is None:
-            verdicts[name] = [rules_verdict(trajectory) for trajectory in asked]
-            continue
-        told = {"protocol": name} if name in PROTOCOLS else {}
-        told |= {} if name == "vote" else {"voters": []}
-        work = run.state / name
-        work.mkdir(exist_ok=True)
-        model = ModelJudge(params.model_copy(update=told), work, ANSWERS)
-        if name == "rules":
-            verdicts[name], _ = await assisted_rules(asked, lambda model=model: model)
-        else:
-            async with model:
-                if name == "vote":
-                    verdicts[name] = await _by_vote(asked, model)
-                else:
-                    verdicts[name] = await model(asked, lambda done: run.progress(0, 1, f"{done} verdicts"))
-        usd += model.spent.usd
-    return Judged(verdicts, round(usd, 6))
+    async with JudgeClients(params, run.state, ANSWERS) as clients:
+        for name in names:
+            if params.endpoint is None:
+                verdicts[name] = [rules_verdict(trajectory) for trajectory in asked]
+                continue
+            told = {"protocol": name} if name in PROTOCOLS else {}
+            told |= {} if name == "vote" else {"voters": []}
+            model = ModelJudge(params.model_copy(update=told), clients)
+            if name == "rules":
+                verdicts[name] = await assisted_rules(asked, model)
+            elif name == "vote":
+                verdicts[name] = await _by_vote(asked, model)
+            else:
+                verdicts[name] = await model(asked, lambda done: run.progress(0, 1, f"{done} verdicts"))
+        return Judged(verdicts, round(clients.spent.usd, 6))
 
 
 async def _by_vote(asked: Sequence[Trajectory], model: ModelJudge) -> list[Verdict]:
@@ -103,4 +98,4 @@ async def _by_vote(asked: Sequence[Trajectory], model: ModelJudge) -> list[Verdi
             said = said._replace(rationale=f"compared with {' | '.join(answers)}: {said.rationale}")
         return said.verdict(trajectory, "vote", model.comparison_version)
 
-    return list(await asyncio.gather(*map(one, asked)))
+    return await model.each(asked, one)

@@ -8,11 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from components.endpoint import BudgetSpent
 from components.evaluation.benchmarks import BenchmarkError, load_benchmark
 from components.params import Params
 from components.records import Outcome, Trajectory
 from components.stages import _judged
 from components.stages._judged import judge, require_judge
+from components.store import read_json
 from tests.endpoint_server import Server, text_of
 from tests.samples import a_task, a_trajectory, recipe
 
@@ -100,3 +102,15 @@ def test_a_vote_without_a_reference_is_an_error_and_one_without_a_majority_is_un
     assert (unread.outcome, unread.cost_usd) == (Outcome.UNPARSED, 3.0)
     assert "compared with 1986" in unread.rationale
     assert (nothing.outcome, nothing.cost_usd) == (Outcome.ERROR, 0.0)
+
+
+def test_max_usd_holds_for_all_protocols_of_a_run_together(servers, tmp_path):
+    params = with_models(servers[0])
+    endpoint = params.judge.endpoint.model_copy(update={"max_usd": 3.0, "max_in_flight": 1})
+    params = params.model_copy(update={"judge": params.judge.model_copy(update={"endpoint": endpoint})})
+    two = load_benchmark("deepshop").model_copy(update={"judge": "webvoyager", "also": ["openwebrl"]})
+    run = SimpleNamespace(state=tmp_path, progress=lambda *_: None)
+    with pytest.raises(BudgetSpent):
+        judge(run, params, [answered(0, "in 1986"), answered(1, "in 1990")], two)
+    assert len(servers[0].asked) == 3
+    assert read_json(tmp_path / "spent-judge-1.json")["usd"] == 3.0
