@@ -9,7 +9,7 @@
 """
 
 from components.judge.agreement import Agreement, agreement
-from components.judge.assisted import assisted_rules
+from components.judge.assisted import assisted_rules, assisted_verdict
 from components.judge.clients import JudgeClients
 from components.judge.model_judge import Judgement, JudgeOutage, ModelJudge
 from components.judge.prompts import JudgePrompt, judge_prompt
@@ -28,6 +28,7 @@ __all__ = [
     "RuleError",
     "agreement",
     "assisted_rules",
+    "assisted_verdict",
     "judge_prompt",
     "needs_judge",
     "parse_verdict",

@@ -22,16 +22,16 @@ async def assisted_rules(trajectories: Iterable[Trajectory], model: ModelJudge) 
     Raises:
         JudgeOutage, EndpointError: as `ModelJudge` does.
     """
+    return await model.each(trajectories, lambda trajectory: assisted_verdict(trajectory, model))
 
-    async def one(trajectory: Trajectory) -> Verdict:
-        questions = open_questions(trajectory)
-        if not questions:
-            return rules_verdict(trajectory)
-        asked = list(dict.fromkeys(questions))
-        said = await asyncio.gather(*(model.says_the_same(of.question, [of.reference], of.answer) for of in asked))
-        return _decided(trajectory, dict(zip(asked, said, strict=True)), model.comparison_version)
 
-    return await model.each(trajectories, one)
+async def assisted_verdict(trajectory: Trajectory, model: ModelJudge) -> Verdict:
+    """The same for one trajectory."""
+    questions = list(dict.fromkeys(open_questions(trajectory)))
+    if not questions:
+        return rules_verdict(trajectory)
+    said = await asyncio.gather(*(model.says_the_same(one.question, [one.reference], one.answer) for one in questions))
+    return _decided(trajectory, dict(zip(questions, said, strict=True)), model.comparison_version)
 
 
 def _decided(trajectory: Trajectory, said: Mapping[Question, Judgement], version: str) -> Verdict:

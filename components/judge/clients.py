@@ -10,19 +10,23 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from components.endpoint import Endpoint, Spent
+from components.endpoint import BudgetSpent, Endpoint, Spent
 from components.params import EndpointParams, JudgeParams
 
 
 class JudgeClients:
     """An async context manager. A client connects when it is first wanted: rules that need nobody want no key."""
 
-    def __init__(self, params: JudgeParams, state: Path, answers: Path | None = None) -> None:
+    def __init__(
+        self, params: JudgeParams, state: Path, answers: Path | None = None, max_usd: float | None = None
+    ) -> None:
         """
         Args:
             params: whose `endpoint` and `voters` may be asked; none if it names none.
             state: the run's folder, in which what was spent is counted.
             answers: the file of earlier answers, shared by whoever asks; None keeps none.
+            max_usd: what all of them together may cost, over all tries of the run, beside each endpoint's own limit;
+                what has no price may always be asked.
         """
         self._named: list[EndpointParams] = []
         for one in [params.endpoint, *params.voters]:
@@ -30,6 +34,7 @@ class JudgeClients:
                 self._named.append(one)
         self._ledgers = [state / f"spent-judge-{number}.json" for number, _ in enumerate(self._named, 1)]
         self._answers = answers
+        self._max_usd = max_usd
         self._open: dict[int, Endpoint] = {}
         self._stack = AsyncExitStack()
 
@@ -55,9 +60,17 @@ class JudgeClients:
         """
         place = self._named.index(params)
         if place not in self._open:
-            endpoint = Endpoint(params, self._ledgers[place], self._answers)
+            is_free = params.usd_per_million_prompt == params.usd_per_million_completion == 0
+            check = (lambda: None) if is_free else self._check_budget
+            endpoint = Endpoint(params, self._ledgers[place], self._answers, check)
             self._open[place] = await self._stack.enter_async_context(endpoint)
         return self._open[place]
+
+    def _check_budget(self) -> None:
+        if self._max_usd is not None and (usd := self.spent.usd) >= self._max_usd:
+            raise BudgetSpent(
+                f"judges have cost {usd:.2f} USD, {self._max_usd:.2f} USD of the budget were theirs", "the budget"
+            )
 
     async def __aenter__(self) -> JudgeClients:
         return self

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
-from components.endpoint import Answer, Endpoint, EndpointDown, Message, RequestRefused
+from components.endpoint import Answer, BudgetSpent, Endpoint, EndpointDown, Message, RequestRefused
 from components.judge.clients import JudgeClients
 from components.judge.protocols import Ask, Ruling, is_blocked, judge_protocol, says_the_same, vote
 from components.judge.protocols.reference import SYSTEM as COMPARE
@@ -104,7 +105,7 @@ class ModelJudge:
 
         Raises:
             JudgeOutage: the endpoint is down and `judge.on_outage` is `fail`.
-            BudgetSpent: `max_usd` of an endpoint is reached.
+            BudgetSpent: `max_usd` of an endpoint is reached, or that of the clients.
             EndpointError: an endpoint cannot be used as it is.
         """
         return await self.each(trajectories, self.judge, done)
@@ -138,12 +139,29 @@ class ModelJudge:
         done: Callable[[int], None] | None = None,
     ) -> list[T]:
         """What `ask` makes of each trajectory, in order, by as many at once as the endpoints take; see `__call__`."""
+        found, spent = await self.until_spent(trajectories, ask, done)
+        if spent is not None:
+            raise spent
+        return found
+
+    async def until_spent(
+        self,
+        trajectories: Iterable[Trajectory],
+        ask: Callable[[Trajectory], Awaitable[T]],
+        done: Callable[[int], None] | None = None,
+    ) -> tuple[list[T], BudgetSpent | None]:
+        """The same as far as the money goes: of the trajectories before the first that could no longer be paid for, and
+        the limit that was reached. What is under way then is waited for, since it is paid for."""
         found: dict[int, T] = {}
+        limits: list[BudgetSpent] = []
         room = asyncio.Semaphore(2 * sum(seat.max_in_flight for seat in self._seats))
 
         async def one(number: int, trajectory: Trajectory) -> None:
             try:
                 found[number] = await ask(trajectory)
+            except BudgetSpent as error:
+                limits.append(error)
+                return
             finally:
                 room.release()
             if done is not None:
@@ -153,10 +171,13 @@ class ModelJudge:
             async with asyncio.TaskGroup() as group:
                 for number, trajectory in enumerate(trajectories):
                     await room.acquire()
+                    if limits:
+                        break
                     group.create_task(one(number, trajectory))
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
-        return [found[number] for number in range(len(found))]
+        paid = next(number for number in itertools.count() if number not in found)
+        return [found[number] for number in range(paid)], limits[0] if limits else None
 
     async def _most(self, judge: Callable[[Ask], Awaitable[Ruling]]) -> Judgement:
         """What most of the models say, or the only one."""

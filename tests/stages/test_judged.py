@@ -8,10 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from components.endpoint import BudgetSpent
 from components.evaluation.benchmarks import BenchmarkError, load_benchmark
 from components.params import Params
-from components.records import Outcome, Trajectory
+from components.records import Outcome, Termination, Trajectory
 from components.stages import _judged
 from components.stages._judged import judge, require_judge
 from components.store import read_json
@@ -104,13 +103,48 @@ def test_a_vote_without_a_reference_is_an_error_and_one_without_a_majority_is_un
     assert (nothing.outcome, nothing.cost_usd) == (Outcome.ERROR, 0.0)
 
 
+def careful(params: Params, **endpoint: object) -> Params:
+    """With an endpoint that is asked one question at a time."""
+    one = params.judge.endpoint.model_copy(update={"max_in_flight": 1} | endpoint)
+    return params.model_copy(update={"judge": params.judge.model_copy(update={"endpoint": one})})
+
+
+TWO = {"judge": "webvoyager", "also": ["openwebrl"]}
+
+
 def test_max_usd_holds_for_all_protocols_of_a_run_together(servers, tmp_path):
-    params = with_models(servers[0])
-    endpoint = params.judge.endpoint.model_copy(update={"max_usd": 3.0, "max_in_flight": 1})
-    params = params.model_copy(update={"judge": params.judge.model_copy(update={"endpoint": endpoint})})
-    two = load_benchmark("deepshop").model_copy(update={"judge": "webvoyager", "also": ["openwebrl"]})
+    two = load_benchmark("deepshop").model_copy(update=TWO)
     run = SimpleNamespace(state=tmp_path, progress=lambda *_: None)
-    with pytest.raises(BudgetSpent):
-        judge(run, params, [answered(0, "in 1986"), answered(1, "in 1990")], two)
+    params = careful(with_models(servers[0]), max_usd=3.0)
+    found = judge(run, params, [answered(0, "in 1986"), answered(1, "in 1990")], two)
     assert len(servers[0].asked) == 3
-    assert read_json(tmp_path / "spent-judge-1.json")["usd"] == 3.0
+    assert read_json(tmp_path / "spent-judge-1.json")["usd"] == found.usd == 3.0
+    assert [one.outcome for one in found.verdicts["webvoyager"]] == [Outcome.SUCCESS, Outcome.FAILURE]
+    assert (list(found.verdicts), found.reached, found.unfinished) == (["webvoyager"], 2, ["openwebrl"])
+    assert found.stopped_by == "m0 has cost 3.00 USD, max_usd is 3.00"
+
+
+def test_judges_stop_at_the_money_that_is_left_and_go_on_with_more(servers, tmp_path):
+    two = load_benchmark("deepshop").model_copy(update=TWO)
+    run = SimpleNamespace(state=tmp_path, progress=lambda *_: None)
+    stuck = a_trajectory(a_task(9), termination=Termination.MAX_STEPS, answer=None)
+    episodes = [answered(0, "in 1986"), stuck, answered(1, "in 1990"), answered(2, "in 1986?"), stuck]
+    params = careful(with_models(servers[0]))
+
+    poor = judge(run, params, episodes, two, max_usd=1.5)
+    assert (len(servers[0].asked), poor.usd) == (2, 2.0), "what is under way when it is reached"
+    # the third answer has no verdict: what comes after it is left out, failures that need no judge too
+    assert (poor.reached, len(poor.verdicts["webvoyager"]), poor.unfinished) == (3, 2, ["openwebrl"])
+    assert poor.stopped_by == "judges have cost 2.00 USD, 1.50 USD of the budget were theirs"
+
+    rich = judge(run, params, episodes, two, max_usd=10.0)
+    assert (len(servers[0].asked), rich.usd) == (6, 6.0)
+    assert (rich.reached, rich.stopped_by, rich.unfinished) == (5, None, [])
+    assert rich.verdicts["webvoyager"][:2] == poor.verdicts["webvoyager"]
+
+
+def test_a_judge_without_a_price_is_asked_whatever_the_rest_has_cost(servers, tmp_path):
+    one = load_benchmark("deepshop").model_copy(update=TWO | {"also": []})
+    run = SimpleNamespace(state=tmp_path, progress=lambda *_: None)
+    free = careful(with_models(servers[0]), usd_per_million_completion=0.0)
+    assert judge(run, free, [answered(0, "in 1986")], one, max_usd=-0.5).reached == 1
