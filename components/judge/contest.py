@@ -1,8 +1,9 @@
 """Several judges on the same labelled trajectories: what `waymark judge calibrate` compares.
 
-A judge is named `rules`, `distilled` (the one in `models/judge/distilled`), or by a protocol, by which the recipe's
-`judge.endpoint` and voters are asked; `vote` is what most of the judges beside it say, the rules apart. Verdicts that
-somebody gave before take part by a name and their table.
+A judge is named `rules` (which ask `judge.endpoint`, if there is one, where only a model can tell), `distilled` (the
+one in `models/judge/distilled`), or by a protocol, by which the recipe's `judge.endpoint` and voters are asked; `vote`
+is what most of the judges beside it say, the rules apart. Verdicts that somebody gave before take part by a name and
+their table.
 
 Trajectories are read once per judge and never all held: their screenshots would not fit.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from components.endpoint import ANSWERS
 from components.judge.agent_reward_bench import read_annotations
+from components.judge.assisted import assisted_rules
 from components.judge.calibration import Calibration, calibrate
 from components.judge.clients import JudgeClients
 from components.judge.model_judge import ModelJudge
@@ -133,8 +135,10 @@ async def _ask(names: Sequence[str], labelled: Read, params: Params, state: Path
     said = {}
     async with JudgeClients(params.judge, state, ANSWERS) as clients:
         for name in names:
-            if name == "rules":
+            if name == "rules" and params.judge.endpoint is None:
                 verdicts = [rules_verdict(one) for one in labelled()]
+            elif name == "rules":
+                verdicts = await assisted_rules(labelled(), ModelJudge(params.judge, clients))
             elif name == "distilled":
                 verdicts = _distilled(labelled, params)
             else:
