@@ -29,7 +29,7 @@ from components.records import Outcome, Trajectory, Verdict
 from components.store import iter_table
 
 DISTILLED = Path("models/judge/distilled")
-NAMES = ("rules", "distilled", "openwebrl", *PROTOCOLS, "vote")
+NAMES = ("rules", "distilled", *PROTOCOLS, "vote")
 VOTERS = 3
 """Judges that a vote needs beside it, at least."""
 BATCH = 32

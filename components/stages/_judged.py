@@ -14,13 +14,10 @@ from typing import NamedTuple
 from components.endpoint import ANSWERS, BudgetSpent
 from components.evaluation.benchmarks import Benchmark, BenchmarkError, JudgeName
 from components.judge import JudgeClients, Judgement, ModelJudge, assisted_verdict, needs_judge, rules_verdict
+from components.judge.protocols import PROTOCOLS
 from components.params import JudgeParams, Params
 from components.records import Outcome, Trajectory, Verdict
 from components.stages._run import StageRun
-
-PROTOCOLS = frozenset(
-    {"openwebrl", "webvoyager", "webvoyager_hinted", "agenttrek", "webjudge", "deepshop", "webgym_rubric"}
-)
 
 
 class Judged(NamedTuple):

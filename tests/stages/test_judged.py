@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 
-from components.evaluation.benchmarks import BenchmarkError, load_benchmark
+from components.evaluation.benchmarks import BenchmarkError, JudgeName, load_benchmark
+from components.judge.protocols import PROTOCOLS
 from components.params import Params
 from components.records import Outcome, Termination, Trajectory
 from components.stages import _judged
@@ -77,6 +79,12 @@ def test_a_benchmark_that_nobody_can_judge_is_refused_by_the_key_to_set(servers)
     with pytest.raises(BenchmarkError, match=r"two more in judge\.voters"):
         require_judge(vote, with_models(servers[0]))
     require_judge(vote, with_models(*servers))
+
+
+@pytest.mark.parametrize("name", [*PROTOCOLS, "rules", "vote"])
+def test_every_protocol_can_be_a_benchmarks(servers, name):
+    assert name in get_args(JudgeName)
+    require_judge(load_benchmark("nq").model_copy(update={"judge": name}), with_models(*servers))
 
 
 def test_one_of_two_golden_answers_is_enough_for_the_vote(servers, tmp_path):
