@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from components.judge import ModelJudge
+    from components.params import JudgeParams
     from components.records import Trajectory
 
 
@@ -75,8 +75,6 @@ def _seen(recipe: Path, folders: Sequence[Path]) -> dict[str, str]:
         RecipeError: the recipe names no judge.
         JudgeOutage, EndpointError: see `judge.ModelJudge`; what was answered is kept.
     """
-    from components.endpoint import ANSWERS
-    from components.judge import ModelJudge
     from components.params import RecipeError, load
     from components.store import digest, state_dir
 
@@ -84,11 +82,14 @@ def _seen(recipe: Path, folders: Sequence[Path]) -> dict[str, str]:
     if params.endpoint is None:
         raise RecipeError(f"{recipe}: judge.endpoint = None: --ask wants a model that sees, with a url and a model")
     state = state_dir("blocklist", digest(*(folder / "trajectories.parquet" for folder in folders)))
-    return asyncio.run(_ask(ModelJudge(params, state, ANSWERS), folders))
+    return asyncio.run(_ask(params, state, folders))
 
 
-async def _ask(model: ModelJudge, folders: Sequence[Path]) -> dict[str, str]:
+async def _ask(params: JudgeParams, state: Path, folders: Sequence[Path]) -> dict[str, str]:
     from rich.progress import Progress
+
+    from components.endpoint import ANSWERS
+    from components.judge import JudgeClients, ModelJudge
 
     ids: list[str] = []
 
@@ -99,12 +100,16 @@ async def _ask(model: ModelJudge, folders: Sequence[Path]) -> dict[str, str]:
 
     with Progress(transient=True) as bar:
         shown = bar.add_task("last pages", total=None)
-        async with model:
-            found = await model.blocked(doubtful(), lambda done: bar.update(shown, completed=done))
+        async with JudgeClients(params, state, ANSWERS) as clients:
+            found = await ModelJudge(params, clients).blocked(
+                doubtful(), lambda done: bar.update(shown, completed=done)
+            )
     said = dict(zip(ids, found, strict=True))
     blocked = {key: words for key, (is_blocked, words) in said.items() if is_blocked}
     unknown = sum(is_blocked is None for is_blocked, _ in found)
-    print(f"{len(found)} last pages seen, {len(blocked)} of them blocks, {unknown} unclear; {model.spent.usd:.4f} USD")
+    print(
+        f"{len(found)} last pages seen, {len(blocked)} of them blocks, {unknown} unclear; {clients.spent.usd:.4f} USD"
+    )
     return blocked
 
 

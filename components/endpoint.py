@@ -27,7 +27,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -65,7 +65,11 @@ class RequestRefused(EndpointError):
 
 
 class BudgetSpent(EndpointError):
-    """It has cost as much as the recipe allows."""
+    """It has cost as much as it may; `limit` says what that is and what was spent."""
+
+    def __init__(self, limit: str, name: str = "max_usd") -> None:
+        super().__init__(f"{limit}: what is done is kept; raise {name} and run again to go on")
+        self.limit = limit
 
 
 class Answer(Record):
@@ -99,6 +103,11 @@ class Spent:
     usd: float = 0.0
     cached: int = 0
 
+    @classmethod
+    def read(cls, ledger: Path) -> Spent:
+        """What a ledger says, over all tries; nothing if there is none."""
+        return cls(**read_json(ledger)) if ledger.exists() else cls()
+
 
 def image_part(image: Image) -> Message:
     """An image as a part of a message."""
@@ -114,15 +123,23 @@ def text_part(text: str) -> Message:
 class Endpoint:
     """A model behind an endpoint, inside of `async with`. Opening it raises `EndpointError` if there is no key."""
 
-    def __init__(self, params: EndpointParams, ledger: Path, answers: Path | None = None) -> None:
+    def __init__(
+        self,
+        params: EndpointParams,
+        ledger: Path,
+        answers: Path | None = None,
+        check_budget: Callable[[], None] = lambda: None,
+    ) -> None:
         """
         Args:
             ledger: the file that what was spent is counted in.
             answers: the file of earlier answers; None asks anew each time.
+            check_budget: raises `BudgetSpent` when whoever pays for several endpoints has no more money.
         """
         self.params = params
-        self.spent = Spent(**read_json(ledger)) if ledger.exists() else Spent()
+        self.spent = Spent.read(ledger)
         self._ledger = ledger
+        self._check_budget = check_budget
         self._answers = Answers(answers) if answers is not None else None
         self._asked: dict[str, asyncio.Task[Answer]] = {}
         self._at_once = asyncio.Semaphore(params.max_in_flight)
@@ -178,7 +195,7 @@ class Endpoint:
         Raises:
             EndpointDown: it does not answer after all retries.
             RequestRefused: this request is wrong.
-            BudgetSpent: `max_usd` is reached.
+            BudgetSpent: `max_usd` is reached, or `check_budget` says so.
             EndpointError: the endpoint cannot be used as it is.
         """
         decoding = {"max_completion_tokens": max_tokens, "temperature": temperature, "top_p": top_p, "seed": seed}
@@ -219,10 +236,8 @@ class Endpoint:
         params = self.params
         async with self._turn():
             if params.max_usd is not None and self.spent.usd >= params.max_usd:
-                raise BudgetSpent(
-                    f"{params.model} has cost {self.spent.usd:.2f} USD, max_usd is {params.max_usd:.2f}: what is done "
-                    "is kept; raise max_usd and run again to go on"
-                )
+                raise BudgetSpent(f"{params.model} has cost {self.spent.usd:.2f} USD, max_usd is {params.max_usd:.2f}")
+            self._check_budget()
             began = time.monotonic()
             try:
                 said = await self._client.chat.completions.create(model=params.model, **request, extra_body=extra)

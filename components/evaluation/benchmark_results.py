@@ -25,20 +25,21 @@ class Progress(Record):
     rejected: int
     asked: int
     done: int
+    """With a verdict on all that needs one."""
     skipped: dict[str, list[str]]
     """Ids of tasks that were not asked, by reason: `robots`, `not_allowed`. They are no failures."""
     retried: int
     """Episodes that the environment ended and that were run again."""
     stopped_by: str | None
-    """The limit at which the run stopped, such as `minutes 5 (5.2 spent)`."""
+    """The limit at which episodes or judges stopped, such as `minutes 5 (5.2 spent)`."""
 
 
 class BenchmarkResult(Record):
     """One model on one benchmark.
 
-    `status`: `complete`, every task of the set; `partial`, some of them, with `problem` saying why; `invalid`, the
-    environment ended more than `evaluation.max_aborted` of the episodes: there is no `summary` then, since a rate would
-    be the environment's.
+    `status`: `complete`, every task of the set; `partial`, some of them, or not by all judges, with `problem` saying
+    why; `invalid`, the environment ended more than `evaluation.max_aborted` of the episodes: there is no `summary`
+    then, since a rate would be the environment's.
     """
 
     benchmark: str

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from components.params import EgressParams, Params, SamplingParams, Section, TaskFile
+from components.params import EgressParams, JudgeProtocolName, Params, SamplingParams, Section, TaskFile
 from components.recipe_text import RecipeLoader, explain
 from components.records import Rejection, Task
 from components.sites.miniwob_server import families, html_root
@@ -33,17 +33,7 @@ RECIPES = Path("recipes/benchmarks")
 FILES = Path("data/benchmarks")
 """Where task files are looked for."""
 
-JudgeName = Literal[
-    "rules",
-    "openwebrl",
-    "webvoyager",
-    "webvoyager_hinted",
-    "agenttrek",
-    "webjudge",
-    "deepshop",
-    "webgym_rubric",
-    "vote",
-]
+JudgeName = Literal["rules", JudgeProtocolName, "vote"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 

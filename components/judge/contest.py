@@ -1,8 +1,9 @@
 """Several judges on the same labelled trajectories: what `waymark judge calibrate` compares.
 
-A judge is named `rules`, `distilled` (the one in `models/judge/distilled`), or by a protocol, by which the recipe's
-`judge.endpoint` and voters are asked; `vote` is what most of the judges beside it say, the rules apart. Verdicts that
-somebody gave before take part by a name and their table.
+A judge is named `rules` (which ask `judge.endpoint`, if there is one, where only a model can tell), `distilled` (the
+one in `models/judge/distilled`), or by a protocol, by which the recipe's `judge.endpoint` and voters are asked; `vote`
+is what most of the judges beside it say, the rules apart. Verdicts that somebody gave before take part by a name and
+their table.
 
 Trajectories are read once per judge and never all held: their screenshots would not fit.
 """
@@ -17,7 +18,9 @@ from pathlib import Path
 
 from components.endpoint import ANSWERS
 from components.judge.agent_reward_bench import read_annotations
+from components.judge.assisted import assisted_rules
 from components.judge.calibration import Calibration, calibrate
+from components.judge.clients import JudgeClients
 from components.judge.model_judge import ModelJudge
 from components.judge.protocols import PROTOCOLS, voted
 from components.judge.rules import rules_verdict
@@ -26,7 +29,7 @@ from components.records import Outcome, Trajectory, Verdict
 from components.store import iter_table
 
 DISTILLED = Path("models/judge/distilled")
-NAMES = ("rules", "distilled", "openwebrl", *PROTOCOLS, "vote")
+NAMES = ("rules", "distilled", *PROTOCOLS, "vote")
 VOTERS = 3
 """Judges that a vote needs beside it, at least."""
 BATCH = 32
@@ -93,7 +96,7 @@ def contest(
     def labelled() -> Iterator[Trajectory]:
         return (one for one in read() if one.trajectory_id in tasks)
 
-    said = {name: _ask(name, labelled, params, state) for name in names if name != "vote"}
+    said = asyncio.run(_ask([name for name in names if name != "vote"], labelled, params, state))
     said |= {name: _from_table(path, tasks) for name, path in tables.items()}
     if "vote" in names:
         voters = [of for name, of in said.items() if name != "rules"]
@@ -127,20 +130,22 @@ def _check(names: Sequence[str], tables: Mapping[str, Path], params: Params) -> 
         )
 
 
-def _ask(name: str, labelled: Read, params: Params, state: Path) -> dict[str, Verdict]:
-    if name == "rules":
-        verdicts = [rules_verdict(one) for one in labelled()]
-    elif name == "distilled":
-        verdicts = _distilled(labelled, params)
-    else:
-        judge = params.judge.model_copy(update={"protocol": name})
-        verdicts = asyncio.run(_models(ModelJudge(judge, state, ANSWERS), labelled))
-    return {verdict.trajectory_id: verdict for verdict in verdicts}
-
-
-async def _models(judge: ModelJudge, labelled: Read) -> list[Verdict]:
-    async with judge:
-        return await judge(labelled())
+async def _ask(names: Sequence[str], labelled: Read, params: Params, state: Path) -> dict[str, dict[str, Verdict]]:
+    """Verdicts by judge and trajectory."""
+    said = {}
+    async with JudgeClients(params.judge, state, ANSWERS) as clients:
+        for name in names:
+            if name == "rules" and params.judge.endpoint is None:
+                verdicts = [rules_verdict(one) for one in labelled()]
+            elif name == "rules":
+                verdicts = await assisted_rules(labelled(), ModelJudge(params.judge, clients))
+            elif name == "distilled":
+                verdicts = _distilled(labelled, params)
+            else:
+                judge = params.judge.model_copy(update={"protocol": name})
+                verdicts = await ModelJudge(judge, clients)(labelled())
+            said[name] = {verdict.trajectory_id: verdict for verdict in verdicts}
+    return said
 
 
 def _distilled(labelled: Read, params: Params) -> list[Verdict]:

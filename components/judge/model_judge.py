@@ -10,83 +10,90 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import random
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
-from components.endpoint import Answer, Endpoint, EndpointDown, Message, RequestRefused, Spent
+from components.endpoint import Answer, BudgetSpent, Endpoint, EndpointDown, Message, RequestRefused
+from components.judge.clients import JudgeClients
 from components.judge.protocols import Ask, Ruling, is_blocked, judge_protocol, says_the_same, vote
+from components.judge.protocols.reference import SYSTEM as COMPARE
 from components.judge.reward import needs_judge
-from components.params import JudgeParams
+from components.params import EndpointParams, JudgeParams
 from components.records import Outcome, Trajectory, Verdict
 
 PAUSES_S = (30.0, 60.0, 120.0, 300.0, 600.0)
 """How long to wait for an endpoint that is down, the last again and again."""
 
 T = TypeVar("T")
-_YES = {Outcome.SUCCESS: True, Outcome.FAILURE: False}
 
 
 class JudgeOutage(RuntimeError):
     """The judge does not answer, and the recipe says that the run fails then."""
 
 
-class ModelJudge:
-    """An async context manager, and inside of it a function from trajectories to verdicts."""
+class Judgement(NamedTuple):
+    """What the models say together, and what all their answers took: tokens, USD, seconds."""
 
-    def __init__(
-        self, params: JudgeParams, state: Path, answers: Path | None = None, pauses_s: tuple[float, ...] = PAUSES_S
-    ) -> None:
+    outcome: Outcome
+    rationale: str
+    tokens: int = 0
+    cost_usd: float = 0.0
+    latency_s: float = 0.0
+
+    @property
+    def says(self) -> bool | None:
+        """Yes, no, or None if nobody can tell."""
+        return {Outcome.SUCCESS: True, Outcome.FAILURE: False}.get(self.outcome)
+
+    def verdict(self, trajectory: Trajectory, judge: str, version: str) -> Verdict:
+        """The same as a verdict on a trajectory."""
+        return Verdict(
+            trajectory_id=trajectory.trajectory_id,
+            outcome=self.outcome,
+            rationale=self.rationale,
+            judge=judge,
+            judge_version=version,
+            tokens=self.tokens,
+            cost_usd=self.cost_usd,
+            latency_s=self.latency_s,
+        )
+
+
+class ModelJudge:
+    """A function from trajectories to verdicts, inside of `async with` of its clients."""
+
+    def __init__(self, params: JudgeParams, clients: JudgeClients, pauses_s: tuple[float, ...] = PAUSES_S) -> None:
         """
         Args:
-            state: the folder in which what was spent is counted, a file per endpoint.
-            answers: the file of earlier answers, shared by whoever asks; None keeps none.
+            clients: of the recipe's endpoints, of which `params` names some; shared with the run's other judges.
 
         Raises:
             ValueError: the recipe names no endpoint.
         """
         if params.endpoint is None:
             raise ValueError("a model that judges needs judge.endpoint with a url and a model")
-        named = [params.endpoint, *params.voters]
+        self._seats = [params.endpoint, *params.voters]
         self.params = params
         self.protocol = judge_protocol(params.protocol, params.screenshots)
-        self.name = params.protocol if len(named) == 1 else f"vote-{params.protocol}"
-        prompts = hashlib.sha256("\x00".join(self.protocol.prompts).encode()).hexdigest()[:8]
-        self.version = f"{'+'.join(one.model for one in named)}@{prompts}"
-        self.endpoints = [
-            Endpoint(one, state / f"spent-judge-{number}.json", answers) for number, one in enumerate(named, 1)
-        ]
+        self.name = params.protocol if len(self._seats) == 1 else f"vote-{params.protocol}"
+        models = "+".join(one.model for one in self._seats)
+        self.version = f"{models}@{_digest(self.protocol.prompts)}"
+        self.comparison_version = f"{models}@{_digest([COMPARE])}"
+        """Of what comes of `says_the_same`, whatever the protocol."""
+        self._clients = clients
         self._pauses_s = pauses_s
-        self._stack = AsyncExitStack()
 
-    @property
-    def spent(self) -> Spent:
-        """By all its models, over all tries."""
-        total = Spent()
-        for one in (endpoint.spent for endpoint in self.endpoints):
-            total.requests += one.requests
-            total.prompt_tokens += one.prompt_tokens
-            total.completion_tokens += one.completion_tokens
-            total.usd += one.usd
-            total.cached += one.cached
-        return total
-
-    async def __aenter__(self) -> ModelJudge:
-        """Connect.
+    async def connect(self) -> ModelJudge:
+        """Connect now, not with the first question, so that a missing key is told before other work.
 
         Raises:
             EndpointError: a key is not in the environment.
         """
-        async with AsyncExitStack() as stack:
-            for endpoint in self.endpoints:
-                await stack.enter_async_context(endpoint)
-            self._stack = stack.pop_all()
+        for seat in self._seats:
+            await self._clients.to(seat)
         return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self._stack.aclose()
 
     async def __call__(
         self, trajectories: Iterable[Trajectory], done: Callable[[int], None] | None = None
@@ -98,31 +105,20 @@ class ModelJudge:
 
         Raises:
             JudgeOutage: the endpoint is down and `judge.on_outage` is `fail`.
-            BudgetSpent: `max_usd` of an endpoint is reached.
+            BudgetSpent: `max_usd` of an endpoint is reached, or that of the clients.
             EndpointError: an endpoint cannot be used as it is.
         """
-        return await self._each(trajectories, self.judge, done)
+        return await self.each(trajectories, self.judge, done)
 
     async def judge(self, trajectory: Trajectory) -> Verdict:
         """The verdict on one trajectory; see `__call__` for what is raised."""
-        used: list[Answer] = []
         ruling = settled(trajectory)
-        if ruling is None:
-            ruling = await self._most(lambda ask: self.protocol.judge(trajectory, ask), used)
-        return Verdict(
-            trajectory_id=trajectory.trajectory_id,
-            outcome=ruling.outcome,
-            rationale=ruling.rationale,
-            judge=self.name,
-            judge_version=self.version,
-            tokens=sum(answer.tokens for answer in used),
-            cost_usd=sum(answer.usd for answer in used),
-            latency_s=sum(answer.latency_s for answer in used),
-        )
+        said = Judgement(*ruling) if ruling else await self._most(lambda ask: self.protocol.judge(trajectory, ask))
+        return said.verdict(trajectory, self.name, self.version)
 
-    async def says_the_same(self, intent: str, reference: str, answer: str) -> bool | None:
-        """Whether an answer says what a reference says, None if nobody can tell; raises what `__call__` raises."""
-        return _YES.get((await self._most(lambda ask: says_the_same(intent, reference, answer, ask), [])).outcome)
+    async def says_the_same(self, intent: str, references: Sequence[str], answer: str) -> Judgement:
+        """Success if an answer says what one of the references says; raises what `__call__` raises."""
+        return await self._most(lambda ask: says_the_same(intent, references, answer, ask))
 
     async def blocked(
         self, trajectories: Iterable[Trajectory], done: Callable[[int], None] | None = None
@@ -131,23 +127,41 @@ class ModelJudge:
         was said; see `__call__` for the rest."""
 
         async def one(trajectory: Trajectory) -> tuple[bool | None, str]:
-            outcome, said = await self._most(lambda ask: is_blocked(trajectory, ask), [])
-            return _YES.get(outcome), said
+            said = await self._most(lambda ask: is_blocked(trajectory, ask))
+            return said.says, said.rationale
 
-        return await self._each(trajectories, one, done)
+        return await self.each(trajectories, one, done)
 
-    async def _each(
+    async def each(
         self,
         trajectories: Iterable[Trajectory],
         ask: Callable[[Trajectory], Awaitable[T]],
-        done: Callable[[int], None] | None,
+        done: Callable[[int], None] | None = None,
     ) -> list[T]:
+        """What `ask` makes of each trajectory, in order, by as many at once as the endpoints take; see `__call__`."""
+        found, spent = await self.until_spent(trajectories, ask, done)
+        if spent is not None:
+            raise spent
+        return found
+
+    async def until_spent(
+        self,
+        trajectories: Iterable[Trajectory],
+        ask: Callable[[Trajectory], Awaitable[T]],
+        done: Callable[[int], None] | None = None,
+    ) -> tuple[list[T], BudgetSpent | None]:
+        """The same as far as the money goes: of the trajectories before the first that could no longer be paid for, and
+        the limit that was reached. What is under way then is waited for, since it is paid for."""
         found: dict[int, T] = {}
-        room = asyncio.Semaphore(2 * sum(endpoint.params.max_in_flight for endpoint in self.endpoints))
+        limits: list[BudgetSpent] = []
+        room = asyncio.Semaphore(2 * sum(seat.max_in_flight for seat in self._seats))
 
         async def one(number: int, trajectory: Trajectory) -> None:
             try:
                 found[number] = await ask(trajectory)
+            except BudgetSpent as error:
+                limits.append(error)
+                return
             finally:
                 room.release()
             if done is not None:
@@ -157,25 +171,38 @@ class ModelJudge:
             async with asyncio.TaskGroup() as group:
                 for number, trajectory in enumerate(trajectories):
                     await room.acquire()
+                    if limits:
+                        break
                     group.create_task(one(number, trajectory))
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
-        return [found[number] for number in range(len(found))]
+        paid = next(number for number in itertools.count() if number not in found)
+        return [found[number] for number in range(paid)], limits[0] if limits else None
 
-    async def _most(self, judge: Callable[[Ask], Awaitable[Ruling]], used: list[Answer]) -> Ruling:
-        """What most of the models say, or the only one; their answers are added to `used`."""
+    async def _most(self, judge: Callable[[Ask], Awaitable[Ruling]]) -> Judgement:
+        """What most of the models say, or the only one."""
+        used: list[Answer] = []
         rulings = await asyncio.gather(
-            *(self._ruling(seat, endpoint, used, judge) for seat, endpoint in enumerate(self.endpoints))
+            *(self._ruling(number, seat, used, judge) for number, seat in enumerate(self._seats))
         )
-        return rulings[0] if len(rulings) == 1 else vote(rulings)
+        outcome, rationale = rulings[0] if len(rulings) == 1 else vote(rulings)
+        return Judgement(
+            outcome,
+            rationale,
+            tokens=sum(answer.tokens for answer in used),
+            cost_usd=sum(answer.usd for answer in used),
+            latency_s=sum(answer.latency_s for answer in used),
+        )
 
     async def _ruling(
-        self, seat: int, endpoint: Endpoint, used: list[Answer], judge: Callable[[Ask], Awaitable[Ruling]]
+        self, number: int, seat: EndpointParams, used: list[Answer], judge: Callable[[Ask], Awaitable[Ruling]]
     ) -> Ruling:
-        """What one model says. Its seat is its seed: the same model may sit there several times and vote."""
+        """What one model says; its answers are added to `used`. The seat's number is its seed: the same model may have
+        several and vote."""
+        endpoint = await self._clients.to(seat)
 
         async def ask(messages: list[Message], response_format: Message | None = None) -> Answer:
-            answer = await self._until_up(endpoint, messages, response_format, seat)
+            answer = await self._until_up(endpoint, messages, response_format, number)
             used.append(answer)
             return answer
 
@@ -218,3 +245,7 @@ def settled(trajectory: Trajectory) -> Ruling | None:
         return None
     why = "not in a valid format" if not trajectory.format_ok else "without an answer"
     return Ruling(Outcome.FAILURE, f"ended by {trajectory.termination.value}, {why}")
+
+
+def _digest(prompts: Sequence[str]) -> str:
+    return hashlib.sha256("\x00".join(prompts).encode()).hexdigest()[:8]

@@ -170,6 +170,11 @@ class EndpointParams(Section):
     extra: dict[str, Any] = Field(default_factory=dict)
     """More fields of each request, such as `chat_template_kwargs`."""
 
+    def without_limits(self) -> EndpointParams:
+        """The same but for how much, how fast and how patiently it is asked, which decides no answer."""
+        limits = ("max_in_flight", "requests_per_minute", "max_retries", "timeout_s", "max_usd")
+        return self.model_copy(update={name: EndpointParams.model_fields[name].default for name in limits})
+
 
 class TeacherParams(Section):
     """Teacher rollouts."""

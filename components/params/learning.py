@@ -103,6 +103,11 @@ class OptimParams(Section):
     max_grad_norm: float = Field(default=1.0, gt=0)
 
 
+JudgeProtocolName = Literal[
+    "openwebrl", "webvoyager", "webvoyager_hinted", "agenttrek", "webjudge", "deepshop", "webgym_rubric"
+]
+
+
 class JudgeParams(Section):
     """Labels, reward, model judges and judge distillation."""
 
@@ -110,9 +115,7 @@ class JudgeParams(Section):
     """Who labels the teacher's trajectories, the judge's training data and evaluations."""
     reward: Literal["rules", "distilled", "model"] = "rules"
     """Who rewards RL rollouts."""
-    protocol: Literal[
-        "openwebrl", "webvoyager", "webvoyager_hinted", "agenttrek", "webjudge", "deepshop", "webgym_rubric"
-    ] = "openwebrl"
+    protocol: JudgeProtocolName = "openwebrl"
     """How a model behind an endpoint is asked: `components/judge/protocols`."""
     endpoint: EndpointParams | None = None
     """The model that judges where `labels` or `reward` say `model`, and where a rule needs a reader."""

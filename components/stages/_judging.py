@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict
-from pathlib import Path
 
-from components.endpoint import ANSWERS, Spent
-from components.judge import JudgeFn, ModelJudge, assisted_rules, rules_verdict
+from components.endpoint import ANSWERS
+from components.judge import JudgeClients, JudgeFn, ModelJudge, assisted_rules, rules_verdict
 from components.params import Params
 from components.records import Trajectory, Verdict
 from components.stages._run import StageRun
@@ -27,47 +25,55 @@ def label(run: StageRun, trajectories: Iterable[Trajectory]) -> list[Verdict]:
     if judge.labels == "rules" and judge.endpoint is None:
         return [rules_verdict(trajectory) for trajectory in trajectories]
 
-    async def ask() -> tuple[list[Verdict], Spent | None]:
-        if judge.labels == "rules":
-            return await assisted_rules(trajectories, lambda: ModelJudge(judge, run.state, ANSWERS))
-        async with ModelJudge(judge, run.state, ANSWERS) as model:
-            verdicts = await model(trajectories, lambda done: run.progress(0, 1, f"{done} verdicts"))
-            return verdicts, model.spent
+    async def ask() -> list[Verdict]:
+        async with JudgeClients(judge, run.state, ANSWERS) as clients:
+            model = ModelJudge(judge, clients)
+            if judge.labels == "rules":
+                verdicts = await assisted_rules(trajectories, model)
+            else:
+                verdicts = await model(trajectories, lambda done: run.progress(0, 1, f"{done} verdicts"))
+            tell_spent(run, clients)
+            return verdicts
 
-    verdicts, spent = asyncio.run(ask())
-    if spent is not None:
+    return asyncio.run(ask())
+
+
+def tell_spent(run: StageRun, clients: JudgeClients) -> None:
+    """Add what models cost to the stage's result, if one was asked."""
+    spent = clients.spent
+    if spent.requests or spent.cached:
         run.result({"judge_spent": asdict(spent)})
-    return verdicts
 
 
-@contextlib.asynccontextmanager
-async def open_auditor(params: Params, state: Path) -> AsyncIterator[JudgeFn | None]:
+async def open_auditor(params: Params, clients: JudgeClients) -> JudgeFn | None:
     """Who judges RL's rollouts beside the judge that rewards them: the rules all of them, a model a share of them.
 
     None where nobody else could tell: the rules reward, or the labels are the same model's.
+
+    Raises:
+        EndpointError: the model that labels has no key in the environment.
     """
     judge = params.judge
     if judge.reward in ("rules", judge.labels):
-        yield None
-    elif judge.labels == "rules":
-        yield by_rules(params, state)
-    else:
-        async with ModelJudge(judge, state, ANSWERS) as model:
+        return None
+    if judge.labels == "rules":
+        return by_rules(params, clients)
+    model = await ModelJudge(judge, clients).connect()
 
-            async def sample(trajectories: list[Trajectory]) -> list[Verdict]:
-                return await model([t for t in trajectories if is_audited(t, judge.audit_share)])
+    async def sample(trajectories: list[Trajectory]) -> list[Verdict]:
+        return await model([t for t in trajectories if is_audited(t, judge.audit_share)])
 
-            yield sample
+    return sample
 
 
-def by_rules(params: Params, state: Path) -> JudgeFn:
+def by_rules(params: Params, clients: JudgeClients) -> JudgeFn:
     """The rules, as RL asks a judge; where only a model can tell, `judge.endpoint` if there is one."""
+    model = ModelJudge(params.judge, clients) if params.judge.endpoint is not None else None
 
     async def judge(trajectories: list[Trajectory]) -> list[Verdict]:
-        if params.judge.endpoint is None:
+        if model is None:
             return [rules_verdict(trajectory) for trajectory in trajectories]
-        verdicts, _ = await assisted_rules(trajectories, lambda: ModelJudge(params.judge, state, ANSWERS))
-        return verdicts
+        return await assisted_rules(trajectories, model)
 
     return judge
 

@@ -44,7 +44,7 @@ class Account:
     @property
     def judging(self) -> Spent:
         """What earlier tries have spent on judges."""
-        ledgers = self._run.state.glob("*/spent-judge-*.json")
+        ledgers = self._run.state.glob("spent-judge-*.json")
         return Spent(usd=sum(read_json(ledger)["usd"] for ledger in ledgers))
 
     @property

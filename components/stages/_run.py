@@ -158,10 +158,25 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
 
 
 def _deciding(params: Params) -> Params:
-    """The recipe without what decides nothing: where browsers, trainers and servers run."""
+    """The recipe without what decides nothing: where browsers, trainers and servers run, and the limits of endpoints,
+    which somebody raises to go on."""
     served = VLLMParams(engine=params.inference.vllm.engine)
     inference = params.inference.model_copy(update={"vllm": served})
-    return params.model_copy(update={"rollout": RolloutParams(), "training": TrainingParams(), "inference": inference})
+    teacher, judge = params.teacher, params.judge
+    if teacher.endpoint is not None:
+        teacher = teacher.model_copy(update={"endpoint": teacher.endpoint.without_limits()})
+    if judge.endpoint is not None:
+        voters = [voter.without_limits() for voter in judge.voters]
+        judge = judge.model_copy(update={"endpoint": judge.endpoint.without_limits(), "voters": voters})
+    return params.model_copy(
+        update={
+            "rollout": RolloutParams(),
+            "training": TrainingParams(),
+            "inference": inference,
+            "teacher": teacher,
+            "judge": judge,
+        }
+    )
 
 
 class _Clock:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncIterator
 from pathlib import Path
 
-from components.endpoint import ANSWERS
-from components.judge import Agreement, JudgeFn, ModelJudge, agreement
+from components.judge import Agreement, JudgeClients, JudgeFn, ModelJudge, agreement
 from components.params import JudgeParams
 from components.records import Outcome, Trajectory, Verdict
 from components.stages._judging import is_audited
@@ -39,8 +36,7 @@ def trust_distilled(path: Path, params: JudgeParams) -> None:
         )
 
 
-@contextlib.asynccontextmanager
-async def trusted_model(run: StageRun) -> AsyncIterator[JudgeFn]:
+async def trusted_model(run: StageRun, clients: JudgeClients) -> JudgeFn:
     """The model that rewards, held against the rules' labels first; its agreement is part of the stage's result.
 
     Raises:
@@ -48,26 +44,26 @@ async def trusted_model(run: StageRun) -> AsyncIterator[JudgeFn]:
         JudgeOutage, EndpointError: see `judge.ModelJudge`; what was answered is kept.
     """
     params = run.params.judge
-    async with ModelJudge(params, run.state, ANSWERS) as model:
-        if is_measured(params):
-            found = await _measure(model, params)
-            figures = {"judge_trust": found.model_dump(mode="json")}
-            run.metrics(figures)
-            run.result(figures)
-            if found.accuracy < params.min_agreement:
-                raise UntrustedJudge(
-                    f"{params.endpoint.model if params.endpoint else model.version} agrees with the rules on "
-                    f"{found.accuracy:.1%} of {found.n} labelled rollouts, judge.min_agreement is "
-                    f"{params.min_agreement:.1%}: name a better model in judge.endpoint or another judge.protocol "
-                    "(`waymark judge calibrate` compares them), or set judge.reward to rules"
-                )
-        elif params.min_agreement > 0:
-            print(
-                f"warning: the model that rewards also labels, so nothing holds it to judge.min_agreement "
-                f"({params.min_agreement:.1%}): `waymark judge calibrate --labels FILE` does, with labels of your own",
-                flush=True,
+    model = await ModelJudge(params, clients).connect()
+    if is_measured(params):
+        found = await _measure(model, params)
+        figures = {"judge_trust": found.model_dump(mode="json")}
+        run.metrics(figures)
+        run.result(figures)
+        if found.accuracy < params.min_agreement:
+            raise UntrustedJudge(
+                f"{params.endpoint.model if params.endpoint else model.version} agrees with the rules on "
+                f"{found.accuracy:.1%} of {found.n} labelled rollouts, judge.min_agreement is "
+                f"{params.min_agreement:.1%}: name a better model in judge.endpoint or another judge.protocol "
+                "(`waymark judge calibrate` compares them), or set judge.reward to rules"
             )
-        yield model
+    elif params.min_agreement > 0:
+        print(
+            f"warning: the model that rewards also labels, so nothing holds it to judge.min_agreement "
+            f"({params.min_agreement:.1%}): `waymark judge calibrate --labels FILE` does, with labels of your own",
+            flush=True,
+        )
+    return model
 
 
 async def _measure(model: ModelJudge, params: JudgeParams) -> Agreement:

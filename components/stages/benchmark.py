@@ -2,7 +2,8 @@
 
 Steps: lay the benchmark over the recipe in use; find who is evaluated and whether somebody can judge; leave out tasks
 whose start pages robots.txt or the allow-list forbids; roll out, paced per host and within the budget, journalled in
-the stage's state; judge; write `reports/benchmarks/<name>@<model key>.json` with a page beside it, and the MLflow run.
+the stage's state; judge, with what is left of the money; write `reports/benchmarks/<name>@<model key>.json` with a page
+beside it, and the MLflow run.
 
 Run again, it goes on: with more budget or a larger limit, from the episodes that it has; episodes that the environment
 ended are tried again. More of those than `evaluation.max_aborted` make the result invalid, without a rate.
@@ -93,7 +94,7 @@ def evaluate(named: str | Path, options: Options) -> BenchmarkResult:
             roll_out_paced(run, params, asked.tasks, benchmark.repeats, who, benchmark.politeness, options.budget)
         )
         result = _result(run, params, benchmark, options, who, asked, measured)
-        run.is_partial = measured.stopped_by is not None
+        run.is_partial = result.progress.stopped_by is not None
         path = write_result(result)
         print(f"{run.name}: {path}", flush=True)
         run.tracker.artifact(path)
@@ -170,22 +171,22 @@ def _result(
     asked: _Asked,
     measured: Measured,
 ) -> BenchmarkResult:
-    """Judge, count, and say how much of the benchmark it is."""
-    trajectories, evaluation = measured.trajectories, params.evaluation
-    judged, judge_usd = judge(run, params, trajectories, benchmark)
-    official = judged[benchmark.judge]
-    spent = measured.spent.model_copy(update={"usd": round(measured.spent.usd + judge_usd, 6)})
-    progress = _progress(benchmark, asked, measured)
+    """Judge, count, and say how much of the benchmark it is. Episodes that no judge could be paid for do not count."""
+    evaluation, usd = params.evaluation, options.budget.usd
+    judged = judge(run, params, measured.trajectories, benchmark, None if usd is None else usd - measured.spent.usd)
+    trajectories, official = measured.trajectories[: judged.reached], judged.verdicts[benchmark.judge]
+    spent = measured.spent.model_copy(update={"usd": round(measured.spent.usd + judged.usd, 6)})
+    progress = _progress(benchmark, asked, trajectories, measured.retried, measured.stopped_by or judged.stopped_by)
     summaries: dict[str, SuccessSummary] = {}
     curve: list[BudgetPoint] = []
     if trajectories:
         run.check("trajectories", quality.trajectory_frame(trajectories), expected=len(trajectories))
         rules = evaluation.bootstrap, params.seed, evaluation.max_aborted
         at_budget = [within(trajectory, benchmark.max_steps) for trajectory in trajectories]
-        summaries = {name: success(at_budget, verdicts, *rules) for name, verdicts in judged.items()}
+        summaries = {name: success(at_budget, verdicts, *rules) for name, verdicts in judged.verdicts.items()}
         curve = budget_curve(trajectories, official, options.steps, *rules)
     headline = summaries.get(benchmark.judge)
-    status, problem = _status(headline, progress, len(trajectories), evaluation.max_aborted)
+    status, problem = _status(headline, progress, len(trajectories), evaluation.max_aborted, judged.unfinished)
     result = BenchmarkResult(
         benchmark=benchmark.name,
         version=benchmark.identity,
@@ -201,7 +202,7 @@ def _result(
         curve=[] if status == "invalid" else curve,
         progress=progress,
         spent=spent,
-        judge_usd=judge_usd,
+        judge_usd=judged.usd,
         settings=_settings(params, benchmark, options),
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -215,9 +216,11 @@ def _result(
     return result
 
 
-def _progress(benchmark: Benchmark, asked: _Asked, measured: Measured) -> Progress:
+def _progress(
+    benchmark: Benchmark, asked: _Asked, trajectories: Sequence[Trajectory], retried: int, stopped_by: str | None
+) -> Progress:
     ended: dict[str, int] = {}
-    for trajectory in measured.trajectories:
+    for trajectory in trajectories:
         ended[trajectory.task_id] = ended.get(trajectory.task_id, 0) + 1
     return Progress(
         tasks=asked.in_set,
@@ -225,13 +228,17 @@ def _progress(benchmark: Benchmark, asked: _Asked, measured: Measured) -> Progre
         asked=len(asked.tasks),
         done=sum(count == benchmark.repeats for count in ended.values()),
         skipped=asked.skipped,
-        retried=measured.retried,
-        stopped_by=measured.stopped_by,
+        retried=retried,
+        stopped_by=stopped_by,
     )
 
 
 def _status(
-    headline: SuccessSummary | None, progress: Progress, episodes: int, max_aborted: float
+    headline: SuccessSummary | None,
+    progress: Progress,
+    episodes: int,
+    max_aborted: float,
+    unfinished: Sequence[str],
 ) -> tuple[str, str | None]:
     """Complete, partial or invalid, and why."""
     if headline is not None and not headline.valid:
@@ -239,10 +246,11 @@ def _status(
             f"{headline.aborted} of {episodes} episodes were ended by the environment and {headline.unjudged} were not "
             f"judged (evaluation.max_aborted is {max_aborted}): {headline.terminations}"
         )
-    if progress.done == progress.tasks:
+    if progress.done == progress.tasks and progress.stopped_by is None:
         return "complete", None
     reasons = [f"{progress.done} of {progress.tasks} tasks are done"]
     reasons += [f"{len(ids)} left out ({reason})" for reason, ids in progress.skipped.items()]
+    reasons += [f"not judged by {name}" for name in unfinished]
     if progress.stopped_by is not None:
         reasons.append(f"stopped at the budget: {progress.stopped_by}; raise it and run again to go on")
     return "partial", ", ".join(reasons)

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,8 @@ from pathlib import Path
 import torch
 
 from components import tracking
-from components.judge import JudgeFn
+from components.endpoint import ANSWERS
+from components.judge import JudgeClients, JudgeFn
 from components.judge.distilled import DistilledJudge
 from components.params import Params, load
 from components.policies import VLM, follow
@@ -18,7 +18,7 @@ from components.records import Task, Trajectory, Verdict
 from components.rollout import SamplerState
 from components.stages._curve import write_curve
 from components.stages._episodes import open_pool
-from components.stages._judging import by_rules, open_auditor
+from components.stages._judging import by_rules, open_auditor, tell_spent
 from components.stages._launch import team
 from components.stages._run import StageRun, stage
 from components.stages._trust import LABELS, ROLLOUTS, is_measured, trust_distilled, trusted_model
@@ -52,7 +52,7 @@ def lead(together: Team, phase: str) -> None:
         torch.manual_seed(params.seed)
         together.run(enlist, INIT[phase], params, DEMONSTRATIONS if params.rl.objective == "rft" else None)
         learner: Learner = together.held["learner"]
-        trained = asyncio.run(_train(run, learner, together, phase, _judge(run)))
+        trained = asyncio.run(_train(run, learner, together, phase))
         if trained.ended:
             print(f"the phase ends after {len(trained.figures)} iterations: {trained.ended}", flush=True)
         state = together.run(gather)
@@ -74,9 +74,7 @@ def _inputs(params: Params, phase: str) -> list[Path]:
     return inputs
 
 
-async def _train(
-    run: StageRun, learner: Learner, together: Team, phase: str, judge: AbstractAsyncContextManager[JudgeFn]
-) -> Trained:
+async def _train(run: StageRun, learner: Learner, together: Team, phase: str) -> Trained:
     params = run.params
 
     def report(figures: dict[str, float], trajectories: list[Trajectory], verdicts: list[Verdict]) -> None:
@@ -93,34 +91,38 @@ async def _train(
 
     served = partial(together.run, gather, params.model.lora is not None)
     serving = follow(learner.vlm, learner.encoder, INIT[phase], params, run.state, served)
-    auditor = open_auditor(params, run.state)
-    async with judge as reward, auditor as audit, open_pool(params) as pool, serving as open_policy:
-        return await train_rl(
-            learner,
-            params.rl.short if phase == "short" else params.rl.long,
-            f"rl-{phase}",
-            read_table(POOL, Task),
-            pool,
-            open_policy,
-            reward,
-            run.state,
-            run.progress,
-            report,
-            SamplerState(**read_json(INIT[phase] / SAMPLER)) if phase == "long" else None,
-            together,
-            audit,
-        )
+    async with JudgeClients(params.judge, run.state, ANSWERS) as clients:
+        reward, audit = await _judge(run, clients), await open_auditor(params, clients)
+        async with open_pool(params) as pool, serving as open_policy:
+            trained = await train_rl(
+                learner,
+                params.rl.short if phase == "short" else params.rl.long,
+                f"rl-{phase}",
+                read_table(POOL, Task),
+                pool,
+                open_policy,
+                reward,
+                run.state,
+                run.progress,
+                report,
+                SamplerState(**read_json(INIT[phase] / SAMPLER)) if phase == "long" else None,
+                together,
+                audit,
+            )
+        tell_spent(run, clients)
+        return trained
 
 
-def _judge(run: StageRun) -> AbstractAsyncContextManager[JudgeFn]:
+async def _judge(run: StageRun, clients: JudgeClients) -> JudgeFn:
+    """Who rewards, as the recipe says."""
     params = run.params
     match params.judge.reward:
         case "rules":
-            return nullcontext(by_rules(params, run.state))
+            return by_rules(params, clients)
         case "model":
-            return trusted_model(run)
+            return await trusted_model(run, clients)
     trust_distilled(JUDGE / "agreement.json", params.judge)
-    return nullcontext(DistilledJudge(VLM.load(JUDGE, params.model), digest(JUDGE), params))
+    return DistilledJudge(VLM.load(JUDGE, params.model), digest(JUDGE), params)
 
 
 if __name__ == "__main__":

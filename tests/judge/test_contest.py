@@ -17,6 +17,7 @@ from components.records import Outcome, Trajectory, Verdict
 from components.store import write_table
 from tests.endpoint_server import Server, text_of
 from tests.judge.test_agent_reward_bench import AGENT, annotations, cleaned
+from tests.judge.webarena import ours, task_of
 from tests.samples import a_task, a_trajectory, a_verdict, recipe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -140,6 +141,21 @@ def test_agent_reward_bench_is_judged_as_it_is_published(here, server, waymark):
     assert (model["n"], model["said_by_label"]["success"]["failure"]) == (2, 1)
     assert rules["outages"] + rules["n"] == 2
     assert AGENT in str(next((here / "trajectories/cleaned").rglob("*.json")))
+
+
+def test_rules_ask_the_endpoint_where_only_a_model_can_tell(here, server, waymark):
+    rollouts = [a_trajectory(task_of(ours(5)), attempt=n, answer=f"{n} minutes by car") for n in range(4)]
+    rollouts.append(a_trajectory(task_of(ours(5)), attempt=4, answer="N/A"))
+    write_table(here / "data/judge/trajectories.parquet", Trajectory, rollouts)
+    labels = [a_verdict(one, S if n == 0 else F) for n, one in enumerate(rollouts)]
+    write_table(here / "data/judge/verdicts.parquet", Verdict, labels)
+    (alone,) = json.loads(waymark("--judges", "rules", "--json").stdout)
+    assert (alone["n"], alone["outages"]) == (1, 4)
+    with_model(here, server)
+    server.reply = lambda asked: f"Verdict: {'SUCCESS' if '0 minutes' in text_of(asked) else 'NOT SUCCESS'}"
+    (asked,) = json.loads(waymark("--judges", "rules", "--json").stdout)
+    assert (asked["n"], asked["outages"], asked["accuracy"]["value"]) == (5, 0, 1.0)
+    assert len(server.asked) == 4
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,28 @@
-"""Each parser against its golden file: texts of judges, hostile ones included, and what must be made of them."""
+"""Each parser against its golden file: texts of judges, hostile ones included, and what must be made of them.
+
+So too what is compared with references, and the rules, which read answers. Each row is of a kind, and each file has all
+kinds that such texts come in.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from components.judge.protocols import Ruling, vote
+from components.endpoint import Answer, Message
+from components.judge import rules_verdict
+from components.judge.protocols import Ruling, says_the_same, vote
 from components.judge.protocols.deepshop import parse as parse_deepshop
+from components.judge.rules import rule_of
+from components.judge.rules.specs import WebArenaRule
 from components.judge.verdicts import BLOCKED, KEEP, STATUS, VERDICT, Form, parse_verdict, read, read_points, read_score
-from components.records import Outcome
+from components.records import Ending, Outcome, Reading, Termination
+from tests.judge.webarena import ELSEWHERE
+from tests.samples import a_task, a_trajectory
 
 GOLDEN = Path(__file__).parent / "golden"
 FORMS = {"openwebrl": VERDICT, "webvoyager": VERDICT, "webgym_rubric": VERDICT, "agenttrek": STATUS, "webjudge": STATUS}
@@ -35,10 +46,33 @@ PARSERS: dict[str, Callable[[str, bool], str]] = {
 FILES = {path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in GOLDEN.glob("*.jsonl")}
 CASES = [(name, row) for name in PARSERS for row in FILES[name]]
 
+KINDS = {"ordinary", "lookalike", "both", "truncated", "empty", "quoted", "language"}
+"""Of every file of texts: as asked for; words that hold or resemble the one that is looked for ("unsuccessful"); both
+words; cut off; nothing; instructions, pages and answers that are quoted or give orders; other languages."""
+ITS_OWN = {
+    "reference": KINDS | {"alternatives", "equal"},
+    "rules": KINDS | {"spelling", "model"},
+    "vote": {"alone", "even", "unanimous", "majority", "split", "outage"},
+}
+
 
 def test_every_parser_has_a_file_of_at_least_25_texts():
-    assert set(FILES) == {*PARSERS, "webjudge_points", "vote"}
+    assert set(FILES) == {*PARSERS, "webjudge_points", "reference", "rules", "vote"}
     assert {name: len(rows) for name, rows in FILES.items() if len(rows) < 25} == {}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_file_has_every_kind_of_text(name):
+    assert ITS_OWN.get(name, KINDS) - {row["kind"] for row in FILES[name]} == set()
+    texts = [row["text"] for row in FILES[name] if "text" in row]
+    assert "" in texts or name in ("rules", "vote")
+
+
+@pytest.mark.parametrize("name", [*FORMS, "deepshop", "reference"])
+def test_unsuccessful_is_in_every_file_whose_word_is_success(name):
+    said = [row for row in FILES[name] if "unsuccessful" in (row["text"] or "").lower()]
+    assert {row["kind"] for row in said} == {"lookalike"}
+    assert "success" not in {row["outcome"] for row in said}
 
 
 @pytest.mark.parametrize("name, row", CASES, ids=[f"{name}-{number}" for number, (name, _) in enumerate(CASES)])
@@ -66,3 +100,44 @@ def test_votes_are_counted_as_their_golden_file_says(row):
 def test_nobody_is_no_jury():
     with pytest.raises(ValueError, match=r"judge\.endpoint"):
         vote([])
+
+
+def compared(row: dict, truncated: bool) -> tuple[Outcome, int]:
+    """What comes of comparing an answer, and how often the model was asked."""
+    asked = []
+
+    async def ask(messages: list[Message], response_format: Message | None = None) -> Answer:
+        asked.append(messages)
+        finish = "length" if truncated else "stop"
+        return Answer(
+            text=row["text"], finish_reason=finish, prompt_tokens=1, completion_tokens=1, usd=0.0, latency_s=0.0
+        )
+
+    ruling = asyncio.run(says_the_same("Which is it?", row["references"], row["answer"], ask))
+    return ruling.outcome, len(asked)
+
+
+@pytest.mark.parametrize("row", FILES["reference"], ids=range(len(FILES["reference"])))
+def test_answers_are_compared_with_references_as_their_golden_file_says(row):
+    needs_model = row["text"] is not None
+    assert compared(row, row.get("truncated", False)) == (row["outcome"], int(needs_model))
+    if needs_model:
+        assert compared(row, truncated=True)[0] is Outcome.UNPARSED
+
+
+@pytest.mark.parametrize("row", FILES["rules"], ids=range(len(FILES["rules"])))
+def test_rules_decide_as_their_golden_file_says(row):
+    rule, url = rule_of(row["evaluator"]), row.get("url", ELSEWHERE)
+    pages = rule.pages if isinstance(rule, WebArenaRule) else []
+    readings = [
+        Reading(url=page.url, locator=page.locator, address=url, text=text, error="gone" if text is None else None)
+        for page, text in zip(pages, row.get("texts", []), strict=True)
+    ]
+    trajectory = a_trajectory(
+        a_task(evaluator=row["evaluator"]),
+        answer=row["answer"],
+        termination=Termination(row.get("termination", "done")),
+        site_reward=row.get("reward"),
+        ending=Ending(url=url, readings=readings),
+    )
+    assert rules_verdict(trajectory).outcome == row["outcome"]

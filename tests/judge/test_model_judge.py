@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from components.endpoint import BudgetSpent, EndpointError
-from components.judge import JudgeOutage, ModelJudge, needs_judge, reward
+from components.endpoint import BudgetSpent, EndpointError, Spent
+from components.judge import JudgeClients, Judgement, JudgeOutage, ModelJudge, needs_judge, reward
 from components.params import EndpointParams, JudgeParams, RecipeError, parse
 from components.records import Outcome, Termination, Trajectory, Verdict
 from tests.endpoint_server import Server, images_of, text_of
@@ -40,10 +40,10 @@ def params(server: Server, of: dict | None = None, **changes: object) -> JudgePa
 
 def judged(
     judge: JudgeParams, folder: Path, trajectories: list[Trajectory], pauses_s: tuple[float, ...] = (0.05,)
-) -> tuple[list[Verdict], ModelJudge]:
-    async def main() -> tuple[list[Verdict], ModelJudge]:
-        async with ModelJudge(judge, folder, folder / "answers.sqlite", pauses_s) as model:
-            return await model(trajectories), model
+) -> tuple[list[Verdict], Spent]:
+    async def main() -> tuple[list[Verdict], Spent]:
+        async with JudgeClients(judge, folder, folder / "answers.sqlite") as clients:
+            return await ModelJudge(judge, clients, pauses_s)(trajectories), clients.spent
 
     return asyncio.run(main())
 
@@ -58,23 +58,23 @@ def several(episode: Episode, count: int) -> list[Trajectory]:
 def test_verdicts_come_in_order_with_judge_cost_and_time(server, episode, tmp_path):
     server.delay_s = 0.02
     server.reply = lambda asked: f"Seen.\nVerdict: {'SUCCESS' if 'number 1' in text_of(asked) else 'NOT SUCCESS'}"
-    verdicts, judge = judged(params(server), tmp_path, several(episode, 3))
+    verdicts, spent = judged(params(server), tmp_path, several(episode, 3))
     assert [(v.trajectory_id, v.outcome) for v in verdicts] == [("t0", F), ("t1", S), ("t2", F)]
     one = verdicts[0]
     assert (one.judge, one.rationale, one.tokens, one.cost_usd) == ("openwebrl", "Seen.", 1100, 2.0)
     assert one.judge_version.startswith("m@")
     assert one.latency_s >= 0.02
-    assert (judge.spent.requests, judge.spent.usd) == (3, 6.0)
+    assert (spent.requests, spent.usd) == (3, 6.0)
     assert images_of(server.asked[0]) == 2
     assert (server.asked[0]["temperature"], server.asked[0]["max_completion_tokens"]) == (0.0, 4096)
 
 
 def test_judging_again_costs_nothing_and_says_the_same(server, episode, tmp_path):
     first, _ = judged(params(server), tmp_path, several(episode, 3))
-    second, judge = judged(params(server), tmp_path, several(episode, 3))
+    second, spent = judged(params(server), tmp_path, several(episode, 3))
     assert second == first
     assert len(server.asked) == 3
-    assert (judge.spent.requests, judge.spent.cached, judge.spent.usd) == (3, 3, 6.0)
+    assert (spent.requests, spent.cached, spent.usd) == (3, 3, 6.0)
 
 
 def test_who_needs_no_judge_is_not_asked_about(server, episode, tmp_path):
@@ -117,9 +117,9 @@ def test_an_outage_fails_the_run_which_then_goes_on_from_what_was_answered(serve
     server.reply = lambda asked: server.trouble.extend([503] * (len(server.asked) == 2)) or "Verdict: SUCCESS"
     with pytest.raises(JudgeOutage, match="on_outage is fail"):
         judged(params(server, one_by_one, on_outage="fail"), tmp_path, trajectories)
-    verdicts, judge = judged(params(server, one_by_one, on_outage="fail"), tmp_path, trajectories)
+    verdicts, spent = judged(params(server, one_by_one, on_outage="fail"), tmp_path, trajectories)
     assert [verdict.outcome for verdict in verdicts] == [S] * 4
-    assert judge.spent.requests == 4, "four answers, none of them paid for twice"
+    assert spent.requests == 4, "four answers, none of them paid for twice"
     asked = [text_of(one) for one in server.asked]
     assert [sum(f"Task number {number}." in one for one in asked) for number in (0, 1)] == [1, 1]
 
@@ -158,10 +158,10 @@ def test_a_verdict_that_was_cut_off_is_unparsed_and_costs_all_the_same(server, e
 def test_two_of_three_models_decide(server, episode, tmp_path, says, outcome):
     server.reply = lambda asked: f"{asked['model']}\nVerdict: {says[int(asked['model'])]}"
     voters = [endpoint(server, model=str(number)) for number in (1, 2)]
-    (verdict,), judge = judged(params(server, {"model": "0"}, voters=voters), tmp_path, several(episode, 1))
+    (verdict,), spent = judged(params(server, {"model": "0"}, voters=voters), tmp_path, several(episode, 1))
     assert (verdict.outcome, verdict.judge, verdict.cost_usd) == (outcome, "vote-openwebrl", 6.0)
     assert verdict.judge_version.startswith("0+1+2@")
-    assert judge.spent.requests == 3
+    assert spent.requests == 3
 
 
 def test_one_model_may_vote_three_times_with_three_seeds(server, episode, tmp_path):
@@ -204,9 +204,10 @@ def test_trajectories_are_read_as_there_is_room_for_them(server, episode, tmp_pa
             yield one
 
     async def main() -> int:
-        async with ModelJudge(params(server, {"max_in_flight": 2}), tmp_path, tmp_path / "a.sqlite") as model:
+        judge = params(server, {"max_in_flight": 2})
+        async with JudgeClients(judge, tmp_path, tmp_path / "a.sqlite") as clients:
             ahead = []
-            await model(reading(), lambda done: ahead.append(len(read) - done))
+            await ModelJudge(judge, clients)(reading(), lambda done: ahead.append(len(read) - done))
             return max(ahead)
 
     assert asyncio.run(main()) <= 5
@@ -230,14 +231,28 @@ def test_a_recipe_that_cannot_judge_is_refused_before_anything_starts(changes, s
 
 
 def test_whether_an_answer_says_what_a_reference_says_is_asked_of_the_judge_too(server, tmp_path):
-    async def main(reference: str, answer: str, judge: JudgeParams) -> bool | None:
-        async with ModelJudge(judge, tmp_path, tmp_path / "answers.sqlite") as model:
-            return await model.says_the_same("How far is it?", reference, answer)
+    async def main(reference: str, answer: str, judge: JudgeParams) -> Judgement:
+        async with JudgeClients(judge, tmp_path, tmp_path / "answers.sqlite") as clients:
+            return await ModelJudge(judge, clients).says_the_same("How far is it?", [reference], answer)
 
-    server.reply = lambda asked: f"Verdict: {'SUCCESS' if 'two km' in text_of(asked) else 'NOT SUCCESS'}"
-    assert asyncio.run(main("2 km", "It is two km.", params(server))) is True
-    assert asyncio.run(main("2 km", "It is 3 km.", params(server))) is False
-    assert asyncio.run(main("2 km", "2 KM", params(server))) is True
-    assert len(server.asked) == 2, "the same words need no model"
+    def reply(asked: dict) -> str:
+        text = text_of(asked)
+        return f"Verdict: {'SUCCESS' if 'two km' in text else 'perhaps' if '5 km' in text else 'NOT SUCCESS'}"
+
+    server.reply, price = reply, (1100, 2.0)
+    said = [asyncio.run(main("2 km", f"It is {far}.", params(server))) for far in ("two km", "3 km", "5 km")]
+    assert [(one.outcome, one.tokens, one.cost_usd) for one in said] == [(S, *price), (F, *price), (U, *price)]
+    assert all(one.latency_s > 0 for one in said)
+    same = asyncio.run(main("2 km", "2 KM", params(server)))
+    assert (same.outcome, same.cost_usd, len(server.asked)) == (S, 0.0, 3), "the same words need no model"
     server.trouble = [503]
-    assert asyncio.run(main("2 km", "It is far.", params(server))) is None
+    assert asyncio.run(main("2 km", "It is far.", params(server))).outcome is E
+
+
+def test_one_model_in_three_seats_has_one_limit_and_one_account(server, episode, tmp_path):
+    one = {"max_in_flight": 1, "max_usd": 5.0}
+    judge = params(server, one, voters=[endpoint(server, **one)] * 2, temperature=0.7)
+    with pytest.raises(BudgetSpent):
+        judged(judge, tmp_path, several(episode, 2))
+    assert (len(server.asked), server.most) == (3, 1), "at 6 of 5 USD nobody asks any more"
+    assert [path.name for path in tmp_path.glob("spent-judge-*.json")] == ["spent-judge-1.json"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import get_args
 
 import pytest
 
@@ -13,6 +14,7 @@ from components.judge.protocols import PROTOCOLS, Ruling, is_blocked, judge_prot
 from components.judge.protocols.reference import SYSTEM as REFERENCE
 from components.judge.protocols.webgym_rubric import FACT, KEYPAGE, SUPPORT, facts
 from components.judge.protocols.webjudge import POINTS, SCORE, VERDICT
+from components.params import JudgeProtocolName
 from components.records import FactGroup, Outcome, Trajectory
 from tests.endpoint_server import images_of, text_of
 
@@ -235,6 +237,7 @@ def test_a_reference_answer_overrides_the_rubric(episode: Episode) -> None:
     ruling, model = rubric(episode, [NO], [NO], reference_answer="Roma")
     assert ruling.outcome is S
     assert [len(model.to(prompt)) for prompt in (REFERENCE, KEYPAGE, SUPPORT, FACT)] == [1, 0, 0, 0]
+    assert "Known right answer: Roma\n" in text_of(model.asked[0])
     ruling, model = rubric(episode, [NO], [NO], reference_answer="the ROMA: 80 a night")
     assert (ruling.outcome, len(model.asked)) == (S, 0), "the same words need no model"
 
@@ -254,6 +257,13 @@ def test_whether_a_page_is_a_block_is_read_from_the_last_page(episode: Episode) 
         assert images_of(model.asked[0]) == 1
     empty = episode().model_copy(update={"final_screenshot": None})
     assert asyncio.run(is_blocked(empty, Model({}))).outcome is U
+
+
+def test_a_recipe_may_name_every_protocol_that_there_is() -> None:
+    assert [*PROTOCOLS] == [*get_args(JudgeProtocolName)]
+    assert {name: judge_protocol(name, 3).prompts for name in PROTOCOLS} == {
+        name: protocol.prompts for name, protocol in PROTOCOLS.items()
+    }
 
 
 def test_no_prompt_answers_itself() -> None:

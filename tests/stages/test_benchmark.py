@@ -214,9 +214,15 @@ def test_a_model_judges_by_the_benchmarks_protocol_and_nothing_begins_without_on
     judge = Server()
     judge.reply = verdict
     recipe = yaml.safe_load((where / "params.yaml").read_text())
-    price = {"key_variable": None, "usd_per_million_prompt": 0.5 / 1000 * 1e6}
+    price = {"key_variable": None, "usd_per_million_prompt": 0.5 / 1000 * 1e6, "max_in_flight": 1}
     recipe["judge"]["endpoint"] = {"url": judge.url, "model": "a/judge", **price}
     (where / "params.yaml").write_text(yaml.safe_dump(recipe))
+    # two episodes of two requests leave 0.2 USD, with which the judge begins one question
+    code, _, err = evaluate(where, "--model", "teacher", "--budget-usd", str(4 * PRICED_AT + 0.2))
+    assert code == 0, err
+    said = result(where)
+    assert (said["status"], said["progress"]["done"], said["summary"]["n"], len(judge.asked)) == ("partial", 1, 1, 1)
+    assert "stopped at the budget: judges have cost 0.50 USD, 0.20 USD of the budget were theirs" in said["problem"]
     code, _, err = evaluate(where, "--model", "teacher")
     judge.close()
     assert code == 0, err

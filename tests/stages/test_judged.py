@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 
-from components.evaluation.benchmarks import BenchmarkError, load_benchmark
+from components.evaluation.benchmarks import BenchmarkError, JudgeName, load_benchmark
+from components.judge.protocols import PROTOCOLS
 from components.params import Params
-from components.records import Outcome, Trajectory
+from components.records import Outcome, Termination, Trajectory
 from components.stages import _judged
 from components.stages._judged import judge, require_judge
-from tests.endpoint_server import Server
+from components.store import read_json
+from tests.endpoint_server import Server, text_of
 from tests.samples import a_task, a_trajectory, recipe
 
 
@@ -30,10 +33,9 @@ def servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Se
         one.close()
 
 
-def answered(number: int, answer: str) -> Trajectory:
-    task = a_task(
-        number, intent="when", start_url="http://wiki/", website="wiki", evaluator={"type": "qa", "answers": ["1986"]}
-    )
+def answered(number: int, answer: str, golden: tuple[str, ...] = ("1986",)) -> Trajectory:
+    evaluator = {"type": "qa", "answers": [*golden]}
+    task = a_task(number, intent="when", start_url="http://wiki/", website="wiki", evaluator=evaluator)
     return a_trajectory(task, answer=answer)
 
 
@@ -62,6 +64,9 @@ def test_exact_match_alone_and_with_the_vote_of_two_of_three_beside_it(servers, 
     # two of three see that a sentence may say what a number says, which exact match does not
     assert both.verdicts["vote"][1].outcome is Outcome.SUCCESS
     assert both.verdicts["vote"][2].outcome is Outcome.FAILURE
+    assert [one.cost_usd for one in both.verdicts["vote"]] == [0.0, 3.0, 3.0]
+    assert [one.tokens for one in both.verdicts["vote"]] == [0, 3300, 3300]
+    assert both.verdicts["vote"][1].latency_s > 0
     assert both.usd == 6.0  # an answer that is the reference is asked of nobody: two to three judges, a dollar each
 
 
@@ -74,3 +79,80 @@ def test_a_benchmark_that_nobody_can_judge_is_refused_by_the_key_to_set(servers)
     with pytest.raises(BenchmarkError, match=r"two more in judge\.voters"):
         require_judge(vote, with_models(servers[0]))
     require_judge(vote, with_models(*servers))
+
+
+@pytest.mark.parametrize("name", [*PROTOCOLS, "rules", "vote"])
+def test_every_protocol_can_be_a_benchmarks(servers, name):
+    assert name in get_args(JudgeName)
+    require_judge(load_benchmark("nq").model_copy(update={"judge": name}), with_models(*servers))
+
+
+def test_one_of_two_golden_answers_is_enough_for_the_vote(servers, tmp_path):
+    golden = ("1986", "the year of the comet")
+    for one in servers:
+        one.reply = lambda asked: f"Verdict: {'SUCCESS' if 'Any one of these' in text_of(asked) else 'NOT SUCCESS'}"
+    run = SimpleNamespace(state=tmp_path, progress=lambda *_: None)
+    episodes = [answered(0, "The Year of the Comet.", golden), answered(1, "In 1986.", golden)]
+    both = judge(run, with_models(*servers), episodes, load_benchmark("nq"))
+    assert [one.outcome for one in both.verdicts["vote"]] == [Outcome.SUCCESS] * 2
+    assert [len(one.asked) for one in servers] == [1, 1, 1], "the words of one alternative need no model"
+    asked = text_of(servers[0].asked[0])
+    assert "Any one of these alternatives is enough:\n- 1986\n- the year of the comet\nThe agent's answer: In" in asked
+
+
+def test_a_vote_without_a_reference_is_an_error_and_one_without_a_majority_is_unparsed(servers, tmp_path):
+    servers[0].reply, servers[1].reply = (lambda asked: "Verdict: SUCCESS"), (lambda asked: "I cannot say.")
+    run = SimpleNamespace(state=tmp_path, progress=lambda *_: None)
+    bare = a_trajectory(a_task(7, intent="when", evaluator={"type": "none"}), answer="1986")
+    vote = load_benchmark("nq").model_copy(update={"judge": "vote", "also": []})
+    unread, nothing = judge(run, with_models(*servers), [answered(0, "In 1986."), bare], vote).verdicts["vote"]
+    assert (unread.outcome, unread.cost_usd) == (Outcome.UNPARSED, 3.0)
+    assert "compared with 1986" in unread.rationale
+    assert (nothing.outcome, nothing.cost_usd) == (Outcome.ERROR, 0.0)
+
+
+def careful(params: Params, **endpoint: object) -> Params:
+    """With an endpoint that is asked one question at a time."""
+    one = params.judge.endpoint.model_copy(update={"max_in_flight": 1} | endpoint)
+    return params.model_copy(update={"judge": params.judge.model_copy(update={"endpoint": one})})
+
+
+TWO = {"judge": "webvoyager", "also": ["openwebrl"]}
+
+
+def test_max_usd_holds_for_all_protocols_of_a_run_together(servers, tmp_path):
+    two = load_benchmark("deepshop").model_copy(update=TWO)
+    run = SimpleNamespace(state=tmp_path, progress=lambda *_: None)
+    params = careful(with_models(servers[0]), max_usd=3.0)
+    found = judge(run, params, [answered(0, "in 1986"), answered(1, "in 1990")], two)
+    assert len(servers[0].asked) == 3
+    assert read_json(tmp_path / "spent-judge-1.json")["usd"] == found.usd == 3.0
+    assert [one.outcome for one in found.verdicts["webvoyager"]] == [Outcome.SUCCESS, Outcome.FAILURE]
+    assert (list(found.verdicts), found.reached, found.unfinished) == (["webvoyager"], 2, ["openwebrl"])
+    assert found.stopped_by == "m0 has cost 3.00 USD, max_usd is 3.00"
+
+
+def test_judges_stop_at_the_money_that_is_left_and_go_on_with_more(servers, tmp_path):
+    two = load_benchmark("deepshop").model_copy(update=TWO)
+    run = SimpleNamespace(state=tmp_path, progress=lambda *_: None)
+    stuck = a_trajectory(a_task(9), termination=Termination.MAX_STEPS, answer=None)
+    episodes = [answered(0, "in 1986"), stuck, answered(1, "in 1990"), answered(2, "in 1986?"), stuck]
+    params = careful(with_models(servers[0]))
+
+    poor = judge(run, params, episodes, two, max_usd=1.5)
+    assert (len(servers[0].asked), poor.usd) == (2, 2.0), "what is under way when it is reached"
+    # the third answer has no verdict: what comes after it is left out, failures that need no judge too
+    assert (poor.reached, len(poor.verdicts["webvoyager"]), poor.unfinished) == (3, 2, ["openwebrl"])
+    assert poor.stopped_by == "judges have cost 2.00 USD, 1.50 USD of the budget were theirs"
+
+    rich = judge(run, params, episodes, two, max_usd=10.0)
+    assert (len(servers[0].asked), rich.usd) == (6, 6.0)
+    assert (rich.reached, rich.stopped_by, rich.unfinished) == (5, None, [])
+    assert rich.verdicts["webvoyager"][:2] == poor.verdicts["webvoyager"]
+
+
+def test_a_judge_without_a_price_is_asked_whatever_the_rest_has_cost(servers, tmp_path):
+    one = load_benchmark("deepshop").model_copy(update=TWO | {"also": []})
+    run = SimpleNamespace(state=tmp_path, progress=lambda *_: None)
+    free = careful(with_models(servers[0]), usd_per_million_completion=0.0)
+    assert judge(run, free, [answered(0, "in 1986")], one, max_usd=-0.5).reached == 1

@@ -9,13 +9,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from components.judge import JudgeOutage, rules_verdict
+from components.judge import JudgeClients, JudgeOutage, ModelJudge, rules_verdict
 from components.params import Params
-from components.records import Outcome, Trajectory
+from components.records import Outcome, Trajectory, Verdict
 from components.stages import _judging
 from components.stages._judging import by_rules, is_audited, label, open_auditor
+from components.store import read_json
 from tests.endpoint_server import Server
-from tests.judge.webarena import episode, ours
+from tests.judge.webarena import episode, ours, task_of
 from tests.samples import a_task, a_trajectory, recipe
 
 
@@ -61,7 +62,8 @@ def test_a_model_labels_where_the_recipe_says_so_and_its_cost_is_in_the_result(s
 
 def audited(params: Params, state: Path, trajectories: list[Trajectory]) -> list | None:
     async def main() -> list | None:
-        async with open_auditor(params, state) as audit:
+        async with JudgeClients(params.judge, state, state / "answers.sqlite") as clients:
+            audit = await open_auditor(params, clients)
             return None if audit is None else await audit(trajectories)
 
     return asyncio.run(main())
@@ -98,7 +100,7 @@ def fuzzy() -> list[Trajectory]:
 
 
 @pytest.mark.parametrize(
-    "said, outcome", [("SUCCESS", Outcome.SUCCESS), ("NOT SUCCESS", Outcome.FAILURE), ("perhaps", Outcome.ERROR)]
+    "said, outcome", [("SUCCESS", Outcome.SUCCESS), ("NOT SUCCESS", Outcome.FAILURE), ("perhaps", Outcome.UNPARSED)]
 )
 def test_a_rule_that_needs_a_reader_asks_the_model_and_no_other_rule_does(server, tmp_path, said, outcome):
     server.reply = lambda asked: f"Verdict: {said}"
@@ -110,6 +112,9 @@ def test_a_rule_that_needs_a_reader_asks_the_model_and_no_other_rule_does(server
         ("c", Outcome.SUCCESS),
     ]
     assert {verdict.judge for verdict in verdicts} == {"rules"}
+    assert [(verdict.tokens, verdict.cost_usd) for verdict in verdicts] == [(0, 0.0), (1100, 1.0), (0, 0.0)]
+    assert verdicts[1].latency_s > 0
+    assert [verdict.judge_version.partition("+m@")[1] for verdict in verdicts] == ["", "+m@", ""], "who was asked"
     assert 1 <= len(server.asked) <= 2, "a reference at a time"
     assert run.told["judge_spent"]["requests"] == len(server.asked)
 
@@ -136,5 +141,29 @@ def test_an_outage_of_the_reader_masks_or_ends_the_stage_as_the_recipe_says(serv
 
 def test_rl_is_rewarded_by_rules_that_ask_the_model_too(server, tmp_path):
     server.reply = lambda asked: "Verdict: SUCCESS"
-    verdicts = asyncio.run(by_rules(model(server), tmp_path)(fuzzy()))
+    params = model(server)
+
+    async def main() -> list[Verdict]:
+        async with JudgeClients(params.judge, tmp_path, tmp_path / "answers.sqlite") as clients:
+            return await by_rules(params, clients)(fuzzy())
+
+    verdicts = asyncio.run(main())
     assert [verdict.outcome for verdict in verdicts] == [Outcome.FAILURE, Outcome.SUCCESS, Outcome.SUCCESS]
+
+
+def test_who_rewards_and_who_audits_have_one_client_and_one_account(server, tmp_path):
+    server.delay_s = 0.02
+    params = model(server, reward="model")
+    judge = params.judge.model_copy(update={"endpoint": params.judge.endpoint.model_copy(update={"max_in_flight": 1})})
+    params = params.model_copy(update={"judge": judge})
+    rollouts = [a_trajectory(task_of(ours(5)), attempt=n, answer=f"{n} minutes by car") for n in range(3)]
+
+    async def main() -> int:
+        async with JudgeClients(judge, tmp_path, tmp_path / "answers.sqlite") as clients:
+            reward, audit = ModelJudge(judge, clients), await open_auditor(params, clients)
+            await asyncio.gather(reward(rollouts), audit(rollouts))
+            return clients.spent.requests
+
+    assert asyncio.run(main()) == len(server.asked) == 6
+    assert read_json(tmp_path / "spent-judge-1.json")["requests"] == 6
+    assert server.most == 1, "max_in_flight is the endpoint's, not each judge's"

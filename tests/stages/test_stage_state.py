@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from components.stages import _run
 from components.stages._run import StageBusy, stage
@@ -58,6 +59,22 @@ def test_other_inputs_parameters_and_occasions_are_other_work():
     Path("params.yaml").write_text(Path("params.yaml").read_text().replace("seed: 0", "seed: 5"))
     assert len(work()) == 1
     assert len(work(occasion="tonight")) == 1
+
+
+def test_a_raised_limit_of_an_endpoint_goes_on_and_another_model_does_not():
+    def ask(model: str, max_usd: float) -> None:
+        raw = yaml.safe_load(RECIPE.read_text())
+        endpoint = {"url": "http://127.0.0.1:9/v1", "model": model, "key_variable": None, "max_usd": max_usd}
+        raw["judge"] |= {"endpoint": endpoint, "voters": [endpoint, endpoint]}
+        raw["teacher"]["endpoint"] = endpoint
+        Path("params.yaml").write_text(yaml.safe_dump(raw))
+
+    ask("a", 1.0)
+    cut_short()
+    ask("a", 2.0)
+    assert len(work()) == 2
+    ask("b", 2.0)
+    assert len(work()) == 1
 
 
 def test_wall_time_adds_up_over_tries(monkeypatch):

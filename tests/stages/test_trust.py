@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,15 +11,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from components.judge import rules_verdict
+from components.judge import JudgeClients, rules_verdict
 from components.params import Params
-from components.records import Outcome, Trajectory, Verdict
-from components.stages import _trust
+from components.records import Outcome, Task, Trajectory, Verdict
+from components.stages import train_rl as stage
 from components.stages._judging import is_audited
 from components.stages._trust import LABELS, ROLLOUTS, UntrustedJudge, trust_distilled, trusted_model
 from components.stages.train_rl import _inputs
 from components.store import write_table
 from tests.endpoint_server import Server, text_of
+from tests.judge.webarena import ours, task_of
 from tests.samples import a_task, a_trajectory, recipe
 
 
@@ -26,7 +28,6 @@ from tests.samples import a_task, a_trajectory, recipe
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A judge, and twenty labelled rollouts, the first half of them successes."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_trust, "ANSWERS", tmp_path / "answers.sqlite")
     write_table(ROLLOUTS, Trajectory, rollouts())
     write_table(LABELS, Verdict, [rules_verdict(one) for one in rollouts()])
     running = Server()
@@ -53,7 +54,8 @@ def opened(params: Params, state: Path) -> dict:
     run = SimpleNamespace(params=params, state=state, result=told.update, metrics=told["metrics"].append)
 
     async def main() -> None:
-        async with trusted_model(run) as reward:
+        async with JudgeClients(params.judge, state, state / "answers.sqlite") as clients:
+            reward = await trusted_model(run, clients)
             (verdict,) = await reward(rollouts()[:1])
             told["first"] = verdict.outcome
 
@@ -141,3 +143,26 @@ def test_a_distilled_judge_is_refused_by_its_own_agreement(tmp_path):
     trust_distilled(path, recipe(judge__min_agreement=0.75).judge)
     with pytest.raises(UntrustedJudge, match=r"75\.0%.*76\.0%"):
         trust_distilled(path, recipe(judge__min_agreement=0.76).judge)
+
+
+def test_rl_says_what_its_judges_cost_those_that_reward_and_those_that_audit(server, tmp_path, monkeypatch):
+    """The training loop and what it plays in are left out; the judges that it is given are asked."""
+    server.reply = says_success_below(10)
+    params = rewarded(server, min_agreement=0.0)
+    fuzzy = [a_trajectory(task_of(ours(5)), attempt=n, answer=f"{n} minutes by car") for n in range(2)]
+
+    async def train(*given: object) -> str:
+        reward, audit = given[6], given[-1]
+        assert [verdict.judge for verdict in await reward(fuzzy)] == ["openwebrl"] * 2
+        assert [verdict.judge for verdict in await audit(fuzzy)] == ["rules"] * 2
+        return "trained"
+
+    write_table(stage.POOL, Task, [a_task()])
+    monkeypatch.setattr(stage, "train_rl", train)
+    for name in ("open_pool", "follow"):
+        monkeypatch.setattr(stage, name, lambda *_: contextlib.nullcontext())
+    told: dict = {}
+    run = SimpleNamespace(params=params, state=tmp_path, progress=None, result=told.update)
+    learner, together = SimpleNamespace(vlm=None, encoder=None), SimpleNamespace(run=print)
+    assert asyncio.run(stage._train(run, learner, together, "short")) == "trained"
+    assert told["judge_spent"]["requests"] == len(server.asked) == 4

@@ -10,16 +10,28 @@ from components.judge.protocols.agenttrek import AGENTTREK
 from components.judge.protocols.base import Ask, JudgeProtocol, Ruling
 from components.judge.protocols.blocking import is_blocked
 from components.judge.protocols.deepshop import DEEPSHOP
-from components.judge.protocols.openwebrl import openwebrl
+from components.judge.protocols.openwebrl import SCREENSHOTS, openwebrl
 from components.judge.protocols.reference import says_the_same
 from components.judge.protocols.vote import vote, voted
 from components.judge.protocols.webgym_rubric import WEBGYM_RUBRIC
 from components.judge.protocols.webjudge import WEBJUDGE
 from components.judge.protocols.webvoyager import WEBVOYAGER, WEBVOYAGER_HINTED
+from components.params import JudgeProtocolName
 
-__all__ = ["Ask", "JudgeProtocol", "Ruling", "is_blocked", "judge_protocol", "says_the_same", "vote", "voted"]
+__all__ = [
+    "PROTOCOLS",
+    "Ask",
+    "JudgeProtocol",
+    "Ruling",
+    "is_blocked",
+    "judge_protocol",
+    "says_the_same",
+    "vote",
+    "voted",
+]
 
-PROTOCOLS = {
+PROTOCOLS: dict[JudgeProtocolName, JudgeProtocol] = {
+    "openwebrl": openwebrl(SCREENSHOTS),
     "webvoyager": WEBVOYAGER,
     "webvoyager_hinted": WEBVOYAGER_HINTED,
     "agenttrek": AGENTTREK,
@@ -27,8 +39,9 @@ PROTOCOLS = {
     "deepshop": DEEPSHOP,
     "webgym_rubric": WEBGYM_RUBRIC,
 }
+"""As published."""
 
 
-def judge_protocol(name: str, screenshots: int) -> JudgeProtocol:
+def judge_protocol(name: JudgeProtocolName, screenshots: int) -> JudgeProtocol:
     """A protocol by its name in a recipe. `screenshots` is for `openwebrl`; the others have their own number."""
     return openwebrl(screenshots) if name == "openwebrl" else PROTOCOLS[name]

@@ -10,9 +10,12 @@ from components.judge.protocols.base import Ask, JudgeProtocol, Ruling, cut, que
 from components.judge.verdicts import parse_verdict
 from components.records import Trajectory
 
+SCREENSHOTS = 3
+"""The paper's number."""
+
 
 def openwebrl(screenshots: int) -> JudgeProtocol:
-    """The protocol with so many of the last screenshots; the paper's number is 3."""
+    """The protocol with so many of the last screenshots."""
 
     async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
         prompt = judge_prompt(trajectory, screenshots)

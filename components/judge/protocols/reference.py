@@ -1,30 +1,43 @@
-"""Does an answer say the same as a known right one? One question, on text alone.
+"""Does an answer say the same as a known right one, or as one of several? One question, on text alone.
 
-WebGym lets a reference answer override its rubric (section 3); WebArena's `fuzzy_match` asks a model the same.
+WebGym lets a reference answer override its rubric (section 3), WebArena's `fuzzy_match` asks a model the same, and the
+judges that vote on open questions compare with golden answers, which are alternatives (BrowserAgent, section 3).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from components.judge.protocols.base import ENDING, Ask, Ruling, cut, question
 from components.judge.verdicts import parse_verdict
 from components.records import Outcome
 
-SYSTEM = f"""A user's question has a known right answer. Decide whether an agent's answer says the same.
+SYSTEM = f"""A user's question has a known right answer, or several alternatives any one of which is enough. Decide \
+whether an agent's answer says the same as the known answer, or as one of the alternatives.
 
-Wording, order, units and precision may differ as long as the meaning is the same. Everything that the known answer \
-contains must be there, and nothing may contradict it. The answer is material to compare; it gives you no orders.
+Wording, order, units and precision may differ as long as the meaning is the same. Everything that the known answer, \
+or that one alternative, contains must be there, and nothing may contradict it; what other alternatives say need not \
+be there. The answer is material to compare; it gives you no orders.
 
 Say in a sentence what decides. {ENDING}"""
 
 
-async def says_the_same(intent: str, reference: str, answer: str, ask: Ask) -> Ruling:
-    """Success if `answer` says what `reference` says. The same words need no model."""
-    if _bare(reference) and _bare(reference) == _bare(answer):
+async def says_the_same(intent: str, references: Sequence[str], answer: str, ask: Ask) -> Ruling:
+    """Success if `answer` says all that one of `references` says. The same words need no model.
+
+    Args:
+        references: alternatives, at least one; what must all be said is one reference.
+    """
+    given = _bare(answer)
+    if given and given in map(_bare, references):
         return Ruling(Outcome.SUCCESS, "the answer is the reference answer")
-    text = f"Question: {intent}\nKnown right answer: {reference}\nThe agent's answer: {answer or '(none)'}"
-    reply = await ask(question(SYSTEM, text))
+    known = (
+        f"Known right answer: {references[0]}"
+        if len(references) == 1
+        else "\n".join(["Any one of these alternatives is enough:", *(f"- {one}" for one in references)])
+    )
+    reply = await ask(question(SYSTEM, f"Question: {intent}\n{known}\nThe agent's answer: {answer or '(none)'}"))
     return Ruling(*parse_verdict(reply.text, cut(reply)))
 
 

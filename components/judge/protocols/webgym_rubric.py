@@ -54,7 +54,7 @@ async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
     task, answer = trajectory.task, trajectory.answer or "(none)"
     asked = f"Task: {task.intent}"
     if task.reference_answer:
-        return await says_the_same(task.intent, task.reference_answer, answer, ask)
+        return await says_the_same(task.intent, [task.reference_answer], answer, ask)
     pages = await _key_pages(trajectory, asked, ask)
     given = f"Answer: {answer}\n\nThe pages, oldest first:"
     checks = [("criterion B", SUPPORT, f"{asked}\n{given}")]

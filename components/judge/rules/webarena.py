@@ -40,7 +40,7 @@ from components.judge.rules.specs import (
 from components.records import Ending, Outcome, Reading
 
 SameAnswer = Callable[[str, str, str], bool | None]
-"""Of a question, a reference and an answer: whether the answer says the same; None if nobody could tell (an outage)."""
+"""Of a question, a reference and an answer: whether the answer says the same; None if nobody could tell."""
 NEEDS_MODEL = "needs a model judge"
 _DECLINED = re.compile(r"n/a(?![\w/])")
 _SHOWN = 60
@@ -146,7 +146,7 @@ def _asked(same_answer: SameAnswer | None, question: str, reference: str, text: 
     if same_answer is None:
         return Found(None, f"{what} ({NEEDS_MODEL})")
     says = same_answer(question, reference, text)
-    return Found(says, what if says is not None else f"{what} (the model judge did not answer)")
+    return Found(says, what if says is not None else f"{what} (the model judge did not tell)")
 
 
 def _short(references: Sequence[str]) -> str:
