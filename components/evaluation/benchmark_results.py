@@ -15,6 +15,8 @@ from components.rollout import Spent
 from components.store import write_json
 
 FOLDER = Path("reports/benchmarks")
+TABLES = Path("data/benchmarked")
+"""A folder per result, of its name: the trajectories and the official judge's verdicts."""
 
 
 class Progress(Record):

@@ -19,7 +19,7 @@ from components import quality
 from components.browser.egress import allows
 from components.browser.robots import disallowed
 from components.evaluation import SuccessSummary, success
-from components.evaluation.benchmark_results import BenchmarkResult, Progress, write_result
+from components.evaluation.benchmark_results import TABLES, BenchmarkResult, Progress, write_result
 from components.evaluation.benchmarks import FILES, Benchmark, BenchmarkError, file_tasks, load_benchmark, page_families
 from components.evaluation.step_budgets import BudgetPoint, budget_curve, within
 from components.judge import require_rules
@@ -35,9 +35,6 @@ from components.stages.evaluate import InvalidEvaluation
 from components.store import read_table, write_table
 from components.tasks import at_sites, parse_rows, shuffled
 from components.tasks.placeholders import site_of
-
-TABLES = Path("data/benchmarked")
-"""The trajectories and verdicts of each result, for `waymark view --table`."""
 
 
 class Options(Record):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from components import cli
 from components.sites.encyclopaedia import zim
 from components.sites.kiwix_server import INSTALL
 from components.stages.benchmark import Options, evaluate
@@ -69,3 +70,23 @@ def test_questions_that_begin_at_wikipedia_are_asked_of_the_zim_file(project):
     # the table's page does not say what its golden answer does
     assert (result.summary.rate, result.summary.n, result.summary.aborted) == (pytest.approx(2 / 3), 3, 0)
     assert len(project.asked) == 6, "one look at the start page and one at the article"
+
+
+def test_two_models_are_compared_on_what_their_runs_left(project, capsys):
+    first = evaluate("prices.yaml", Options(model="teacher", files=Path()))
+    recipe = yaml.safe_load(Path("params.yaml").read_text())
+    recipe["teacher"]["endpoint"]["model"] = "a/guesser"
+    Path("params.yaml").write_text(yaml.safe_dump(recipe))
+    project.reply = lambda asked: call("done", answer=PRICES["lamp"])
+    second = evaluate("prices.yaml", Options(model="teacher", files=Path()))
+
+    capsys.readouterr()
+    assert cli.main(["compare", first.name, second.name]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == f"prices ({first.version}), judged by rules: 3 tasks"
+    assert said[1].startswith("  A  a/model (teacher): 66.7% [")
+    assert said[2].startswith("  B  a/guesser (teacher): 33.3% [")
+    assert said[3].startswith("  A − B: +33.3 points [")
+    assert said[3].endswith("; won 1, lost 0, the same 2")
+    assert cli.main(["compare", first.name, "prices@nobody"]) == 1
+    assert "there is no result 'prices@nobody'" in capsys.readouterr().err
