@@ -38,9 +38,9 @@ class Progress(Record):
 class BenchmarkResult(Record):
     """One model on one benchmark.
 
-    `status`: `complete`, every task of the set; `partial`, some of them, with `problem` saying why; `invalid`, the
-    environment ended more than `evaluation.max_aborted` of the episodes: there is no `summary` then, since a rate would
-    be the environment's.
+    `status`: `complete`, every row of the published set; `partial`, some of them, with `problem` saying why, rows that
+    are no tasks among the reasons; `invalid`, the environment ended more than `evaluation.max_aborted` of the episodes:
+    there is no `summary` then, since a rate would be the environment's.
     """
 
     benchmark: str

@@ -236,9 +236,11 @@ def _status(
             f"{headline.aborted} of {episodes} episodes were ended by the environment and {headline.unjudged} were not "
             f"judged (evaluation.max_aborted is {max_aborted}): {headline.terminations}"
         )
-    if progress.done == progress.tasks:
+    if progress.done == progress.tasks and not progress.rejected:
         return "complete", None
     reasons = [f"{progress.done} of {progress.tasks} tasks are done"]
+    if progress.rejected:
+        reasons.append(f"{progress.rejected} of {progress.tasks + progress.rejected} rows of the file are no tasks")
     reasons += [f"{len(ids)} left out ({reason})" for reason, ids in progress.skipped.items()]
     if progress.stopped_by is not None:
         reasons.append(f"stopped at the budget: {progress.stopped_by}; raise it and run again to go on")
