@@ -70,17 +70,20 @@ def test_questions_that_begin_at_wikipedia_are_asked_of_the_zim_file(project):
     # the table's page does not say what its golden answer does
     assert (result.summary.rate, result.summary.n, result.summary.aborted) == (pytest.approx(2 / 3), 3, 0)
     assert len(project.asked) == 6, "one look at the start page and one at the article"
+    assert "| measured | a/model (teacher) | 66.7% |" in Path("reports/leaderboard.md").read_text()
 
 
 def test_two_models_are_compared_on_what_their_runs_left(project, capsys):
     first = evaluate("prices.yaml", Options(model="teacher", files=Path()))
+    broken = Path("reports/benchmarks/broken.json")
+    broken.write_text("{")
     recipe = yaml.safe_load(Path("params.yaml").read_text())
     recipe["teacher"]["endpoint"]["model"] = "a/guesser"
     Path("params.yaml").write_text(yaml.safe_dump(recipe))
     project.reply = lambda asked: call("done", answer=PRICES["lamp"])
     second = evaluate("prices.yaml", Options(model="teacher", files=Path()))
 
-    capsys.readouterr()
+    assert "the leaderboard is as it was: reports/benchmarks/broken.json is not JSON" in capsys.readouterr().out
     assert cli.main(["compare", first.name, second.name]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0] == f"prices ({first.version}), judged by rules: 3 tasks"
