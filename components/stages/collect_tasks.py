@@ -18,6 +18,7 @@ from components.tasks import (
     parse_rows,
     require_few_rejected,
     require_pinned,
+    require_sets,
     with_horizon,
     write_rejections_csv,
 )
@@ -32,6 +33,7 @@ def main() -> None:
         params = run.params
         require_tasks(params)
         require_server(params.sites)
+        require_sets(params.tasks.files)
         require_pinned([file.path for file in params.tasks.files])
         loaded = load_files(params.tasks.files)
         for file in loaded.missing:

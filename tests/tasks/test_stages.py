@@ -74,6 +74,17 @@ def test_a_family_that_does_not_exist_stops_the_stage_before_any_work(project: P
     assert not (project / "data").exists()
 
 
+def test_a_missing_evaluation_set_stops_the_stage_before_any_work_and_a_training_file_is_skipped(project: Path) -> None:
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    pae = {"path": "data/pae.jsonl", "split": "train"}
+    write_recipe(project, recipe | {"tasks": recipe["tasks"] | {"files": [pae, "data/webvoyager.jsonl"]}})
+    ended = run_stage(project, "collect_tasks")
+    assert ended.returncode != 0
+    assert "data/webvoyager.jsonl of tasks.files is not there" in ended.stderr
+    assert "pae.jsonl" not in ended.stderr
+    assert not (project / "data").exists()
+
+
 @pytest.mark.slow
 def test_tasks_go_from_sources_to_two_pools(project: Path) -> None:
     recipe = yaml.safe_load((project / "params.yaml").read_text())
