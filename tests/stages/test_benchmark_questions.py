@@ -64,6 +64,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     model.close()
 
 
+@pytest.mark.slow
 def test_questions_that_begin_at_wikipedia_are_asked_of_the_zim_file(project):
     result = evaluate("prices.yaml", Options(model="teacher", files=Path()))
     assert (result.status, result.problem) == ("complete", None)
@@ -73,6 +74,7 @@ def test_questions_that_begin_at_wikipedia_are_asked_of_the_zim_file(project):
     assert "| measured | a/model (teacher) | 66.7% |" in Path("reports/leaderboard.md").read_text()
 
 
+@pytest.mark.slow
 def test_two_models_are_compared_on_what_their_runs_left(project, capsys):
     first = evaluate("prices.yaml", Options(model="teacher", files=Path()))
     broken = Path("reports/benchmarks/broken.json")
