@@ -9,7 +9,7 @@ import webbrowser
 from collections.abc import Iterable
 from pathlib import Path
 
-from components import cli_blocklist, cli_evaluate, cli_sets, cli_tasks
+from components import cli_blocklist, cli_compare, cli_evaluate, cli_sets, cli_tasks
 
 LOCK = Path("requirements/cpu.txt")
 PARAMS = Path("params.yaml")
@@ -46,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
     one.set_defaults(run=params)
 
     cli_evaluate.add(commands)
+    cli_compare.add(commands)
 
     one = commands.add_parser("view", help="a trajectory as a page: screenshots, clicks, reasoning, feedback, verdict")
     one.add_argument("trajectory_id", nargs="?", metavar="TRAJECTORY_ID", help="default: the first of the best model")

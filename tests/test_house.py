@@ -12,6 +12,7 @@ ROOMS = ["tasks", "browser", "sites", "agent", "policies", "rollout", "judge", "
 BASE = ["records", "params", "recipe_text", "secrets", "store", "endpoint"]
 ONLY_STAGES = ["tracking", "quality"]
 FILES = sorted((ROOT / "components").rglob("*.py"))
+FLOWS = sorted((ROOT / "flows").rglob("*.py"))
 
 
 def imports(path: Path) -> set[str]:
@@ -61,6 +62,36 @@ def test_components_never_import_prefect_or_dvc(path):
 def test_one_room_knows_each_tool(library, room):
     knowing = {room_of(path) for path in FILES if library in {name.split(".")[0] for name in imports(path)}}
     assert knowing <= {room}
+
+
+@pytest.mark.parametrize("path", [*FILES, *FLOWS], ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_text_is_run_as_python(path):
+    """Task files, model responses and pages are data; `model.eval()` is a method and another thing."""
+    assert [node.lineno for node in ast.walk(ast.parse(path.read_text())) if runs_text(node)] == []
+
+
+def runs_text(node: ast.AST) -> bool:
+    """True where the builtins `eval` or `exec` are taken up, to be called or handed on."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(value=ast.Name(id="builtins"), attr=name):
+            return name in {"eval", "exec"}
+    return False
+
+
+@pytest.mark.parametrize(
+    ("code", "runs"),
+    [
+        ("eval(text)", True),
+        ("kept = [exec(row['eval'])]", True),
+        ("map(eval, texts)", True),
+        ("builtins.eval(text)", True),
+        ("model.eval()", False),
+        ("eval: str", False),
+        ("row.eval.eval_types", False),
+    ],
+)
+def test_running_text_is_told_from_methods_and_fields_of_that_name(code, runs):
+    assert any(runs_text(node) for node in ast.walk(ast.parse(code))) == runs
 
 
 def test_flows_import_of_components_only_names():

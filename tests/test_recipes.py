@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from components.evaluation.benchmarks import load_benchmark
 from components.params import load
 from components.sites import PLANS
 
@@ -81,3 +82,12 @@ def test_a_recipe_for_the_web_keeps_a_pace(path):
     if recipe.sites.world == "live" and recipe.browser.egress.allowed_hosts == ["*"]:
         assert recipe.rollout.per_host is not None
         assert recipe.rollout.host_delay_s > 0
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_reference_answers_are_joined_to_the_questions_that_they_were_written_for(path):
+    """Fara's 595 changed the words of 86 of WebVoyager's questions: the published answers are not to those."""
+    published = [load_benchmark(one).file for one in sorted((RECIPES[0].parent / "benchmarks").glob("*.yaml"))]
+    joined = {(one.name, one.answers.name) for one in published if one is not None and one.answers is not None}
+    for file in load(path).tasks.files:
+        assert file.answers is None or (Path(file.path).name, Path(file.answers).name) in joined

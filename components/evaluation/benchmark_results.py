@@ -15,6 +15,8 @@ from components.rollout import Spent
 from components.store import write_json
 
 FOLDER = Path("reports/benchmarks")
+TABLES = Path("data/benchmarked")
+"""A folder per result, of its name: the trajectories and the official judge's verdicts."""
 
 
 class Progress(Record):
@@ -37,9 +39,9 @@ class Progress(Record):
 class BenchmarkResult(Record):
     """One model on one benchmark.
 
-    `status`: `complete`, every task of the set; `partial`, some of them, or not by all judges, with `problem` saying
-    why; `invalid`, the environment ended more than `evaluation.max_aborted` of the episodes: there is no `summary`
-    then, since a rate would be the environment's.
+    `status`: `complete`, every row of the published set; `partial`, some of them, or not by all judges, with `problem`
+    saying why, rows that are no tasks among the reasons; `invalid`, the environment ended more than
+    `evaluation.max_aborted` of the episodes: there is no `summary` then, since a rate would be the environment's.
     """
 
     benchmark: str

@@ -243,12 +243,11 @@ def _file_entries(path: Path) -> list[Entry]:
 
 
 def benchmark_of(name: str) -> str:
-    """The published benchmark that a measured set is of: `online-mind2web` of `Online-Mind2Web-2025`."""
+    """The published benchmark that a measured set is: `webarena-lite` for `WebArena_Lite`. A name with anything more in
+    it, such as `online-mind2web-later`, is another revision with a judge of its own, and a group of its own."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     known = {column for row in published.rows() for column in row.values if row.metric == "success"}
-    return next(
-        (one for one in sorted(known, key=len, reverse=True) if slug == one or slug.startswith(f"{one}-")), name
-    )
+    return slug if slug in known else name
 
 
 def _measured(

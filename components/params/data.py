@@ -78,8 +78,8 @@ class TaskParams(Section):
     eval_seed_start: int = Field(default=1_000_000, ge=0)
     encyclopaedia: EncyclopaediaParams = EncyclopaediaParams()
     files: list[Annotated[TaskFile, BeforeValidator(_task_file)]] = Field(default_factory=list)
-    """JSONL, JSON or Parquet task files in the schemas of `components/tasks/rows`; a missing one is skipped and
-    said."""
+    """JSONL, JSON or Parquet task files in the schemas of `components/tasks/rows`. A missing one is an error, for
+    training tasks are held to those of every evaluation set; one that says `split: train` is skipped and said."""
     sites: dict[str, str] = Field(default_factory=dict)
     """Where sites of one's own stand, by name: `{shopping: "http://shop.example:7770"}` takes the place of
     `__SHOPPING__` in WebArena's tasks, `wikipedia` that of `__WIKIPEDIA__` in questions."""

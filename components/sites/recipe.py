@@ -8,7 +8,7 @@ from typing import Literal
 
 from components.browser import Site
 from components.params import ELEMENT_PROTOCOLS, Params, RecipeError, SitesParams
-from components.records import Task
+from components.records import TABS, Task
 from components.sites.encyclopaedia.questions import KINDS
 from components.sites.encyclopaedia.site import Encyclopaedia
 from components.sites.kiwix_server import find_kiwix
@@ -30,8 +30,9 @@ def site(params: SitesParams) -> Site | None:
 
 
 def world_of(task: Task) -> World:
-    """Where a task is done: on an offline site of ours, or elsewhere."""
-    return next((world for world, origin in ORIGINS.items() if task.start_url.startswith(f"{origin}/")), "live")
+    """Where a task begins: on an offline site of ours, whose bare origin is an address of it too, or elsewhere."""
+    start = task.start_url.split(TABS)[0]
+    return next((world for world, origin in ORIGINS.items() if f"{start}/".startswith(f"{origin}/")), "live")
 
 
 def require_server(params: SitesParams) -> None:

@@ -3,7 +3,7 @@
 Steps: lay the benchmark over the recipe in use; find who is evaluated and whether somebody can judge; leave out tasks
 whose start pages robots.txt or the allow-list forbids; roll out, paced per host and within the budget, journalled in
 the stage's state; judge, with what is left of the money; write `reports/benchmarks/<name>@<model key>.json` with a page
-beside it, and the MLflow run.
+beside it, the leaderboard and the MLflow run.
 
 Run again, it goes on: with more budget or a larger limit, from the episodes that it has; episodes that the environment
 ended are tried again. More of those than `evaluation.max_aborted` make the result invalid, without a rate.
@@ -19,8 +19,8 @@ from pathlib import Path
 from components import quality
 from components.browser.egress import allows
 from components.browser.robots import disallowed
-from components.evaluation import SuccessSummary, success
-from components.evaluation.benchmark_results import BenchmarkResult, Progress, write_result
+from components.evaluation import EvaluationError, SuccessSummary, success
+from components.evaluation.benchmark_results import TABLES, BenchmarkResult, Progress, write_result
 from components.evaluation.benchmarks import FILES, Benchmark, BenchmarkError, file_tasks, load_benchmark, page_families
 from components.evaluation.step_budgets import BudgetPoint, budget_curve, within
 from components.judge import require_rules
@@ -30,15 +30,13 @@ from components.rollout import Budget
 from components.sites import MiniWoB, world_of
 from components.stages._contender import CHAMPION, Contender, contender
 from components.stages._judged import judge, require_judge
+from components.stages._leaderboard import publish
 from components.stages._live import Measured, roll_out_paced
 from components.stages._run import StageRun, stage
 from components.stages.evaluate import InvalidEvaluation
 from components.store import read_table, write_table
 from components.tasks import at_sites, parse_rows, shuffled
 from components.tasks.placeholders import site_of
-
-TABLES = Path("data/benchmarked")
-"""The trajectories and verdicts of each result, for `waymark view --table`."""
 
 
 class Options(Record):
@@ -99,9 +97,18 @@ def evaluate(named: str | Path, options: Options) -> BenchmarkResult:
         print(f"{run.name}: {path}", flush=True)
         run.tracker.artifact(path)
         run.tracker.tags({"waymark.benchmark.status": result.status})
+        _refresh_board(run)
         if result.status == "invalid":
             raise InvalidEvaluation(f"{run.name}: {result.problem}; mend the cause and run again")
     return result
+
+
+def _refresh_board(run: StageRun) -> None:
+    """The leaderboard with this result on it; another result's file that cannot be read is said, and fails nothing."""
+    try:
+        publish(run)
+    except EvaluationError as error:
+        print(f"{run.name}: the leaderboard is as it was: {error}; then `waymark leaderboard`", flush=True)
 
 
 def _page_tasks(run: StageRun, benchmark: Benchmark, params: Params) -> list[Task]:
@@ -246,9 +253,11 @@ def _status(
             f"{headline.aborted} of {episodes} episodes were ended by the environment and {headline.unjudged} were not "
             f"judged (evaluation.max_aborted is {max_aborted}): {headline.terminations}"
         )
-    if progress.done == progress.tasks and progress.stopped_by is None:
+    if progress.done == progress.tasks and progress.stopped_by is None and not progress.rejected:
         return "complete", None
     reasons = [f"{progress.done} of {progress.tasks} tasks are done"]
+    if progress.rejected:
+        reasons.append(f"{progress.rejected} of {progress.tasks + progress.rejected} rows of the file are no tasks")
     reasons += [f"{len(ids)} left out ({reason})" for reason, ids in progress.skipped.items()]
     reasons += [f"not judged by {name}" for name in unfinished]
     if progress.stopped_by is not None:

@@ -8,7 +8,7 @@ from typing import Any
 from components import quality
 from components.params import Params
 from components.records import Rejection, Task
-from components.sites import MiniWoB, questions, require_server, require_tasks
+from components.sites import MiniWoB, questions, require_server, require_tasks, world_of
 from components.stages._run import stage
 from components.store import write_table
 from components.tasks import (
@@ -18,11 +18,14 @@ from components.tasks import (
     parse_rows,
     require_few_rejected,
     require_pinned,
+    require_sets,
     with_horizon,
     write_rejections_csv,
 )
 
 TASKS, REJECTED = Path("data/tasks/tasks.parquet"), Path("data/tasks/rejected.parquet")
+UNREACHABLE = Path("data/tasks/unreachable.parquet")
+"""Tasks of an evaluation whose start page did not answer: not evaluated, but training tasks are still held to them."""
 REJECTED_CSV = Path("reports/rejected.csv")
 """For people, and no output of the stage: DVC would delete it before they can look."""
 
@@ -32,15 +35,20 @@ def main() -> None:
         params = run.params
         require_tasks(params)
         require_server(params.sites)
+        require_sets(params.tasks.files)
         require_pinned([file.path for file in params.tasks.files])
         loaded = load_files(params.tasks.files)
         for file in loaded.missing:
             print(f"collect_tasks: {file} is not there and was skipped", flush=True)
         tasks, rejections = [at_sites(task, params.tasks.sites) for task in loaded.tasks], loaded.rejections
+        unreachable: list[Task] = []
         if params.tasks.check_start_pages:
             run.progress(0, 2, "asking start pages")
-            tasks, unreachable = check_start_pages(tasks, loaded.origins)
-            rejections = [*rejections, *unreachable]
+            on_the_web = [task for task in tasks if world_of(task) == "live"]
+            answering, silent = check_start_pages(on_the_web, loaded.origins)
+            gone = {task.task_id for task in on_the_web} - {task.task_id for task in answering}
+            unreachable = [task for task in tasks if task.task_id in gone and task.split != "train"]
+            tasks, rejections = [task for task in tasks if task.task_id not in gone], [*rejections, *silent]
         run.progress(1, 2, "opening MiniWoB++ pages")
         rows = asyncio.run(_miniwob(params))
         seeded, bad = parse_rows(rows, "miniwob", "miniwob", taken={task.task_id for task in loaded.tasks})
@@ -48,6 +56,7 @@ def main() -> None:
         tasks = with_horizon([*tasks, *seeded, *asked], params.tasks.horizon)
         rejections = [*rejections, *bad, *wrong]
 
+        write_table(UNREACHABLE, Task, unreachable)
         write_table(REJECTED, Rejection, rejections)
         write_rejections_csv(REJECTED_CSV, rejections)
         require_few_rejected(rejections, len(tasks) + len(rejections), params.quality.max_rejected, REJECTED_CSV)

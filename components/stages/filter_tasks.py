@@ -1,7 +1,7 @@
 """Drop training tasks that overlap with the evaluation, subtasks, logins, blocked or unstable hosts, the long tail.
 
-Evaluation tasks that no site here serves, such as those of a benchmark's file, count for the overlap and are not rolled
-out.
+Evaluation tasks that no site here serves, such as those of a benchmark's file, and those whose start page did not
+answer, count for the overlap and are not rolled out.
 """
 
 import datetime as dt
@@ -16,19 +16,21 @@ from components.store import read_table, write_table
 from components.tasks import blocklist, embed, filter_tasks
 
 TASKS, POOLS = Path("data/tasks/tasks.parquet"), Path("data/pools")
+UNREACHABLE = Path("data/tasks/unreachable.parquet")
 
 
 def main() -> None:
     lists = [blocklist.PATH] if blocklist.PATH.exists() else []
-    with stage("filter_tasks", inputs=[TASKS, *lists]) as run:
+    with stage("filter_tasks", inputs=[TASKS, UNREACHABLE, *lists]) as run:
         today = dt.date.today()
         blocked = blocklist.active(blocklist.read(), today)
         tasks = read_table(TASKS, Task)
         by_split = {split: [task for task in tasks if task.split == split] for split in ("train", "eval", "heldout")}
         evaluation = by_split["eval"] + by_split["heldout"]
+        held_to = [*evaluation, *read_table(UNREACHABLE, Task)]
         embedder = run.params.dedup.embedder
         kept, funnel = filter_tasks(
-            by_split["train"], evaluation, run.params.filters, blocked, lambda texts: embed(texts, embedder)
+            by_split["train"], held_to, run.params.filters, blocked, lambda texts: embed(texts, embedder)
         )
         run.check("tasks", quality.task_frame(kept + evaluation), max_rows=len(tasks))
         world = run.params.sites.world

@@ -8,7 +8,7 @@ from components.tasks.difficulty import Level, difficulty_of, level_of, with_hor
 from components.tasks.embedding import embed
 from components.tasks.filters import filter_tasks
 from components.tasks.funnel import Funnel, FunnelStep
-from components.tasks.pins import require_pinned
+from components.tasks.pins import require_pinned, require_sets
 from components.tasks.placeholders import at_sites
 from components.tasks.proposal import Answer, Ask, Unusable
 from components.tasks.rejections import TooManyRejected, require_few_rejected, write_rejections_csv
@@ -46,6 +46,7 @@ __all__ = [
     "parse_rows",
     "require_few_rejected",
     "require_pinned",
+    "require_sets",
     "shuffled",
     "split_by_website",
     "subsets",

@@ -14,6 +14,7 @@ from typing import Literal
 
 import yaml
 
+from components.params import TaskFile
 from components.records import Record
 
 FOLDER = Path("data/benchmarks")
@@ -21,6 +22,10 @@ FOLDER = Path("data/benchmarks")
 
 class ChangedSet(ValueError):
     """A public task file is not the version that its `.dvc` file pins."""
+
+
+class MissingSet(FileNotFoundError):
+    """A file of tasks that training tasks must not overlap with is not there."""
 
 
 class Pin(Record):
@@ -56,6 +61,24 @@ def read_pin(path: Path) -> Pin:
         return Pin(file=path.parent / out["path"], url=dep["path"], md5=held["meta"]["md5"], size=out["size"])
     except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is no import with `meta: {{md5: …}}` ({error!r}); `git checkout {path}`") from error
+
+
+def require_sets(files: Iterable[TaskFile]) -> None:
+    """Hold `tasks.files` to be there, but for what is only trained on (`split: train`): training tasks are held to the
+    tasks of every evaluation set, and one that is missing would let them all pass.
+
+    Raises:
+        MissingSet: names the first file that is missing, and how to get it.
+    """
+    named = (Path(one) for file in files if file.split != "train" for one in (file.path, file.answers) if one)
+    missing = next((file for file in named if not file.exists()), None)
+    if missing is not None:
+        pointer = missing.with_name(f"{missing.name}.dvc")
+        fix = f"`dvc update {pointer}` fetches it" if pointer.exists() else "put it there"
+        raise MissingSet(
+            f"{missing} of tasks.files is not there, and training tasks would not be held to its tasks: {fix}, or take "
+            "the entry out. A file that is only trained on may be missing if its entry says `split: train`"
+        )
 
 
 def require_pinned(files: Iterable[Path | str]) -> None:

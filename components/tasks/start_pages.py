@@ -4,7 +4,7 @@ A host that leaves its first two addresses without an answer is down: its other 
 
 Asked without a browser: a site that answers 403 or 429 to a plain client is reachable, and whether it blocks browsers
 is for the rollouts to find out. Of a task that begins with several tabs, the first is asked. Out of scope: pages that a
-site of ours serves (MiniWoB++), which it checks itself, and placeholders of sites that stand nowhere yet.
+site of ours serves (nobody else knows its host), and placeholders of sites that stand nowhere yet.
 """
 
 from __future__ import annotations

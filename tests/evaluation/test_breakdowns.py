@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from components.evaluation import success
-from components.evaluation.breakdowns import AXES, Facets, breakdowns, level
+from components.evaluation.breakdowns import AXES, HORIZONS, Facets, breakdowns, horizon, level
 from components.evaluation.intervals import wilson
 from components.records import Outcome, Termination
-from tests.evaluation.making import task, trajectory, verdict
+from components.tasks import load_files
+from tests.evaluation.making import DONE, task, trajectory, turn, verdict
+
+ONLINE_MIND2WEB = Path(__file__).parents[3] / "shared/data/online_mind2web_300.json"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +44,7 @@ facets = st.builds(
     website=st.sampled_from(["a.com", "b.com"]),
     domain=st.sampled_from([None, "shopping", "travel"]),
     difficulty=st.sampled_from([None, "easy", "hard"]),
-    horizon=st.sampled_from([None, 10, 30]),
+    horizon=st.sampled_from([None, *HORIZONS]),
 )
 
 
@@ -56,10 +61,10 @@ def test_the_counts_of_an_axis_add_up_and_its_rates_weigh_to_the_whole(rows):
 
 def test_slices_stand_in_the_order_that_a_reader_expects():
     of = {
-        "a": Facets(website="b.com", difficulty="hard", horizon=30),
-        "b": Facets(website="a.com", difficulty=None, horizon=9),
+        "a": Facets(website="b.com", difficulty="hard", horizon="21 and more"),
+        "b": Facets(website="a.com", difficulty=None, horizon="6 to 10"),
         "c": Facets(website="a.com", difficulty="easy", horizon=None),
-        "d": Facets(website="a.com", difficulty="medium", horizon=10),
+        "d": Facets(website="a.com", difficulty="medium", horizon="11 to 20"),
     }
     found = breakdowns(dict.fromkeys(of, 1.0), of)
     assert [(one.axis, one.value, one.n) for one in found] == [
@@ -69,9 +74,9 @@ def test_slices_stand_in_the_order_that_a_reader_expects():
         ("difficulty", "medium", 1),
         ("difficulty", "hard", 1),
         ("difficulty", "not stated", 1),
-        ("horizon", "9", 1),
-        ("horizon", "10", 1),
-        ("horizon", "30", 1),
+        ("horizon", "6 to 10", 1),
+        ("horizon", "11 to 20", 1),
+        ("horizon", "21 and more", 1),
         ("horizon", "not stated", 1),
     ]
 
@@ -95,12 +100,46 @@ def test_a_summarys_slices_are_of_its_judged_tasks():
         ("website", "enter-text", 0.0, 1),
         ("difficulty", "easy", 0.5, 2),
         ("difficulty", "hard", 0.0, 1),
-        ("horizon", "30", 0.0, 1),
-        ("horizon", "not stated", 0.5, 2),
+        ("horizon", "2", 0.5, 2),
+        ("horizon", "21 and more", 0.0, 1),
     ]
     assert [one.value for one in summary.slices("difficulty")] == ["easy", "hard"]
     assert "domain" in AXES
     assert summary.slices("domain") == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, None),
+        ({"horizon": 30, "evaluator": {"reference_length": 4}, "difficulty": 2}, "21 and more"),
+        ({"evaluator": {"reference_length": 10}, "difficulty": 2}, "6 to 10"),
+        ({"evaluator": {"reference_length": 11}}, "11 to 20"),
+        ({"evaluator": {"reference_length": 0}, "difficulty": 5}, "3 to 5"),
+        ({"evaluator": {"reference_length": "many"}, "difficulty": 0}, None),
+        ({"difficulty": 1}, "1"),
+    ],
+)
+def test_a_tasks_length_is_its_budget_else_its_annotators_steps_else_its_facts(fields, expected):
+    assert horizon(task(**fields)) == expected
+
+
+@pytest.mark.skipif(not ONLINE_MIND2WEB.exists(), reason="the published file is not here")
+def test_online_mind2web_is_broken_down_by_the_steps_of_its_annotators():
+    last = turn(0, DONE)
+    of = [trajectory(one, turns=[last]) for one in load_files([ONLINE_MIND2WEB]).tasks]
+    short = [one.task.evaluator["reference_length"] <= 5 for one in of]
+    verdicts = [
+        verdict(one, Outcome.SUCCESS if is_short else Outcome.FAILURE) for one, is_short in zip(of, short, strict=True)
+    ]
+    summary = success(of, verdicts, 10, 0)
+    assert [(one.value, one.rate, one.n) for one in summary.slices("horizon")] == [
+        ("2", 1.0, 7),
+        ("3 to 5", 1.0, 76),
+        ("6 to 10", 0.0, 143),
+        ("11 to 20", 0.0, 70),
+        ("21 and more", 0.0, 4),
+    ]
 
 
 @given(st.integers(1, 400), st.data())

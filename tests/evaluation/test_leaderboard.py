@@ -83,14 +83,16 @@ def test_another_set_of_the_same_name_is_another_benchmark(folder):
     ("name", "group"),
     [
         ("online-mind2web", "online-mind2web"),
-        ("Online-Mind2Web-2025-06", "online-mind2web"),
+        ("Online-Mind2Web", "online-mind2web"),
+        ("online-mind2web-later", "online-mind2web-later"),
+        ("Online-Mind2Web-2025-06", "Online-Mind2Web-2025-06"),
         ("webarena", "webarena"),
         ("WebArena_Lite", "webarena-lite"),
         ("miniwob", "miniwob"),
         ("nqx", "nqx"),
     ],
 )
-def test_a_revision_belongs_to_its_benchmark(name, group):
+def test_a_set_is_among_the_published_rows_of_its_own_name_alone(name, group):
     assert benchmark_of(name) == group
 
 

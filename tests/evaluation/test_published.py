@@ -87,3 +87,9 @@ def test_the_taxonomys_shares_are_the_papers():
 def test_the_shape_table_names_rows_that_are_there():
     assert [row.model for row in published.shape()] == list(published.SHAPE)
     assert [row.values["average"] for row in published.shape()] == [39.3, 52.0, 68.4, 48.0, 56.7, 68.7]
+
+
+def test_every_benchmark_of_the_papers_can_be_run_here():
+    columns = {name for row in published.rows() for name in row.values if row.metric == "success" and "/" not in name}
+    recipes = {path.stem for path in (Path(__file__).parents[2] / "recipes/benchmarks").glob("*.yaml")}
+    assert columns - {published.AVERAGE} <= recipes

@@ -9,9 +9,11 @@ import yaml
 
 from components.params import RecipeError, SitesParams, parse
 from components.sites import Encyclopaedia, KiwixError, MiniWoB, require_server, require_tasks, site, world_of
+from components.tasks import at_sites, load_files
 from tests.samples import a_task
 
 RECIPES = Path(__file__).parents[2] / "recipes"
+NQ = RECIPES.parents[1] / "shared/data/browseragent_nq_dev.parquet"
 
 
 def recipe(name: str, **changes: dict) -> dict:
@@ -67,3 +69,29 @@ def test_a_recipe_means_one_site_and_its_tasks_are_those_that_start_there(monkey
 def test_the_scripted_teacher_is_not_sent_to_the_web():
     with pytest.raises(RecipeError, match=r"set teacher\.policy to endpoint"):
         parse(recipe("demo", sites={"world": "live"}, tasks={"miniwob_train": [], "miniwob_heldout": []}))
+
+
+@pytest.mark.parametrize(
+    ("start_url", "world"),
+    [
+        ("http://encyclopaedia", "encyclopaedia"),
+        ("http://encyclopaedia/", "encyclopaedia"),
+        ("http://encyclopaedia/prices/lamp", "encyclopaedia"),
+        ("http://encyclopaedia |AND| http://encyclopaedia/prices/lamp", "encyclopaedia"),
+        ("http://miniwob/click-test.html", "miniwob"),
+        ("http://encyclopaedia.evil", "live"),
+        ("http://encyclopaedia.evil/", "live"),
+        ("http://encyclopaedia@evil/", "live"),
+        ("http://miniwobble/", "live"),
+    ],
+)
+def test_a_task_is_where_its_first_page_is(start_url, world):
+    assert world_of(a_task(1, start_url=start_url)) == world
+
+
+@pytest.mark.skipif(not NQ.exists(), reason="the published file is not here")
+@pytest.mark.parametrize("address", ["http://encyclopaedia", "http://encyclopaedia/"])
+def test_the_questions_of_browseragents_file_are_done_on_the_encyclopaedia(address):
+    tasks = load_files([NQ]).tasks
+    assert len(tasks) == 300
+    assert {world_of(at_sites(task, {"wikipedia": address})) for task in tasks} == {"encyclopaedia"}

@@ -66,9 +66,9 @@ def answer(asked: dict) -> str:
     seen = text_of(asked)
     price = re.findall(r"It costs (\d+ euros)", seen)
     if price:
-        return _call("done", answer=price[-1])
+        return call("done", answer=price[-1])
     link = re.findall(r'link "Price" (\d+) (\d+)', seen)
-    return _call("click", x=int(link[-1][0]), y=int(link[-1][1])) if link else _call("wait", seconds=1)
+    return call("click", x=int(link[-1][0]), y=int(link[-1][1])) if link else call("wait", seconds=1)
 
 
 def verdict(asked: dict) -> str:
@@ -77,7 +77,8 @@ def verdict(asked: dict) -> str:
     return f"The price is known.\nVerdict: {'SUCCESS' if is_right else 'NOT SUCCESS'}"
 
 
-def _call(name: str, **arguments: object) -> str:
+def call(name: str, **arguments: object) -> str:
+    """A response that makes one call."""
     return f"<think>\nOn.\n</think>\n<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
 
 

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from components.evaluation.benchmark_results import Progress
 from components.evaluation.benchmarks import BenchmarkError
-from components.stages.benchmark import Options
+from components.stages.benchmark import Options, _status
 from components.stages.benchmark import evaluate as evaluate_here
 from tests.endpoint_server import Server
 from tests.stages.benchmark_world import Shop, answer, task_row, verdict
@@ -231,6 +232,13 @@ def test_a_model_judges_by_the_benchmarks_protocol_and_nothing_begins_without_on
     assert said["status"] == "complete"
     assert (len(judge.asked), said["judge_usd"]) == (2, 1.0)
     assert said["spent"]["usd"] == pytest.approx(1.0 + PRICED_AT * len(model.asked))
+
+
+def test_a_set_with_rows_that_are_no_tasks_is_never_complete():
+    progress = Progress(tasks=147, rejected=3, asked=147, done=147, skipped={}, retried=0, stopped_by=None)
+    said = "147 of 147 tasks are done, 3 of 150 rows of the file are no tasks"
+    assert _status(None, progress, 147, 0.1) == ("partial", said)
+    assert _status(None, progress.model_copy(update={"rejected": 0}), 147, 0.1) == ("complete", None)
 
 
 @pytest.mark.parametrize(("name", "site"), [("nq", "wikipedia"), ("webarena-lite", "gitlab|reddit|shopping|map")])

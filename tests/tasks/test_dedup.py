@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 from components.tasks import dedup, embed
 from components.tasks.dedup import _bounds, similar_pairs
 
+ROOT = Path(__file__).parents[2]
 WEBSITES = ("a.example", "b.example")
 
 
@@ -160,3 +164,17 @@ def test_a_shard_whose_process_was_killed_is_embedded_again(tmp_path: Path) -> N
 def test_an_empty_pool_is_refused_with_where_to_look(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="funnel"):
         embed([], "minilm", cache=tmp_path)
+
+
+@pytest.mark.parametrize("data", ["spread", "crowded"])
+def test_the_benchmark_of_dedup_ends_with_one_line_of_its_figures_and_is_exact(data: str) -> None:
+    few = ["--rows", "3000", "--loop-rows", "1000", "--all", "--data", data]
+    ended = subprocess.run(
+        [sys.executable, "-m", "benchmarks.dedup", *few], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    figures = json.loads(ended.stdout.splitlines()[-1])
+    assert {"rows", "seconds", "speedup", "peak_gib", "exact"} <= figures.keys()
+    assert (figures["rows"], figures["checked"], figures["exact"]) == (3000, 3000, True)
+    assert 0 < figures["kept"] < 3000
+    assert figures["peak_gib"] < 3

@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 from components import cli
-from components.tasks.pins import ChangedSet, pins, read_pin, require_pinned
+from components.params import TaskFile
+from components.tasks.pins import ChangedSet, MissingSet, pins, read_pin, require_pinned, require_sets
 from tests.loopback import Loopback
 
 ROOT = Path(__file__).parents[2]
@@ -102,3 +103,16 @@ def test_a_file_without_a_pin_is_the_users_own(tmp_path: Path) -> None:
     require_pinned([tmp_path / "own.jsonl"])
     with pytest.raises(ValueError, match="is no import"):
         read_pin(tmp_path / "own.jsonl.dvc")
+
+
+def test_a_set_that_is_missing_is_refused_with_the_way_to_get_it_unless_it_is_trained_on(tmp_path: Path) -> None:
+    there, pinned, other = (tmp_path / name for name in ("there.jsonl", "pinned.jsonl", "other.json"))
+    there.touch()
+    pinned.with_name("pinned.jsonl.dvc").touch()
+    require_sets([TaskFile(path=str(there)), TaskFile(path=str(pinned), split="train")])
+    with pytest.raises(
+        MissingSet, match=r"pinned\.jsonl of tasks\.files is not there.*: `dvc update .*/pinned\.jsonl\.dvc`"
+    ):
+        require_sets([TaskFile(path=str(pinned))])
+    with pytest.raises(MissingSet, match=r"other\.json .*: put it there, or take the entry out.*`split: train`"):
+        require_sets([TaskFile(path=str(there), answers=str(other), split="heldout")])

@@ -66,9 +66,9 @@ def test_revised_online_mind2web_tasks_keep_their_dated_id() -> None:
     assert loaded.rejections[0].field == "reference_length, level"
 
 
-def test_deepshop_nones_are_none_bold_marks_go_and_garbled_rows_are_rejected() -> None:
+def test_deepshop_nones_are_none_bold_marks_go_and_a_row_with_garbled_constraints_has_none() -> None:
     loaded = load_files([FIXTURES / "deepshop.jsonl"])
-    one, three = loaded.tasks
+    one, three, garbled = loaded.tasks
     assert [(group.id, group.facts) for group in one.rubric] == [("attribute", ["Folding stool under 20 dollars"])]
     assert [group.facts[0] for group in three.rubric] == [
         "Garden hose of 20 m",
@@ -76,7 +76,9 @@ def test_deepshop_nones_are_none_bold_marks_go_and_garbled_rows_are_rejected() -
         "Garden hose ranked by sales",
     ]
     assert (one.difficulty, three.difficulty) == (1, 3)
-    assert reasons(loaded.rejections)[2][0] == "attribute, filter"
+    assert (garbled.intent, garbled.difficulty, garbled.rubric) == ("Find a brass lamp with a warranty.", None, [])
+    assert garbled.evaluator == {"type": "deepshop", "level": "hard", "garbled": ["attribute", "filter"]}
+    assert "garbled" not in one.evaluator
 
 
 def test_our_own_rows_are_the_task_record() -> None:
@@ -243,7 +245,7 @@ def test_configured_sites_take_the_place_of_placeholders_and_of_published_ports(
         ("webvoyager_fara595.jsonl", 595, []),
         ("online_mind2web_300.json", 300, []),
         ("online_mind2web_later_revision.json", 300, []),
-        ("deepshop_150.jsonl", 147, [21, 51, 149]),
+        ("deepshop_150.jsonl", 150, []),
         ("webarena_812.raw.json", 812, []),
         ("webarena_lite_165.raw.json", 165, []),
         ("webarena_lite_train_647.json", 647, []),
@@ -255,6 +257,15 @@ def test_published_files_load(file: str, tasks: int, rejected: list[int]) -> Non
     assert len(loaded.tasks) == tasks
     assert [rejection.row for rejection in loaded.rejections] == rejected
     assert {task.split for task in loaded.tasks} == {"eval"}
+
+
+@needs_published
+def test_the_garbled_rows_of_deepshop_are_tasks_without_constraints() -> None:
+    tasks = load_files([PUBLISHED / "deepshop_150.jsonl"]).tasks
+    garbled = {number: one.evaluator["garbled"] for number, one in enumerate(tasks) if "garbled" in one.evaluator}
+    assert garbled == {21: ["attribute", "filter", "sort"], 51: ["attribute", "filter"], 149: ["attribute", "sort"]}
+    assert not any(tasks[number].rubric for number in garbled)
+    assert all("**" not in fact for one in tasks for group in one.rubric for fact in group.facts)
 
 
 @needs_published

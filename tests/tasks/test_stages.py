@@ -14,6 +14,7 @@ import yaml
 
 from components import store
 from components.records import Rejection, Task
+from tests.stages.benchmark_world import Shop, task_row
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -72,6 +73,49 @@ def test_a_family_that_does_not_exist_stops_the_stage_before_any_work(project: P
     assert ended.returncode != 0
     assert "no family 'no-such-family'" in ended.stderr
     assert not (project / "data").exists()
+
+
+def test_a_missing_evaluation_set_stops_the_stage_before_any_work_and_a_training_file_is_skipped(project: Path) -> None:
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    pae = {"path": "data/pae.jsonl", "split": "train"}
+    write_recipe(project, recipe | {"tasks": recipe["tasks"] | {"files": [pae, "data/webvoyager.jsonl"]}})
+    ended = run_stage(project, "collect_tasks")
+    assert ended.returncode != 0
+    assert "data/webvoyager.jsonl of tasks.files is not there" in ended.stderr
+    assert "pae.jsonl" not in ended.stderr
+    assert not (project / "data").exists()
+
+
+@pytest.mark.slow
+def test_an_evaluation_task_whose_page_does_not_answer_still_keeps_training_tasks_away(project: Path) -> None:
+    site = Shop("127.0.0.1")
+    down = Shop("127.0.0.1")
+    down.close()
+    rows = [task_row(site, "lamp") | {"task_id": "ours/lamp", "website": "ours.test", "split": "train"}]
+    rows += [task_row(site, "chair") | {"task_id": "ours/chair", "website": "ours.test", "split": "train"}]
+    rows += [task_row(down, "lamp") | {"task_id": "theirs/lamp", "website": "theirs.test"}]
+    rows += [task_row(site, "shelf") | {"task_id": "theirs/shelf", "website": "theirs.test"}]
+    rows += [task_row(site, "lamp") | {"task_id": "book/1", "intent": "Who?", "start_url": "http://encyclopaedia"}]
+    (project / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    asked = {"files": ["mine.jsonl"], "check_start_pages": True, "miniwob_heldout": [], "train_per_family": 1}
+    changes = {"tasks": recipe["tasks"] | asked, "filters": recipe["filters"] | {"overlap_threshold": None}}
+    write_recipe(project, recipe | changes | {"quality": {"max_rejected": 0.5}})
+    try:
+        for name in ("collect_tasks", "filter_tasks"):
+            ended = run_stage(project, name)
+            assert ended.returncode == 0, ended.stderr[-3000:]
+    finally:
+        site.close()
+
+    def ids(table: str) -> list[str]:
+        return [task.task_id for task in store.read_table(project / table, Task) if task.seed is None]
+
+    assert ids("data/tasks/tasks.parquet") == ["ours/lamp", "ours/chair", "theirs/shelf", "book/1"]
+    assert ids("data/tasks/unreachable.parquet") == ["theirs/lamp"]
+    assert ids("data/pools/train.parquet") == ["ours/chair"]
+    (overlap,) = [step for step in result(project, "filter_tasks")["funnel"] if step["dropped"]]
+    assert overlap["examples"] == ["ours/lamp: What does the lamp cost? (theirs/lamp)"]
 
 
 @pytest.mark.slow

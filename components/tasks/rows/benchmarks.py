@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from components.records import FactGroup, Record, Task
 from components.tasks.fields import Address, Id, NonEmpty, website_of
@@ -55,44 +55,41 @@ class OnlineMind2WebRow(Record):
         )
 
 
-def _unbold(text: object) -> object:
-    """The file's literal "None" is None, and balanced bold marks go; what is left garbled is an error.
-
-    The garbled values of the published file are two streams written over each other: a mark left open, or a bullet
-    glued to the word before it.
-    """
-    if not isinstance(text, str):
-        return text
-    if text == "None":
-        return None
-    plain = _BALANCED_BOLD.sub(r"\1", text).strip()
-    if not plain or "**" in plain or _GLUED_BULLET.search(plain):
-        raise ValueError("is garbled")
-    return plain
+def _plain(text: str | None) -> str | None:
+    """The file's literal "None" is None, and balanced bold marks go."""
+    return None if text is None or text == "None" else _BALANCED_BOLD.sub(r"\1", text).strip()
 
 
-Constraint = Annotated[str | None, BeforeValidator(_unbold)]
+def _is_garbled(text: str | None) -> bool:
+    """True of two streams written over each other: a mark is left open, or a bullet glued to the word before it."""
+    plain = _plain(text)
+    return plain is not None and (not plain or "**" in plain or _GLUED_BULLET.search(plain) is not None)
 
 
 class DeepShopRow(Record):
-    """DeepShop (Lyu et al. 2025), JSONL: WebVoyager's fields and up to three constraints on the product."""
+    """DeepShop (Lyu et al. 2025), JSONL: WebVoyager's fields and up to three constraints on the product.
+
+    In three published rows the constraints are garbled, and run into each other. These tasks have none of them: who is
+    evaluated and who judges reads the question alone. `garbled` in the evaluator names the fields that show it.
+    """
 
     web_name: NonEmpty
     id: NonEmpty
     ques: NonEmpty
     web: Address
-    attribute: Constraint
-    filter: Constraint
-    sort: Constraint
+    attribute: str | None
+    filter: str | None
+    sort: str | None
     category: NonEmpty
     difficulty: Literal["easy", "medium", "hard"]
 
     def task(self, source: str) -> Task:
         constraints = {"attribute": self.attribute, "filter": self.filter, "sort": self.sort}
+        garbled = [kind for kind, text in constraints.items() if _is_garbled(text)]
         rubric = [
-            FactGroup(id=kind, description=f"the product's {kind}", facts=[text])
+            FactGroup(id=kind, description=f"the product's {kind}", facts=[plain])
             for kind, text in constraints.items()
-            if text
+            if (plain := _plain(text)) and not garbled
         ]
         return Task(
             task_id=f"{source}/{self.id}",
@@ -103,7 +100,7 @@ class DeepShopRow(Record):
             split="eval",
             domain="shopping",
             subdomain=self.category,
-            difficulty=len(rubric),
+            difficulty=None if garbled else len(rubric),
             rubric=rubric,
-            evaluator={"type": "deepshop", "level": self.difficulty},
+            evaluator={"type": "deepshop", "level": self.difficulty} | ({"garbled": garbled} if garbled else {}),
         )
