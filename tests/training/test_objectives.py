@@ -50,6 +50,21 @@ def group(members: dict[str, float | None], needs_spread: bool = True) -> Group:
     return Group(TASK, trajectories, rewards, needs_spread)
 
 
+# ---- what all have in common ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_an_attempt_without_a_turn_counts_in_its_groups_statistics_and_teaches_nothing(objective):
+    # its context was full before the first turn: the agent's failure, reward 0, not masked
+    empty, right = OBJECTIVES[objective].assign_credit(group({"": 0.0, "ab": 1.0}), RL)
+    assert empty == []
+    assert [credit.advantage > 0 for credit in right] == [True, True]
+
+
+def test_rejection_fine_tuning_takes_an_attempt_without_a_turn_for_a_wrong_one():
+    assert [one.trajectory_id for one in selected([group({"": 0.0, "ab": 1.0})])] == ["1ab"]
+
+
 # ---- M-GRPO ---------------------------------------------------------------------------------------------------------
 
 
