@@ -93,17 +93,20 @@ class PackingWarning(UserWarning):
 
 @torch.no_grad()
 def checked_forward(
-    vlm: VLM, encoder: Encoder, samples: Sequence[Sample], temperature: float, most: float
+    vlm: VLM, encoder: Encoder, samples: Sequence[Sample], temperature: float, most: float, team: Team = ALONE
 ) -> tuple[Forward, float]:
     """Packed, if a few samples have the same log-probabilities so and one by one; and the largest gap, in nats.
 
     Args:
         samples: the first of a run, turns of one trajectory; `CHECKED` of them are compared.
         most: the gap up to which packing is trusted.
+        team: all of its processes call this and go by the largest gap among them, so that they cut the same
+            micro-batches.
     """
     some = samples[:CHECKED]
     packed, alone = response_logprobs(vlm, encoder, some, temperature), naive_logprobs(vlm, encoder, some, temperature)
-    gap = max(float((a - b).abs().max()) for a, b in zip(packed, alone, strict=True))
+    here = (torch.cat(packed) - torch.cat(alone)).abs().max().item()
+    gap = torch.tensor(team.gather([here]), dtype=torch.float64).max().item()  # a NaN of any process is the largest
     if gap <= most:  # NaN is not
         return Forward(), gap
     warnings.warn(

@@ -73,7 +73,7 @@ def train(
     steps = per_epoch * params.epochs
     optimizer = torch.optim.AdamW(vlm.trainable(), lr=params.lr, betas=(0.9, 0.98), weight_decay=params.weight_decay)
     vlm.model.eval()  # with dropout, packed and single samples would differ
-    forward, _ = checked_forward(vlm, encoder, [item.sample for item in data], 1.0, params.max_packing_gap)
+    forward, _ = checked_forward(vlm, encoder, [item.sample for item in data], 1.0, params.max_packing_gap, team)
     vlm.model.train()
     step = 0
     for epoch in range(params.epochs):

@@ -126,7 +126,7 @@ def update(
     turns = [turn for members in by_group for turn in members]
     vlm.model.eval()
     samples = [turn.sample for turn in turns]
-    forward, packing_gap = checked_forward(vlm, encoder, samples, params.temperature, params.max_packing_gap)
+    forward, packing_gap = checked_forward(vlm, encoder, samples, params.temperature, params.max_packing_gap, team)
     before = score(vlm, encoder, samples, params.temperature, params.micro_batch_tokens, forward, team)
     gaps = [(after - turn.logprobs_T).abs().max() for after, turn in zip(before, turns, strict=True)]
     gap = torch.stack(gaps).max().item()

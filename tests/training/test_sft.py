@@ -1,6 +1,7 @@
 """Behaviour cloning: what counts, and that it learns."""
 
 import copy
+import math
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from components.policies import Encoder, Sample
 from components.training import forward
 from components.training.forward import PackingWarning, checked_forward
 from components.training.sft import Weighted, demonstrations, learning_rate, train
+from components.training.team import Team
 from tests.samples import a_trajectory
 from tests.training.test_update import roll
 from tests.vlm import TASK, observation, random_vlm, renderer
@@ -123,3 +125,46 @@ def test_packing_is_trusted_up_to_the_gap_that_the_recipe_allows():
     assert not refused.packed
     whole = sum(len(s.prompt.ids) + len(s.response) for s in samples)
     assert [len(list(one.micro_batches(samples, encoder, whole - 3))) for one in (trusted, refused)] == [1, 2]
+
+
+class BesideOneThatSees(Team):
+    """A process of two, the other of which finds another gap."""
+
+    def __init__(self, gap: float) -> None:
+        super().__init__(size=2)
+        self.gap = gap
+
+    def gather(self, items: list[float]) -> list[float]:
+        return [*items, self.gap]
+
+
+@pytest.mark.parametrize("elsewhere", [1.0, math.nan])
+def test_what_one_process_refuses_to_pack_no_process_packs(elsewhere):
+    """They would cut other micro-batches, each its own, and add up what does not belong together."""
+    vlm = random_vlm()
+    encoder = Encoder(vlm)
+    samples = [Sample(encoder.encode(renderer().prompt(TASK, [], observation(0))), [300, encoder.end_id])]
+    alone, _ = checked_forward(vlm, encoder, samples, 1.0, 1e-4)
+    beside, gap = checked_forward(vlm, encoder, samples, 1.0, 1e-4, BesideOneThatSees(1e-5))
+    assert alone.packed
+    assert beside.packed
+    assert gap >= 1e-5
+    with pytest.warns(PackingWarning):
+        refused, gap = checked_forward(vlm, encoder, samples, 1.0, 1e-4, BesideOneThatSees(elsewhere))
+    assert not refused.packed
+    assert gap == pytest.approx(elsewhere, nan_ok=True)
+
+
+def test_a_packing_that_gives_nan_for_a_later_sample_is_not_trusted(monkeypatch):
+    vlm = random_vlm()
+    encoder = Encoder(vlm)
+    prompt = encoder.encode(renderer().prompt(TASK, [], observation(0)))
+    samples = [Sample(prompt, [300, encoder.end_id]), Sample(prompt, [301, encoder.end_id])]
+    monkeypatch.setattr(
+        forward,
+        "response_logprobs",
+        lambda *args: [one + nan for one, nan in zip(REAL(*args), [0, math.nan], strict=True)],
+    )
+    with pytest.warns(PackingWarning, match="nan nats"):
+        refused, _ = checked_forward(vlm, encoder, samples, 1.0, 1e-4)
+    assert not refused.packed
