@@ -2,13 +2,14 @@
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 import torch
 
 from components.params import OptimParams
-from components.policies import Encoder, Sample
+from components.policies import VLM, Encoder, Sample
 from components.training import forward
 from components.training.forward import PackingWarning, checked_forward
 from components.training.sft import Weighted, demonstrations, learning_rate, train
@@ -93,23 +94,30 @@ def test_a_prompt_that_opens_the_thought_is_not_answered_with_a_second_opening()
 
 
 def test_a_packing_that_is_wrong_is_noticed_and_not_trained_with(monkeypatch):
-    """The weights are those of training without packing, and a warning says so."""
+    """The weights are those of training without packing, and a warning says so. The wrong form scores each place for
+    the token after the one that belongs there: its gradient points elsewhere, which no optimiser levels out."""
 
-    def trained() -> dict[str, torch.Tensor]:
+    def trained(max_gap: float = 1e-4) -> dict[str, torch.Tensor]:
         vlm = random_vlm()
         encoder = Encoder(vlm)
         prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(2)]
         data = [Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id])) for i, prompt in enumerate(prompts)]
-        params = OPTIM.model_copy(update={"epochs": 2, "lr": 1e-3})
+        params = OPTIM.model_copy(update={"epochs": 2, "lr": 1e-3, "max_packing_gap": max_gap})
         train(vlm, encoder, data, params, seed=1, report=lambda step, steps, loss: None)
         return dict(vlm.model.named_parameters())
 
+    def shifted(vlm: VLM, encoder: Encoder, samples: Sequence[Sample], *args) -> list[torch.Tensor]:
+        return REAL(vlm, encoder, [Sample(s.prompt, [*s.response[1:], s.response[0]]) for s in samples], *args)
+
     packed = trained()
-    monkeypatch.setattr(forward, "response_logprobs", lambda *args: [1.1 * one for one in REAL(*args)])
+    monkeypatch.setattr(forward, "response_logprobs", shifted)
     with pytest.warns(PackingWarning, match="going on without packing"):
         fallen_back = trained()
     for name, weight in packed.items():  # what packing gives where it is right, to rounding
         torch.testing.assert_close(fallen_back[name], weight, atol=1e-5, rtol=1e-3)
+    trusted = trained(max_gap=1e9)
+    apart = max((trusted[name] - weight).abs().max().item() for name, weight in packed.items())
+    assert apart > 1e-3, "the wrong form would have led elsewhere"
 
 
 def test_packing_is_trusted_up_to_the_gap_that_the_recipe_allows():
