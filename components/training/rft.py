@@ -59,13 +59,14 @@ def fine_tune(
         weight_decay=rl.weight_decay,
         max_grad_norm=rl.max_grad_norm,
     )
-    train(vlm, encoder, data, optim, seed, report, team)
+    checked = train(vlm, encoder, data, optim, seed, report, team)
     took_s = time.monotonic() - started
     tokens = sum(len(one.sample.response) for one in data) * rl.ppo_epochs
     return replace(
         NO_UPDATE,
         turns=len(data),
         steps=len(losses),
+        **checked.figures,
         loss=sum(losses) / len(losses),
         tokens_per_s=tokens / took_s,
         train_s=took_s,

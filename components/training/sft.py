@@ -31,6 +31,18 @@ class Weighted:
     weight: float = 1.0
 
 
+@dataclass(frozen=True)
+class Checked:
+    """How training computed: whether it packed, and how far packed and single samples were apart, in nats."""
+
+    packed: bool
+    packing_gap: float
+
+    @property
+    def figures(self) -> dict[str, float]:
+        return {"packed": float(self.packed), "packing_gap": self.packing_gap}
+
+
 def demonstrations(trajectories: list[Trajectory], renderer: Renderer, encoder: Encoder) -> list[Weighted]:
     """One sample per turn. Text that another model wrote gets this tokenizer's ids, in the history as in the target."""
     samples = []
@@ -66,14 +78,14 @@ def train(
     seed: int,
     report: Callable[[int, int, float], None],
     team: Team = ALONE,
-) -> None:
+) -> Checked:
     """Train in place for `params.epochs`; `report` gets step, steps and the step's loss in nats per token. All
     processes of a `team` call this alike."""
     per_epoch = math.ceil(len(data) / params.batch_size)
     steps = per_epoch * params.epochs
     optimizer = torch.optim.AdamW(vlm.trainable(), lr=params.lr, betas=(0.9, 0.98), weight_decay=params.weight_decay)
     vlm.model.eval()  # with dropout, packed and single samples would differ
-    forward, _ = checked_forward(vlm, encoder, [item.sample for item in data], 1.0, params.max_packing_gap, team)
+    forward, gap = checked_forward(vlm, encoder, [item.sample for item in data], 1.0, params.max_packing_gap, team)
     vlm.model.train()
     step = 0
     for epoch in range(params.epochs):
@@ -88,6 +100,7 @@ def train(
             step += 1
             report(step, steps, loss)
     vlm.model.eval()
+    return Checked(forward.packed, gap)
 
 
 def _step(

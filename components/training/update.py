@@ -46,11 +46,12 @@ class TurnSample:
 @dataclass(frozen=True)
 class UpdateStats:
     """Health of one update. `logprob_gap_max` (trainer and rollout) and `packing_gap` (packed and single samples) are
-    nats, before the first step; the rest are means over its steps."""
+    nats, before the first step, and `packed` is 0 if that was too much; the rest are means over its steps."""
 
     turns: int
     steps: int
     logprob_gap_max: float
+    packed: float
     packing_gap: float
     loss: float
     ratio_mean: float
@@ -65,6 +66,7 @@ NO_UPDATE = UpdateStats(
     turns=0,
     steps=0,
     logprob_gap_max=0.0,
+    packed=1.0,
     packing_gap=0.0,
     loss=0.0,
     ratio_mean=1.0,
@@ -159,6 +161,7 @@ def update(
         turns=len(turns),
         steps=steps,
         logprob_gap_max=gap,
+        packed=float(forward.packed),
         packing_gap=packing_gap,
         loss=sum(losses) / steps,
         ratio_mean=sum(stat.ratio_sum for stat in stats) / tokens,

@@ -37,11 +37,22 @@ def test_a_sample_is_enough_and_nothing_gives_no_figure():
     assert figures(verdicts(S), []) == {}
 
 
+def test_the_health_line_says_loudly_that_a_run_does_not_pack():
+    names = (
+        "iteration reward_mean pool_reward effective_groups sampled_groups ratio_mean clip_fraction logprob_gap_max "
+        "entropy_estimate grad_norm turns_mean response_tokens_mean masked_share tokens_per_s rollout_s judge_s "
+        "train_s waited_s packed packing_gap"
+    )
+    one = dict.fromkeys(names.split(), 0.0) | {"packing_gap": 0.0312}
+    assert "  NOT PACKED (off 3.1e-02)  " in health_line(one)
+    assert "  packed (off 3.1e-02)  " in health_line(one | {"packed": 1.0})
+
+
 def test_the_health_line_tells_of_it_where_there_is_an_auditor():
     names = (
         "iteration reward_mean pool_reward effective_groups sampled_groups ratio_mean clip_fraction logprob_gap_max "
         "entropy_estimate grad_norm turns_mean response_tokens_mean masked_share tokens_per_s rollout_s judge_s "
-        "train_s waited_s"
+        "train_s waited_s packed packing_gap"
     )
     one = dict.fromkeys(names.split(), 0.0)
     assert health_line(one | {"judge_agreement": 0.75, "judge_audited": 40.0}).endswith("judge agrees 0.75 of 40")

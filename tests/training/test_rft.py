@@ -10,6 +10,7 @@ from components.params import RLPhase, load
 from components.policies import Encoder
 from components.records import Reward
 from components.rollout import Group
+from components.training.forward import PackingWarning
 from components.training.learner import Learner
 from components.training.rft import sampled_turns
 from components.training.rl import train_rl
@@ -54,6 +55,19 @@ def test_a_round_raises_the_likelihood_of_the_longest_right_attempt_and_counts_i
     assert stats.steps == 20
     again = learner.update([group(attempts, 1.0, 1.0, 0.0)], 2, Team())
     assert again.loss < stats.loss
+
+
+def test_a_round_says_whether_it_packed(played):
+    _, attempts = played
+    groups = [group(attempts, 1.0, 1.0, 0.0)]
+    packed = Learner.begin(random_vlm(), params(ppo_epochs=1), Team()).update(groups, 1, Team())
+    with pytest.warns(PackingWarning):
+        alone = Learner.begin(random_vlm(), params(ppo_epochs=1, max_packing_gap=1e-12), Team()).update(
+            groups, 1, Team()
+        )
+    assert (packed.packed, alone.packed) == (1.0, 0.0)
+    assert packed.packing_gap > 1e-12
+    assert alone.packing_gap > 1e-12
 
 
 def test_it_needs_no_reference_and_no_asynchrony():

@@ -65,7 +65,7 @@ def test_the_health_line_says_why_members_were_masked():
     names = (
         "iteration reward_mean pool_reward effective_groups sampled_groups ratio_mean clip_fraction logprob_gap_max "
         "entropy_estimate grad_norm turns_mean response_tokens_mean masked_share tokens_per_s rollout_s judge_s "
-        "train_s waited_s masked_blocked masked_env_error"
+        "train_s waited_s packed packing_gap masked_blocked masked_env_error"
     )
     figures = dict.fromkeys(names.split(), 0.0) | {"iteration": 7.0, "masked_share": 0.25, "masked_blocked": 0.25}
     line = health_line(figures)

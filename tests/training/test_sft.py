@@ -97,25 +97,28 @@ def test_a_packing_that_is_wrong_is_noticed_and_not_trained_with(monkeypatch):
     """The weights are those of training without packing, and a warning says so. The wrong form scores each place for
     the token after the one that belongs there: its gradient points elsewhere, which no optimiser levels out."""
 
-    def trained(max_gap: float = 1e-4) -> dict[str, torch.Tensor]:
+    def trained(max_gap: float = 1e-4) -> tuple[dict[str, torch.Tensor], dict[str, float]]:
         vlm = random_vlm()
         encoder = Encoder(vlm)
         prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(2)]
         data = [Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id])) for i, prompt in enumerate(prompts)]
         params = OPTIM.model_copy(update={"epochs": 2, "lr": 1e-3, "max_packing_gap": max_gap})
-        train(vlm, encoder, data, params, seed=1, report=lambda step, steps, loss: None)
-        return dict(vlm.model.named_parameters())
+        checked = train(vlm, encoder, data, params, seed=1, report=lambda step, steps, loss: None)
+        return dict(vlm.model.named_parameters()), checked.figures
 
     def shifted(vlm: VLM, encoder: Encoder, samples: Sequence[Sample], *args) -> list[torch.Tensor]:
         return REAL(vlm, encoder, [Sample(s.prompt, [*s.response[1:], s.response[0]]) for s in samples], *args)
 
-    packed = trained()
+    packed, right = trained()
     monkeypatch.setattr(forward, "response_logprobs", shifted)
     with pytest.warns(PackingWarning, match="going on without packing"):
-        fallen_back = trained()
+        fallen_back, wrong = trained()
     for name, weight in packed.items():  # what packing gives where it is right, to rounding
         torch.testing.assert_close(fallen_back[name], weight, atol=1e-5, rtol=1e-3)
-    trusted = trained(max_gap=1e9)
+    assert right == {"packed": 1.0, "packing_gap": pytest.approx(0, abs=1e-4)}
+    assert wrong == {"packed": 0.0, "packing_gap": pytest.approx(0.5, abs=0.5)}
+    assert wrong["packing_gap"] > 1e-4
+    trusted, _ = trained(max_gap=1e9)
     apart = max((trusted[name] - weight).abs().max().item() for name, weight in packed.items())
     assert apart > 1e-3, "the wrong form would have led elsewhere"
 

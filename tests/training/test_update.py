@@ -193,6 +193,18 @@ def test_an_update_raises_what_was_rewarded(rolled):
     assert change[0] > 0 > sum(change[1:])
 
 
+def test_an_update_says_whether_it_packed(rolled):
+    vlm, trajectories = rolled
+    group = group_of(trajectories, [1, 0, 0, 1])
+    packed, one = weights_after(vlm, group)
+    with pytest.warns(PackingWarning):
+        alone, other = weights_after(vlm, group, RL.model_copy(update={"max_packing_gap": 1e-12}))
+    assert (one.packed, other.packed) == (1.0, 0.0)
+    assert one.packing_gap > 1e-12
+    assert other.packing_gap > 1e-12
+    assert torch.allclose(packed, alone, atol=2e-6)
+
+
 def test_no_remainder_is_dropped(rolled):
     vlm, trajectories = rolled
     # 7 turns in steps of at most 3: three steps an epoch, of 3, 2 and 2 turns
