@@ -47,6 +47,7 @@ from components.params.learning import (
     OptimParams,
     RLParams,
     RLPhase,
+    SFTParams,
     TrackingParams,
     TrainingParams,
     VLLMParams,
@@ -84,6 +85,7 @@ __all__ = [
     "RatioParams",
     "RecipeError",
     "RolloutParams",
+    "SFTParams",
     "SamplingParams",
     "Section",
     "SitesParams",
@@ -125,7 +127,7 @@ class Params(Section):
     dedup: DedupParams
     teacher: TeacherParams
     curate: CurateParams
-    sft: OptimParams
+    sft: SFTParams
     judge: JudgeParams
     rl: RLParams
     evaluation: EvaluationParams

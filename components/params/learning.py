@@ -103,6 +103,14 @@ class OptimParams(Section):
     max_grad_norm: float = Field(default=1.0, gt=0)
 
 
+class SFTParams(OptimParams):
+    """Supervised training of the policy."""
+
+    shuffle: Literal["turns", "trajectories"] = "turns"
+    """What an epoch, and one of RFT, shuffles. Turns of a trajectory that come into one batch share their history, and
+    a batch of whole trajectories takes a fraction of the time (`training.packing`); single turns mix it better."""
+
+
 class JudgeParams(Section):
     """Labels, reward, model judges and judge distillation."""
 

@@ -134,10 +134,12 @@ def distill(together: Team, params: Params) -> tuple[VLM, dict[str, torch.Tensor
     count = {outcome: outcomes.count(outcome) for outcome in (Outcome.SUCCESS, Outcome.FAILURE)}
     balanced = params.judge.balance and all(count.values())
     data = [
-        Weighted(
-            training_sample(t, split.verdicts[t.trajectory_id], params, encoder),
-            len(outcomes) / 2 / count[outcome] if balanced else 1.0,
-        )
+        [
+            Weighted(
+                training_sample(t, split.verdicts[t.trajectory_id], params, encoder),
+                len(outcomes) / 2 / count[outcome] if balanced else 1.0,
+            )
+        ]
         for t, outcome in zip(split.training, outcomes, strict=True)
     ]
     report = together.held.get("report", lambda step, steps, loss: None)

@@ -13,7 +13,7 @@ from components.stages._curve import write_curve
 from components.stages._launch import team
 from components.stages._run import local_model, stage
 from components.store import read_table
-from components.training.sft import Checked, demonstrations, train
+from components.training.sft import Checked, demonstrations, shuffled_as, train
 from components.training.sharding import shard, whole_state
 from components.training.team import Team
 
@@ -61,10 +61,11 @@ def clone(together: Team, params: Params) -> tuple[VLM, dict[str, torch.Tensor] 
     encoder = Encoder(vlm)
     renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
     trajectories = read_table(DATA, Trajectory)
-    samples = demonstrations(trajectories, renderer, encoder)
+    turns = demonstrations(trajectories, renderer, encoder)
     report = together.held.get("report", lambda step, steps, loss: None)
-    checked = train(vlm, encoder, samples, params.sft, params.seed, report, together)
-    return vlm, whole_state(vlm), len(trajectories), len(samples), checked
+    data = shuffled_as(params.sft.shuffle, turns)
+    checked = train(vlm, encoder, data, params.sft, params.seed, report, together)
+    return vlm, whole_state(vlm), len(trajectories), sum(map(len, turns)), checked
 
 
 if __name__ == "__main__":

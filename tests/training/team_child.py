@@ -81,7 +81,7 @@ def teach(team: Team, objective: str, kind: str, checkpoint: Path) -> dict:
     assert optimizer.state_dict()["state"], "the optimiser begins anew"
     prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(5)]
     prompts += [encoder.encode(Prompt((Text(f'- link "{word}" {word}' * 9),))) for word in "abc"]  # no image
-    data = [Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id])) for i, prompt in enumerate(prompts)]
+    data = [[Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id]))] for i, prompt in enumerate(prompts)]
     losses: list[float] = []
     optim = OptimParams(epochs=3, lr=1e-3, batch_size=8, micro_batch_tokens=150)
     updated = weights(vlm)

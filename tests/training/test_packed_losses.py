@@ -149,7 +149,7 @@ def test_each_kind_of_training_shares_prefixes_and_encodes_single_turns_only_to_
     elif kind == "judge distillation":
         judged = [a_trajectory(a_task(), turns=2, attempt=attempt, answer=str(attempt)) for attempt in range(3)]
         params = recipe(agent__prompt="compact")
-        fit(vlm, encoder, [Weighted(training_sample(t, a_verdict(t), params, encoder)) for t in judged])
+        fit(vlm, encoder, [[Weighted(training_sample(t, a_verdict(t), params, encoder))] for t in judged])
     elif kind == "RL":
         optimizer = torch.optim.SGD(vlm.trainable(), lr=0.01)
         update(vlm, encoder, renderer(), [rolled], RL, optimizer, seed=1, progress=lambda done, total: None)
@@ -160,5 +160,5 @@ def test_each_kind_of_training_shares_prefixes_and_encodes_single_turns_only_to_
     assert len(single) == (kind != "scoring")
 
 
-def fit(vlm: VLM, encoder: Encoder, data: list[Weighted]) -> None:
+def fit(vlm: VLM, encoder: Encoder, data: list[list[Weighted]]) -> None:
     train(vlm, encoder, data, OPTIM, seed=1, report=lambda step, steps, loss: None)

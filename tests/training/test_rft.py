@@ -10,10 +10,12 @@ from components.params import RLPhase, load
 from components.policies import Encoder
 from components.records import Reward
 from components.rollout import Group
+from components.training import rft
 from components.training.forward import PackingWarning
 from components.training.learner import Learner
 from components.training.rft import sampled_turns
 from components.training.rl import train_rl
+from components.training.sft import train
 from components.training.team import Team
 from tests.training.test_update import roll
 from tests.vlm import AGENT, random_vlm, renderer
@@ -43,7 +45,7 @@ def group(trajectories, *values: float) -> Group:
 
 def test_the_policys_own_turns_are_trained_on_by_their_recorded_ids(played):
     encoder, (_, two, _) = played
-    samples = sampled_turns([two], renderer(), encoder)
+    (samples,) = sampled_turns([two], renderer(), encoder)
     assert [one.sample.response for one in samples] == [turn.token_ids for turn in two.turns]
 
 
@@ -55,6 +57,23 @@ def test_a_round_raises_the_likelihood_of_the_longest_right_attempt_and_counts_i
     assert stats.steps == 20
     again = learner.update([group(attempts, 1.0, 1.0, 0.0)], 2, Team())
     assert again.loss < stats.loss
+
+
+def test_a_round_shuffles_what_the_recipe_says(played, monkeypatch):
+    _, attempts = played
+    given = []
+
+    def training(vlm, encoder, data, *args):
+        given.append([len(turns) for turns in data])
+        return train(vlm, encoder, data, *args)
+
+    monkeypatch.setattr(rft, "train", training)
+    for shuffle in ("turns", "trajectories"):
+        recipe = params(ppo_epochs=1)
+        recipe = recipe.model_copy(update={"sft": recipe.sft.model_copy(update={"shuffle": shuffle})})
+        learner = Learner.begin(random_vlm(), recipe, Team(), taught=[attempts[0], attempts[0]])
+        learner.update([group(attempts, 1.0, 1.0, 0.0)], 1, Team())
+    assert given == [[1, 1, 1], [2, 1]]
 
 
 def test_a_round_says_whether_it_packed(played):
