@@ -74,19 +74,6 @@ def test_what_was_masked_is_counted_by_its_reason():
     assert set(shares) > {"masked_env_error", "masked_sandbox_error", "masked_inference_timeout"}
 
 
-def test_the_health_line_says_why_members_were_masked():
-    names = (
-        "iteration reward_mean pool_reward effective_groups sampled_groups ratio_mean clip_fraction logprob_gap_max "
-        "entropy_estimate grad_norm turns_mean response_tokens_mean masked_share tokens_per_s rollout_s judge_s "
-        "train_s waited_s packed packing_gap masked_blocked masked_env_error"
-    )
-    figures = dict.fromkeys(names.split(), 0.0) | {"iteration": 7.0, "masked_share": 0.25, "masked_blocked": 0.25}
-    line = health_line(figures)
-    assert line.startswith("iteration 7: reward 0.000")
-    assert "masked 0.25 (blocked 0.25)  0 tokens/s" in line
-    assert "masked 0.00  0 tokens/s" in health_line(figures | {"masked_share": 0.0, "masked_blocked": 0.0})
-
-
 class AnswersAtOnce:
     """A policy that says `done` with an answer, whatever it sees."""
 
