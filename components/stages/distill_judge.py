@@ -21,6 +21,7 @@ from components.stages._judge_champion import decide_judge
 from components.stages._launch import team
 from components.stages._run import local_model, stage
 from components.store import read_table
+from components.training.objectives.judge import weights
 from components.training.sft import Checked, Weighted, train
 from components.training.sharding import shard, whole_state
 from components.training.team import Team
@@ -131,16 +132,9 @@ def distill(together: Team, params: Params) -> tuple[VLM, dict[str, torch.Tensor
         shard(vlm, together)
     encoder = Encoder(vlm)
     outcomes = [split.outcome(t) for t in split.training]
-    count = {outcome: outcomes.count(outcome) for outcome in (Outcome.SUCCESS, Outcome.FAILURE)}
-    balanced = params.judge.balance and all(count.values())
     data = [
-        [
-            Weighted(
-                training_sample(t, split.verdicts[t.trajectory_id], params, encoder),
-                len(outcomes) / 2 / count[outcome] if balanced else 1.0,
-            )
-        ]
-        for t, outcome in zip(split.training, outcomes, strict=True)
+        [Weighted(training_sample(t, split.verdicts[t.trajectory_id], params, encoder), weight)]
+        for t, weight in zip(split.training, weights(outcomes, params.judge.balance), strict=True)
     ]
     report = together.held.get("report", lambda step, steps, loss: None)
     checked = train(vlm, encoder, data, params.judge.optim, params.seed, report, together)

@@ -1,8 +1,7 @@
 """Supervised training on responses: behaviour cloning of trajectories, and the judge's rationale and verdict.
 
-Every assistant turn is a target conditioned on its serialized history; the loss is on the target response only
-(OpenWebRL, section 4.2). Cosine schedule with linear warm-up. A sample's weight scales its tokens' losses; the loss of
-a step is divided by the weights of its tokens, so that it does not depend on how the step is cut into micro-batches.
+Every assistant turn is a target conditioned on its serialized history (`objectives.sft` has the loss). Cosine schedule
+with linear warm-up. A step's loss does not depend on how the step is cut into micro-batches.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from components.params import OptimParams
 from components.policies import VLM, Encoder, Sample
 from components.records import Trajectory
 from components.training.forward import Forward, checked_forward
+from components.training.objectives.sft import part_of_loss
 from components.training.optim import optimizer_step
 from components.training.team import ALONE, Team
 
@@ -136,8 +136,7 @@ def _step(
     samples = [item.sample for item in batch]
     for group, counts in team.share(list(forward.micro_batches(samples, encoder, params.micro_batch_tokens))):
         scores = forward(vlm, encoder, [samples[index] for index in group])
-        weighted = (batch[index].weight * logprobs.sum() for index, logprobs in zip(group, scores, strict=True))
-        part = -sum(weighted, torch.zeros((), device=encoder.device)) / total * counts
+        part = part_of_loss(scores, [batch[index].weight for index in group], total) * counts
         (part * team.loss_scale).backward()
         loss += part.item()
     team.add_up(vlm.trainable())
