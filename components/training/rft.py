@@ -23,7 +23,7 @@ from components.rollout import Group
 from components.training.objectives.rft import mixed, selected
 from components.training.sft import Weighted, demonstrations, shuffled_as, train
 from components.training.team import Team
-from components.training.update import NO_UPDATE, UpdateStats
+from components.training.update import NO_UPDATE, UpdateStats, tokens_of
 
 
 def fine_tune(
@@ -62,14 +62,14 @@ def fine_tune(
     )
     checked = train(vlm, encoder, data, optim, seed, report, team)
     took_s = time.monotonic() - started
-    tokens = sum(len(one.sample.response) for several in data for one in several) * rl.ppo_epochs
+    samples = [one.sample for turns in trajectories for one in turns]
     return replace(
         NO_UPDATE,
-        turns=sum(map(len, trajectories)),
+        turns=len(samples),
         steps=len(losses),
         **checked.figures,
         loss=sum(losses) / len(losses),
-        tokens_per_s=tokens / took_s,
+        tokens_per_s=rl.ppo_epochs * tokens_of(samples) / took_s,
         train_s=took_s,
     )
 

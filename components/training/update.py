@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,7 +46,8 @@ class TurnSample:
 @dataclass(frozen=True)
 class UpdateStats:
     """Health of one update. `logprob_gap_max` (trainer and rollout) and `packing_gap` (packed and single samples) are
-    nats, before the first step, and `packed` is 0 if that was too much; the rest are means over its steps."""
+    nats, before the first step, and `packed` is 0 if the latter was too much. `tokens_per_s` counts prompts and
+    responses of all turns in each pass over them, as if nothing were shared. The rest are means over the steps."""
 
     turns: int
     steps: int
@@ -156,7 +157,6 @@ def update(
     vlm.model.eval()
     spent = time.monotonic() - started
     tokens = sum(stat.tokens for stat in stats)
-    tokens_of_turns = sum(len(turn.sample.prompt.ids) + len(turn.sample.response) for turn in turns)
     return UpdateStats(
         turns=len(turns),
         steps=steps,
@@ -168,9 +168,14 @@ def update(
         clip_fraction=sum(stat.clipped for stat in stats) / tokens,
         kl_mean=sum(stat.kl_sum for stat in stats) / tokens,
         grad_norm=sum(norms) / steps,
-        tokens_per_s=(params.ppo_epochs + 1) * tokens_of_turns / spent,
+        tokens_per_s=(params.ppo_epochs + 1) * tokens_of(samples) / spent,
         train_s=spent,
     )
+
+
+def tokens_of(samples: Sequence[Sample]) -> int:
+    """Tokens of single turns, prompts included."""
+    return sum(len(sample.prompt.ids) + len(sample.response) for sample in samples)
 
 
 def _supplied(

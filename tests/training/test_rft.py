@@ -76,6 +76,15 @@ def test_a_round_shuffles_what_the_recipe_says(played, monkeypatch):
     assert given == [[1, 1, 1], [2, 1]]
 
 
+def test_its_tokens_per_second_count_prompts_too_as_those_of_other_updates_do(played):
+    encoder, attempts = played
+    learner = Learner.begin(random_vlm(), params(ppo_epochs=2), Team())
+    stats = learner.update([group(attempts, 1.0, 1.0, 0.0)], 1, Team())
+    (samples,) = sampled_turns(attempts[1:2], renderer(), encoder)
+    tokens = sum(len(one.sample.prompt.ids) + len(one.sample.response) for one in samples)
+    assert stats.tokens_per_s * stats.train_s == pytest.approx(2 * tokens)
+
+
 def test_a_round_says_whether_it_packed(played):
     _, attempts = played
     groups = [group(attempts, 1.0, 1.0, 0.0)]

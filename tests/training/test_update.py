@@ -244,6 +244,15 @@ def test_the_gradients_norm_is_that_before_it_is_clipped(rolled):
     assert clipped == pytest.approx(0.1 * norm / 4, rel=1e-3)
 
 
+def test_tokens_per_second_count_prompts_and_responses_in_each_pass(rolled):
+    vlm, trajectories = rolled
+    group = group_of(trajectories, [1, 0, 0, 1])
+    samples = [one.sample for one in turn_samples([group], renderer(), Encoder(vlm), RL)]
+    _, stats = weights_after(vlm, group, RL.model_copy(update={"ppo_epochs": 2}))
+    tokens = sum(len(one.prompt.ids) + len(one.response) for one in samples)
+    assert stats.tokens_per_s * stats.train_s == pytest.approx((1 + 2) * tokens), "scored once, then learned twice"
+
+
 def test_no_remainder_is_dropped(rolled):
     vlm, trajectories = rolled
     # 7 turns in steps of at most 3: three steps an epoch, of 3, 2 and 2 turns
