@@ -66,6 +66,11 @@ def test_a_wrong_field_is_named_with_its_value_and_what_is_allowed(change: dict,
         ({"tasks__miniwob_heldout": ["click-button"]}, r"\['click-button'\] are both trained on and held out"),
         ({"dedup__rl_threshold": 1.0}, "rl_threshold = 1.0 must not exceed sft_threshold = 0.99"),
         ({"rl__max_sampled_groups": 1}, "max_sampled_groups = 1 must be at least effective_groups = 2"),
+        (
+            {"rl__objective": "filtered_bc", "rl__tis_cap": 2.0},
+            "tis_cap = 2.0 corrects a ratio of policies, which objective = filtered_bc has not: set tis_cap to null",
+        ),
+        ({"rl__objective": "rft", "rl__tis_cap": 2.0}, "objective = rft has not: set tis_cap to null"),
         ({"agent__max_response_tokens": 1024}, "max_response_tokens = 1024 must be smaller than .* = 1024"),
         (
             {"model__lora": {"rank": 4, "alpha": 8}, "model__train_vision": True},

@@ -48,6 +48,7 @@ from components.params.learning import (
     OptimParams,
     RLParams,
     RLPhase,
+    SFTParams,
     TrackingParams,
     TrainingParams,
     VLLMParams,
@@ -86,6 +87,7 @@ __all__ = [
     "RatioParams",
     "RecipeError",
     "RolloutParams",
+    "SFTParams",
     "SamplingParams",
     "Section",
     "SitesParams",
@@ -127,7 +129,7 @@ class Params(Section):
     dedup: DedupParams
     teacher: TeacherParams
     curate: CurateParams
-    sft: OptimParams
+    sft: SFTParams
     judge: JudgeParams
     rl: RLParams
     evaluation: EvaluationParams

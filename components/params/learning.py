@@ -103,6 +103,14 @@ class OptimParams(Section):
     max_grad_norm: float = Field(default=1.0, gt=0)
 
 
+class SFTParams(OptimParams):
+    """Supervised training of the policy."""
+
+    shuffle: Literal["turns", "trajectories"] = "turns"
+    """What an epoch, and one of RFT, shuffles. Turns of a trajectory that come into one batch share their history, and
+    a batch of whole trajectories takes a fraction of the time (`training.packing`); single turns mix it better."""
+
+
 JudgeProtocolName = Literal[
     "openwebrl", "webvoyager", "webvoyager_hinted", "agenttrek", "webjudge", "deepshop", "webgym_rubric"
 ]
@@ -207,7 +215,8 @@ class RLParams(Section):
     drop_repeats: bool = True
     """Filtered behaviour cloning leaves out turns that the screenshot did not change after (WebGym, section 5.2)."""
     tis_cap: float | None = Field(default=None, gt=0)
-    """Truncated importance sampling: cap of the correction for a server that computes otherwise than the trainer."""
+    """Truncated importance sampling: cap of the correction for a server that computes otherwise than the trainer. Of
+    the objectives with a ratio of policies only."""
     clip_low: float = Field(default=0.2, gt=0)
     clip_high: float = Field(default=0.28, gt=0)
     max_grad_norm: float = Field(default=1.0, gt=0)
@@ -223,6 +232,15 @@ class RLParams(Section):
     def _rounds_in_turn(self) -> RLParams:
         if self.objective == "rft" and self.asynchronous:
             raise ValueError("rl.async = true has no meaning for rl.objective = rft, whose rounds begin with its model")
+        return self
+
+    @model_validator(mode="after")
+    def _something_to_correct(self) -> RLParams:
+        if self.tis_cap is not None and self.objective in ("filtered_bc", "rft"):
+            raise ValueError(
+                f"tis_cap = {self.tis_cap} corrects a ratio of policies, which objective = {self.objective} has not: "
+                "set tis_cap to null"
+            )
         return self
 
     @model_validator(mode="after")

@@ -16,6 +16,7 @@ from components.params import LoRAParams, ModelParams
 from components.policies.attention import SEGMENTED
 from components.policies.lora import adapted_layers, add_adapter, merged_weights, save_adapter
 from components.policies.patches import as_product
+from components.policies.scoring import as_scorer
 from components.store import publish, write_json
 
 
@@ -32,6 +33,7 @@ class VLM:
     def __post_init__(self) -> None:
         self.model.set_attn_implementation({"text_config": SEGMENTED})
         as_product(self.model.model.visual.patch_embed)
+        as_scorer(self.model)
 
     @classmethod
     def load(cls, path: str | Path, params: ModelParams, train: bool = False) -> VLM:

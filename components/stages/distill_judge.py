@@ -21,7 +21,8 @@ from components.stages._judge_champion import decide_judge
 from components.stages._launch import team
 from components.stages._run import local_model, stage
 from components.store import read_table
-from components.training.sft import Weighted, train
+from components.training.objectives.judge import weights
+from components.training.sft import Checked, Weighted, train
 from components.training.sharding import shard, whole_state
 from components.training.team import Team
 
@@ -92,7 +93,7 @@ def lead(together: Team) -> None:
             run.progress(step, steps, f"loss {loss:.3f}")
 
         together.held["report"] = report
-        vlm, state = together.run(distill, params)
+        vlm, state, checked = together.run(distill, params)
         vlm.publish(OUT, state=state)
         del vlm, state
         gc.collect()  # layers that were spread, and what spread them, hold each other
@@ -113,14 +114,16 @@ def lead(together: Team) -> None:
                     for name, said in contest.items()
                 ],
                 "trained_on": len(split.training),
+                **checked.figures,
                 "version": version,
                 "losses": curve,
             }
         )
 
 
-def distill(together: Team, params: Params) -> tuple[VLM, dict[str, torch.Tensor] | None]:
-    """A job: train the judge, shared by all processes; the model, and its state where it is spread over them."""
+def distill(together: Team, params: Params) -> tuple[VLM, dict[str, torch.Tensor] | None, Checked]:
+    """A job: train the judge, shared by all processes; the model, its state where it is spread over them, and whether
+    it packed."""
     torch.manual_seed(params.seed)
     split = Split.read(params)
     vlm = VLM.load(params.model.judge_base, params.model, train=True)
@@ -129,18 +132,13 @@ def distill(together: Team, params: Params) -> tuple[VLM, dict[str, torch.Tensor
         shard(vlm, together)
     encoder = Encoder(vlm)
     outcomes = [split.outcome(t) for t in split.training]
-    count = {outcome: outcomes.count(outcome) for outcome in (Outcome.SUCCESS, Outcome.FAILURE)}
-    balanced = params.judge.balance and all(count.values())
     data = [
-        Weighted(
-            training_sample(t, split.verdicts[t.trajectory_id], params, encoder),
-            len(outcomes) / 2 / count[outcome] if balanced else 1.0,
-        )
-        for t, outcome in zip(split.training, outcomes, strict=True)
+        [Weighted(training_sample(t, split.verdicts[t.trajectory_id], params, encoder), weight)]
+        for t, weight in zip(split.training, weights(outcomes, params.judge.balance), strict=True)
     ]
     report = together.held.get("report", lambda step, steps, loss: None)
-    train(vlm, encoder, data, params.judge.optim, params.seed, report, together)
-    return vlm, whole_state(vlm)
+    checked = train(vlm, encoder, data, params.judge.optim, params.seed, report, together)
+    return vlm, whole_state(vlm), checked
 
 
 def _vote(vlm: VLM, tested: list[Trajectory], greedy: list[Verdict], params: Params) -> list[Verdict]:

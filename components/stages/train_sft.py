@@ -13,7 +13,7 @@ from components.stages._curve import write_curve
 from components.stages._launch import team
 from components.stages._run import local_model, stage
 from components.store import read_table
-from components.training.sft import demonstrations, train
+from components.training.sft import Checked, demonstrations, shuffled_as, train
 from components.training.sharding import shard, whole_state
 from components.training.team import Team
 
@@ -39,19 +39,20 @@ def lead(together: Team) -> None:
             run.progress(step, steps, f"loss {loss:.3f}")
 
         together.held["report"] = report
-        vlm, state, trajectories, turns = together.run(clone, run.params)
+        vlm, state, trajectories, turns, checked = together.run(clone, run.params)
         vlm.publish(OUT, state=state)
         write_curve(CURVE, curve)
         version = run.tracker.register(OUT, tracking.POLICY)
         run.result(
             {"trajectories": trajectories, "turns": turns, "loss": curve[-1]["loss"], "version": version}
+            | checked.figures
             | {"losses": curve}
         )
 
 
-def clone(together: Team, params: Params) -> tuple[VLM, dict[str, torch.Tensor] | None, int, int]:
-    """A job: behaviour cloning, shared by all processes; the model, its state where it is spread over them, and
-    how many trajectories and turns it saw."""
+def clone(together: Team, params: Params) -> tuple[VLM, dict[str, torch.Tensor] | None, int, int, Checked]:
+    """A job: behaviour cloning, shared by all processes; the model, its state where it is spread over them, how many
+    trajectories and turns it saw, and whether it packed them."""
     torch.manual_seed(params.seed)
     vlm = VLM.load(params.model.base, params.model, train=True)
     vlm.prepare(params.model, params.seed)
@@ -60,10 +61,11 @@ def clone(together: Team, params: Params) -> tuple[VLM, dict[str, torch.Tensor] 
     encoder = Encoder(vlm)
     renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
     trajectories = read_table(DATA, Trajectory)
-    samples = demonstrations(trajectories, renderer, encoder)
+    turns = demonstrations(trajectories, renderer, encoder)
     report = together.held.get("report", lambda step, steps, loss: None)
-    train(vlm, encoder, samples, params.sft, params.seed, report, together)
-    return vlm, whole_state(vlm), len(trajectories), len(samples)
+    data = shuffled_as(params.sft.shuffle, turns)
+    checked = train(vlm, encoder, data, params.sft, params.seed, report, together)
+    return vlm, whole_state(vlm), len(trajectories), sum(map(len, turns)), checked
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,16 +30,13 @@ def response_logprobs(
     are evaluated; the first is predicted from the prompt's last token.
     """
     packed, device = pack(samples, encoder, share), vlm.model.device
-    with vlm.precision():
-        logits_1NV = vlm.model(
-            input_ids=torch.tensor([packed.ids], device=device),
-            position_ids=packed.positions_3P[:, None].to(device),
-            **encoder.vision.inputs(packed.images),
-            segments=packed.segments,
-            use_cache=False,
-            logits_to_keep=torch.from_numpy(np.concatenate(packed.predictors)).to(device),
-        ).logits
-        return _of_tokens(encoder, logits_1NV[0], samples, temperature)
+    inputs = {
+        "input_ids": torch.tensor([packed.ids], device=device),
+        "position_ids": packed.positions_3P[:, None].to(device),
+        "segments": packed.segments,
+        **encoder.vision.inputs(packed.images),
+    }
+    return _of_responses(vlm, encoder, samples, packed.predictors, temperature, inputs)
 
 
 def naive_logprobs(
@@ -48,22 +46,32 @@ def naive_logprobs(
     inputs = encoder.collate(
         [s.prompt.ids + s.response for s in samples], [s.prompt.images for s in samples], pad="right"
     )
-    with vlm.precision():
-        spans = [range(len(s.prompt.ids) - 1, len(s.prompt.ids) + len(s.response) - 1) for s in samples]
-        first, last = min(span.start for span in spans), max(span.stop for span in spans)
-        kept = torch.arange(first, last, device=vlm.model.device)
-        logits_BKV = vlm.model(**inputs, use_cache=False, logits_to_keep=kept).logits
-        rows = [logits_BKV[row, span.start - first : span.stop - first] for row, span in enumerate(spans)]
-        return _of_tokens(encoder, torch.cat(rows), samples, temperature)
+    length = inputs["input_ids"].shape[1]
+    begins = [row * length + len(sample.prompt.ids) - 1 for row, sample in enumerate(samples)]
+    places = [np.arange(begin, begin + len(s.response)) for begin, s in zip(begins, samples, strict=True)]
+    return _of_responses(vlm, encoder, samples, places, temperature, inputs)
 
 
-def _of_tokens(
-    encoder: Encoder, logits_NV: torch.Tensor, samples: Sequence[Sample], temperature: float
+def _of_responses(
+    vlm: VLM,
+    encoder: Encoder,
+    samples: Sequence[Sample],
+    places: list[np.ndarray],
+    temperature: float,
+    inputs: dict[str, Any],
 ) -> list[torch.Tensor]:
-    logits_NV = encoder.sayable(logits_NV)
-    logits_NV = (logits_NV if logits_NV.dtype == torch.float64 else logits_NV.float()) / temperature
-    wanted_N = torch.tensor([token for s in samples for token in s.response], device=logits_NV.device)
-    logprobs_N = torch.log_softmax(logits_NV, dim=-1).gather(1, wanted_N[:, None])[:, 0]
+    """Log-probabilities (T,) of each sample's response, whose tokens are predicted at `places` (T,) of the rows."""
+
+    def distribution(logits_NV: torch.Tensor) -> torch.Tensor:
+        logits_NV = encoder.sayable(logits_NV)
+        logits_NV = (logits_NV if logits_NV.dtype == torch.float64 else logits_NV.float()) / temperature
+        return torch.log_softmax(logits_NV, dim=-1)
+
+    device = vlm.model.device
+    wanted_N = torch.tensor([token for s in samples for token in s.response], device=device)
+    with vlm.precision():
+        places_N = torch.from_numpy(np.concatenate(places)).to(device)
+        logprobs_N = vlm.model.token_logprobs(places_N, wanted_N, distribution, **inputs)
     return list(logprobs_N.split([len(s.response) for s in samples]))
 
 
@@ -93,17 +101,20 @@ class PackingWarning(UserWarning):
 
 @torch.no_grad()
 def checked_forward(
-    vlm: VLM, encoder: Encoder, samples: Sequence[Sample], temperature: float, most: float
+    vlm: VLM, encoder: Encoder, samples: Sequence[Sample], temperature: float, most: float, team: Team = ALONE
 ) -> tuple[Forward, float]:
     """Packed, if a few samples have the same log-probabilities so and one by one; and the largest gap, in nats.
 
     Args:
         samples: the first of a run, turns of one trajectory; `CHECKED` of them are compared.
         most: the gap up to which packing is trusted.
+        team: all of its processes call this and go by the largest gap among them, so that they cut the same
+            micro-batches.
     """
     some = samples[:CHECKED]
     packed, alone = response_logprobs(vlm, encoder, some, temperature), naive_logprobs(vlm, encoder, some, temperature)
-    gap = max(float((a - b).abs().max()) for a, b in zip(packed, alone, strict=True))
+    here = (torch.cat(packed) - torch.cat(alone)).abs().max().item()
+    gap = torch.tensor(team.gather([here]), dtype=torch.float64).max().item()  # a NaN of any process is the largest
     if gap <= most:  # NaN is not
         return Forward(), gap
     warnings.warn(

@@ -52,6 +52,7 @@ def health_line(figures: dict[str, float]) -> str:
         for name, value in one.items()
         if name.startswith("masked_") and name != "masked_share" and value
     )
+    packed = f"{'packed' if one['packed'] else 'NOT PACKED'} (off {one['packing_gap']:.1e})"
     agreed = ""
     if "judge_agreement" in one:
         agreed = f"  judge agrees {one['judge_agreement']:.2f} of {one['judge_audited']:.0f}"
@@ -62,7 +63,7 @@ def health_line(figures: dict[str, float]) -> str:
         f"  entropy {one['entropy_estimate']:.2f}  grad {one['grad_norm']:.2f}"
         f"  turns {one['turns_mean']:.2f}  tokens {one['response_tokens_mean']:.0f}"
         f"  masked {one['masked_share']:.2f}{f' ({masked})' if masked else ''}  {one['tokens_per_s']:.0f} tokens/s"
-        f"  rollout {one['rollout_s']:.0f} s  judge {one['judge_s']:.0f} s  train {one['train_s']:.0f} s"
+        f"  {packed}  rollout {one['rollout_s']:.0f} s  judge {one['judge_s']:.0f} s  train {one['train_s']:.0f} s"
         f"  waited {one['waited_s']:.0f} s{agreed}"
     )
 

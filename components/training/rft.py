@@ -3,8 +3,8 @@
 An iteration of `training.rl` with `rl.objective: rft` is a round: its groups are attempts at questions,
 `objectives.rft` selects from the mixed ones and adds a share of the earlier demonstrations, and this trains on both.
 The paper has one round; more of them are expert iteration, and the horizon's phases are rounds too. `rl.ppo_epochs`
-are the epochs, `rl.batch_turns` the batch, `sft.warmup` the schedule's warm-up; each round has a schedule and an
-optimiser of its own.
+are the epochs, `rl.batch_turns` the batch, `sft.warmup` the schedule's warm-up, `sft.shuffle` what is shuffled; each
+round has a schedule and an optimiser of its own.
 
 The policy's own turns are trained on by the ids that it sampled, a teacher's by this tokenizer's ids of its text.
 """
@@ -18,12 +18,12 @@ from dataclasses import replace
 from components.agent import Renderer
 from components.params import OptimParams, Params
 from components.policies import VLM, Encoder, Sample
-from components.records import Trajectory
+from components.records import Trajectory, Turn
 from components.rollout import Group
 from components.training.objectives.rft import mixed, selected
-from components.training.sft import Weighted, demonstrations, train
+from components.training.sft import Weighted, demonstrations, shuffled_as, train
 from components.training.team import Team
-from components.training.update import NO_UPDATE, UpdateStats
+from components.training.update import NO_UPDATE, UpdateStats, tokens_of
 
 
 def fine_tune(
@@ -42,7 +42,8 @@ def fine_tune(
     renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
     chosen = selected(groups)
     shown = mixed([], taught, rl.demonstrations, seed)
-    data = [*sampled_turns(chosen, renderer, encoder), *demonstrations(shown, renderer, encoder)]
+    trajectories = [*sampled_turns(chosen, renderer, encoder), *demonstrations(shown, renderer, encoder)]
+    data = shuffled_as(params.sft.shuffle, trajectories)
     losses: list[float] = []
 
     def report(step: int, steps: int, loss: float) -> None:
@@ -59,25 +60,25 @@ def fine_tune(
         weight_decay=rl.weight_decay,
         max_grad_norm=rl.max_grad_norm,
     )
-    train(vlm, encoder, data, optim, seed, report, team)
+    checked = train(vlm, encoder, data, optim, seed, report, team)
     took_s = time.monotonic() - started
-    tokens = sum(len(one.sample.response) for one in data) * rl.ppo_epochs
+    samples = [one.sample for turns in trajectories for one in turns]
     return replace(
         NO_UPDATE,
-        turns=len(data),
+        turns=len(samples),
         steps=len(losses),
+        **checked.figures,
         loss=sum(losses) / len(losses),
-        tokens_per_s=tokens / took_s,
+        tokens_per_s=rl.ppo_epochs * tokens_of(samples) / took_s,
         train_s=took_s,
     )
 
 
-def sampled_turns(trajectories: Sequence[Trajectory], renderer: Renderer, encoder: Encoder) -> list[Weighted]:
-    """One sample per turn of what the policy did itself, by the ids that it sampled."""
-    return [
-        Weighted(
-            Sample(encoder.encode(renderer.prompt(one.task, one.turns[: turn.index], turn.observation)), turn.token_ids)
-        )
-        for one in trajectories
-        for turn in one.turns
-    ]
+def sampled_turns(trajectories: Sequence[Trajectory], renderer: Renderer, encoder: Encoder) -> list[list[Weighted]]:
+    """Per trajectory one sample per turn of what the policy did itself, by the ids that it sampled."""
+
+    def sample(one: Trajectory, turn: Turn) -> Sample:
+        prompt = renderer.prompt(one.task, one.turns[: turn.index], turn.observation)
+        return Sample(encoder.encode(prompt), turn.token_ids)
+
+    return [[Weighted(sample(one, turn)) for turn in one.turns] for one in trajectories]

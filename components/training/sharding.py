@@ -12,7 +12,7 @@ from dataclasses import replace
 import torch
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 
 from components.policies import VLM
 from components.training.team import Team
@@ -31,6 +31,7 @@ def shard(vlm: VLM, team: Team) -> None:
     if trained:
         fully_shard(tower, mesh=mesh)
     fully_shard(vlm.model, mesh=mesh, ignored_params=set() if trained else set(tower.parameters()))
+    register_fsdp_forward_method(vlm.model, "token_logprobs")
     team.lockstep = True
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,11 +46,13 @@ class TurnSample:
 @dataclass(frozen=True)
 class UpdateStats:
     """Health of one update. `logprob_gap_max` (trainer and rollout) and `packing_gap` (packed and single samples) are
-    nats, before the first step; the rest are means over its steps."""
+    nats, before the first step, and `packed` is 0 if the latter was too much. `tokens_per_s` counts prompts and
+    responses of all turns in each pass over them, as if nothing were shared. The rest are means over the steps."""
 
     turns: int
     steps: int
     logprob_gap_max: float
+    packed: float
     packing_gap: float
     loss: float
     ratio_mean: float
@@ -65,6 +67,7 @@ NO_UPDATE = UpdateStats(
     turns=0,
     steps=0,
     logprob_gap_max=0.0,
+    packed=1.0,
     packing_gap=0.0,
     loss=0.0,
     ratio_mean=1.0,
@@ -126,7 +129,7 @@ def update(
     turns = [turn for members in by_group for turn in members]
     vlm.model.eval()
     samples = [turn.sample for turn in turns]
-    forward, packing_gap = checked_forward(vlm, encoder, samples, params.temperature, params.max_packing_gap)
+    forward, packing_gap = checked_forward(vlm, encoder, samples, params.temperature, params.max_packing_gap, team)
     before = score(vlm, encoder, samples, params.temperature, params.micro_batch_tokens, forward, team)
     gaps = [(after - turn.logprobs_T).abs().max() for after, turn in zip(before, turns, strict=True)]
     gap = torch.stack(gaps).max().item()
@@ -154,20 +157,25 @@ def update(
     vlm.model.eval()
     spent = time.monotonic() - started
     tokens = sum(stat.tokens for stat in stats)
-    tokens_of_turns = sum(len(turn.sample.prompt.ids) + len(turn.sample.response) for turn in turns)
     return UpdateStats(
         turns=len(turns),
         steps=steps,
         logprob_gap_max=gap,
+        packed=float(forward.packed),
         packing_gap=packing_gap,
         loss=sum(losses) / steps,
         ratio_mean=sum(stat.ratio_sum for stat in stats) / tokens,
         clip_fraction=sum(stat.clipped for stat in stats) / tokens,
         kl_mean=sum(stat.kl_sum for stat in stats) / tokens,
         grad_norm=sum(norms) / steps,
-        tokens_per_s=(params.ppo_epochs + 1) * tokens_of_turns / spent,
+        tokens_per_s=(params.ppo_epochs + 1) * tokens_of(samples) / spent,
         train_s=spent,
     )
+
+
+def tokens_of(samples: Sequence[Sample]) -> int:
+    """Tokens of single turns, prompts included."""
+    return sum(len(sample.prompt.ids) + len(sample.response) for sample in samples)
 
 
 def _supplied(

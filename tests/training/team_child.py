@@ -19,13 +19,14 @@ from components.policies import VLM, Encoder, Sample
 from components.policies.lora import ADAPTER, merged_weights
 from components.training.learner import Learner, enlist, gather, keep, learn, resume
 from components.training.objectives import OBJECTIVES
+from components.training.rft import fine_tune
 from components.training.sft import Weighted, train
 from components.training.sharding import is_sharded, shard, whole_state
 from components.training.team import Team
 from components.training.update import update
 from tests.samples import raw_recipe
 from tests.training.test_update import RL, group_of, roll
-from tests.vlm import TASK, observation, random_vlm, renderer
+from tests.vlm import AGENT, TASK, observation, random_vlm, renderer
 
 RECIPE = parse(raw_recipe())
 OVERLAPPING = {
@@ -71,17 +72,22 @@ def teach(team: Team, objective: str, kind: str, checkpoint: Path) -> dict:
             assert Encoder(each).vision.spread == (kind == "vision" and each is not start)
             assert held(each) < 0.6, "this process holds more than its part"
     optimizer = torch.optim.SGD(vlm.trainable(), lr=0.1, momentum=0.9)
-    reference = start if OBJECTIVES[objective].needs_reference else None
-    stats = update(vlm, encoder, renderer(), groups, params, optimizer, 5, lambda *said: None, reference, team)
+    if objective == "rft":
+        recipe = RECIPE.model_copy(update={"agent": AGENT, "rl": params})
+        taught = groups[0].trajectories[1:3]
+        stats = fine_tune(vlm, encoder, groups, taught, recipe, 5, lambda *said: None, team)
+    else:
+        reference = start if OBJECTIVES[objective].needs_reference else None
+        stats = update(vlm, encoder, renderer(), groups, params, optimizer, 5, lambda *said: None, reference, team)
     Learner(vlm, encoder, RECIPE, optimizer, None).save(checkpoint, {"iteration": 1}, team.leads)
     team.gather([0])  # the leader has written it
     vlm, optimizer = again, torch.optim.SGD(again.trainable(), lr=0.1, momentum=0.9)
     assert Learner(vlm, Encoder(vlm), RECIPE, optimizer, None).load(checkpoint) == {"iteration": 1}
     encoder = Encoder(vlm)
-    assert optimizer.state_dict()["state"], "the optimiser begins anew"
+    assert objective == "rft" or optimizer.state_dict()["state"], "the optimiser begins anew"
     prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(5)]
     prompts += [encoder.encode(Prompt((Text(f'- link "{word}" {word}' * 9),))) for word in "abc"]  # no image
-    data = [Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id])) for i, prompt in enumerate(prompts)]
+    data = [[Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id]))] for i, prompt in enumerate(prompts)]
     losses: list[float] = []
     optim = OptimParams(epochs=3, lr=1e-3, batch_size=8, micro_batch_tokens=150)
     updated = weights(vlm)

@@ -1,12 +1,13 @@
-"""The judge that rewards is held against an auditor in each iteration."""
+"""The figures of an iteration by hand, the line that shows them, and the judge held against an auditor."""
 
 from __future__ import annotations
 
 import pytest
 
-from components.records import Outcome, Verdict
-from components.training.health import audit_figures, health_line
-from tests.samples import a_trajectory, a_verdict
+from components.records import Outcome, Reward, Task, Termination, Trajectory, Turn, Verdict
+from components.rollout import Group, Sampled, SamplerState, TaskSampler
+from components.training.health import audit_figures, health_line, rollout_figures
+from tests.samples import a_task, a_trajectory, a_turn, a_verdict
 
 S, F, U, E = Outcome.SUCCESS, Outcome.FAILURE, Outcome.UNPARSED, Outcome.ERROR
 
@@ -37,12 +38,106 @@ def test_a_sample_is_enough_and_nothing_gives_no_figure():
     assert figures(verdicts(S), []) == {}
 
 
-def test_the_health_line_tells_of_it_where_there_is_an_auditor():
-    names = (
-        "iteration reward_mean pool_reward effective_groups sampled_groups ratio_mean clip_fraction logprob_gap_max "
-        "entropy_estimate grad_norm turns_mean response_tokens_mean masked_share tokens_per_s rollout_s judge_s "
-        "train_s waited_s"
+def said(*logprobs: list[float]) -> list[Turn]:
+    """Turns whose tokens have these log-probabilities."""
+    return [a_turn(index, token_ids=list(range(len(one))), logprobs=one) for index, one in enumerate(logprobs)]
+
+
+def attempt(number: int, task: Task, turns: list[Turn], ended: Termination = Termination.DONE) -> Trajectory:
+    return a_trajectory(task, attempt=number, termination=ended).model_copy(update={"turns": turns})
+
+
+def rewarded(trajectory: Trajectory, value: float, masked: bool = False, format_ok: bool = True) -> Reward:
+    return Reward(trajectory_id=trajectory.trajectory_id, value=value, masked=masked, format_ok=format_ok)
+
+
+def test_every_figure_of_a_rollout_by_hand():
+    first, second = a_task(0), a_task(1, website="other")
+    sharp = [
+        attempt(0, first, said([-0.5, -0.25, 0.0], [-1.0])),
+        attempt(1, first, said([-2.0, -0.25])),
+        attempt(2, first, said([-3.0]), Termination.FORMAT_ERROR),
+    ]
+    dull = [
+        attempt(0, second, said([-0.5, -0.25, 0.0], [-1.0, -1.0, -1.0, -1.0]), Termination.BLOCKED),
+        attempt(1, second, [], Termination.CONTEXT_LENGTH),
+    ]
+    sampled = Sampled(
+        [
+            Group(
+                first, sharp, [rewarded(sharp[0], 1), rewarded(sharp[1], 1), rewarded(sharp[2], -1, format_ok=False)]
+            ),
+            Group(second, dull, [rewarded(dull[0], 0, masked=True), rewarded(dull[1], 0, format_ok=False)]),
+        ]
     )
-    one = dict.fromkeys(names.split(), 0.0)
-    assert health_line(one | {"judge_agreement": 0.75, "judge_audited": 40.0}).endswith("judge agrees 0.75 of 40")
-    assert "agrees" not in health_line(one)
+    pool = [first, second, a_task(2, website="other"), a_task(3, website="other"), a_task(4, website="never seen")]
+    sampler = TaskSampler(pool, 0, False, SamplerState(rewards={first.website: 0.5, "other": 0.1}))
+    assert rollout_figures(sampled, sampler) == pytest.approx(
+        {
+            "reward_mean": (1 + 1 - 1 + 0) / 4,
+            "pool_reward": (0.5 + 3 * 0.1) / 4,
+            "success_rate": 2 / 4,
+            "effective_groups": 1,
+            "sampled_groups": 2,
+            "masked_share": 1 / 5,
+            "masked_env_error": 0,
+            "masked_env_init_error": 0,
+            "masked_blocked": 1 / 5,
+            "masked_sandbox_error": 0,
+            "masked_task_timeout": 0,
+            "masked_inference_timeout": 0,
+            "masked_aborted": 0,
+            "masked_judge": 0,
+            "format_ok_share": 3 / 5,
+            "entropy_estimate": (0.75 + 1 + 2.25 + 3 + 0.75 + 4) / 14,
+            "turns_mean": (2 + 1 + 1 + 2 + 0) / 5,
+            "response_tokens_mean": (3 + 1 + 2 + 1 + 3 + 4) / 6,
+        }
+    )
+
+
+FIGURES = {
+    "iteration": 7.0,
+    "reward_mean": 0.111,
+    "pool_reward": 0.222,
+    "effective_groups": 3.0,
+    "sampled_groups": 44.0,
+    "ratio_mean": 1.0555,
+    "clip_fraction": 0.066,
+    "logprob_gap_max": 7.7e-5,
+    "entropy_estimate": 0.88,
+    "grad_norm": 9.99,
+    "turns_mean": 10.1,
+    "response_tokens_mean": 111.0,
+    "masked_share": 0.12,
+    "masked_blocked": 0.13,
+    "masked_env_error": 0.0,
+    "masked_judge": 0.14,
+    "tokens_per_s": 1500.0,
+    "packed": 1.0,
+    "packing_gap": 1.6e-6,
+    "rollout_s": 17.0,
+    "judge_s": 18.0,
+    "train_s": 19.0,
+    "waited_s": 20.0,
+}
+
+
+def test_the_health_line_has_each_figure_in_its_place():
+    line = (
+        "iteration 7: reward 0.111  pool 0.222  groups 3/44  ratio 1.0555  clipped 0.066  gap 7.7e-05  entropy 0.88"
+        "  grad 9.99  turns 10.10  tokens 111  masked 0.12 (blocked 0.13, judge 0.14)  1500 tokens/s"
+        "  packed (off 1.6e-06)  rollout 17 s  judge 18 s  train 19 s  waited 20 s"
+    )
+    assert health_line(FIGURES) == line
+    audited = {"judge_agreement": 0.21, "judge_audited": 22.0}
+    assert health_line(FIGURES | audited) == line + "  judge agrees 0.21 of 22"
+
+
+def test_where_nothing_was_masked_the_line_gives_no_reasons():
+    unmasked = {"masked_share": 0.0, "masked_blocked": 0.0, "masked_judge": 0.0}
+    assert "  masked 0.00  1500 tokens/s" in health_line(FIGURES | unmasked)
+
+
+def test_the_health_line_says_loudly_that_a_run_does_not_pack():
+    assert "  NOT PACKED (off 3.1e-02)  " in health_line(FIGURES | {"packed": 0.0, "packing_gap": 0.0312})

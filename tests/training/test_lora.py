@@ -58,7 +58,7 @@ def imitate(vlm: VLM, max_gap: float = 1e-4) -> list[float]:
     """Two steps of SFT; their losses."""
     encoder, losses = Encoder(vlm), []
     prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(2)]
-    data = [Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id])) for i, prompt in enumerate(prompts)]
+    data = [[Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id]))] for i, prompt in enumerate(prompts)]
     params = OptimParams(epochs=2, lr=1e-2, batch_size=2, max_packing_gap=max_gap)
     train(vlm, encoder, data, params, seed=1, report=lambda step, steps, loss: losses.append(loss))
     return losses

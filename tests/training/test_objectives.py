@@ -1,4 +1,4 @@
-"""M-GRPO (WebAgent-R1, 2.3), filtered cloning (WebGym, 5) and RFT (BrowserAgent, 2.4), by hand."""
+"""M-GRPO (WebAgent-R1, 2.3), filtered cloning (WebGym, 5), RFT (BrowserAgent, 2.4), SFT and the judge, by hand."""
 
 import math
 
@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from components.params import RLParams
-from components.records import Image, Observation, Reward, Tab, Task, Termination, Trajectory, Turn
+from components.records import Image, Observation, Outcome, Reward, Tab, Task, Termination, Trajectory, Turn
 from components.rollout import Group
-from components.training.objectives import OBJECTIVES, TurnTokens, filtered_bc, m_grpo, mm_grpo, truncated
+from components.training.objectives import OBJECTIVES, TurnTokens, filtered_bc, judge, m_grpo, mm_grpo, sft, truncated
 from components.training.objectives.rft import mixed, selected
 
 TASK = Task(task_id="t", intent="i", start_url="http://a/", website="a", source="test")
@@ -48,6 +48,21 @@ def group(members: dict[str, float | None], needs_spread: bool = True) -> Group:
         for one, value in zip(trajectories, members.values(), strict=True)
     ]
     return Group(TASK, trajectories, rewards, needs_spread)
+
+
+# ---- what all have in common ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_an_attempt_without_a_turn_counts_in_its_groups_statistics_and_teaches_nothing(objective):
+    # its context was full before the first turn: the agent's failure, reward 0, not masked
+    empty, right = OBJECTIVES[objective].assign_credit(group({"": 0.0, "ab": 1.0}), RL)
+    assert empty == []
+    assert [credit.advantage > 0 for credit in right] == [True, True]
+
+
+def test_rejection_fine_tuning_takes_an_attempt_without_a_turn_for_a_wrong_one():
+    assert [one.trajectory_id for one in selected([group({"": 0.0, "ab": 1.0})])] == ["1ab"]
 
 
 # ---- M-GRPO ---------------------------------------------------------------------------------------------------------
@@ -169,3 +184,26 @@ def test_a_share_of_the_demonstrations_is_mixed_in():
     assert [int(one.trajectory_id) for one in both[1:]] == sorted(int(one.trajectory_id) for one in both[1:])
     assert both == mixed(chosen, old, 0.8, seed=1)
     assert both != mixed(chosen, old, 0.8, seed=2)
+
+
+# ---- supervised training and the judge ------------------------------------------------------------------------------
+
+
+def test_the_supervised_loss_is_the_mean_over_weighted_tokens():
+    # weights 1 of 2 tokens, 3 of 1: (0.5 + 1.5 + 3 * 2) / (2 + 3) = 1.6
+    first, second = torch.tensor([-0.5, -1.5], requires_grad=True), torch.tensor([-2.0], requires_grad=True)
+    loss = sft.part_of_loss([first, second], [1.0, 3.0], total=5.0)
+    loss.backward()
+    assert loss.item() == pytest.approx(1.6)
+    assert first.grad.tolist() == pytest.approx([-0.2, -0.2])
+    assert second.grad.tolist() == pytest.approx([-0.6])
+    parts = [sft.part_of_loss([one.detach()], [w], 5.0).item() for one, w in ((first, 1.0), (second, 3.0))]
+    assert sum(parts) == pytest.approx(1.6)
+
+
+def test_both_verdicts_of_the_judges_training_weigh_the_same():
+    # 1 success and 3 failures: 4 / (2 * 1) = 2, and 4 / (2 * 3) = 2/3
+    s, f = Outcome.SUCCESS, Outcome.FAILURE
+    assert judge.weights([f, s, f, f], balance=True) == pytest.approx([2 / 3, 2, 2 / 3, 2 / 3])
+    assert judge.weights([f, s, f, f], balance=False) == [1, 1, 1, 1]
+    assert judge.weights([f, f], balance=True) == [1, 1]

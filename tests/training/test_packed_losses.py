@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import random
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -86,6 +88,59 @@ def test_an_objectives_loss_and_its_gradients_are_those_of_single_turns(
     check_same_gradients(found[1], found[0], tolerance)
 
 
+@dataclass(frozen=True)
+class Reordered(Forward):
+    """Takes the micro-batches in another order, and keeps how many there are."""
+
+    seed: int = 0
+    counts: list[int] = field(default_factory=list)
+
+    def micro_batches(self, *args) -> Iterator[list[int]]:
+        found = list(super().micro_batches(*args))
+        self.counts.append(len(found))
+        return iter(random.Random(self.seed).sample(found, len(found)))
+
+
+def backwards(batch: list) -> list:
+    return batch[::-1]
+
+
+def shuffled(batch: list) -> list:
+    return random.Random(3).sample(batch, len(batch))
+
+
+@pytest.mark.parametrize("kind", ["supervised", *OBJECTIVES])
+def test_neither_order_nor_split_of_micro_batches_changes_a_gradient(model, rolled, monkeypatch, kind):
+    vlm = in_precision(model, torch.float64, monkeypatch)
+    encoder = Encoder(vlm)
+    params = RL.model_copy(update={"objective": kind, "kl": 0.1})
+    batch = supervised(encoder) if kind == "supervised" else reinforced(rolled, encoder, params)
+
+    def step(order: Callable[[list], list], forward: Forward, tokens: int) -> tuple[float, dict[str, torch.Tensor]]:
+        vlm.model.zero_grad()
+        change = {"micro_batch_tokens": tokens}
+        if kind == "supervised":
+            loss = _step(vlm, encoder, order(batch), OPTIM.model_copy(update=change), forward)
+        else:
+            loss, _ = _accumulate(vlm, encoder, order(batch), params.model_copy(update=change), forward)
+        return loss, gradient_of(vlm)
+
+    expected, gradient = step(list, Forward(), 100_000)
+    single, all_but_one = len(batch), len(batch) - 1
+    for order, seed, tokens, least, most in (
+        (list, 1, 1, single, single),
+        (backwards, 2, 1, single, single),
+        (list, 1, 150, 3, all_but_one),
+        (shuffled, 3, 150, 3, all_but_one),
+        (backwards, 0, 100_000, 1, 1),
+    ):
+        forward = Reordered(seed=seed)
+        loss, found = step(order, forward, tokens)
+        assert least <= forward.counts[0] <= most
+        assert loss == pytest.approx(expected, rel=1e-10)
+        torch.testing.assert_close(found, gradient, rtol=1e-8, atol=1e-12)
+
+
 def test_the_first_token_of_a_response_is_supervised_by_what_the_prompts_end_predicts(model):
     vlm = copy.deepcopy(model)
     encoder = Encoder(vlm)
@@ -149,7 +204,7 @@ def test_each_kind_of_training_shares_prefixes_and_encodes_single_turns_only_to_
     elif kind == "judge distillation":
         judged = [a_trajectory(a_task(), turns=2, attempt=attempt, answer=str(attempt)) for attempt in range(3)]
         params = recipe(agent__prompt="compact")
-        fit(vlm, encoder, [Weighted(training_sample(t, a_verdict(t), params, encoder)) for t in judged])
+        fit(vlm, encoder, [[Weighted(training_sample(t, a_verdict(t), params, encoder))] for t in judged])
     elif kind == "RL":
         optimizer = torch.optim.SGD(vlm.trainable(), lr=0.01)
         update(vlm, encoder, renderer(), [rolled], RL, optimizer, seed=1, progress=lambda done, total: None)
@@ -160,5 +215,5 @@ def test_each_kind_of_training_shares_prefixes_and_encodes_single_turns_only_to_
     assert len(single) == (kind != "scoring")
 
 
-def fit(vlm: VLM, encoder: Encoder, data: list[Weighted]) -> None:
+def fit(vlm: VLM, encoder: Encoder, data: list[list[Weighted]]) -> None:
     train(vlm, encoder, data, OPTIM, seed=1, report=lambda step, steps, loss: None)

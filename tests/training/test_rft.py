@@ -10,9 +10,12 @@ from components.params import RLPhase, load
 from components.policies import Encoder
 from components.records import Reward
 from components.rollout import Group
+from components.training import rft
+from components.training.forward import PackingWarning
 from components.training.learner import Learner
 from components.training.rft import sampled_turns
 from components.training.rl import train_rl
+from components.training.sft import train
 from components.training.team import Team
 from tests.training.test_update import roll
 from tests.vlm import AGENT, random_vlm, renderer
@@ -42,7 +45,7 @@ def group(trajectories, *values: float) -> Group:
 
 def test_the_policys_own_turns_are_trained_on_by_their_recorded_ids(played):
     encoder, (_, two, _) = played
-    samples = sampled_turns([two], renderer(), encoder)
+    (samples,) = sampled_turns([two], renderer(), encoder)
     assert [one.sample.response for one in samples] == [turn.token_ids for turn in two.turns]
 
 
@@ -54,6 +57,45 @@ def test_a_round_raises_the_likelihood_of_the_longest_right_attempt_and_counts_i
     assert stats.steps == 20
     again = learner.update([group(attempts, 1.0, 1.0, 0.0)], 2, Team())
     assert again.loss < stats.loss
+
+
+def test_a_round_shuffles_what_the_recipe_says(played, monkeypatch):
+    _, attempts = played
+    given = []
+
+    def training(vlm, encoder, data, *args):
+        given.append([len(turns) for turns in data])
+        return train(vlm, encoder, data, *args)
+
+    monkeypatch.setattr(rft, "train", training)
+    for shuffle in ("turns", "trajectories"):
+        recipe = params(ppo_epochs=1)
+        recipe = recipe.model_copy(update={"sft": recipe.sft.model_copy(update={"shuffle": shuffle})})
+        learner = Learner.begin(random_vlm(), recipe, Team(), taught=[attempts[0], attempts[0]])
+        learner.update([group(attempts, 1.0, 1.0, 0.0)], 1, Team())
+    assert given == [[1, 1, 1], [2, 1]]
+
+
+def test_its_tokens_per_second_count_prompts_too_as_those_of_other_updates_do(played):
+    encoder, attempts = played
+    learner = Learner.begin(random_vlm(), params(ppo_epochs=2), Team())
+    stats = learner.update([group(attempts, 1.0, 1.0, 0.0)], 1, Team())
+    (samples,) = sampled_turns(attempts[1:2], renderer(), encoder)
+    tokens = sum(len(one.sample.prompt.ids) + len(one.sample.response) for one in samples)
+    assert stats.tokens_per_s * stats.train_s == pytest.approx(2 * tokens)
+
+
+def test_a_round_says_whether_it_packed(played):
+    _, attempts = played
+    groups = [group(attempts, 1.0, 1.0, 0.0)]
+    packed = Learner.begin(random_vlm(), params(ppo_epochs=1), Team()).update(groups, 1, Team())
+    with pytest.warns(PackingWarning):
+        alone = Learner.begin(random_vlm(), params(ppo_epochs=1, max_packing_gap=1e-12), Team()).update(
+            groups, 1, Team()
+        )
+    assert (packed.packed, alone.packed) == (1.0, 0.0)
+    assert packed.packing_gap > 1e-12
+    assert alone.packing_gap > 1e-12
 
 
 def test_it_needs_no_reference_and_no_asynchrony():

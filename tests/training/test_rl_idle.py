@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
+from contextlib import AbstractAsyncContextManager, nullcontext
+from pathlib import Path
 
-from components.records import Reward, Termination
-from components.rollout import Group, NothingLearnable, Sampled
+import pytest
+import torch
+
+from components.agent import Completion, Policy, Prompt, Request, format_call, format_response
+from components.browser import BrowserPool
+from components.params import RLPhase, parse
+from components.records import Outcome, Reward, Termination, Trajectory, Verdict
+from components.rollout import Group, NothingLearnable, Sampled, SamplerState
+from components.sites import MiniWoB
 from components.training.health import health_line, masked_shares
-from components.training.rl import IDLE_ITERATIONS, _bear_with
-from tests.samples import a_task, a_trajectory
+from components.training.learner import Learner
+from components.training.rl import CHECKPOINT, IDLE_ITERATIONS, Trained, _bear_with, train_rl
+from components.training.team import Team
+from tests.samples import a_task, a_trajectory, a_verdict, raw_recipe
+from tests.training.rl_child import TASKS
+from tests.vlm import random_vlm
 
 
 def sampled(*values: float, masked: bool = False) -> Sampled:
@@ -61,14 +74,66 @@ def test_what_was_masked_is_counted_by_its_reason():
     assert set(shares) > {"masked_env_error", "masked_sandbox_error", "masked_inference_timeout"}
 
 
-def test_the_health_line_says_why_members_were_masked():
-    names = (
-        "iteration reward_mean pool_reward effective_groups sampled_groups ratio_mean clip_fraction logprob_gap_max "
-        "entropy_estimate grad_norm turns_mean response_tokens_mean masked_share tokens_per_s rollout_s judge_s "
-        "train_s waited_s masked_blocked masked_env_error"
-    )
-    figures = dict.fromkeys(names.split(), 0.0) | {"iteration": 7.0, "masked_share": 0.25, "masked_blocked": 0.25}
-    line = health_line(figures)
-    assert line.startswith("iteration 7: reward 0.000")
-    assert "masked 0.25 (blocked 0.25)  0 tokens/s" in line
-    assert "masked 0.00  0 tokens/s" in health_line(figures | {"masked_share": 0.0, "masked_blocked": 0.0})
+class AnswersAtOnce:
+    """A policy that says `done` with an answer, whatever it sees."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+
+    def prompt_tokens(self, prompt: Prompt) -> int:
+        return 0
+
+    async def complete(self, request: Request) -> Completion:
+        return Completion([], [], format_response("", [format_call("done", answer="b")]), "stop")
+
+
+async def answers(version: str) -> AbstractAsyncContextManager[Policy]:
+    return nullcontext(AnswersAtOnce(version))
+
+
+async def refuses(trajectories: list[Trajectory]) -> list[Verdict]:
+    return [a_verdict(one, Outcome.FAILURE) for one in trajectories]
+
+
+def test_a_run_whose_judge_passes_nothing_goes_on_over_idle_iterations_and_ends_with_the_reason(tmp_path):
+    """Real pages, rollouts and checkpoints, twice: as the first phase, and after one that has learned something."""
+    small = {"rl__group_size": 2, "rl__effective_groups": 1, "rl__max_sampled_groups": 1}
+    params = parse(raw_recipe(**small))
+    learner = Learner.begin(random_vlm(), params, Team())
+    before = torch.cat([parameter.detach().flatten().clone() for parameter in learner.vlm.trainable()])
+    told: list[dict[str, float]] = []
+
+    def report(figures: dict[str, float], judged: list[Trajectory], verdicts: list[Verdict]) -> None:
+        assert [one.trajectory_id for one in judged] == [one.trajectory_id for one in verdicts]
+        assert {one.answer for one in judged} == {"b"}
+        assert len(judged) == 2
+        told.append(figures)
+
+    async def both() -> Trained:
+        async with BrowserPool(params.browser, site=MiniWoB(), text="elements") as pool:
+
+            def phase(state: Path, earlier: SamplerState | None):
+                state.mkdir()
+                phase, silent = RLPhase(iterations=9, max_steps=1), lambda *said: None
+                given = (learner, phase, "test", TASKS, pool, answers, refuses, state, silent, report, earlier)
+                return train_rl(*given)
+
+            with pytest.raises(NothingLearnable, match="no trajectory succeeds; train SFT longer"):
+                await phase(tmp_path / "first", None)
+            assert [one["iteration"] for one in told] == [1, 2]
+            return await phase(tmp_path / "second", SamplerState())
+
+    trained = asyncio.run(both())
+    assert trained.ended is not None
+    assert "no trajectory succeeds" in trained.ended
+    assert trained.figures == told[2:]
+    assert [one["iteration"] for one in trained.figures] == [1, 2, 3]
+    for one in told:
+        assert (one["sampled_groups"], one["effective_groups"], one["turns"], one["steps"]) == (1, 0, 0, 0)
+        assert (one["reward_mean"], one["masked_share"], one["loss"]) == (0, 0, 0)
+        assert "groups 0/1" in health_line(one)
+    after = torch.cat([parameter.detach().flatten() for parameter in learner.vlm.trainable()])
+    assert torch.equal(before, after)
+    saved = learner.load(tmp_path / "first" / CHECKPOINT)
+    assert saved is not None
+    assert (saved["iteration"], len(saved["figures"])) == (2, 2)

@@ -47,7 +47,7 @@ def model(tmp_path_factory) -> Path:
         page = page.model_copy(update={"url": TASKS[0].start_url, "screenshot": picture(seed, 160, 210)})
         response = format_response("x", [format_call("done", answer="ab"[seed % 2])])
         prompt = renderer().prompt(TASKS[0], [], page)
-        data.append(Weighted(Sample(encoder.encode(prompt), [*encoder.tokens(response), encoder.end_id])))
+        data.append([Weighted(Sample(encoder.encode(prompt), [*encoder.tokens(response), encoder.end_id]))])
     train(vlm, encoder, data, OptimParams(epochs=6, lr=1e-3, batch_size=8), 0, lambda step, steps, loss: None)
     path = tmp_path_factory.mktemp("model")
     vlm.save(path)

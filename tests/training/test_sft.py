@@ -1,17 +1,23 @@
 """Behaviour cloning: what counts, and that it learns."""
 
 import copy
+import math
+import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 import torch
 
 from components.params import OptimParams
-from components.policies import Encoder, Sample
+from components.policies import VLM, Encoded, Encoder, Sample
 from components.training import forward
 from components.training.forward import PackingWarning, checked_forward
-from components.training.sft import Weighted, demonstrations, learning_rate, train
+from components.training.packing import pack
+from components.training.sft import Weighted, batches, demonstrations, learning_rate, shuffled_as, train
+from components.training.team import Team
 from tests.samples import a_trajectory
+from tests.training.test_packing import turns_of_a_trajectory
 from tests.training.test_update import roll
 from tests.vlm import TASK, observation, random_vlm, renderer
 
@@ -35,7 +41,7 @@ def test_every_turn_is_a_target_and_history_gets_this_tokenizers_ids():
         turn.model_copy(update={"response": f"<think>{i}</think>", "token_ids": [], "logprobs": []})
         for i, turn in enumerate(trajectory.turns)
     ]
-    samples = demonstrations([trajectory.model_copy(update={"turns": text})], renderer(), encoder)
+    (samples,) = demonstrations([trajectory.model_copy(update={"turns": text})], renderer(), encoder)
     assert [item.sample.response for item in samples] == [
         [*encoder.tokens(f"<think>{i}</think>"), encoder.end_id] for i in range(3)
     ]
@@ -47,7 +53,7 @@ def test_training_learns_the_response_and_only_the_response():
     vlm = random_vlm()
     encoder = Encoder(vlm)
     prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(2)]
-    data = [Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id])) for i, prompt in enumerate(prompts)]
+    data = [[Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id]))] for i, prompt in enumerate(prompts)]
     losses: list[float] = []
     vlm.freeze_vision()
     vision = copy.deepcopy(list(vlm.model.model.visual.parameters()))
@@ -56,13 +62,51 @@ def test_training_learns_the_response_and_only_the_response():
     assert all(torch.equal(a, b) for a, b in zip(vision, vlm.model.model.visual.parameters(), strict=True))
 
 
+def numbered(*turns: int) -> list[list[Weighted]]:
+    """Trajectories of so many turns, which are told by their weights: 10 * trajectory + turn."""
+    empty = Sample(Encoded([], []), [])
+    return [[Weighted(empty, 10 * index + turn) for turn in range(count)] for index, count in enumerate(turns)]
+
+
+def test_single_turns_are_shuffled_over_the_whole_epoch():
+    data = numbered(2, 1, 0, 3)
+    order = [0, 1, 10, 30, 31, 32]
+    random.Random("7:1").shuffle(order)
+    found = batches(shuffled_as("turns", data), 4, seed=7, epoch=1)
+    assert [[one.weight for one in batch] for batch in found] == [order[:4], order[4:]]
+
+
+def test_whole_trajectories_are_shuffled_and_what_follows_from_that_is_cut():
+    data = numbered(2, 1, 0, 3)
+    order = [0, 1, 2, 3]
+    random.Random("7:1").shuffle(order)
+    told = [10 * index + turn for index in order for turn in range(len(data[index]))]
+    found = batches(shuffled_as("trajectories", data), 4, seed=7, epoch=1)
+    assert [[one.weight for one in batch] for batch in found] == [told[:4], told[4:]]
+    assert sorted(told) == [0, 1, 10, 30, 31, 32]
+    assert order != sorted(order)
+
+
+def test_batches_of_whole_trajectories_lay_out_less_than_60_percent_of_the_tokens():
+    encoder = Encoder(random_vlm())
+    data = [[Weighted(one) for one in turns_of_a_trajectory(encoder, turns=4, attempt=attempt)] for attempt in range(8)]
+
+    def laid_out(shuffle: str) -> int:
+        found = batches(shuffled_as(shuffle, data), 8, seed=1, epoch=0)
+        return sum(len(pack([one.sample for one in batch], encoder).ids) for batch in found)
+
+    single = sum(len(pack([one.sample], encoder).ids) for turns in data for one in turns)
+    assert laid_out("trajectories") < 0.6 * single
+    assert laid_out("trajectories") < laid_out("turns") < single
+
+
 def test_weights_scale_a_samples_share_of_the_loss():
     def loss(weights: list[float]) -> float:
         vlm = random_vlm()
         encoder = Encoder(vlm)
         prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(2)]
         data = [
-            Weighted(Sample(p, [300 + 50 * i, 301]), w) for (i, p), w in zip(enumerate(prompts), weights, strict=True)
+            [Weighted(Sample(p, [300 + 50 * i, 301]), w)] for (i, p), w in zip(enumerate(prompts), weights, strict=True)
         ]
         seen: list[float] = []
         train(
@@ -83,31 +127,41 @@ def test_a_prompt_that_opens_the_thought_is_not_answered_with_a_second_opening()
     encoder = Encoder(random_vlm())
     thinking = replace(renderer(), think_prefix=True)
     demo = a_trajectory(turns=1)
-    (plain,) = demonstrations([demo], renderer(), encoder)
-    (prefixed,) = demonstrations([demo], thinking, encoder)
+    ((plain,),) = demonstrations([demo], renderer(), encoder)
+    ((prefixed,),) = demonstrations([demo], thinking, encoder)
     opening = encoder.tokens("<think>")[0]
     assert plain.sample.response[0] == opening
     assert opening not in prefixed.sample.response
 
 
 def test_a_packing_that_is_wrong_is_noticed_and_not_trained_with(monkeypatch):
-    """The weights are those of training without packing, and a warning says so."""
+    """The weights are those of training without packing, and a warning says so. The wrong form scores each place for
+    the token after the one that belongs there: its gradient points elsewhere, which no optimiser levels out."""
 
-    def trained() -> dict[str, torch.Tensor]:
+    def trained(max_gap: float = 1e-4) -> tuple[dict[str, torch.Tensor], dict[str, float]]:
         vlm = random_vlm()
         encoder = Encoder(vlm)
         prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(2)]
-        data = [Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id])) for i, prompt in enumerate(prompts)]
-        params = OPTIM.model_copy(update={"epochs": 2, "lr": 1e-3})
-        train(vlm, encoder, data, params, seed=1, report=lambda step, steps, loss: None)
-        return dict(vlm.model.named_parameters())
+        data = [[Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id]))] for i, prompt in enumerate(prompts)]
+        params = OPTIM.model_copy(update={"epochs": 2, "lr": 1e-3, "max_packing_gap": max_gap})
+        checked = train(vlm, encoder, data, params, seed=1, report=lambda step, steps, loss: None)
+        return dict(vlm.model.named_parameters()), checked.figures
 
-    packed = trained()
-    monkeypatch.setattr(forward, "response_logprobs", lambda *args: [1.1 * one for one in REAL(*args)])
+    def shifted(vlm: VLM, encoder: Encoder, samples: Sequence[Sample], *args) -> list[torch.Tensor]:
+        return REAL(vlm, encoder, [Sample(s.prompt, [*s.response[1:], s.response[0]]) for s in samples], *args)
+
+    packed, right = trained()
+    monkeypatch.setattr(forward, "response_logprobs", shifted)
     with pytest.warns(PackingWarning, match="going on without packing"):
-        fallen_back = trained()
+        fallen_back, wrong = trained()
     for name, weight in packed.items():  # what packing gives where it is right, to rounding
         torch.testing.assert_close(fallen_back[name], weight, atol=1e-5, rtol=1e-3)
+    assert right == {"packed": 1.0, "packing_gap": pytest.approx(0, abs=1e-4)}
+    assert wrong == {"packed": 0.0, "packing_gap": pytest.approx(0.5, abs=0.5)}
+    assert wrong["packing_gap"] > 1e-4
+    trusted, _ = trained(max_gap=1e9)
+    apart = max((trusted[name] - weight).abs().max().item() for name, weight in packed.items())
+    assert apart > 1e-3, "the wrong form would have led elsewhere"
 
 
 def test_packing_is_trusted_up_to_the_gap_that_the_recipe_allows():
@@ -123,3 +177,46 @@ def test_packing_is_trusted_up_to_the_gap_that_the_recipe_allows():
     assert not refused.packed
     whole = sum(len(s.prompt.ids) + len(s.response) for s in samples)
     assert [len(list(one.micro_batches(samples, encoder, whole - 3))) for one in (trusted, refused)] == [1, 2]
+
+
+class BesideOneThatSees(Team):
+    """A process of two, the other of which finds another gap."""
+
+    def __init__(self, gap: float) -> None:
+        super().__init__(size=2)
+        self.gap = gap
+
+    def gather(self, items: list[float]) -> list[float]:
+        return [*items, self.gap]
+
+
+@pytest.mark.parametrize("elsewhere", [1.0, math.nan])
+def test_what_one_process_refuses_to_pack_no_process_packs(elsewhere):
+    """They would cut other micro-batches, each its own, and add up what does not belong together."""
+    vlm = random_vlm()
+    encoder = Encoder(vlm)
+    samples = [Sample(encoder.encode(renderer().prompt(TASK, [], observation(0))), [300, encoder.end_id])]
+    alone, _ = checked_forward(vlm, encoder, samples, 1.0, 1e-4)
+    beside, gap = checked_forward(vlm, encoder, samples, 1.0, 1e-4, BesideOneThatSees(1e-5))
+    assert alone.packed
+    assert beside.packed
+    assert gap >= 1e-5
+    with pytest.warns(PackingWarning):
+        refused, gap = checked_forward(vlm, encoder, samples, 1.0, 1e-4, BesideOneThatSees(elsewhere))
+    assert not refused.packed
+    assert gap == pytest.approx(elsewhere, nan_ok=True)
+
+
+def test_a_packing_that_gives_nan_for_a_later_sample_is_not_trusted(monkeypatch):
+    vlm = random_vlm()
+    encoder = Encoder(vlm)
+    prompt = encoder.encode(renderer().prompt(TASK, [], observation(0)))
+    samples = [Sample(prompt, [300, encoder.end_id]), Sample(prompt, [301, encoder.end_id])]
+    monkeypatch.setattr(
+        forward,
+        "response_logprobs",
+        lambda *args: [one + nan for one, nan in zip(REAL(*args), [0, math.nan], strict=True)],
+    )
+    with pytest.warns(PackingWarning, match="nan nats"):
+        refused, _ = checked_forward(vlm, encoder, samples, 1.0, 1e-4)
+    assert not refused.packed

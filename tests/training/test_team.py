@@ -27,7 +27,7 @@ def launched(where: Path, objective: str, kind: str) -> tuple[Any, torch.Tensor]
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "objective"),
-    [*itertools.product(["copies", "shard"], OBJECTIVES), ("lora", "m_grpo"), ("vision", "m_grpo")],
+    [*itertools.product(["copies", "shard"], [*OBJECTIVES, "rft"]), ("lora", "m_grpo"), ("vision", "m_grpo")],
 )
 def test_two_processes_take_the_steps_of_one(tmp_path, objective, kind):
     two, weights = launched(tmp_path, objective, kind)
@@ -36,7 +36,8 @@ def test_two_processes_take_the_steps_of_one(tmp_path, objective, kind):
     one = teach(team, objective, kind, tmp_path / "alone/checkpoint.pt")
     assert [rank for rank, *_ in two["processes"]] == [0, 1]
     assert len({tuple(sums) for _, *sums in two["processes"]}) == 1, "they have drifted apart"
-    assert torch.allclose(weights, team.held["weights"], atol=2e-6)
+    # a round steps with AdamW, which divides a gradient by its own size: of one next to 0, rounding is a part of that
+    assert torch.allclose(weights, team.held["weights"], atol=2e-5 if objective == "rft" else 2e-6)
     assert two["losses"] == pytest.approx(one["losses"], rel=1e-4)
     check_same_figures(two["stats"], one["stats"])
 

@@ -155,12 +155,7 @@ def test_truncated_importance_sampling_corrects_a_servers_gap(rolled):
     """A server that is off by a constant on each token: the ratio starts at 1 all the same, and each token counts as
     much as the trainer says."""
     vlm, trajectories = rolled
-    off = [
-        one.model_copy(
-            update={"turns": [t.model_copy(update={"logprobs": [p + 0.5 for p in t.logprobs]}) for t in one.turns]}
-        )
-        for one in trajectories
-    ]
+    off = shifted(trajectories, 0.5)
     params = RL.model_copy(update={"ppo_epochs": 1, "max_logprob_gap": 1.0, "max_grad_norm": 1e9})
     values = [1, 0, 0, 1]
     plain, _ = weights_after(vlm, group_of(trajectories, values), params)
@@ -191,6 +186,71 @@ def test_an_update_raises_what_was_rewarded(rolled):
     after = score(model, encoder, [s.sample for s in samples], RL.temperature, 4096)
     change = [(b - a).mean().item() for a, b in zip(before, after, strict=True)]
     assert change[0] > 0 > sum(change[1:])
+
+
+def test_an_update_says_whether_it_packed(rolled):
+    vlm, trajectories = rolled
+    group = group_of(trajectories, [1, 0, 0, 1])
+    packed, one = weights_after(vlm, group)
+    with pytest.warns(PackingWarning):
+        alone, other = weights_after(vlm, group, RL.model_copy(update={"max_packing_gap": 1e-12}))
+    assert (one.packed, other.packed) == (1.0, 0.0)
+    assert one.packing_gap > 1e-12
+    assert other.packing_gap > 1e-12
+    assert torch.allclose(packed, alone, atol=2e-6)
+
+
+def shifted(trajectories: list[Trajectory], by: float) -> list[Trajectory]:
+    """As if the policy that acted had given each token another log-probability."""
+    return [
+        one.model_copy(
+            update={"turns": [t.model_copy(update={"logprobs": [p + by for p in t.logprobs]}) for t in one.turns]}
+        )
+        for one in trajectories
+    ]
+
+
+def test_the_clip_fraction_is_the_share_of_tokens_that_the_clip_holds_back(rolled):
+    """All ratios are e^0.5 = 1.65: that is held back where the advantage is positive, and goes through elsewhere."""
+    vlm, trajectories = rolled
+    moved = group_of(shifted(trajectories, -0.5), [1, 0, 0, 1])
+    _, stats = weights_after(vlm, moved, RL.model_copy(update={"ppo_epochs": 1, "max_logprob_gap": 1.0}))
+    tokens = [one.response_tokens for one in trajectories]
+    assert stats.ratio_mean == pytest.approx(math.exp(0.5), rel=1e-4)
+    assert stats.clip_fraction == pytest.approx((tokens[0] + tokens[3]) / sum(tokens))
+    _, other = weights_after(
+        vlm, moved, RL.model_copy(update={"ppo_epochs": 1, "max_logprob_gap": 1.0, "clip_high": 0.7})
+    )
+    assert other.clip_fraction == 0
+
+
+def test_the_gradients_norm_is_that_before_it_is_clipped(rolled):
+    """One step of plain SGD at 0.1 goes a tenth of the gradient, or of what the clip leaves of it."""
+    vlm, trajectories = rolled
+    group = group_of(trajectories, [1, 0, 0, 1])
+    frozen = copy.deepcopy(vlm)
+    frozen.freeze_vision()
+    start = torch.cat([parameter.detach().flatten() for parameter in frozen.trainable()])
+
+    def step(max_grad_norm: float) -> tuple[float, float]:
+        params = RL.model_copy(update={"ppo_epochs": 1, "max_grad_norm": max_grad_norm})
+        after, stats = weights_after(vlm, group, params)
+        return (after - start).double().norm().item(), stats.grad_norm
+
+    gone, norm = step(1e9)
+    assert gone == pytest.approx(0.1 * norm, rel=1e-3)
+    clipped, same = step(norm / 4)
+    assert same == pytest.approx(norm)
+    assert clipped == pytest.approx(0.1 * norm / 4, rel=1e-3)
+
+
+def test_tokens_per_second_count_prompts_and_responses_in_each_pass(rolled):
+    vlm, trajectories = rolled
+    group = group_of(trajectories, [1, 0, 0, 1])
+    samples = [one.sample for one in turn_samples([group], renderer(), Encoder(vlm), RL)]
+    _, stats = weights_after(vlm, group, RL.model_copy(update={"ppo_epochs": 2}))
+    tokens = sum(len(one.prompt.ids) + len(one.response) for one in samples)
+    assert stats.tokens_per_s * stats.train_s == pytest.approx((1 + 2) * tokens), "scored once, then learned twice"
 
 
 def test_no_remainder_is_dropped(rolled):

@@ -1,8 +1,8 @@
 """What is minimised, one file per objective: its formula, its paper, its deviations.
 
 `mm_grpo` (OpenWebRL), `m_grpo` (WebAgent-R1) and `filtered_bc` (WebGym) are online: `rl.objective`. `rft`
-(BrowserAgent) selects what supervised training learns from. The losses of supervised training and of judge
-distillation are one, in `training.sft`.
+(BrowserAgent) selects what supervised training learns from; its loss, and that of judge distillation (`judge`), is
+`sft`.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ STEEPEST = 3.0
 def assign_credit(group: Group, rl: RLParams) -> list[list[Credit | None]]:
     """Per member and turn; None for what is masked."""
     return [
-        [None if advantage is None else Credit(advantage, 1 / len(trajectory.turns))] * len(trajectory.turns)
+        [None if advantage is None else Credit(advantage, 1 / len(trajectory.turns)) for _ in trajectory.turns]
         for trajectory, advantage in zip(group.trajectories, group_advantages(group), strict=True)
     ]
 

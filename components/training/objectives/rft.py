@@ -1,7 +1,14 @@
 """Rejection fine-tuning: which samples the next supervised training learns from (BrowserAgent, sections 2.4 and B.5).
 
-The choice and its funnel are `tasks.curation`'s; here it is made of sampled groups. The objective is then that of
-supervised training (`training.sft`).
+    D    = { tau_q : q is mixed }  and a random share of the demonstrations (`rl.demonstrations`, the paper's is 0.8)
+    loss = that of `objectives.sft` over the turns of D
+
+A question q is mixed if some of its scored attempts are right and some are wrong (the paper samples 4); tau_q is the
+right one with most turns. The choice and its funnel are `tasks.curation`'s; here it is made of sampled groups.
+
+Deviations: of equally long attempts the first is taken, the paper says nothing of them. The paper leaves out attempts
+that a string match finds ill-formed; here a right attempt's last turn parses. It draws 400 questions of one source and
+673 of another; here a round has `rl.effective_groups`, of what the pool has.
 """
 
 from __future__ import annotations
