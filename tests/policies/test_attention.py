@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from components.policies import Segment, Segments, attention
 
@@ -70,7 +71,8 @@ def test_the_gpu_s_one_kernel_is_asked_for_the_same(monkeypatch) -> None:
         return torch.cat(out)
 
     monkeypatch.setattr(attention, "varlen_attn", varlen_attn)
-    keys, values = heads(2, 1)[:, :, ROW.seen], heads(2, 2)[:, :, ROW.seen]
+    seen = ROW.seen(torch.device("cpu"))
+    keys, values = heads(2, 1)[:, :, seen], heads(2, 2)[:, :, seen]
     out = attention._in_one_kernel(heads(4, 0), keys, values, 0.3, ROW)
     torch.testing.assert_close(out, one_by_one(), atol=1e-12, rtol=0)
 
@@ -81,3 +83,29 @@ def test_masks_are_views_of_one() -> None:
     assert len(masks) == 3
     assert len({mask.untyped_storage().data_ptr() for mask in masks}) == 1
     assert masks[0].isfinite().tolist() == torch.ones(4, 7, dtype=torch.bool).tril(3).tolist()
+
+
+class Made(TorchDispatchMode):
+    """Remembers which tensors were made of numbers or copied to a device."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.overloadpacket.__name__ in ("arange", "_to_copy", "lift_fresh", "full", "triu"):
+            self.names.append(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def test_what_a_row_needs_on_a_device_is_put_there_once_for_all_layers() -> None:
+    row = Segments(ROW)
+    made = []
+    for _ in range(2):
+        with Made() as layer:
+            query, key, value = (torch.empty(1, count, 19, 8, device="meta") for count in (4, 2, 2))
+            attention.segmented_attention(torch.nn.Module(), query, key, value, None, segments=row)
+            row.starts(query.device)
+        made.append(layer.names)
+    assert "_to_copy" in made[0]
+    assert made[1] == []
