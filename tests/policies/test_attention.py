@@ -47,7 +47,7 @@ def test_each_token_sees_its_context_and_its_own_past_and_nothing_else() -> None
 
 
 def test_the_gpu_s_one_kernel_is_asked_for_the_same(monkeypatch) -> None:
-    """FlashAttention for sequences of different lengths, which no CPU has, by its documentation."""
+    """FlashAttention for sequences of different lengths, whose numbers no CPU has, by its documentation."""
 
     def varlen_attn(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, *, scale, window_size, enable_gqa):
         assert window_size == (-1, 0), "causal, the last query at the last key"
@@ -75,6 +75,17 @@ def test_the_gpu_s_one_kernel_is_asked_for_the_same(monkeypatch) -> None:
     keys, values = heads(2, 1)[:, :, seen], heads(2, 2)[:, :, seen]
     out = attention._in_one_kernel(heads(4, 0), keys, values, 0.3, ROW)
     torch.testing.assert_close(out, one_by_one(), atol=1e-12, rtol=0)
+
+
+def test_the_gpu_s_one_kernel_takes_what_it_is_given_and_has_a_gradient() -> None:
+    """Torch's own function with its own backward, of which "meta" knows the shapes."""
+    row = [torch.empty(1, count, 19, 8, device="meta", dtype=torch.bfloat16).requires_grad_() for count in (4, 2, 2)]
+    query, *keys_and_values = row
+    seen = ROW.seen(query.device)
+    out = attention._in_one_kernel(query, *(part.index_select(2, seen) for part in keys_and_values), 0.3, ROW)
+    assert (out.shape, out.dtype) == ((1, 19, 4, 8), torch.bfloat16)
+    out.sum().backward()
+    assert [part.grad.shape for part in row] == [part.shape for part in row]
 
 
 def test_masks_are_views_of_one() -> None:
