@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -39,7 +42,16 @@ def one_by_one() -> torch.Tensor:
     return torch.cat(out, dim=2).transpose(1, 2)
 
 
-def test_each_token_sees_its_context_and_its_own_past_and_nothing_else() -> None:
+@pytest.fixture(params=[1, 4])
+def threads(request) -> Iterator[int]:
+    """Fewer than heads of keys, or more: they decide how `_continued` lays heads out."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def test_each_token_sees_its_context_and_its_own_past_and_nothing_else(threads) -> None:
     out, _ = attention.segmented_attention(
         torch.nn.Module(), heads(4, 0), heads(2, 1), heads(2, 2), None, scaling=0.3, segments=ROW
     )
