@@ -15,6 +15,7 @@ from components.agent import EpisodeSettings, Request
 from components.agent.rendering import Prompt, Text
 from components.browser import BrowserPool
 from components.policies.vllm import Fleet, ServerError, VLLMPolicy
+from components.policies.vllm.fleet import MOST_UNANSWERED
 from components.records import Trajectory
 from components.rollout import collect, specs
 from components.sites import MiniWoB
@@ -53,6 +54,69 @@ def test_a_killed_server_is_started_again_and_no_request_is_lost(served, vlm, en
     assert fleet.pids != [pid]
     assert gone(pid, within_s=10)
     assert [one.token_ids for one in answers] == [one.token_ids for one in embedded(vlm, asked)]
+
+
+@pytest.mark.parametrize("victim", ["server", "engine"])
+def test_a_server_that_hangs_is_started_again_and_no_request_is_lost(served, vlm, encoder, monkeypatch, victim):
+    impatient(monkeypatch)
+    fleet, run = served
+    asked = requests(encoder, GREEDY, 24)
+
+    async def main():
+        answers = asyncio.gather(*(VLLMPolicy(fleet, "v", encoder).complete(request) for request in asked))
+        await asyncio.sleep(0.3)
+        (pid,) = fleet.pids
+        server = psutil.Process(pid)
+        for process in [server] if victim == "server" else server.children(recursive=True):
+            process.suspend()
+        return await answers, pid
+
+    answers, pid = run(main())
+    assert fleet.pids != [pid]
+    assert gone(pid, within_s=10)
+    assert [one.token_ids for one in answers] == [one.token_ids for one in embedded(vlm, asked)]
+
+
+def test_a_server_that_is_busy_or_takes_weights_is_left_alone(served, encoder, monkeypatch):
+    """Busy, it answers; while it takes weights it does not, here for as long as a hanging one would be given."""
+    impatient(monkeypatch)
+    fleet, run = served
+    ask_health, heard = fleet._is_healthy, []
+
+    async def is_healthy(server):
+        heard.append(await ask_health(server))
+        return heard[-1]
+
+    monkeypatch.setattr(fleet, "_is_healthy", is_healthy)
+
+    async def main():
+        before = fleet.pids
+        await asyncio.sleep(5)  # the watch has its new patience
+        heard.clear()
+        await ask(VLLMPolicy(fleet, "v", encoder), requests(encoder, HOT, 64))
+        while_busy = list(heard)
+        engine = psutil.Process(before[0]).children(recursive=True)
+        for process in engine:
+            process.suspend()
+        loading = asyncio.create_task(fleet.load(BASE))
+        await asyncio.sleep(10)
+        unanswered = heard.count(False)
+        for process in engine:
+            process.resume()
+        await loading
+        return before, while_busy, unanswered
+
+    before, while_busy, unanswered = run(main())
+    assert while_busy
+    assert all(while_busy)
+    assert unanswered >= MOST_UNANSWERED
+    assert fleet.pids == before
+
+
+def impatient(monkeypatch) -> None:
+    """Ask for health all the time, and believe soon that a server hangs."""
+    monkeypatch.setattr("components.policies.vllm.fleet.HEALTH_EVERY_S", 0.2)
+    monkeypatch.setattr("components.policies.vllm.fleet.HEALTH_WAIT_S", 2.0)
 
 
 def test_no_episode_is_lost_with_a_server(served, encoder, tmp_path):

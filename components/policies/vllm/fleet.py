@@ -1,8 +1,8 @@
 """vLLM servers of our own: started, watched, started again, given new weights between iterations.
 
-A server that dies takes only its running requests with it. They are asked again, of another server or of its successor:
-a request says all that its answer depends on, so that asking twice is asking once. Requests that begin alike go to the
-same server as long as it is not busier than the others, since it has their beginning in its cache.
+A server that dies or hangs takes only its running requests with it. They are asked again, of another server or of its
+successor: a request says all that its answer depends on, so that asking twice is asking once. Requests that begin alike
+go to the same server as long as it is not busier than the others, since it has their beginning in its cache.
 """
 
 from __future__ import annotations
@@ -27,6 +27,13 @@ from components.params import ModelParams, VLLMParams
 
 SCRIPT = Path(__file__).parent / "engine/server.py"
 HEALTH_POLL_S = 0.5
+"""Between two questions for the health of a server that starts."""
+HEALTH_EVERY_S = 4.0
+"""The same for one that is up."""
+HEALTH_WAIT_S = 6.0
+MOST_UNANSWERED = 3
+"""A server that leaves so many questions for its health in a row unanswered, each for `HEALTH_WAIT_S`, hangs. A busy
+one answers between two steps of its engine, of which the longest take a second or two."""
 DEATH_NOTICE_S = 2.0
 """How long after a broken connection its server may be found dead."""
 STOP_S = 20.0
@@ -52,6 +59,7 @@ class _Server:
     port: int = 0
     requests: int = 0
     deaths: int = 0
+    loading: bool = False
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -179,26 +187,31 @@ class Fleet:
     async def _reload(self, server: _Server) -> None:
         while not server.ready.is_set():
             await self._news()
-        process = server.process
-        while True:
-            try:
-                reply = await self._client.post(f"{server.url}/reload", json={"path": self._path}, timeout=RELOAD_S)
-                break
-            except httpx.TimeoutException as error:
-                raise ServerError(f"vLLM has not loaded {self._path} after {RELOAD_S:.0f} s ({server.log})") from error
-            except httpx.TransportError:
-                if await _ended(process, DEATH_NOTICE_S):
-                    return  # its successor starts with these weights
+        process, server.loading = server.process, True
+        try:
+            while True:
+                try:
+                    reply = await self._client.post(f"{server.url}/reload", json={"path": self._path}, timeout=RELOAD_S)
+                    break
+                except httpx.TimeoutException as error:
+                    raise ServerError(
+                        f"vLLM has not loaded {self._path} after {RELOAD_S:.0f} s ({server.log})"
+                    ) from error
+                except httpx.TransportError:
+                    if await _ended(process, DEATH_NOTICE_S):
+                        return  # its successor starts with these weights
+        finally:
+            server.loading = False
         if reply.status_code != 200:
             raise ServerError(f"vLLM cannot load {self._path} ({reply.status_code}): {_tail(server.log)}")
 
     # ---- lives ------------------------------------------------------------------------------------------------------
 
     async def _watch(self, server: _Server) -> None:
-        """Start a server again whenever it dies."""
+        """Start a server again whenever it dies or hangs."""
         try:
             while True:
-                await _ended(server.process)
+                await self._lost(server)
                 server.ready.clear()
                 server.deaths += 1
                 await asyncio.to_thread(_end, server.process)
@@ -208,6 +221,15 @@ class Fleet:
         except ServerError as error:
             self._broken = error
             self._changed.set()
+
+    async def _lost(self, server: _Server) -> None:
+        """Wait until a server has died, or hangs and is killed. One that takes weights answers nothing meanwhile."""
+        unanswered = 0
+        while not await _ended(server.process, HEALTH_EVERY_S):
+            well = await self._is_healthy(server) or server.loading
+            unanswered = 0 if well else unanswered + 1
+            if unanswered == MOST_UNANSWERED and server.process is not None:
+                server.process.kill()
 
     async def _start(self, server: _Server) -> None:
         server.port = _free_port()
@@ -238,7 +260,7 @@ class Fleet:
 
     async def _is_healthy(self, server: _Server) -> bool:
         try:
-            return (await self._client.get(f"{server.url}/health", timeout=5)).status_code == 200
+            return (await self._client.get(f"{server.url}/health", timeout=HEALTH_WAIT_S)).status_code == 200
         except httpx.HTTPError:
             return False
 

@@ -74,6 +74,7 @@ def serve(engine_args: dict[str, Any], port: int) -> None:
     @app.get("/health")
     async def health() -> dict[str, str]:
         await app.state.engine.check_health()
+        await app.state.engine.is_sleeping()  # asks the engine's own process, which answers between two steps
         return {"status": "ok"}
 
     @app.post("/generate")
