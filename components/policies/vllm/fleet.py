@@ -23,6 +23,7 @@ from typing import Any
 
 import httpx
 
+from components.agent.policy import Clock
 from components.params import ModelParams, VLLMParams
 
 SCRIPT = Path(__file__).parent / "engine/server.py"
@@ -120,34 +121,45 @@ class Fleet:
         await asyncio.gather(*(asyncio.to_thread(_end, server.process) for server in self._servers))
         await self._client.aclose()
 
-    async def generate(self, question: dict[str, Any], kinship: int = 0) -> dict[str, Any]:
+    async def generate(self, question: dict[str, Any], kinship: int = 0, clock: Clock | None = None) -> dict[str, Any]:
         """Ask one of the servers, as often as servers die over it.
 
         Args:
             question: prompt, images and sampling, as the server's `Question`.
             kinship: equal for requests that begin alike.
+            clock: its limits; neither waiting for a server counts nor what was spent on one that died.
 
         Raises:
-            ServerError: a server refused the question, or none comes up any more.
+            ServerError: a server refused the question, servers die of it, or none comes up any more.
         """
-        async with self._in_flight:
-            while True:
+        clock = clock or Clock()
+        with clock.stopped():
+            await self._in_flight.acquire()
+        try:
+            return await self._answer(question, kinship, clock)
+        finally:
+            self._in_flight.release()
+
+    async def _answer(self, question: dict[str, Any], kinship: int, clock: Clock) -> dict[str, Any]:
+        deaths = 0
+        while deaths <= MOST_DEATHS:
+            with clock.stopped():
                 server = await self._pick(kinship)
-                process = server.process
-                server.requests += 1
-                try:
-                    reply = await self._client.post(
-                        f"{server.url}/generate", json={**question, "adapter": self._adapter}
-                    )
-                except httpx.TransportError:  # it died, or only closed a connection
-                    await _ended(process, DEATH_NOTICE_S)
-                    continue
-                finally:
-                    server.requests -= 1
-                if reply.status_code != 200:
-                    raise ServerError(f"vLLM refused a request ({reply.status_code}): {reply.text[:500]}")
-                server.deaths = 0
-                return reply.json()
+            process, asked = server.process, asyncio.get_running_loop().time()
+            server.requests += 1
+            try:
+                reply = await self._client.post(f"{server.url}/generate", json={**question, "adapter": self._adapter})
+            except httpx.TransportError:  # it died, or only closed a connection
+                with clock.stopped(since=asked):
+                    deaths += await _ended(process, DEATH_NOTICE_S)
+                continue
+            finally:
+                server.requests -= 1
+            if reply.status_code != 200:
+                raise ServerError(f"vLLM refused a request ({reply.status_code}): {reply.text[:500]}")
+            server.deaths = 0
+            return reply.json()
+        raise ServerError(f"vLLM died {deaths} times over one request:\n{_tail(server.log)}")
 
     async def load(self, path: Path) -> None:
         """Have all servers take the weights of a model directory, which must stay: a server that dies reads it again.

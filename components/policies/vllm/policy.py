@@ -55,7 +55,8 @@ class VLLMPolicy:
                 },
                 "unsayable": encoder.unsayable,
             },
-            kinship=_kinship(request.prompt),
+            _kinship(request.prompt),
+            request.clock,
         )
         if answer["prompt"] != wanted.ids:
             raise ServerMismatch(
