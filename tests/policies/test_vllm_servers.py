@@ -23,7 +23,7 @@ from components.sites import MiniWoB
 from components.store import Journal
 from tests.policies.vllm_servers import BASE, GREEDY, HOT, alive, ask, embedded, fleet_of, gone, recipe, requests
 from tests.training.rl_child import TASKS
-from tests.vlm import renderer
+from tests.vlm import TASK, observation, renderer
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600)]
 
@@ -151,8 +151,9 @@ def test_no_episode_is_lost_with_a_server_that_takes_longer_to_start_than_an_epi
 
 
 def test_two_servers_share_the_requests_and_one_does_the_work_while_the_other_is_started_again(vlm, encoder, tmp_path):
+    """48 requests, of which no more than `max_in_flight` per server are under way at any time."""
     params = recipe()
-    two = params.inference.vllm.model_copy(update={"servers": 2})
+    two = params.inference.vllm.model_copy(update={"servers": 2, "max_in_flight": 8})
     params = params.model_copy(update={"inference": params.inference.model_copy(update={"vllm": two})})
     asked = requests(encoder, GREEDY, 48)
 
@@ -160,15 +161,76 @@ def test_two_servers_share_the_requests_and_one_does_the_work_while_the_other_is
         async with fleet_of(BASE, tmp_path, params) as fleet:
             policy, (first, second) = VLLMPolicy(fleet, "v", encoder), fleet.pids
             answers = asyncio.gather(*(policy.complete(request) for request in asked))
-            await asyncio.sleep(0.3)
-            busy = [server.requests for server in fleet._servers]
-            os.kill(first, signal.SIGKILL)
-            return await answers, busy, fleet.pids[1] == second
+            under_way = []
+            while not answers.done():
+                under_way.append([server.requests for server in fleet._servers])
+                if len(under_way) == 60:
+                    os.kill(first, signal.SIGKILL)
+                await asyncio.sleep(0.005)
+            return await answers, under_way, fleet.pids[1] == second
 
-    answers, busy, kept = asyncio.run(main())
-    assert min(busy) > 8, "one had nothing to do"
+    answers, under_way, kept = asyncio.run(main())
+    assert max(map(sum, under_way)) == 16
+    assert max(map(min, under_way)) >= 4, "one had nothing to do"
+    assert len(under_way) > 60, "nobody died"
     assert kept
     assert [one.token_ids for one in answers] == [one.token_ids for one in embedded(vlm, asked)]
+
+
+def test_attempts_at_a_task_find_what_they_share_in_the_cache(served, encoder, monkeypatch):
+    """A server keeps blocks of 128 tokens; the pages that two attempts see are not the same."""
+    fleet, run = served
+    task = TASK.model_copy(update={"intent": " ".join(f"Step {number}: click." for number in range(60))})
+    prompts = [renderer().prompt(task, [], observation(seed)) for seed in range(2)]
+    first, second = (encoder.encode(prompt).ids for prompt in prompts)
+    shared = next((index for index, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), len(first))
+    generate, cached = fleet.generate, []
+
+    async def recorded(*question):
+        answer = await generate(*question)
+        cached.append(answer["cached_tokens"])
+        return answer
+
+    monkeypatch.setattr(fleet, "generate", recorded)
+    for prompt in prompts:
+        run(ask(VLLMPolicy(fleet, "v", encoder), [Request(prompt, (), HOT, 8, 0)]))
+    assert cached[0] == 0
+    assert 128 <= cached[1] <= shared
+
+
+def test_servers_that_die_again_and_again_are_an_error(encoder, tmp_path, monkeypatch):
+    """Of one request, though others are answered in between; and in a row, whatever was asked."""
+    monkeypatch.setattr("components.policies.vllm.fleet.MOST_DEATHS", 1)
+    endless = {
+        "prompt": encoder.tokens("Do it."), "images": [], "unsayable": [],
+        "sampling": {"temperature": 1.0, "max_tokens": 2000, "seed": 0},
+    }  # fmt: skip
+    short = {**endless, "sampling": {"temperature": 1.0, "max_tokens": 1, "seed": 0}}
+
+    async def main():
+        async with fleet_of(BASE, tmp_path) as fleet:
+            (server,) = fleet._servers
+
+            async def die():
+                while not server.requests:
+                    await asyncio.sleep(0.01)
+                os.kill(fleet.pids[0], signal.SIGKILL)
+                while server.ready.is_set():
+                    await asyncio.sleep(0.01)
+                await server.ready.wait()
+
+            poison = asyncio.create_task(fleet.generate(endless))
+            await die()
+            await fleet.generate(short)
+            await die()
+            with pytest.raises(ServerError, match="died 2 times over one request"):
+                await poison
+            os.kill(fleet.pids[0], signal.SIGKILL)
+            await fleet._watches[0]
+            with pytest.raises(ServerError, match="died 2 times in a row"):
+                await fleet.generate(short)
+
+    asyncio.run(main())
 
 
 def test_a_stage_that_is_killed_leaves_no_server_behind(tmp_path):

@@ -120,6 +120,7 @@ async def _answer(engine: AsyncLLM, question: Question) -> dict[str, Any]:
     (output,) = whole.outputs
     return {
         "prompt": list(whole.prompt_token_ids),
+        "cached_tokens": whole.num_cached_tokens,
         "token_ids": list(output.token_ids),
         "logprobs": [one[token].logprob for token, one in zip(output.token_ids, output.logprobs, strict=True)],
         "finish_reason": output.finish_reason,
