@@ -45,12 +45,13 @@ class TurnSample:
 
 @dataclass(frozen=True)
 class UpdateStats:
-    """Health of one update. `logprob_gap_max` (trainer and rollout) and `packing_gap` (packed and single samples) are
-    nats, before the first step; the rest are means over its steps."""
+    """Health of one update. `logprob_gap_max` and `logprob_gap_mean` (trainer and rollout, over tokens) and
+    `packing_gap` (packed and single samples) are nats, before the first step; the rest are means over its steps."""
 
     turns: int
     steps: int
     logprob_gap_max: float
+    logprob_gap_mean: float
     packing_gap: float
     loss: float
     ratio_mean: float
@@ -65,6 +66,7 @@ NO_UPDATE = UpdateStats(
     turns=0,
     steps=0,
     logprob_gap_max=0.0,
+    logprob_gap_mean=0.0,
     packing_gap=0.0,
     loss=0.0,
     ratio_mean=1.0,
@@ -119,7 +121,8 @@ def update(
     says that the groups were sampled with other weights: then trainer and rollout differ, and by how much is a figure.
 
     Raises:
-        TrainerMismatch: log-probabilities differ from the rollout's by more than `params.max_logprob_gap`.
+        TrainerMismatch: log-probabilities differ from the rollout's by more than `params.max_logprob_gap` on a token,
+            or by more than `params.max_mean_logprob_gap` on average.
     """
     started = time.monotonic()
     by_group = [turn_samples([group], renderer, encoder, params) for group in groups]
@@ -128,13 +131,7 @@ def update(
     samples = [turn.sample for turn in turns]
     forward, packing_gap = checked_forward(vlm, encoder, samples, params.temperature, params.max_packing_gap)
     before = score(vlm, encoder, samples, params.temperature, params.micro_batch_tokens, forward, team)
-    gaps = [(after - turn.logprobs_T).abs().max() for after, turn in zip(before, turns, strict=True)]
-    gap = torch.stack(gaps).max().item()
-    if not (stale and math.isfinite(gap)) and not gap <= params.max_logprob_gap:  # NaN is a mismatch too
-        raise TrainerMismatch(
-            f"trainer and rollout differ by {gap:.2e} nats on a token, more than rl.max_logprob_gap: "
-            "the server must return log-probabilities after temperature, and see the ids and images the trainer encodes"
-        )
+    gap, mean_gap = _agreement(turns, before, params, stale)
     by_group = _supplied(by_group, before, params, reference, forward, team)
     per_epoch = math.ceil(len(turns) / params.batch_turns)
     total, steps, losses, norms = per_epoch * params.ppo_epochs, 0, [], []
@@ -159,6 +156,7 @@ def update(
         turns=len(turns),
         steps=steps,
         logprob_gap_max=gap,
+        logprob_gap_mean=mean_gap,
         packing_gap=packing_gap,
         loss=sum(losses) / steps,
         ratio_mean=sum(stat.ratio_sum for stat in stats) / tokens,
@@ -168,6 +166,22 @@ def update(
         tokens_per_s=(params.ppo_epochs + 1) * tokens_of_turns / spent,
         train_s=spent,
     )
+
+
+def _agreement(
+    turns: list[TurnSample], before: list[torch.Tensor], params: RLParams, stale: bool
+) -> tuple[float, float]:
+    """The largest gap between trainer and rollout on a token, and the mean gap."""
+    gaps = torch.cat([(after - turn.logprobs_T).abs() for after, turn in zip(before, turns, strict=True)])
+    gap, mean = gaps.max().item(), gaps.mean().item()
+    agree = gap <= params.max_logprob_gap and mean <= params.max_mean_logprob_gap  # NaN is a mismatch too
+    if not agree and not (stale and math.isfinite(gap)):
+        raise TrainerMismatch(
+            f"trainer and rollout differ by {gap:.2e} nats on a token, {mean:.2e} on average, more than "
+            "rl.max_logprob_gap or rl.max_mean_logprob_gap: "
+            "the server must return log-probabilities after temperature, and see the ids and images the trainer encodes"
+        )
+    return gap, mean
 
 
 def _supplied(
