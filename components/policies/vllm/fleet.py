@@ -34,7 +34,8 @@ HEALTH_EVERY_S = 4.0
 HEALTH_WAIT_S = 6.0
 MOST_UNANSWERED = 3
 """A server that leaves so many questions for its health in a row unanswered, each for `HEALTH_WAIT_S`, hangs. A busy
-one answers between two steps of its engine, of which the longest take a second or two."""
+one answers between two steps of its engine, of which the longest take a second or two. All of it is less than the
+shortest `agent.inference_timeout_s` of a recipe, so that what waits for such a server is asked again in time."""
 DEATH_NOTICE_S = 2.0
 """How long after a broken connection its server may be found dead."""
 STOP_S = 20.0
