@@ -22,10 +22,13 @@ from components.agent import Renderer
 from components.params import RLParams
 from components.policies import VLM, Encoder, Sample
 from components.rollout import Group
-from components.training.forward import Forward, checked_forward, score
+from components.training.forward import CHECKED, Forward, checked_forward, score
 from components.training.objectives import OBJECTIVES, Credit, TokenStats, TurnTokens, truncated
 from components.training.optim import optimizer_step
 from components.training.team import ALONE, Team
+
+ROUNDING = 1e-3
+"""Nats per token: what float32 rounds is far below."""
 
 
 class TrainerMismatch(RuntimeError):
@@ -122,7 +125,7 @@ def update(
 
     Raises:
         TrainerMismatch: log-probabilities differ from the rollout's by more than `params.max_logprob_gap` on a token,
-            or by more than `params.max_mean_logprob_gap` on average.
+            or by more than `params.max_mean_logprob_gap` on average, or the rollout's are those before temperature.
     """
     started = time.monotonic()
     by_group = [turn_samples([group], renderer, encoder, params) for group in groups]
@@ -132,6 +135,8 @@ def update(
     forward, packing_gap = checked_forward(vlm, encoder, samples, params.temperature, params.max_packing_gap)
     before = score(vlm, encoder, samples, params.temperature, params.micro_batch_tokens, forward, team)
     gap, mean_gap = _agreement(turns, before, params, stale)
+    if mean_gap > ROUNDING and not stale:
+        _check_temperature(vlm, encoder, turns[:CHECKED], before[:CHECKED], params, forward, team)
     by_group = _supplied(by_group, before, params, reference, forward, team)
     per_epoch = math.ceil(len(turns) / params.batch_turns)
     total, steps, losses, norms = per_epoch * params.ppo_epochs, 0, [], []
@@ -182,6 +187,29 @@ def _agreement(
             "the server must return log-probabilities after temperature, and see the ids and images the trainer encodes"
         )
     return gap, mean
+
+
+def _check_temperature(
+    vlm: VLM,
+    encoder: Encoder,
+    turns: list[TurnSample],
+    before: list[torch.Tensor],
+    params: RLParams,
+    forward: Forward,
+    team: Team,
+) -> None:
+    """Refuse log-probabilities that fit a temperature of 1 better than the recipe's: a policy that is sure of most
+    tokens stays within the limits with both."""
+    samples = [turn.sample for turn in turns]
+    plain = score(vlm, encoder, samples, 1.0, params.micro_batch_tokens, forward, team)
+    recorded_N = torch.cat([turn.logprobs_T for turn in turns])
+    off, off_plain = ((torch.cat(some) - recorded_N).abs().mean().item() for some in (before, plain))
+    if off_plain < off / 2:
+        raise TrainerMismatch(
+            f"the rollout's log-probabilities differ by {off:.2e} nats a token from the trainer's at rl.temperature = "
+            f"{params.temperature}, and by {off_plain:.2e} from those before temperature: "
+            "the server must return log-probabilities after temperature (vLLM: logprobs_mode processed_logprobs)"
+        )
 
 
 def _supplied(
