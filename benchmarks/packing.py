@@ -12,8 +12,11 @@ tabs of 75 (`--feedback`). Forms, each forward and backward over all turns, in r
 The vision tower is frozen, as in the papers, and reads each screenshot once per pass in every form. Each measurement is
 a process of its own and the forms take turns; figures are medians over the rounds, peak memory is what the passes add
 to the process. `--device cuda --model qwen3-vl-4b` takes the paper's architecture and shapes with random weights in
-bfloat16, and counts tokens per second and the share of the card's arithmetic that the weights' products use (tokens as
-each form lays them out, `--peak-tflops` of the card); no new measurement begins after `--limit-s`. Last line: JSON.
+bfloat16 and gradient checkpointing, and counts tokens per second and the share of the card's arithmetic that the
+weights' products use (tokens as each form lays them out, nothing for what is computed again, `--peak-tflops` of the
+card). There, building the model takes longer than most passes: one process per form measures all T, cheapest form
+first, and all of it ends after `--limit-s`. What could not be measured is null, with the reason in `failed`. Last line:
+JSON.
 """
 
 from __future__ import annotations
@@ -22,12 +25,14 @@ import components.stages  # noqa: F401, isort: skip  (thread settings, before to
 
 import argparse
 import io
+import itertools
 import json
 import resource
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -43,6 +48,7 @@ from components.training.forward import response_logprobs
 from components.training.packing import micro_batches, pack
 
 FORMS = ("naive", "dense", "ours")
+Figures = dict[str, float]
 
 
 def trajectory(encoder: Encoder, turns: int, shapes: Shapes) -> list[Sample]:
@@ -67,14 +73,17 @@ def trajectory(encoder: Encoder, turns: int, shapes: Shapes) -> list[Sample]:
     return samples
 
 
-def passes(vlm: VLM, encoder: Encoder, samples: list[Sample], form: str, row_tokens: int) -> int:
-    """Forward and backward over all samples; returns the tokens of the rows."""
-    tokens = 0
+def passes(vlm: VLM, encoder: Encoder, samples: list[Sample], form: str, row_tokens: int) -> None:
+    """Forward and backward over all samples."""
     for batch in _rows(samples, encoder, row_tokens, form):
         logprobs = response_logprobs(vlm, encoder, batch, share=form != "naive")
         (-sum(one.sum() for one in logprobs)).backward()
-        tokens += len(pack(batch, encoder, share=form != "naive").ids)
-    return tokens
+
+
+def tokens_of(encoder: Encoder, samples: list[Sample], form: str, row_tokens: int) -> int:
+    """Tokens of the rows."""
+    rows = _rows(samples, encoder, row_tokens, form)
+    return sum(len(pack(batch, encoder, share=form != "naive").ids) for batch in rows)
 
 
 def _rows(samples: list[Sample], encoder: Encoder, row_tokens: int, form: str) -> list[list[Sample]]:
@@ -111,6 +120,8 @@ class DenseAttention:
     ) -> tuple[torch.Tensor, None]:
         if self._segments is not segments:
             self._segments, self._mask = segments, self._make(segments).to(query.device)
+        if query.is_cuda:  # no fused kernel takes a mask and fewer heads of keys
+            key, value = (part.repeat_interleave(query.shape[1] // part.shape[1], dim=1) for part in (key, value))
         out = torch.nn.functional.scaled_dot_product_attention(
             query, key, value, attn_mask=self._mask, scale=scaling, enable_gqa=True
         )
@@ -126,20 +137,31 @@ class DenseAttention:
         return mask[None, None]
 
 
-def measure(form: str, turns: int, options: argparse.Namespace) -> dict[str, float]:
-    """Median seconds of a pass over a trajectory, tokens, and peak memory in MiB, in this process."""
+def measure(form: str, options: argparse.Namespace) -> None:
+    """Print a line of JSON for each T: median seconds of a pass over a trajectory of T turns, tokens, arithmetic in
+    TFLOP/s, and peak memory in MiB, in this process."""
     vlm, cuda = random_model(options.model, options.device, options.layers), options.device == "cuda"
+    if cuda:
+        vlm.model.train().gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     if form == "dense":
         AttentionInterface.register(DenseAttention.NAME, DenseAttention())
         vlm.model.set_attn_implementation({"text_config": DenseAttention.NAME})
     shapes = SHAPES[options.model]
     if options.feedback is not None:
         shapes = replace(shapes, feedback=options.feedback)
-    samples = trajectory(Encoder(vlm), turns, shapes)
-    passes(vlm, Encoder(vlm), samples[:1], form, options.row_tokens)  # threads and kernels start
-    before = peak_mib(cuda)
-    seconds, tokens = [], 0
-    for _ in range(options.repeats):
+    for turns in options.turns:
+        samples = trajectory(Encoder(vlm), turns, shapes)
+        print(json.dumps(_timed(vlm, samples, form, options.row_tokens, options.repeats, cuda)), flush=True)
+
+
+def _timed(vlm: VLM, samples: list[Sample], form: str, row_tokens: int, repeats: int, cuda: bool) -> Figures:
+    passes(vlm, Encoder(vlm), samples[:1], form, row_tokens)  # threads and kernels start
+    vlm.model.zero_grad()
+    tokens = tokens_of(Encoder(vlm), samples, form, row_tokens)
+    if cuda:
+        torch.cuda.reset_peak_memory_stats()
+    before, seconds = peak_mib(cuda), []
+    for _ in range(repeats):
         vlm.model.zero_grad()
         encoder = Encoder(vlm)  # keeps no features yet: each pass reads its screenshots
         for sample in samples:
@@ -147,54 +169,78 @@ def measure(form: str, turns: int, options: argparse.Namespace) -> dict[str, flo
         if cuda:
             torch.cuda.synchronize()
         started = time.monotonic()
-        tokens = passes(vlm, encoder, samples, form, options.row_tokens)
+        passes(vlm, encoder, samples, form, row_tokens)
         if cuda:
             torch.cuda.synchronize()
         seconds.append(time.monotonic() - started)
-    tflops = training_flops(vlm, tokens) / statistics.median(seconds) / 1e12
+    work = training_flops(vlm, tokens, sum(len(sample.response) for sample in samples))
     return {
-        "s": statistics.median(seconds), "tokens": tokens, "peak_mib": peak_mib(cuda) - before, "tflops": tflops,
+        "turns": len(samples), "s": statistics.median(seconds), "tokens": tokens,
+        "tflops": work / statistics.median(seconds) / 1e12, "peak_mib": peak_mib(cuda) - before,
     }  # fmt: skip
 
 
 def peak_mib(cuda: bool) -> float:
-    """Most memory that was in use so far."""
+    """Most memory that was in use so far; on CUDA, since the last reset."""
     if cuda:
         return torch.cuda.max_memory_allocated() / 2**20
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def compare(turns: int, options: argparse.Namespace) -> dict[str, float]:
-    """The forms in turn, each in processes of its own."""
-    found: dict[str, list[dict[str, float]]] = {form: [] for form in FORMS}
-    for _ in range(options.rounds):
-        for form in FORMS:
-            command = [sys.executable, "-m", "benchmarks.packing", "--form", form, "--turns", str(turns)]
-            for name in ("row_tokens", "repeats", "model", "device", "layers", "feedback"):
-                if getattr(options, name) is not None:
-                    command += ["--" + name.replace("_", "-"), str(getattr(options, name))]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
-            found[form].append(json.loads(done.stdout.splitlines()[-1]))
-    seconds = {form: statistics.median(one["s"] for one in found[form]) for form in FORMS}
-    figures = {f"{form}_s": round(seconds[form], 3) for form in FORMS}
-    return {
-        **figures,
-        "ratio": round(seconds["naive"] / seconds["ours"], 2),
-        "tokens_naive": found["naive"][0]["tokens"],
-        "tokens_ours": found["ours"][0]["tokens"],
-        "peak_mib": {form: round(statistics.median(one["peak_mib"] for one in found[form])) for form in FORMS},
-        **(utilisation(found, options.peak_tflops) if options.device == "cuda" else {}),
-    }
+class Found:
+    """What was measured: per T and form, the figures of each round; and the last word of each form that failed."""
+
+    def __init__(self, turns: Sequence[int]) -> None:
+        self.figures: dict[int, dict[str, list[Figures]]] = {T: {form: [] for form in FORMS} for T in turns}
+        self.failed: dict[str, str] = {}
+
+    def measure(self, form: str, turns: Sequence[int], options: argparse.Namespace, limit_s: float | None) -> None:
+        """`measure` in a process of its own, which takes down only what it has not measured yet."""
+        command = [sys.executable, "-m", "benchmarks.packing", "--form", form, "--turns", *map(str, turns)]
+        for name in ("row_tokens", "repeats", "model", "device", "layers", "feedback"):
+            if getattr(options, name) is not None:
+                command += ["--" + name.replace("_", "-"), str(getattr(options, name))]
+        lines, problem = said(command, limit_s)
+        for line in lines:
+            print(f"{form}: {line}", flush=True)
+            figures = json.loads(line)
+            self.figures[figures["turns"]][form].append(figures)
+        if problem is not None:
+            self.failed[form] = problem
+
+    def summary(self, turns: int, options: argparse.Namespace) -> dict[str, object]:
+        """Medians over the rounds; None for what was not measured."""
+        found = self.figures[turns]
+
+        def medians(figure: str, digits: int | None, scale: float = 1.0) -> dict[str, float | None]:
+            values = {form: [one[figure] for one in found[form]] for form in FORMS}
+            return {form: round(statistics.median(of) / scale, digits) if of else None for form, of in values.items()}
+
+        seconds, tokens = medians("s", 3), medians("tokens", None)
+        whole = {form: statistics.median(one["s"] for one in found[form]) for form in FORMS if found[form]}
+        figures: dict[str, object] = {
+            **{f"{form}_s": seconds[form] for form in FORMS},
+            "ratio": round(whole["naive"] / whole["ours"], 2) if {"naive", "ours"} <= whole.keys() else None,
+            "tokens_naive": tokens["naive"],
+            "tokens_ours": tokens["ours"],
+            "peak_mib": medians("peak_mib", None),
+        }
+        if options.device == "cuda":
+            figures["tokens_s"] = {form: round(tokens[form] / whole[form]) if form in whole else None for form in FORMS}
+            figures["mfu"] = medians("tflops", 3, options.peak_tflops)
+        return figures
 
 
-def utilisation(found: dict[str, list[dict[str, float]]], peak_tflops: float) -> dict[str, dict[str, float]]:
-    """Tokens per second, and the share of the card's arithmetic, by form."""
-    rates = {form: statistics.median(one["tokens"] / one["s"] for one in found[form]) for form in FORMS}
-    tflops = {form: statistics.median(one["tflops"] for one in found[form]) for form in FORMS}
-    return {
-        "tokens_s": {form: round(rate) for form, rate in rates.items()},
-        "mfu": {form: round(rate / peak_tflops, 3) for form, rate in tflops.items()},
-    }
+def said(command: Sequence[str], limit_s: float | None) -> tuple[list[str], str | None]:
+    """The lines that a command prints; and if it fails or takes longer, the last one of its errors."""
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=limit_s)
+    except subprocess.TimeoutExpired as late:
+        return (late.stdout or b"").decode().splitlines(), f"--limit-s was over after {limit_s:.0f} s of it"
+    lines = done.stdout.decode().splitlines()
+    if done.returncode == 0:
+        return lines, None
+    return lines, (done.stderr.decode().strip().splitlines() or [f"ended with {done.returncode}"])[-1]
 
 
 def main() -> None:
@@ -206,24 +252,26 @@ def main() -> None:
     parser.add_argument("--layers", type=int, help="of the 4B model's language model, to try it out")
     parser.add_argument("--feedback", type=int, help="tokens of a turn's feedback, URL and tabs, if not the model's")
     parser.add_argument("--peak-tflops", type=float, default=989.0, help="of the card in bfloat16; an H100's or H200's")
-    parser.add_argument("--limit-s", type=float, default=480.0)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--repeats", type=int, default=3, help="passes per process")
-    parser.add_argument("--form", choices=FORMS, help="measure one form here, for the first of --turns")
+    parser.add_argument("--limit-s", type=float, default=450.0, help="on CUDA, for everything")
+    parser.add_argument("--rounds", type=int, default=3, help="on a CPU; one on CUDA")
+    parser.add_argument("--repeats", type=int, default=3, help="passes per process and T")
+    parser.add_argument("--form", choices=FORMS, help="measure one form here")
     options = parser.parse_args()
     if options.form:
-        print(json.dumps(measure(options.form, options.turns[0], options)))
+        measure(options.form, options)
         return
-    figures, started = {}, time.monotonic()
-    for turns in options.turns:
-        if options.device == "cuda" and time.monotonic() - started > options.limit_s:
-            break
-        figures[turns] = compare(turns, options)
-        print(f"{turns} turns: {figures[turns]}", flush=True)
+    found, started = Found(options.turns), time.monotonic()
+    if options.device == "cuda":
+        for form in reversed(FORMS):
+            found.measure(form, options.turns, options, max(1.0, started + options.limit_s - time.monotonic()))
+    else:
+        for turns, _, form in itertools.product(options.turns, range(options.rounds), FORMS):
+            found.measure(form, [turns], options, None)
+    figures = {turns: found.summary(turns, options) for turns in options.turns}
     card = torch.cuda.get_device_name() if options.device == "cuda" else None
     what = {"benchmark": "packing", "model": options.model, "device": card or "cpu", "row_tokens": options.row_tokens}
     what["shapes"] = vars(SHAPES[options.model]) | ({"feedback": options.feedback} if options.feedback else {})
-    print(json.dumps({**what, "turns": figures}))
+    print(json.dumps({**what, "turns": figures, "failed": found.failed}))
 
 
 if __name__ == "__main__":

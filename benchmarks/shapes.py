@@ -99,8 +99,11 @@ def _quarter(vocabulary: int) -> dict[str, Any]:
     return QWEN3_VL_4B | {"text_config": text, "vision_config": vision}
 
 
-def training_flops(vlm: VLM, tokens: int) -> float:
-    """Floating-point operations of a forward and backward pass over so many tokens of the language model: six per
-    weight and token. Attention over the context comes on top and is left out, as is common."""
-    weights = sum(parameter.numel() for parameter in vlm.model.model.language_model.parameters())
-    return 6.0 * weights * tokens
+def training_flops(vlm: VLM, tokens: int, predicted: int) -> float:
+    """Floating-point operations of a forward and backward pass of the language model over so many tokens, of which the
+    output layer reads those that predict a response: six per weight and token. Looking up an embedding is none, the
+    frozen vision tower and attention over the context come on top and are left out, as is common."""
+    language_model = vlm.model.model.language_model
+    layers = sum(parameter.numel() for parameter in language_model.parameters())
+    layers -= language_model.embed_tokens.weight.numel()
+    return 6.0 * (layers * tokens + vlm.model.lm_head.weight.numel() * predicted)

@@ -7,10 +7,10 @@ import hashlib
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from components.agent.policy import Completion, Policy, Request
+from components.agent.policy import Clock, Completion, Policy, Request
 from components.agent.protocols import protocol
 from components.agent.rendering import Renderer
 from components.browser import BlockedError, EnvError, EnvInitError, Environment, SandboxError
@@ -113,8 +113,8 @@ async def run_episode(
     episode = _Episode()
     started = time.monotonic()
     try:
-        async with asyncio.timeout(settings.agent.task_timeout_s):
-            termination = await _play(spec, session, policy, settings, episode)
+        async with asyncio.timeout(settings.agent.task_timeout_s) as of_episode:
+            termination = await _play(spec, session, policy, settings, episode, of_episode)
     except TimeoutError:
         termination = Termination.TASK_TIMEOUT
     except SandboxError:
@@ -155,6 +155,7 @@ async def _play(
     policy: Policy,
     settings: EpisodeSettings,
     episode: _Episode,
+    of_episode: asyncio.Timeout,
 ) -> Termination:
     agent, most_tokens = settings.agent, settings.max_response_tokens
     spoken = protocol(agent.protocol)
@@ -169,8 +170,8 @@ async def _play(
         asked = time.monotonic()
         request = Request(prompt, tuple(episode.turns), settings.sampling, most_tokens, turn_seed(spec.seed, index))
         try:
-            async with asyncio.timeout(agent.inference_timeout_s):
-                completion = await policy.complete(request)
+            async with asyncio.timeout(agent.inference_timeout_s) as of_turn:
+                completion = await policy.complete(replace(request, clock=Clock(of_episode, of_turn)))
         except TimeoutError:
             return Termination.INFERENCE_TIMEOUT
         answered = time.monotonic()

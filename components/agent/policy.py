@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from components.agent.rendering import Prompt
 from components.params import SamplingParams
 from components.records import Turn
+
+
+class Clock:
+    """The time limits of a request, which stand still while there is nobody to answer it."""
+
+    def __init__(self, *limits: asyncio.Timeout) -> None:
+        self._limits = limits
+
+    @contextmanager
+    def stopped(self, since: float | None = None) -> Iterator[None]:
+        """No time passes within, nor did any from `since` on, by the event loop's time."""
+        now = asyncio.get_running_loop().time
+        begin = now() if since is None else since
+        ends = [limit.when() or now() for limit in self._limits]
+        for limit in self._limits:
+            limit.reschedule(None)
+        try:
+            yield
+        finally:
+            for limit, end in zip(self._limits, ends, strict=True):
+                limit.reschedule(end + now() - begin)
 
 
 @dataclass(frozen=True)
@@ -19,6 +43,7 @@ class Request:
     sampling: SamplingParams
     max_tokens: int
     seed: int
+    clock: Clock = field(default_factory=Clock, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -47,5 +72,5 @@ class Policy(Protocol):
         ...
 
     async def complete(self, request: Request) -> Completion:
-        """Sample a response. The same request gives the same response."""
+        """Sample a response, the same for the same request, whose clock is stopped while nobody can give one."""
         ...

@@ -35,9 +35,9 @@ class AgentParams(Section):
     max_format_errors: int = Field(default=3, gt=0)
     """Consecutive unparsable turns that end the episode."""
     inference_timeout_s: float = Field(default=30, gt=0)
-    """Limit of one response, in seconds."""
+    """Limit of one response, in seconds, in which somebody could give it: waiting for a vLLM server is not counted."""
     task_timeout_s: float = Field(default=600, gt=0)
-    """Limit of one episode, in seconds."""
+    """Limit of one episode, in seconds, counted likewise."""
 
 
 class EgressParams(Section):

@@ -221,7 +221,11 @@ class RLParams(Section):
     clip_high: float = Field(default=0.28, gt=0)
     max_grad_norm: float = Field(default=1.0, gt=0)
     max_logprob_gap: float = Field(default=1e-3, gt=0)
-    """Largest gap in nats between trainer and rollout before an iteration's first update; beyond it the run stops."""
+    """Largest gap in nats between trainer and rollout on a token before an iteration's first update; beyond it the run
+    stops."""
+    max_mean_logprob_gap: float = Field(default=1e-4, gt=0)
+    """The same for the mean over tokens. In bfloat16 single tokens differ by nats; log-probabilities taken before
+    temperature differ on all."""
 
     @property
     def staleness(self) -> int:

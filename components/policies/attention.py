@@ -49,16 +49,25 @@ class Segments(tuple[Segment, ...]):
             for segment, length in zip(self, self.lengths, strict=True)
         ]
 
-    @cached_property
-    def seen(self) -> torch.Tensor:
+    def seen(self, device: torch.device) -> torch.Tensor:
         """Places in the row that each segment sees, one segment after the other."""
-        spans = [span for segment in self for span in (*segment.context, (segment.begin, segment.end))]
-        return torch.cat([torch.arange(begin, end) for begin, end in spans])
+        return self._on(device)[0]
 
-    @staticmethod
-    def starts(counts: list[int]) -> torch.Tensor:
-        """Where each part begins, and the end of the last."""
-        return torch.tensor([0, *itertools.accumulate(counts)], dtype=torch.int32)
+    def starts(self, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+        """Where each segment begins, among the tokens of the row and among those of `seen`, and the end of the last."""
+        return self._on(device)[1:]
+
+    def _on(self, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """`seen` and `starts`, copied once per device: a copy in each layer would wait for the GPU."""
+        if device not in self._placed:
+            spans = [span for segment in self for span in (*segment.context, (segment.begin, segment.end))]
+            seen = torch.cat([torch.arange(begin, end) for begin, end in spans])
+            starts = [
+                torch.tensor([0, *itertools.accumulate(counts)], dtype=torch.int32)
+                for counts in (self.lengths, self.sizes)
+            ]
+            self._placed[device] = (seen.to(device), starts[0].to(device), starts[1].to(device))
+        return self._placed[device]
 
     def mask(self, length: int, size: int, like: torch.Tensor, copies: int = 1) -> torch.Tensor:
         """What is added to the scores (length * copies, size) of a segment, each token's row `copies` times in
@@ -77,6 +86,10 @@ class Segments(tuple[Segment, ...]):
         """Most tokens of a segment that continues something, and of what one continues."""
         longer = [(length, size) for length, size in zip(self.lengths, self.sizes, strict=True) if size > length]
         return max(length for length, _ in longer), max(size - length for length, size in longer)
+
+    @cached_property
+    def _placed(self) -> dict[torch.device, tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+        return {}
 
     @cached_property
     def _masks(self) -> dict[tuple[torch.device, torch.dtype, int], torch.Tensor]:
@@ -114,7 +127,7 @@ def segmented_attention(
         )
         return output_BHLD.transpose(1, 2).contiguous(), None
     # one gather for all segments: a slice for each would cost a gradient as long as the row for each
-    index = segments.seen.to(key_BHLD.device)
+    index = segments.seen(key_BHLD.device)
     key_BHLD, value_BHLD = key_BHLD.index_select(2, index), value_BHLD.index_select(2, index)
     if query_BHLD.is_cuda and query_BHLD.dtype in (torch.bfloat16, torch.float16) and not dropout:
         return _in_one_kernel(query_BHLD, key_BHLD, value_BHLD, scaling, segments), None
@@ -179,13 +192,13 @@ def _in_one_kernel(
     segments: Segments,
 ) -> torch.Tensor:
     """FlashAttention over sequences of different lengths, the last query of each at its last key."""
-    device = query_1HLD.device
+    starts_of_queries, starts_of_keys = segments.starts(query_1HLD.device)
     output_LHD = varlen_attn(
         query_1HLD[0].transpose(0, 1),
         key_1HSD[0].transpose(0, 1),
         value_1HSD[0].transpose(0, 1),
-        segments.starts(segments.lengths).to(device),
-        segments.starts(segments.sizes).to(device),
+        starts_of_queries,
+        starts_of_keys,
         max(segments.lengths),
         max(segments.sizes),
         scale=scaling,

@@ -5,9 +5,11 @@ Names: P patches of an image, D values of a patch.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,6 +23,14 @@ from components.records import Image
 
 _Features = tuple[torch.Tensor, ...]
 """Of one image: what enters the row, then what DeepStack adds to each of the first layers."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An image in the size in which the tower sees it, as a PNG file. `sha256` is of its size and pixels in RGB."""
+
+    png: bytes
+    sha256: str
 
 
 class Vision:
@@ -50,17 +60,18 @@ class Vision:
         _, grid = self.pixels(image)
         return int(grid.prod()) // self._processor.merge_size**2
 
-    def as_seen(self, image: Image) -> bytes:
-        """An image as a PNG file in the size in which the tower sees it: nobody else's resizing comes between."""
+    def as_seen(self, image: Image) -> Seen:
+        """An image for a server, so that nobody else's resizing comes between."""
         _, grid = self.pixels(image)
         _, rows, columns = grid[0].tolist()
         patch = self._processor.patch_size
         picture, size = PILImage.open(io.BytesIO(image.data)), (columns * patch, rows * patch)
+        sent = picture.convert("RGB")
         if picture.size == size and picture.format == "PNG":
-            return image.data
-        out = io.BytesIO()
-        picture.convert("RGB").resize(size, self._processor.resample).save(out, "PNG", compress_level=1)
-        return out.getvalue()
+            return Seen(image.data, _sha256(sent))
+        sent, out = sent.resize(size, self._processor.resample), io.BytesIO()
+        sent.save(out, "PNG", compress_level=1)
+        return Seen(out.getvalue(), _sha256(sent))
 
     def grids(self, images: Sequence[Image]) -> torch.Tensor | None:
         """Grids (len(images), 3) of images in patches: time, height, width; None without images."""
@@ -127,3 +138,8 @@ class Vision:
     def _weights_version(self) -> int:
         """Grows with every change of the tower's weights in place."""
         return sum(parameter._version for parameter in self._model.visual.parameters())
+
+
+def _sha256(picture: PILImage.Image) -> str:
+    """As the server computes it (`vllm/engine/server.py`)."""
+    return hashlib.sha256(repr(picture.size).encode() + picture.tobytes()).hexdigest()

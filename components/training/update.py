@@ -22,10 +22,13 @@ from components.agent import Renderer
 from components.params import RLParams
 from components.policies import VLM, Encoder, Sample
 from components.rollout import Group
-from components.training.forward import Forward, checked_forward, score
+from components.training.forward import CHECKED, Forward, checked_forward, score
 from components.training.objectives import OBJECTIVES, Credit, TokenStats, TurnTokens, truncated
 from components.training.optim import optimizer_step
 from components.training.team import ALONE, Team
+
+ROUNDING = 1e-3
+"""Nats per token: what float32 rounds is far below."""
 
 
 class TrainerMismatch(RuntimeError):
@@ -45,13 +48,15 @@ class TurnSample:
 
 @dataclass(frozen=True)
 class UpdateStats:
-    """Health of one update. `logprob_gap_max` (trainer and rollout) and `packing_gap` (packed and single samples) are
-    nats, before the first step, and `packed` is 0 if the latter was too much. `tokens_per_s` counts prompts and
-    responses of all turns in each pass over them, as if nothing were shared. The rest are means over the steps."""
+    """Health of one update. `logprob_gap_max` and `logprob_gap_mean` (trainer and rollout, over tokens) and
+    `packing_gap` (packed and single samples) are nats, before the first step, and `packed` is 0 if the latter was too
+    much. `tokens_per_s` counts prompts and responses of all turns in each pass over them, as if nothing were shared.
+    The rest are means over the steps."""
 
     turns: int
     steps: int
     logprob_gap_max: float
+    logprob_gap_mean: float
     packed: float
     packing_gap: float
     loss: float
@@ -67,6 +72,7 @@ NO_UPDATE = UpdateStats(
     turns=0,
     steps=0,
     logprob_gap_max=0.0,
+    logprob_gap_mean=0.0,
     packed=1.0,
     packing_gap=0.0,
     loss=0.0,
@@ -122,7 +128,8 @@ def update(
     says that the groups were sampled with other weights: then trainer and rollout differ, and by how much is a figure.
 
     Raises:
-        TrainerMismatch: log-probabilities differ from the rollout's by more than `params.max_logprob_gap`.
+        TrainerMismatch: log-probabilities differ from the rollout's by more than `params.max_logprob_gap` on a token,
+            or by more than `params.max_mean_logprob_gap` on average, or the rollout's are those before temperature.
     """
     started = time.monotonic()
     by_group = [turn_samples([group], renderer, encoder, params) for group in groups]
@@ -131,13 +138,9 @@ def update(
     samples = [turn.sample for turn in turns]
     forward, packing_gap = checked_forward(vlm, encoder, samples, params.temperature, params.max_packing_gap, team)
     before = score(vlm, encoder, samples, params.temperature, params.micro_batch_tokens, forward, team)
-    gaps = [(after - turn.logprobs_T).abs().max() for after, turn in zip(before, turns, strict=True)]
-    gap = torch.stack(gaps).max().item()
-    if not (stale and math.isfinite(gap)) and not gap <= params.max_logprob_gap:  # NaN is a mismatch too
-        raise TrainerMismatch(
-            f"trainer and rollout differ by {gap:.2e} nats on a token, more than rl.max_logprob_gap: "
-            "the server must return log-probabilities after temperature, and see the ids and images the trainer encodes"
-        )
+    gap, mean_gap = _agreement(turns, before, params, stale)
+    if mean_gap > ROUNDING and not stale:
+        _check_temperature(vlm, encoder, turns[:CHECKED], before[:CHECKED], params, forward, team)
     by_group = _supplied(by_group, before, params, reference, forward, team)
     per_epoch = math.ceil(len(turns) / params.batch_turns)
     total, steps, losses, norms = per_epoch * params.ppo_epochs, 0, [], []
@@ -161,6 +164,7 @@ def update(
         turns=len(turns),
         steps=steps,
         logprob_gap_max=gap,
+        logprob_gap_mean=mean_gap,
         packed=float(forward.packed),
         packing_gap=packing_gap,
         loss=sum(losses) / steps,
@@ -176,6 +180,45 @@ def update(
 def tokens_of(samples: Sequence[Sample]) -> int:
     """Tokens of single turns, prompts included."""
     return sum(len(sample.prompt.ids) + len(sample.response) for sample in samples)
+
+
+def _agreement(
+    turns: list[TurnSample], before: list[torch.Tensor], params: RLParams, stale: bool
+) -> tuple[float, float]:
+    """The largest gap between trainer and rollout on a token, and the mean gap."""
+    gaps = torch.cat([(after - turn.logprobs_T).abs() for after, turn in zip(before, turns, strict=True)])
+    gap, mean = gaps.max().item(), gaps.mean().item()
+    agree = gap <= params.max_logprob_gap and mean <= params.max_mean_logprob_gap  # NaN is a mismatch too
+    if not agree and not (stale and math.isfinite(gap)):
+        raise TrainerMismatch(
+            f"trainer and rollout differ by {gap:.2e} nats on a token, {mean:.2e} on average, more than "
+            "rl.max_logprob_gap or rl.max_mean_logprob_gap: "
+            "the server must return log-probabilities after temperature, and see the ids and images the trainer encodes"
+        )
+    return gap, mean
+
+
+def _check_temperature(
+    vlm: VLM,
+    encoder: Encoder,
+    turns: list[TurnSample],
+    before: list[torch.Tensor],
+    params: RLParams,
+    forward: Forward,
+    team: Team,
+) -> None:
+    """Refuse log-probabilities that fit a temperature of 1 better than the recipe's: a policy that is sure of most
+    tokens stays within the limits with both."""
+    samples = [turn.sample for turn in turns]
+    plain = score(vlm, encoder, samples, 1.0, params.micro_batch_tokens, forward, team)
+    recorded_N = torch.cat([turn.logprobs_T for turn in turns])
+    off, off_plain = ((torch.cat(some) - recorded_N).abs().mean().item() for some in (before, plain))
+    if off_plain < off / 2:
+        raise TrainerMismatch(
+            f"the rollout's log-probabilities differ by {off:.2e} nats a token from the trainer's at rl.temperature = "
+            f"{params.temperature}, and by {off_plain:.2e} from those before temperature: "
+            "the server must return log-probabilities after temperature (vLLM: logprobs_mode processed_logprobs)"
+        )
 
 
 def _supplied(

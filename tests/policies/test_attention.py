@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from components.policies import Segment, Segments, attention
 
@@ -38,7 +42,16 @@ def one_by_one() -> torch.Tensor:
     return torch.cat(out, dim=2).transpose(1, 2)
 
 
-def test_each_token_sees_its_context_and_its_own_past_and_nothing_else() -> None:
+@pytest.fixture(params=[1, 4])
+def threads(request) -> Iterator[int]:
+    """Fewer than heads of keys, or more: they decide how `_continued` lays heads out."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def test_each_token_sees_its_context_and_its_own_past_and_nothing_else(threads) -> None:
     out, _ = attention.segmented_attention(
         torch.nn.Module(), heads(4, 0), heads(2, 1), heads(2, 2), None, scaling=0.3, segments=ROW
     )
@@ -46,7 +59,7 @@ def test_each_token_sees_its_context_and_its_own_past_and_nothing_else() -> None
 
 
 def test_the_gpu_s_one_kernel_is_asked_for_the_same(monkeypatch) -> None:
-    """FlashAttention for sequences of different lengths, which no CPU has, by its documentation."""
+    """FlashAttention for sequences of different lengths, whose numbers no CPU has, by its documentation."""
 
     def varlen_attn(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, *, scale, window_size, enable_gqa):
         assert window_size == (-1, 0), "causal, the last query at the last key"
@@ -70,9 +83,21 @@ def test_the_gpu_s_one_kernel_is_asked_for_the_same(monkeypatch) -> None:
         return torch.cat(out)
 
     monkeypatch.setattr(attention, "varlen_attn", varlen_attn)
-    keys, values = heads(2, 1)[:, :, ROW.seen], heads(2, 2)[:, :, ROW.seen]
+    seen = ROW.seen(torch.device("cpu"))
+    keys, values = heads(2, 1)[:, :, seen], heads(2, 2)[:, :, seen]
     out = attention._in_one_kernel(heads(4, 0), keys, values, 0.3, ROW)
     torch.testing.assert_close(out, one_by_one(), atol=1e-12, rtol=0)
+
+
+def test_the_gpu_s_one_kernel_takes_what_it_is_given_and_has_a_gradient() -> None:
+    """Torch's own function with its own backward, of which "meta" knows the shapes."""
+    row = [torch.empty(1, count, 19, 8, device="meta", dtype=torch.bfloat16).requires_grad_() for count in (4, 2, 2)]
+    query, *keys_and_values = row
+    seen = ROW.seen(query.device)
+    out = attention._in_one_kernel(query, *(part.index_select(2, seen) for part in keys_and_values), 0.3, ROW)
+    assert (out.shape, out.dtype) == ((1, 19, 4, 8), torch.bfloat16)
+    out.sum().backward()
+    assert [part.grad.shape for part in row] == [part.shape for part in row]
 
 
 def test_masks_are_views_of_one() -> None:
@@ -81,3 +106,29 @@ def test_masks_are_views_of_one() -> None:
     assert len(masks) == 3
     assert len({mask.untyped_storage().data_ptr() for mask in masks}) == 1
     assert masks[0].isfinite().tolist() == torch.ones(4, 7, dtype=torch.bool).tril(3).tolist()
+
+
+class Made(TorchDispatchMode):
+    """Remembers which tensors were made of numbers or copied to a device."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.overloadpacket.__name__ in ("arange", "_to_copy", "lift_fresh", "full", "triu"):
+            self.names.append(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def test_what_a_row_needs_on_a_device_is_put_there_once_for_all_layers() -> None:
+    row = Segments(ROW)
+    made = []
+    for _ in range(2):
+        with Made() as layer:
+            query, key, value = (torch.empty(1, count, 19, 8, device="meta") for count in (4, 2, 2))
+            attention.segmented_attention(torch.nn.Module(), query, key, value, None, segments=row)
+            row.starts(query.device)
+        made.append(layer.names)
+    assert "_to_copy" in made[0]
+    assert made[1] == []

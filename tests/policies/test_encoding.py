@@ -27,7 +27,7 @@ def test_a_folded_prompt_has_one_placeholder_per_image(encoder):
 @pytest.mark.parametrize(("width", "height"), [(96, 64), (100, 75), (33, 210), (1500, 1300)])
 def test_an_image_as_it_is_seen_gives_the_same_pixels_and_needs_no_resizing(encoder, width, height):
     image = picture(1, width, height)
-    seen = Image.of(encoder.vision.as_seen(image))
+    seen = Image.of(encoder.vision.as_seen(image).png)
     pixels, grid = encoder.vision.pixels(image)
     again, same_grid = encoder.vision.pixels(seen)
     assert torch.equal(grid, same_grid)

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import time
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -27,7 +28,7 @@ from components.training.team import Team
 from tests.policies.vllm_servers import BASE, GREEDY, HOT, ask, embedded, fleet_of, recipe, requests
 from tests.training import test_rl_resume
 from tests.training.rl_child import TASKS, judge
-from tests.vlm import TASK, observation, renderer
+from tests.vlm import TASK, observation, picture, renderer
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600)]
 
@@ -76,6 +77,20 @@ def test_a_server_that_sees_other_tokens_stops_the_run(served, vlm, encoder):
     other.vision.as_seen = encoder.vision.as_seen
     with pytest.raises(ServerMismatch, match="the server saw"):
         run(ask(VLLMPolicy(fleet, "v", other), requests(encoder, GREEDY, 1)))
+
+
+def test_a_server_that_sees_other_pixels_stops_the_run(served, encoder, monkeypatch):
+    """A screenshot of the right size, with as many tokens, and another page on it."""
+    fleet, run = served
+    as_seen = encoder.vision.as_seen
+
+    def another(image):
+        return replace(as_seen(image), png=as_seen(picture(99)).png)
+
+    monkeypatch.setattr(encoder.vision, "as_seen", another)
+    request = Request(renderer().prompt(TASK, [], observation(0)), (), GREEDY, 4, 0)
+    with pytest.raises(ServerMismatch, match="other pixels"):
+        run(ask(VLLMPolicy(fleet, "v", encoder), [request]))
 
 
 def test_new_weights_answer_from_then_on(served, vlm, encoder, tmp_path):

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import psutil
 import pytest
@@ -15,13 +16,14 @@ from components.agent import EpisodeSettings, Request
 from components.agent.rendering import Prompt, Text
 from components.browser import BrowserPool
 from components.policies.vllm import Fleet, ServerError, VLLMPolicy
+from components.policies.vllm.fleet import MOST_UNANSWERED
 from components.records import Trajectory
 from components.rollout import collect, specs
 from components.sites import MiniWoB
 from components.store import Journal
 from tests.policies.vllm_servers import BASE, GREEDY, HOT, alive, ask, embedded, fleet_of, gone, recipe, requests
 from tests.training.rl_child import TASKS
-from tests.vlm import renderer
+from tests.vlm import TASK, observation, renderer
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600)]
 
@@ -55,11 +57,76 @@ def test_a_killed_server_is_started_again_and_no_request_is_lost(served, vlm, en
     assert [one.token_ids for one in answers] == [one.token_ids for one in embedded(vlm, asked)]
 
 
-def test_no_episode_is_lost_with_a_server(served, encoder, tmp_path):
+@pytest.mark.parametrize("victim", ["server", "engine"])
+def test_a_server_that_hangs_is_started_again_and_no_request_is_lost(served, vlm, encoder, monkeypatch, victim):
+    impatient(monkeypatch)
+    fleet, run = served
+    asked = requests(encoder, GREEDY, 24)
+
+    async def main():
+        answers = asyncio.gather(*(VLLMPolicy(fleet, "v", encoder).complete(request) for request in asked))
+        await asyncio.sleep(0.3)
+        (pid,) = fleet.pids
+        server = psutil.Process(pid)
+        for process in [server] if victim == "server" else server.children(recursive=True):
+            process.suspend()
+        return await answers, pid
+
+    answers, pid = run(main())
+    assert fleet.pids != [pid]
+    assert gone(pid, within_s=10)
+    assert [one.token_ids for one in answers] == [one.token_ids for one in embedded(vlm, asked)]
+
+
+def test_a_server_that_is_busy_or_takes_weights_is_left_alone(served, encoder, monkeypatch):
+    """Busy, it answers; while it takes weights it does not, here for as long as a hanging one would be given."""
+    impatient(monkeypatch)
+    fleet, run = served
+    ask_health, heard = fleet._is_healthy, []
+
+    async def is_healthy(server):
+        heard.append(await ask_health(server))
+        return heard[-1]
+
+    monkeypatch.setattr(fleet, "_is_healthy", is_healthy)
+
+    async def main():
+        before = fleet.pids
+        await asyncio.sleep(5)  # the watch has its new patience
+        heard.clear()
+        await ask(VLLMPolicy(fleet, "v", encoder), requests(encoder, HOT, 64))
+        while_busy = list(heard)
+        engine = psutil.Process(before[0]).children(recursive=True)
+        for process in engine:
+            process.suspend()
+        loading = asyncio.create_task(fleet.load(BASE))
+        await asyncio.sleep(10)
+        unanswered = heard.count(False)
+        for process in engine:
+            process.resume()
+        await loading
+        return before, while_busy, unanswered
+
+    before, while_busy, unanswered = run(main())
+    assert while_busy
+    assert all(while_busy)
+    assert unanswered >= MOST_UNANSWERED
+    assert fleet.pids == before
+
+
+def impatient(monkeypatch) -> None:
+    """Ask for health all the time, and believe soon that a server hangs."""
+    monkeypatch.setattr("components.policies.vllm.fleet.HEALTH_EVERY_S", 0.2)
+    monkeypatch.setattr("components.policies.vllm.fleet.HEALTH_WAIT_S", 2.0)
+
+
+def test_no_episode_is_lost_with_a_server_that_takes_longer_to_start_than_an_episode_has_time(
+    served, encoder, tmp_path
+):
     fleet, run = served
     params = recipe()
-    rendered = renderer()
-    settings = EpisodeSettings(rendered, params.agent, HOT, 2, 40)
+    limits = params.agent.model_copy(update={"inference_timeout_s": 5.0, "task_timeout_s": 10.0})
+    settings, down = EpisodeSettings(renderer(), limits, HOT, 2, 40), []
 
     async def main():
         policy = VLLMPolicy(fleet, "v", encoder)
@@ -71,16 +138,22 @@ def test_no_episode_is_lost_with_a_server(served, encoder, tmp_path):
                 while not journal.path.exists() or not journal.path.stat().st_size:
                     await asyncio.sleep(0.05)
                 os.kill(fleet.pids[0], signal.SIGKILL)
+                (server,), killed = fleet._servers, time.monotonic()
+                await asyncio.sleep(2)
+                await server.ready.wait()
+                down.append(time.monotonic() - killed)
                 return await rolling
 
     trajectories = run(main())
+    assert down[0] > 5.0, "the server was back too soon to tell"
     assert len({one.trajectory_id for one in trajectories}) == len(TASKS) * 4
     assert all(one.termination.is_agents_doing for one in trajectories)
 
 
 def test_two_servers_share_the_requests_and_one_does_the_work_while_the_other_is_started_again(vlm, encoder, tmp_path):
+    """48 requests, of which no more than `max_in_flight` per server are under way at any time."""
     params = recipe()
-    two = params.inference.vllm.model_copy(update={"servers": 2})
+    two = params.inference.vllm.model_copy(update={"servers": 2, "max_in_flight": 8})
     params = params.model_copy(update={"inference": params.inference.model_copy(update={"vllm": two})})
     asked = requests(encoder, GREEDY, 48)
 
@@ -88,15 +161,76 @@ def test_two_servers_share_the_requests_and_one_does_the_work_while_the_other_is
         async with fleet_of(BASE, tmp_path, params) as fleet:
             policy, (first, second) = VLLMPolicy(fleet, "v", encoder), fleet.pids
             answers = asyncio.gather(*(policy.complete(request) for request in asked))
-            await asyncio.sleep(0.3)
-            busy = [server.requests for server in fleet._servers]
-            os.kill(first, signal.SIGKILL)
-            return await answers, busy, fleet.pids[1] == second
+            under_way = []
+            while not answers.done():
+                under_way.append([server.requests for server in fleet._servers])
+                if len(under_way) == 60:
+                    os.kill(first, signal.SIGKILL)
+                await asyncio.sleep(0.005)
+            return await answers, under_way, fleet.pids[1] == second
 
-    answers, busy, kept = asyncio.run(main())
-    assert min(busy) > 8, "one had nothing to do"
+    answers, under_way, kept = asyncio.run(main())
+    assert max(map(sum, under_way)) == 16
+    assert max(map(min, under_way)) >= 4, "one had nothing to do"
+    assert len(under_way) > 60, "nobody died"
     assert kept
     assert [one.token_ids for one in answers] == [one.token_ids for one in embedded(vlm, asked)]
+
+
+def test_attempts_at_a_task_find_what_they_share_in_the_cache(served, encoder, monkeypatch):
+    """A server keeps blocks of 128 tokens; the pages that two attempts see are not the same."""
+    fleet, run = served
+    task = TASK.model_copy(update={"intent": " ".join(f"Step {number}: click." for number in range(60))})
+    prompts = [renderer().prompt(task, [], observation(seed)) for seed in range(2)]
+    first, second = (encoder.encode(prompt).ids for prompt in prompts)
+    shared = next((index for index, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), len(first))
+    generate, cached = fleet.generate, []
+
+    async def recorded(*question):
+        answer = await generate(*question)
+        cached.append(answer["cached_tokens"])
+        return answer
+
+    monkeypatch.setattr(fleet, "generate", recorded)
+    for prompt in prompts:
+        run(ask(VLLMPolicy(fleet, "v", encoder), [Request(prompt, (), HOT, 8, 0)]))
+    assert cached[0] == 0
+    assert 128 <= cached[1] <= shared
+
+
+def test_servers_that_die_again_and_again_are_an_error(encoder, tmp_path, monkeypatch):
+    """Of one request, though others are answered in between; and in a row, whatever was asked."""
+    monkeypatch.setattr("components.policies.vllm.fleet.MOST_DEATHS", 1)
+    endless = {
+        "prompt": encoder.tokens("Do it."), "images": [], "unsayable": [],
+        "sampling": {"temperature": 1.0, "max_tokens": 2000, "seed": 0},
+    }  # fmt: skip
+    short = {**endless, "sampling": {"temperature": 1.0, "max_tokens": 1, "seed": 0}}
+
+    async def main():
+        async with fleet_of(BASE, tmp_path) as fleet:
+            (server,) = fleet._servers
+
+            async def die():
+                while not server.requests:
+                    await asyncio.sleep(0.01)
+                os.kill(fleet.pids[0], signal.SIGKILL)
+                while server.ready.is_set():
+                    await asyncio.sleep(0.01)
+                await server.ready.wait()
+
+            poison = asyncio.create_task(fleet.generate(endless))
+            await die()
+            await fleet.generate(short)
+            await die()
+            with pytest.raises(ServerError, match="died 2 times over one request"):
+                await poison
+            os.kill(fleet.pids[0], signal.SIGKILL)
+            await fleet._watches[0]
+            with pytest.raises(ServerError, match="died 2 times in a row"):
+                await fleet.generate(short)
+
+    asyncio.run(main())
 
 
 def test_a_stage_that_is_killed_leaves_no_server_behind(tmp_path):

@@ -68,7 +68,8 @@ def reinforce(vlm: VLM, max_gap: float = 1e-4) -> UpdateStats:
     """A rollout with the model as it is, and an update of RL on it."""
     encoder = Encoder(vlm)
     group = group_of(roll(vlm, encoder, 4, [1, 2]), [1, 0, 0, 1])
-    params = RL.model_copy(update={"max_logprob_gap": max_gap, "max_packing_gap": max_gap})
+    gaps = ("max_logprob_gap", "max_mean_logprob_gap", "max_packing_gap")
+    params = RL.model_copy(update=dict.fromkeys(gaps, max_gap))
     optimizer = torch.optim.AdamW(vlm.trainable(), lr=1e-3)
     return update(vlm, encoder, renderer(), [group], params, optimizer, 5, lambda done, total: None)
 

@@ -52,7 +52,7 @@ def test_a_step_too_small_for_bfloat16_moves_the_weights_and_what_is_published_i
     before = {name: parameter.clone() for name, parameter in vlm.model.named_parameters()}
     encoder = Encoder(vlm)
     group = group_of(roll(vlm, encoder, 4, [1, 2]), [1, 0, 0, 1])
-    params = RL.model_copy(update={"max_logprob_gap": 0.1, "max_packing_gap": 0.1})
+    params = RL.model_copy(update={"max_logprob_gap": 0.1, "max_mean_logprob_gap": 0.05, "max_packing_gap": 0.1})
     optimizer = torch.optim.AdamW(vlm.trainable(), lr=1e-6, weight_decay=0.0)
     stats = update(vlm, encoder, renderer(), [group], params, optimizer, 5, lambda done, total: None)
     assert 0 < stats.logprob_gap_max < 0.1

@@ -30,7 +30,8 @@ FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.training.rl_child"])
 """Forks children from a process that has imported all they need."""
 
-NOT_COMPARED = {"rollout_s", "judge_s", "waited_s", "train_s", "tokens_per_s", "logprob_gap_max", "packing_gap"}
+GAPS = {"logprob_gap_max", "logprob_gap_mean", "packing_gap"}
+NOT_COMPARED = {"rollout_s", "judge_s", "waited_s", "train_s", "tokens_per_s"} | GAPS
 """Wall times; and the gap of rounding, which depends on who shared a batch with whom."""
 
 

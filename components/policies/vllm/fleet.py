@@ -1,8 +1,8 @@
 """vLLM servers of our own: started, watched, started again, given new weights between iterations.
 
-A server that dies takes only its running requests with it. They are asked again, of another server or of its successor:
-a request says all that its answer depends on, so that asking twice is asking once. Requests that begin alike go to the
-same server as long as it is not busier than the others, since it has their beginning in its cache.
+A server that dies or hangs takes only its running requests with it. They are asked again, of another server or of its
+successor: a request says all that its answer depends on, so that asking twice is asking once. Requests that begin alike
+go to the same server as long as it is not busier than the others, since it has their beginning in its cache.
 """
 
 from __future__ import annotations
@@ -23,10 +23,19 @@ from typing import Any
 
 import httpx
 
+from components.agent.policy import Clock
 from components.params import ModelParams, VLLMParams
 
 SCRIPT = Path(__file__).parent / "engine/server.py"
 HEALTH_POLL_S = 0.5
+"""Between two questions for the health of a server that starts."""
+HEALTH_EVERY_S = 4.0
+"""The same for one that is up."""
+HEALTH_WAIT_S = 6.0
+MOST_UNANSWERED = 3
+"""A server that leaves so many questions for its health in a row unanswered, each for `HEALTH_WAIT_S`, hangs. A busy
+one answers between two steps of its engine, of which the longest take a second or two. All of it is less than the
+shortest `agent.inference_timeout_s` of a recipe, so that what waits for such a server is asked again in time."""
 DEATH_NOTICE_S = 2.0
 """How long after a broken connection its server may be found dead."""
 STOP_S = 20.0
@@ -52,6 +61,7 @@ class _Server:
     port: int = 0
     requests: int = 0
     deaths: int = 0
+    loading: bool = False
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -112,34 +122,45 @@ class Fleet:
         await asyncio.gather(*(asyncio.to_thread(_end, server.process) for server in self._servers))
         await self._client.aclose()
 
-    async def generate(self, question: dict[str, Any], kinship: int = 0) -> dict[str, Any]:
+    async def generate(self, question: dict[str, Any], kinship: int = 0, clock: Clock | None = None) -> dict[str, Any]:
         """Ask one of the servers, as often as servers die over it.
 
         Args:
             question: prompt, images and sampling, as the server's `Question`.
             kinship: equal for requests that begin alike.
+            clock: its limits; neither waiting for a server counts nor what was spent on one that died.
 
         Raises:
-            ServerError: a server refused the question, or none comes up any more.
+            ServerError: a server refused the question, servers die of it, or none comes up any more.
         """
-        async with self._in_flight:
-            while True:
+        clock = clock or Clock()
+        with clock.stopped():
+            await self._in_flight.acquire()
+        try:
+            return await self._answer(question, kinship, clock)
+        finally:
+            self._in_flight.release()
+
+    async def _answer(self, question: dict[str, Any], kinship: int, clock: Clock) -> dict[str, Any]:
+        deaths = 0
+        while deaths <= MOST_DEATHS:
+            with clock.stopped():
                 server = await self._pick(kinship)
-                process = server.process
-                server.requests += 1
-                try:
-                    reply = await self._client.post(
-                        f"{server.url}/generate", json={**question, "adapter": self._adapter}
-                    )
-                except httpx.TransportError:  # it died, or only closed a connection
-                    await _ended(process, DEATH_NOTICE_S)
-                    continue
-                finally:
-                    server.requests -= 1
-                if reply.status_code != 200:
-                    raise ServerError(f"vLLM refused a request ({reply.status_code}): {reply.text[:500]}")
-                server.deaths = 0
-                return reply.json()
+            process, asked = server.process, asyncio.get_running_loop().time()
+            server.requests += 1
+            try:
+                reply = await self._client.post(f"{server.url}/generate", json={**question, "adapter": self._adapter})
+            except httpx.TransportError:  # it died, or only closed a connection
+                with clock.stopped(since=asked):
+                    deaths += await _ended(process, DEATH_NOTICE_S)
+                continue
+            finally:
+                server.requests -= 1
+            if reply.status_code != 200:
+                raise ServerError(f"vLLM refused a request ({reply.status_code}): {reply.text[:500]}")
+            server.deaths = 0
+            return reply.json()
+        raise ServerError(f"vLLM died {deaths} times over one request:\n{_tail(server.log)}")
 
     async def load(self, path: Path) -> None:
         """Have all servers take the weights of a model directory, which must stay: a server that dies reads it again.
@@ -179,26 +200,31 @@ class Fleet:
     async def _reload(self, server: _Server) -> None:
         while not server.ready.is_set():
             await self._news()
-        process = server.process
-        while True:
-            try:
-                reply = await self._client.post(f"{server.url}/reload", json={"path": self._path}, timeout=RELOAD_S)
-                break
-            except httpx.TimeoutException as error:
-                raise ServerError(f"vLLM has not loaded {self._path} after {RELOAD_S:.0f} s ({server.log})") from error
-            except httpx.TransportError:
-                if await _ended(process, DEATH_NOTICE_S):
-                    return  # its successor starts with these weights
+        process, server.loading = server.process, True
+        try:
+            while True:
+                try:
+                    reply = await self._client.post(f"{server.url}/reload", json={"path": self._path}, timeout=RELOAD_S)
+                    break
+                except httpx.TimeoutException as error:
+                    raise ServerError(
+                        f"vLLM has not loaded {self._path} after {RELOAD_S:.0f} s ({server.log})"
+                    ) from error
+                except httpx.TransportError:
+                    if await _ended(process, DEATH_NOTICE_S):
+                        return  # its successor starts with these weights
+        finally:
+            server.loading = False
         if reply.status_code != 200:
             raise ServerError(f"vLLM cannot load {self._path} ({reply.status_code}): {_tail(server.log)}")
 
     # ---- lives ------------------------------------------------------------------------------------------------------
 
     async def _watch(self, server: _Server) -> None:
-        """Start a server again whenever it dies."""
+        """Start a server again whenever it dies or hangs."""
         try:
             while True:
-                await _ended(server.process)
+                await self._lost(server)
                 server.ready.clear()
                 server.deaths += 1
                 await asyncio.to_thread(_end, server.process)
@@ -208,6 +234,15 @@ class Fleet:
         except ServerError as error:
             self._broken = error
             self._changed.set()
+
+    async def _lost(self, server: _Server) -> None:
+        """Wait until a server has died, or hangs and is killed. One that takes weights answers nothing meanwhile."""
+        unanswered = 0
+        while not await _ended(server.process, HEALTH_EVERY_S):
+            well = await self._is_healthy(server) or server.loading
+            unanswered = 0 if well else unanswered + 1
+            if unanswered == MOST_UNANSWERED and server.process is not None:
+                server.process.kill()
 
     async def _start(self, server: _Server) -> None:
         server.port = _free_port()
@@ -238,7 +273,7 @@ class Fleet:
 
     async def _is_healthy(self, server: _Server) -> bool:
         try:
-            return (await self._client.get(f"{server.url}/health", timeout=5)).status_code == 200
+            return (await self._client.get(f"{server.url}/health", timeout=HEALTH_WAIT_S)).status_code == 200
         except httpx.HTTPError:
             return False
 

@@ -17,7 +17,7 @@ from components.policies.vllm.fleet import Fleet
 
 
 class ServerMismatch(RuntimeError):
-    """The server saw other tokens than the trainer will see."""
+    """The server saw other tokens or pixels than the trainer will see."""
 
 
 class VLLMPolicy:
@@ -35,7 +35,7 @@ class VLLMPolicy:
         """Sample a response.
 
         Raises:
-            ServerMismatch: the server saw other tokens.
+            ServerMismatch: the server saw other tokens, or other pixels.
             ServerError: no server answers any more, or the request was refused.
         """
         encoder, sampling = self._encoder, request.sampling
@@ -44,7 +44,7 @@ class VLLMPolicy:
         answer = await self._fleet.generate(
             {
                 "prompt": encoder.folded(wanted),
-                "images": [base64.b64encode(image).decode() for image in images],
+                "images": [base64.b64encode(image.png).decode() for image in images],
                 "sampling": {
                     "temperature": sampling.temperature,
                     "top_p": sampling.top_p,
@@ -55,12 +55,18 @@ class VLLMPolicy:
                 },
                 "unsayable": encoder.unsayable,
             },
-            kinship=_kinship(request.prompt),
+            _kinship(request.prompt),
+            request.clock,
         )
         if answer["prompt"] != wanted.ids:
             raise ServerMismatch(
                 f"{_difference(answer['prompt'], wanted.ids)}: the server's transformers must be the trainer's "
                 "(requirements/vllm.txt), and its model this one"
+            )
+        if answer["images"] != [image.sha256 for image in images]:
+            raise ServerMismatch(
+                f"the server decoded other pixels from {len(images)} images than the trainer: "
+                "its Pillow must be the trainer's (requirements/vllm.txt)"
             )
         ids = answer["token_ids"]
         return Completion(ids, answer["logprobs"], encoder.decode(ids), answer["finish_reason"])

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import hashlib
 import io
 import json
 import os
@@ -74,6 +75,7 @@ def serve(engine_args: dict[str, Any], port: int) -> None:
     @app.get("/health")
     async def health() -> dict[str, str]:
         await app.state.engine.check_health()
+        await app.state.engine.is_sleeping()  # asks the engine's own process, which answers between two steps
         return {"status": "ok"}
 
     @app.post("/generate")
@@ -107,8 +109,9 @@ def serve(engine_args: dict[str, Any], port: int) -> None:
 
 async def _answer(engine: AsyncLLM, question: Question) -> dict[str, Any]:
     prompt = TokensPrompt(prompt_token_ids=question.prompt)
-    if question.images:
-        prompt["multi_modal_data"] = {"image": await asyncio.to_thread(_pictures, question.images)}
+    pictures, hashes = await asyncio.to_thread(_pictures, question.images)
+    if pictures:
+        prompt["multi_modal_data"] = {"image": pictures}
     adapter = question.adapter and LoRARequest(
         f"adapter-{question.adapter.number}", question.adapter.number, question.adapter.path
     )
@@ -119,14 +122,18 @@ async def _answer(engine: AsyncLLM, question: Question) -> dict[str, Any]:
     (output,) = whole.outputs
     return {
         "prompt": list(whole.prompt_token_ids),
+        "images": hashes,
+        "cached_tokens": whole.num_cached_tokens,
         "token_ids": list(output.token_ids),
         "logprobs": [one[token].logprob for token, one in zip(output.token_ids, output.logprobs, strict=True)],
         "finish_reason": output.finish_reason,
     }
 
 
-def _pictures(files: list[str]) -> list[Image.Image]:
-    return [Image.open(io.BytesIO(base64.b64decode(file))).convert("RGB") for file in files]
+def _pictures(files: list[str]) -> tuple[list[Image.Image], list[str]]:
+    """Images, and of each the hash of its size and pixels (as `Vision.as_seen` computes it)."""
+    pictures = [Image.open(io.BytesIO(base64.b64decode(file))).convert("RGB") for file in files]
+    return pictures, [hashlib.sha256(repr(one.size).encode() + one.tobytes()).hexdigest() for one in pictures]
 
 
 async def _left(request: Request) -> None:
