@@ -211,16 +211,6 @@ def test_an_update_says_whether_it_packed(rolled):
     assert torch.allclose(packed, alone, atol=2e-6)
 
 
-def shifted(trajectories: list[Trajectory], by: float) -> list[Trajectory]:
-    """As if the policy that acted had given each token another log-probability."""
-    return [
-        one.model_copy(
-            update={"turns": [t.model_copy(update={"logprobs": [p + by for p in t.logprobs]}) for t in one.turns]}
-        )
-        for one in trajectories
-    ]
-
-
 def test_the_clip_fraction_is_the_share_of_tokens_that_the_clip_holds_back(rolled):
     """All ratios are e^0.5 = 1.65: that is held back where the advantage is positive, and goes through elsewhere."""
     vlm, trajectories = rolled
