@@ -15,7 +15,7 @@ from torch.distributed.tensor import DTensor
 from components.agent import Prompt
 from components.agent.rendering import Text
 from components.params import LoRAParams, OptimParams, parse
-from components.policies import VLM, Encoder, Sample
+from components.policies import VLM, Encoder, Sample, scoring
 from components.policies.lora import ADAPTER, merged_weights
 from components.training.learner import Learner, enlist, gather, keep, learn, resume
 from components.training.objectives import OBJECTIVES
@@ -26,7 +26,7 @@ from components.training.team import Team
 from components.training.update import update
 from tests.samples import raw_recipe
 from tests.training.test_update import RL, group_of, roll
-from tests.vlm import AGENT, TASK, observation, random_vlm, renderer
+from tests.vlm import AGENT, CONFIG, TASK, observation, random_vlm, renderer
 
 RECIPE = parse(raw_recipe())
 OVERLAPPING = {
@@ -177,6 +177,7 @@ def adapters(team: Team) -> torch.Tensor:
 
 def main(out: Path, objective: str, kind: str) -> None:
     torch.set_num_threads(1)
+    scoring.LOGITS_AT_ONCE = 3 * CONFIG.vocabulary  # several chunks in a row, where one process alone has one
     team = Team.join(cpu=True)
     if not team.leads:
         return team.follow()
