@@ -49,6 +49,7 @@ from components.params.learning import (
     RLPhase,
     TrackingParams,
     TrainingParams,
+    TrustParams,
     VLLMParams,
 )
 from components.params.section import Section
@@ -93,6 +94,7 @@ __all__ = [
     "TextKind",
     "TrackingParams",
     "TrainingParams",
+    "TrustParams",
     "VLLMParams",
     "load",
     "parse",
