@@ -226,6 +226,9 @@ class RLParams(Section):
     """Reward of an episode that repeated format errors ended (OpenWebRL, A.4); 0 in the other papers."""
     demonstrations: float = Field(default=0.8, ge=0, le=1)
     """Share of the SFT demonstrations that a round of RFT mixes in (BrowserAgent, B.5)."""
+    max_per_source: dict[str, Annotated[int, Field(ge=0)]] | None = None
+    """At most so many questions of a source that a round of RFT trains on, by the source's name, which is the stem of
+    its task file (BrowserAgent, B.5: 400 of NQ, 673 of HotpotQA); null, or a source that is not named, has no cap."""
     kl: float = Field(default=0.001, ge=0)
     """beta of M-GRPO: the weight of the KL to the policy that the phase began with; 0 keeps no copy of it."""
     drop_repeats: bool = True

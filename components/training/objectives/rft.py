@@ -1,21 +1,33 @@
 """Rejection fine-tuning: which samples the next supervised training learns from (BrowserAgent, sections 2.4 and B.5).
 
-The choice and its funnel are `tasks.curation`'s; here it is made of sampled groups. The objective is then that of
-supervised training (`training.sft`).
+The choice and its funnel are `tasks.curation`'s; here it is made of all groups that a round sampled, those without a
+spread of rewards, too. The objective is then that of supervised training (`training.sft`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from components.records import Trajectory
 from components.rollout import Group
-from components.tasks import curate_rft, mix
+from components.tasks import Funnel, curate_rft, mix
 
 
-def selected(groups: Sequence[Group]) -> list[Trajectory]:
-    """One right trajectory of each mixed group; of equally long ones, the first attempt."""
-    return [one for group in groups for one in curate_rft(group.trajectories, group.rewards)[0]]
+def selected(
+    groups: Sequence[Group], max_per_source: Mapping[str, int] | None, seed: int
+) -> tuple[list[Trajectory], Funnel]:
+    """The longest right trajectory of each mixed group, of equally long ones the first attempt, and the funnel of all
+    attempts; at most `max_per_source` of a source, drawn by `seed`."""
+    trajectories = [one for group in groups for one in group.trajectories]
+    rewards = [one for group in groups for one in group.rewards]
+    return curate_rft(trajectories, rewards, max_per_source, seed)
+
+
+def funnel_figures(funnel: Funnel) -> dict[str, float]:
+    """A funnel as figures of an iteration: `rft_attempts`, how many each step dropped, `rft_chosen`."""
+    dropped = {step.step.replace("'", "").replace(" ", "_"): step.dropped for step in funnel.steps}
+    counts = {"attempts": funnel.total, **dropped, "chosen": funnel.left}
+    return {f"rft_{name}": float(count) for name, count in counts.items()}
 
 
 def mixed(
