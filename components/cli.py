@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 import webbrowser
-from collections.abc import Iterable
 from pathlib import Path
 
 from components import cli_blocklist, cli_compare, cli_evaluate, cli_sets, cli_tasks
@@ -198,16 +197,12 @@ def calibrate(options: argparse.Namespace) -> int:
     from components.judge.calibration import NothingToCompare, as_text
     from components.judge.model_judge import JudgeOutage
     from components.params import RecipeError, load
-    from components.records import Trajectory
-    from components.store import STATE, iter_table
+    from components.store import STATE
 
     table = options.trajectories
     labels = options.labels or table.with_name("verdicts.parquet")
     if missing := [str(path) for path in (table, labels) if not path.exists()]:
         return _fail(f"{', '.join(missing)}: not there; `dvc repro judge_rollouts` makes data/judge")
-
-    def read() -> Iterable[Trajectory]:
-        return agent_reward_bench.iter_trajectories(table) if table.is_dir() else iter_table(table, Trajectory)
 
     try:
         recipe = load(PARAMS)
@@ -217,7 +212,14 @@ def calibrate(options: argparse.Namespace) -> int:
         said = {name: Path(file) for name, _, file in (one.partition("=") for one in options.said)}
         if unreadable := [f"{name}={file}" for name, file in said.items() if not file.is_file()]:
             return _fail(f"--said {', '.join(unreadable)}: write NAME=FILE, with a file that is there")
-        found = contest.contest(read, contest.read_labels(labels), names, said, recipe, STATE / "calibrate")
+        found = contest.contest(
+            lambda: contest.read_trajectories(table),
+            contest.read_labels(labels),
+            names,
+            said,
+            recipe,
+            STATE / "calibrate",
+        )
     except (RecipeError, EndpointError, JudgeOutage) as error:
         return _fail(str(error))
     except (contest.CannotCompare, agent_reward_bench.Unreadable, NothingToCompare) as error:

@@ -11,7 +11,7 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
 from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import SuccessSummary
@@ -60,6 +60,14 @@ class Deduplicated(Written):
     rl: int
 
 
+class Curated(Written):
+    """The demonstrations that SFT learns from; the funnel is of the teacher's attempts."""
+
+    trajectories: int
+    websites: int
+    funnel: list[FunnelStep]
+
+
 class Confusion(Written):
     """Held-out trajectories by label and verdict; a success is the positive class."""
 
@@ -83,7 +91,8 @@ class JudgeAgreement(Written):
 
 
 class RLIteration(Written):
-    """One RL iteration, numbered through both phases. Times are seconds, `logprob_gap_max` is nats."""
+    """One RL iteration, numbered through both phases. Times are seconds, `logprob_gap_max` is nats. `selection` is the
+    funnel of a round of rejection fine-tuning: the attempts, how many each step dropped, and the chosen."""
 
     iteration: int = 0
     phase: str = ""
@@ -98,6 +107,13 @@ class RLIteration(Written):
     response_tokens_mean: Number = None
     rollout_s: Number = None
     train_s: Number = None
+    selection: dict[str, int] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _funnel(cls, figures: dict[str, Any]) -> dict[str, Any]:
+        selection = {name.removeprefix("rft_"): value for name, value in figures.items() if name.startswith("rft_")}
+        return figures | ({"selection": selection} if selection else {})
 
 
 class StageResults(Written):
@@ -110,6 +126,7 @@ class StageResults(Written):
     collected: Collected
     filtered: Filtered
     dedup: Deduplicated
+    curated: Curated
     judge: JudgeAgreement
     iterations: list[RLIteration]
     success: dict[str, SuccessSummary]
@@ -135,6 +152,7 @@ def read_results(stages: Path, curves: Path) -> StageResults:
         collected=_parse(raw, "collect_tasks", Collected),
         filtered=_parse(raw, "filter_tasks", Filtered),
         dedup=_parse(raw, "dedup_tasks", Deduplicated),
+        curated=_parse(raw, "curate_sft", Curated),
         judge=_parse(raw, "distill_judge", JudgeAgreement),
         iterations=_iterations(raw),
         success={name: _summary(raw, name) for name in POLICIES},

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from components.endpoint import ANSWERS
-from components.judge.agent_reward_bench import read_annotations
+from components.judge.agent_reward_bench import iter_trajectories, read_annotations
 from components.judge.assisted import assisted_rules
 from components.judge.calibration import Calibration, calibrate
 from components.judge.clients import JudgeClients
@@ -68,6 +68,11 @@ def read_labels(path: Path) -> dict[str, Outcome]:
     if not labels:
         raise CannotCompare(f"{path}: nothing is labelled success or failure")
     return labels
+
+
+def read_trajectories(path: Path) -> Iterator[Trajectory]:
+    """A trajectories.parquet, or AgentRewardBench's folder `trajectories`, one in memory at a time."""
+    return iter_trajectories(path) if path.is_dir() else iter_table(path, Trajectory)
 
 
 def contest(

@@ -51,6 +51,7 @@ from components.params.learning import (
     SFTParams,
     TrackingParams,
     TrainingParams,
+    TrustParams,
     VLLMParams,
 )
 from components.params.section import Section
@@ -97,6 +98,7 @@ __all__ = [
     "TextKind",
     "TrackingParams",
     "TrainingParams",
+    "TrustParams",
     "VLLMParams",
     "load",
     "parse",

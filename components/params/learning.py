@@ -116,6 +116,15 @@ JudgeProtocolName = Literal[
 ]
 
 
+class TrustParams(Section):
+    """Labels that no judge of this run gave, to measure agreement on; `waymark judge calibrate` reads them, too."""
+
+    labels: str = Field(min_length=1)
+    """A CSV file of `trajectory_id` and `outcome`, a verdicts.parquet, or AgentRewardBench's annotations.csv."""
+    trajectories: str = Field(default="data/judge/trajectories.parquet", min_length=1)
+    """What they are on: a trajectories.parquet, or AgentRewardBench's folder `trajectories`."""
+
+
 class JudgeParams(Section):
     """Labels, reward, model judges and judge distillation."""
 
@@ -149,8 +158,11 @@ class JudgeParams(Section):
     max_response_tokens: int = Field(default=256, gt=0)
     """Of the distilled judge."""
     min_agreement: float = Field(default=0.0, ge=0, le=1)
-    """A judge that agrees less often than this with the labels may not reward RL: a distilled one on held-out
-    trajectories, a model on those of judge_rollouts where rules label; where it labels itself, nothing can tell."""
+    """A judge that agrees less often than this with the labels, or no more often than whoever always says the more
+    frequent one, may not reward RL: a distilled one on held-out trajectories, a model on `trust_labels`, or else on
+    judge_rollouts' where rules label. 0 measures nothing."""
+    trust_labels: TrustParams | None = None
+    """Labels by people, say, for a model that rewards; all of them are asked about. Needed where it labels itself."""
     balance: bool = True
     """Weigh both classes equally when the judge is trained."""
     optim: OptimParams
@@ -164,6 +176,23 @@ class JudgeParams(Section):
         if self.voters and len(self.voters) % 2:
             raise ValueError(
                 f"judge.endpoint and {len(self.voters)} voters may be divided equally: name an even number of voters"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _agreement_can_be_measured(self) -> JudgeParams:
+        held = self.reward == "model" and self.min_agreement > 0
+        if held and self.labels == "model" and self.trust_labels is None:
+            raise ValueError(
+                f"judge.min_agreement = {self.min_agreement} cannot be measured, since the model that rewards labels, "
+                "too: name trajectories with labels by people in judge.trust_labels, set judge.labels to rules, or "
+                "judge.min_agreement to 0, which lets it reward unmeasured"
+            )
+        if self.trust_labels is not None and not held:
+            raise ValueError(
+                f"judge.trust_labels measures a model that rewards, with judge.reward = {self.reward} and "
+                f"judge.min_agreement = {self.min_agreement} there is nothing to measure: set it to null, or "
+                "judge.reward to model and judge.min_agreement above 0"
             )
         return self
 
@@ -210,6 +239,9 @@ class RLParams(Section):
     """Reward of an episode that repeated format errors ended (OpenWebRL, A.4); 0 in the other papers."""
     demonstrations: float = Field(default=0.8, ge=0, le=1)
     """Share of the SFT demonstrations that a round of RFT mixes in (BrowserAgent, B.5)."""
+    max_per_source: dict[str, Annotated[int, Field(ge=0)]] | None = None
+    """At most so many questions of a source that a round of RFT trains on, by the source's name, which is the stem of
+    its task file (BrowserAgent, B.5: 400 of NQ, 673 of HotpotQA); null, or a source that is not named, has no cap."""
     kl: float = Field(default=0.001, ge=0)
     """beta of M-GRPO: the weight of the KL to the policy that the phase began with; 0 keeps no copy of it."""
     drop_repeats: bool = True

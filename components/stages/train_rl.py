@@ -21,7 +21,7 @@ from components.stages._episodes import open_pool
 from components.stages._judging import by_rules, open_auditor, tell_spent
 from components.stages._launch import team
 from components.stages._run import StageRun, stage
-from components.stages._trust import LABELS, ROLLOUTS, is_measured, trust_distilled, trusted_model
+from components.stages._trust import measured_on, trust_distilled, trusted_model
 from components.store import digest, read_json, read_table
 from components.training.health import health_line
 from components.training.learner import Learner, enlist, gather
@@ -63,12 +63,11 @@ def lead(together: Team, phase: str) -> None:
 
 
 def _inputs(params: Params, phase: str) -> list[Path]:
-    """What the phase reads under this recipe; DVC's deps name all of it."""
+    """What the phase reads under this recipe; DVC's deps name all of it but the files of `judge.trust_labels`."""
     inputs = [POOL, INIT[phase]]
     if params.judge.reward == "distilled":
         inputs.append(JUDGE)
-    if is_measured(params.judge):
-        inputs += [ROLLOUTS, LABELS]
+    inputs += measured_on(params.judge)
     if params.rl.objective == "rft":
         inputs.append(DEMONSTRATIONS)
     return inputs

@@ -56,9 +56,10 @@ def health_line(figures: dict[str, float]) -> str:
     agreed = ""
     if "judge_agreement" in one:
         agreed = f"  judge agrees {one['judge_agreement']:.2f} of {one['judge_audited']:.0f}"
+    chosen = f"  chosen {one['rft_chosen']:.0f} of {one['rft_attempts']:.0f} attempts" if "rft_chosen" in one else ""
     return (
         f"iteration {one['iteration']:.0f}: reward {one['reward_mean']:.3f}  pool {one['pool_reward']:.3f}"
-        f"  groups {one['effective_groups']:.0f}/{one['sampled_groups']:.0f}"
+        f"  groups {one['effective_groups']:.0f}/{one['sampled_groups']:.0f}{chosen}"
         f"  ratio {one['ratio_mean']:.4f}  clipped {one['clip_fraction']:.3f}  gap {one['logprob_gap_max']:.1e}"
         f"  entropy {one['entropy_estimate']:.2f}  grad {one['grad_norm']:.2f}"
         f"  turns {one['turns_mean']:.2f}  tokens {one['response_tokens_mean']:.0f}"

@@ -68,7 +68,7 @@ class Learner:
         return cls(vlm, Encoder(vlm), params, optimizer, reference, taught)
 
     def update(self, groups: list[Group], number: int, team: Team) -> UpdateStats:
-        """One update on effective groups.
+        """One update on effective groups; rejection fine-tuning selects from all groups.
 
         Raises:
             Diverged: a gradient is not finite.

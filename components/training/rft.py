@@ -1,7 +1,8 @@
 """A round of rejection fine-tuning: supervised training on what was selected (BrowserAgent, sections 2.4 and B.5).
 
 An iteration of `training.rl` with `rl.objective: rft` is a round: its groups are attempts at questions,
-`objectives.rft` selects from the mixed ones and adds a share of the earlier demonstrations, and this trains on both.
+`objectives.rft` selects from the mixed ones, `rl.max_per_source` of a source at most, and adds a share of the earlier
+demonstrations, and this trains on both. The selection's funnel is among the iteration's figures.
 The paper has one round; more of them are expert iteration, and the horizon's phases are rounds too. `rl.ppo_epochs`
 are the epochs, `rl.batch_turns` the batch, `sft.warmup` the schedule's warm-up, `sft.shuffle` what is shuffled; each
 round has a schedule and an optimiser of its own.
@@ -36,11 +37,11 @@ def fine_tune(
     progress: Callable[[int, int], None],
     team: Team,
 ) -> UpdateStats:
-    """Train in place on one right attempt of each group and a share of `taught`; all processes of a team call this
-    alike."""
+    """Train in place on one right attempt of each mixed group and a share of `taught`; all processes of a team call
+    this alike. `groups` are all that were sampled."""
     rl, started = params.rl, time.monotonic()
     renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
-    chosen = selected(groups)
+    chosen, _ = selected(groups, rl.max_per_source, seed)
     shown = mixed([], taught, rl.demonstrations, seed)
     trajectories = [*sampled_turns(chosen, renderer, encoder), *demonstrations(shown, renderer, encoder)]
     data = shuffled_as(params.sft.shuffle, trajectories)

@@ -40,6 +40,7 @@ from components.store import Journal
 from components.training.health import audit_figures, rollout_figures
 from components.training.learner import Learner, keep, learn, resume
 from components.training.objectives import OBJECTIVES
+from components.training.objectives.rft import funnel_figures, selected
 from components.training.team import Team
 from components.training.update import NO_UPDATE
 
@@ -127,8 +128,12 @@ async def train_rl(
             learner.progress = lambda done, total, number=number: loop.say(
                 number, 0.5 + done / total / 2, f"step {done}/{total}"
             )
-            stats = NO_UPDATE if idle else await asyncio.to_thread(team.run, learn, sampled.effective, number)
+            selects = learner.params.rl.objective == "rft"
+            groups = sampled.groups if selects else sampled.effective
+            stats = NO_UPDATE if idle else await asyncio.to_thread(team.run, learn, groups, number)
             figures = {"iteration": float(number), **rollout_figures(sampled, rolled.sampler)}
+            if selects:
+                figures |= funnel_figures(selected(groups, learner.params.rl.max_per_source, learner.params.seed)[1])
             figures |= audit_figures(rolled.verdicts, rolled.audited)
             spent = {"rollout_s": rolled.wall_s - rolled.judge_s, "judge_s": rolled.judge_s, "waited_s": waited_s}
             figures = {key: round(value, 8) for key, value in {**figures, **spent, **asdict(stats)}.items()}

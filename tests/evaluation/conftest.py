@@ -142,6 +142,9 @@ def _other_stages(run: RunOnDisk) -> None:
     _stage(run, "filter_tasks", 0.4, {"kept": 864, "funnel": funnel})
     _stage(run, "dedup_tasks", 21.0, {"sft": 610, "rl": 402})
     _stage(run, "teacher_rollouts", 31.0, {"episodes": 240})
+    steps = [("all", 0, 240), ("not a success", 71, 169), ("not the task's shortest", 60, 109), ("website cap", 13, 96)]
+    funnel = [{"step": step, "dropped": dropped, "left": left, "examples": []} for step, dropped, left in steps]
+    _stage(run, "curate_sft", 0.0, {"trajectories": 96, "websites": 9, "funnel": funnel})
     _stage(run, "train_sft", 61.0, {"steps": 12})
     confusion = {"tp": 61, "fp": 6, "tn": 58, "fn": 5}
     judge = {"n": 130, "accuracy": 0.9154, "precision": 0.9104, "recall": 0.9242, "f1": 0.9173}

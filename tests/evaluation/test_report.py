@@ -14,7 +14,7 @@ from PIL import Image as Pillow
 from components.evaluation import EvaluationError, build, read_episodes, read_results, write_report
 from components.evaluation.report import MAX_BYTES
 from components.records import Image, Trajectory
-from components.store import read_table, write_table
+from components.store import read_json, read_table, write_json, write_table
 from tests.evaluation.making import observation
 
 
@@ -106,6 +106,30 @@ def test_the_page_holds_the_judge_against_labels_with_intervals(page):
     assert "vote of 3 samples" in page
     assert "87.3% – 97.3%" in page
     assert "Cohen&#39;s kappa" in page or "Cohen's kappa" in page
+
+
+def test_the_page_shows_the_funnel_from_the_teachers_attempts_to_the_demonstrations(page):
+    for said in ("to the 96 that SFT learned from, on 9 websites", "less: not the task", "−60", "less: website cap"):
+        assert said in page
+    assert "Selection, round" not in page, "no round of rejection fine-tuning was run"
+
+
+def test_the_page_shows_what_a_round_of_rejection_fine_tuning_chose(run_on_disk, tmp_path):
+    shutil.copytree(run_on_disk.stages, tmp_path / "stages")
+    path = tmp_path / "stages" / "train_rl@short.json"
+    written = read_json(path)
+    funnel = {"rft_attempts": 448.0, "rft_masked": 2.0, "rft_question_never_right": 131.0, "rft_chosen": 315.0}
+    written["iterations"] = [written["iterations"][0] | funnel]
+    write_json(path, written)
+    results = read_results(tmp_path / "stages", run_on_disk.curves)
+    assert results.iterations[0].selection == {"attempts": 448, "masked": 2, "question_never_right": 131, "chosen": 315}
+    assert results.iterations[1].selection == {}
+    evaluated = read_episodes(run_on_disk.evaluation)
+    report = build(results, evaluated, 500, 0, "this")
+    write_report(report, results, evaluated, run_on_disk.evaluation, "rft", tmp_path / "rft.html")
+    page = (tmp_path / "rft.html").read_text()
+    shown = page[page.index("Selection, round 1") : page.index("Where the time went")]
+    assert [shown.count(text) for text in ("448", "446", "−2<", "less: question never right", "315", "−131")] == [1] * 6
 
 
 def test_the_page_shows_eight_trajectories(page):

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from components.judge import JudgeClients, rules_verdict
-from components.params import Params
+from components.judge import JudgeClients, agreement, rules_verdict
+from components.params import Params, RecipeError
 from components.records import Outcome, Task, Trajectory, Verdict
 from components.stages import train_rl as stage
 from components.stages._judging import is_audited
 from components.stages._trust import LABELS, ROLLOUTS, UntrustedJudge, trust_distilled, trusted_model
 from components.stages.train_rl import _inputs
-from components.store import write_table
+from components.store import write_json, write_table
 from tests.endpoint_server import Server, text_of
 from tests.judge.webarena import ours, task_of
 from tests.samples import a_task, a_trajectory, recipe
@@ -115,12 +114,69 @@ def test_where_nothing_is_in_the_sample_the_keys_to_raise_are_named(server, tmp_
     assert "raise judge.audit_share" in opened(rewarded(server, audit_share=0.0), tmp_path)["error"]
 
 
-def test_a_model_that_labels_itself_rewards_with_a_warning(server, tmp_path, capsys):
-    server.reply = says_success_below(10)
-    told = opened(rewarded(server, labels="model"), tmp_path)
-    assert len(server.asked) == 1
-    assert "judge_trust" not in told
-    assert "warning: the model that rewards also labels" in capsys.readouterr().out
+def test_a_model_that_labels_itself_is_refused_with_what_would_measure_it(server):
+    with pytest.raises(RecipeError) as refusal:
+        rewarded(server, labels="model")
+    for fix in ("judge.min_agreement = 0.8 cannot be measured", "judge.trust_labels", "judge.labels to rules"):
+        assert fix in str(refusal.value)
+    rewarded(server, labels="model", min_agreement=0.0)
+    rewarded(server, labels="model", reward="distilled")
+
+
+@pytest.mark.parametrize("other", [{"reward": "rules"}, {"min_agreement": 0.0}])
+def test_labels_that_would_measure_nothing_are_refused(server, other):
+    with pytest.raises(RecipeError, match=r"judge\.trust_labels.*set it to null"):
+        rewarded(server, trust_labels={"labels": "mine.csv"}, **other)
+
+
+def by_hand(server: Server, **trust: str) -> Params:
+    return rewarded(server, labels="model", audit_share=0.1, trust_labels={"labels": "mine.csv"} | trust)
+
+
+def test_a_model_that_labels_itself_is_held_to_peoples_labels_all_of_them(server, tmp_path):
+    """Of the first twelve rollouts, six successes to people; the rules' labels would have been ten."""
+    rows = [f"{one.trajectory_id},{'success' if number < 6 else 'failure'}" for number, one in enumerate(rollouts())]
+    Path("mine.csv").write_text("trajectory_id,outcome\n" + "\n".join(rows[:12]))
+    server.reply = says_success_below(7)
+    told = opened(by_hand(server), tmp_path)
+    assert (told["judge_trust"]["n"], told["judge_trust"]["accuracy"]) == (12, 11 / 12)
+    assert told["first"] is Outcome.SUCCESS
+    server.reply = says_success_below(12)
+    (tmp_path / "answers.sqlite").unlink()
+    assert "gpt-x agrees with mine.csv on 50.0% of 12 labelled rollouts" in opened(by_hand(server), tmp_path)["error"]
+
+
+def test_labels_that_are_on_other_trajectories_or_not_there_are_refused_with_both_files(server, tmp_path):
+    with pytest.raises(UntrustedJudge, match=r"labels mine\.csv: not there"):
+        _inputs(by_hand(server), "short")
+    Path("mine.csv").write_text("trajectory_id,outcome\n00000000,success\n00000001,failure\n")
+    assert {ROLLOUTS, Path("mine.csv")} <= set(_inputs(by_hand(server), "short"))
+    said = opened(by_hand(server), tmp_path)["error"]
+    assert f"name the trajectories that mine.csv labels, which are not in {ROLLOUTS}" in said
+
+
+def test_a_model_that_says_the_more_frequent_label_of_each_is_refused_however_right(server, tmp_path):
+    """Two successes in twenty: "failure" of each is right on 90%, and so is who finds two more."""
+    labelled = [
+        rules_verdict(one).model_copy(update={"outcome": Outcome.SUCCESS if number < 2 else Outcome.FAILURE})
+        for number, one in enumerate(rollouts())
+    ]
+    write_table(LABELS, Verdict, labelled)
+    said = "right on 90.0%"
+    server.reply = says_success_below(0)
+    assert said in opened(rewarded(server), tmp_path)["error"]
+    (tmp_path / "answers.sqlite").unlink()
+    server.reply = says_success_below(4)
+    assert said in opened(rewarded(server), tmp_path)["error"]
+    (tmp_path / "answers.sqlite").unlink()
+    server.reply = says_success_below(3)
+    assert opened(rewarded(server), tmp_path)["judge_trust"]["accuracy"] == 0.95
+
+
+def test_labels_of_one_kind_tell_nothing_of_a_judge(server, tmp_path):
+    write_table(LABELS, Verdict, [one for one in map(rules_verdict, rollouts()) if one.outcome is Outcome.FAILURE])
+    server.reply = says_success_below(0)
+    assert "whose labels are all the same" in opened(rewarded(server), tmp_path)["error"]
 
 
 def test_who_sets_no_minimum_is_not_asked_for_labels(server, tmp_path, capsys):
@@ -133,13 +189,14 @@ def test_who_sets_no_minimum_is_not_asked_for_labels(server, tmp_path, capsys):
 
 def test_the_labels_are_an_input_only_where_the_judge_is_held_against_them(server):
     assert {ROLLOUTS, LABELS} <= set(_inputs(rewarded(server), "short"))
-    for other in (rewarded(server, min_agreement=0.0), rewarded(server, labels="model"), recipe()):
+    for other in (rewarded(server, min_agreement=0.0), recipe()):
         assert not {ROLLOUTS, LABELS} & set(_inputs(other, "short"))
 
 
 def test_a_distilled_judge_is_refused_by_its_own_agreement(tmp_path):
     path = tmp_path / "agreement.json"
-    path.write_text(json.dumps({"accuracy": 0.75}))
+    right, wrong = [Outcome.SUCCESS, Outcome.FAILURE] * 4, [Outcome.FAILURE, Outcome.SUCCESS]
+    write_json(path, agreement(right, [*right[:6], *wrong]).model_dump(mode="json"))
     trust_distilled(path, recipe(judge__min_agreement=0.75).judge)
     with pytest.raises(UntrustedJudge, match=r"75\.0%.*76\.0%"):
         trust_distilled(path, recipe(judge__min_agreement=0.76).judge)
@@ -166,3 +223,12 @@ def test_rl_says_what_its_judges_cost_those_that_reward_and_those_that_audit(ser
     learner, together = SimpleNamespace(vlm=None, encoder=None), SimpleNamespace(run=print)
     assert asyncio.run(stage._train(run, learner, together, "short")) == "trained"
     assert told["judge_spent"]["requests"] == len(server.asked) == 4
+
+
+def test_a_distilled_judge_that_says_the_more_frequent_label_of_each_is_refused(tmp_path):
+    path = tmp_path / "agreement.json"
+    labels = [Outcome.FAILURE] * 9 + [Outcome.SUCCESS]
+    write_json(path, agreement(labels, [Outcome.FAILURE] * 10).model_dump(mode="json"))
+    trust_distilled(path, recipe(judge__min_agreement=0.0).judge)
+    with pytest.raises(UntrustedJudge, match=r"90\.0% of 10 held-out.*the more frequent label.*90\.0%"):
+        trust_distilled(path, recipe(judge__min_agreement=0.8).judge)

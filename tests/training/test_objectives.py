@@ -9,7 +9,7 @@ from components.params import RLParams
 from components.records import Image, Observation, Outcome, Reward, Tab, Task, Termination, Trajectory, Turn
 from components.rollout import Group
 from components.training.objectives import OBJECTIVES, TurnTokens, filtered_bc, judge, m_grpo, mm_grpo, sft, truncated
-from components.training.objectives.rft import mixed, selected
+from components.training.objectives.rft import funnel_figures, mixed, selected
 
 TASK = Task(task_id="t", intent="i", start_url="http://a/", website="a", source="test")
 RL = RLParams(
@@ -171,9 +171,45 @@ def test_a_corrected_token_counts_by_its_weight():
 
 def test_rft_keeps_the_longest_right_answer_of_mixed_questions():
     mixed_one = group({"a": 1.0, "bcd": 1.0, "efg": 1.0, "hijkl": 0.0, "mnopqr": None})
-    assert [one.trajectory_id for one in selected([mixed_one])] == ["1bcd"]
+    assert [one.trajectory_id for one in selected([mixed_one], None, 0)[0]] == ["1bcd"]
     for all_alike in ({"a": 1.0, "b": 1.0}, {"a": 0.0, "b": 0.0}, {"a": 1.0, "b": None}, {"a": None}):
-        assert selected([group(all_alike)]) == []
+        assert selected([group(all_alike)], None, 0)[0] == []
+
+
+def question(name: str, source: str, *values: float | None) -> Group:
+    """Attempts at one question, each of one turn more than the one before."""
+    one = group({"abcdefgh"[:turns]: value for turns, value in enumerate(values, 1)})
+    task = TASK.model_copy(update={"task_id": name, "source": source})
+    named = [
+        (t.model_copy(update={"trajectory_id": f"{name}{t.trajectory_id}", "task": task, "attempt": attempt}), r)
+        for attempt, (t, r) in enumerate(zip(one.trajectories, one.rewards, strict=True))
+    ]
+    rewards = [r.model_copy(update={"trajectory_id": t.trajectory_id}) for t, r in named]
+    return Group(task, [t for t, _ in named], rewards)
+
+
+def test_rft_counts_what_each_step_took_from_all_attempts_of_a_round():
+    groups = [
+        question("nq/1", "nq", 1.0, 1.0, 0.0),
+        question("nq/2", "nq", 0.0, 1.0, None),
+        question("nq/3", "nq", 0.0, 0.0),
+        question("hotpot/1", "hotpot", 1.0, 1.0),
+        question("hotpot/2", "hotpot", 0.0, 1.0),
+    ]
+    chosen, funnel = selected(groups, {"nq": 1}, 0)
+    assert funnel_figures(funnel) == {
+        "rft_attempts": 12,
+        "rft_masked": 1,
+        "rft_question_never_right": 2,
+        "rft_question_never_wrong": 2,
+        "rft_wrong": 3,
+        "rft_not_the_questions_longest": 1,
+        "rft_source_cap": 1,
+        "rft_chosen": 2,
+    }
+    assert [one.task.source for one in chosen] == ["nq", "hotpot"]
+    uncapped = [one.trajectory_id for one in selected(groups, None, 0)[0]]
+    assert uncapped == [one.trajectory_id for alone in groups for one in selected([alone], None, 0)[0]]
 
 
 def test_a_share_of_the_demonstrations_is_mixed_in():

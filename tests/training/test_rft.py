@@ -98,6 +98,13 @@ def test_a_round_says_whether_it_packed(played):
     assert alone.packing_gap > 1e-12
 
 
+def test_questions_of_a_source_beyond_its_cap_are_not_trained_on(played):
+    _, attempts = played
+    capped = params(max_per_source={attempts[0].task.source: 0})
+    learner = Learner.begin(random_vlm(), capped, Team(), taught=[attempts[0], attempts[0]])
+    assert learner.update([group(attempts, 1.0, 1.0, 0.0)], 1, Team()).turns == 1, "half of two demonstrations alone"
+
+
 def test_it_needs_no_reference_and_no_asynchrony():
     assert Learner.begin(random_vlm(), params(kl=0.5), Team()).reference is None
     with pytest.raises(ValueError, match=r"rl\.async"):
