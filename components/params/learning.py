@@ -256,8 +256,7 @@ class RLParams(Section):
     """Largest gap in nats between trainer and rollout on a token before an iteration's first update; beyond it the run
     stops."""
     max_mean_logprob_gap: float = Field(default=1e-4, gt=0)
-    """The same for the mean over tokens. In bfloat16 single tokens differ by nats; log-probabilities taken before
-    temperature differ on all."""
+    """The same for the mean over tokens: in bfloat16 single tokens differ by nats, all of them do not."""
 
     @property
     def staleness(self) -> int:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
@@ -120,13 +119,19 @@ def impatient(monkeypatch) -> None:
     monkeypatch.setattr("components.policies.vllm.fleet.HEALTH_WAIT_S", 2.0)
 
 
-def test_no_episode_is_lost_with_a_server_that_takes_longer_to_start_than_an_episode_has_time(
-    served, encoder, tmp_path
+def test_no_episode_is_lost_with_a_server_that_takes_longer_to_start_than_an_answer_may(
+    served, encoder, tmp_path, monkeypatch
 ):
     fleet, run = served
     params = recipe()
-    limits = params.agent.model_copy(update={"inference_timeout_s": 5.0, "task_timeout_s": 10.0})
-    settings, down = EpisodeSettings(renderer(), limits, HOT, 2, 40), []
+    limits = params.agent.model_copy(update={"inference_timeout_s": 25.0, "task_timeout_s": 100.0})
+    settings, start = EpisodeSettings(renderer(), limits, HOT, 2, 40), fleet._start
+
+    async def start_later(server):
+        await asyncio.sleep(30)
+        await start(server)
+
+    monkeypatch.setattr(fleet, "_start", start_later)
 
     async def main():
         policy = VLLMPolicy(fleet, "v", encoder)
@@ -138,14 +143,9 @@ def test_no_episode_is_lost_with_a_server_that_takes_longer_to_start_than_an_epi
                 while not journal.path.exists() or not journal.path.stat().st_size:
                     await asyncio.sleep(0.05)
                 os.kill(fleet.pids[0], signal.SIGKILL)
-                (server,), killed = fleet._servers, time.monotonic()
-                await asyncio.sleep(2)
-                await server.ready.wait()
-                down.append(time.monotonic() - killed)
                 return await rolling
 
     trajectories = run(main())
-    assert down[0] > 5.0, "the server was back too soon to tell"
     assert len({one.trajectory_id for one in trajectories}) == len(TASKS) * 4
     assert all(one.termination.is_agents_doing for one in trajectories)
 

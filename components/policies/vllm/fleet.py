@@ -152,7 +152,10 @@ class Fleet:
                 reply = await self._client.post(f"{server.url}/generate", json={**question, "adapter": self._adapter})
             except httpx.TransportError:  # it died, or only closed a connection
                 with clock.stopped(since=asked):
-                    deaths += await _ended(process, DEATH_NOTICE_S)
+                    if await _ended(process, DEATH_NOTICE_S):
+                        deaths += 1
+                        if server.process is process:
+                            server.ready.clear()  # whoever watches it may not know yet
                 continue
             finally:
                 server.requests -= 1
