@@ -62,7 +62,7 @@ def test_an_attempt_without_a_turn_counts_in_its_groups_statistics_and_teaches_n
 
 
 def test_rejection_fine_tuning_takes_an_attempt_without_a_turn_for_a_wrong_one():
-    assert [one.trajectory_id for one in selected([group({"": 0.0, "ab": 1.0})])] == ["1ab"]
+    assert [one.trajectory_id for one in selected([group({"": 0.0, "ab": 1.0})], None, 0)[0]] == ["1ab"]
 
 
 # ---- M-GRPO ---------------------------------------------------------------------------------------------------------
