@@ -24,13 +24,13 @@ class Clock:
         """No time passes within, nor did any from `since` on, by the event loop's time."""
         now = asyncio.get_running_loop().time
         begin = now() if since is None else since
-        ends = [limit.when() or now() for limit in self._limits]
-        for limit in self._limits:
+        ends = [(limit, end) for limit in self._limits if (end := limit.when()) is not None and not limit.expired()]
+        for limit, _ in ends:
             limit.reschedule(None)
         try:
             yield
         finally:
-            for limit, end in zip(self._limits, ends, strict=True):
+            for limit, end in ends:
                 limit.reschedule(end + now() - begin)
 
 
