@@ -237,8 +237,8 @@ def test_a_model_judges_by_the_benchmarks_protocol_and_nothing_begins_without_on
 def test_a_set_with_rows_that_are_no_tasks_is_never_complete():
     progress = Progress(tasks=147, rejected=3, asked=147, done=147, skipped={}, retried=0, stopped_by=None)
     said = "147 of 147 tasks are done, 3 of 150 rows of the file are no tasks"
-    assert _status(None, progress, 147, 0.1) == ("partial", said)
-    assert _status(None, progress.model_copy(update={"rejected": 0}), 147, 0.1) == ("complete", None)
+    assert _status(None, progress, 147, 0.1, []) == ("partial", said)
+    assert _status(None, progress.model_copy(update={"rejected": 0}), 147, 0.1, []) == ("complete", None)
 
 
 @pytest.mark.parametrize(("name", "site"), [("nq", "wikipedia"), ("webarena-lite", "gitlab|reddit|shopping|map")])
