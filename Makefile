@@ -44,8 +44,9 @@ kiwix: install
 demo: browser
 	@$(BIN)/python -m flows.demo $(if $(RECIPE),--recipe $(RECIPE))
 
+# Two at a time, a file's tests in one process; torch has a thread in each then.
 test: browser kiwix
-	$(BIN)/python -m pytest -m "not slow and not vllm"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not vllm"
 
 test-slow: browser kiwix
 	$(BIN)/python -m pytest -m "slow and not vllm"
