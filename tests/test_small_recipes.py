@@ -25,7 +25,7 @@ from components.sites.kiwix_server import INSTALL
 from components.store import read_table
 from tests.test_smoke import ROOT, STAGES, copy_project, run
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1600)]
 
 SHRUNKEN: dict[str, dict[str, Any]] = {
     "browseragent-demo": {

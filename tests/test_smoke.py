@@ -74,7 +74,7 @@ def report(project) -> dict:
     return json.loads((project / "reports/smoke.json").read_text())
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1600)
 def test_every_stage_ran_and_left_its_figures(report):
     assert set(report["stages"]) == STAGES
     assert all(stage["ran"] and stage["wall_s"] > 0 for stage in report["stages"].values())
@@ -88,14 +88,14 @@ def test_every_stage_ran_and_left_its_figures(report):
     assert 0 <= report["judge"]["accuracy"] <= 1
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1600)
 def test_trainer_and_rollout_agree_before_every_update(report):
     assert [row["iteration"] for row in report["rl"]] == [1, 2, 3]
     assert all(row["logprob_gap_max"] < 1e-3 for row in report["rl"])
     assert all(row["effective_groups"] >= 1 for row in report["rl"])
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1600)
 def test_a_second_run_executes_no_stage(project):
     started = time.monotonic()
     before = {path: path.stat().st_mtime_ns for path in (project / "reports/stages").glob("*.json")}
@@ -104,14 +104,14 @@ def test_a_second_run_executes_no_stage(project):
     print(f"second run: {time.monotonic() - started:.1f} s")
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1600)
 def test_dvc_repro_alone_would_run_nothing(project):
     said = run(project, "-m", "dvc", "repro", "--dry")
     assert "Running stage" not in said
     assert said.count("didn't change, skipping") >= len(STAGES)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1600)
 def test_models_are_registered_and_the_first_is_champion(project):
     code = (
         "from components.params import load; from components.tracking import champion; "
@@ -120,7 +120,7 @@ def test_models_are_registered_and_the_first_is_champion(project):
     assert all(int(version) >= 1 for version in run(project, "-c", code).split()[-2:])
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1600)
 def test_a_trajectory_can_be_viewed(project):
     table = project / "data/evaluation/rl/trajectories.parquet"
     identity = pq.read_table(table, columns=["trajectory_id"])["trajectory_id"][0].as_py()
@@ -128,7 +128,7 @@ def test_a_trajectory_can_be_viewed(project):
     assert "<svg" in (project / "page.html").read_text()
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1600)
 def test_no_secret_is_written_anywhere(project):
     """Logs, progress, MLflow's and Prefect's databases, traces, artifacts, tables, reports, DVC's files."""
     secrets = [RECIPE_PASSWORD.encode(), *(value.encode() for value in PLANTED.values())]
@@ -148,7 +148,7 @@ def test_no_secret_is_written_anywhere(project):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1600)
 def test_a_stage_with_its_browsers_in_ray_makes_the_same_trajectories(project):
     def made() -> list[tuple]:
         rows = pq.read_table(project / "data/teacher/trajectories.parquet").to_pylist()
@@ -172,7 +172,7 @@ def test_a_stage_with_its_browsers_in_ray_makes_the_same_trajectories(project):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1600)
 @pytest.mark.parametrize("shard", ["shard: false", "shard: true"])
 def test_sft_on_two_processes_learns_what_one_learns(project, shard):
     def losses() -> list[float]:
@@ -192,7 +192,7 @@ def test_sft_on_two_processes_learns_what_one_learns(project, shard):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1600)
 def test_rl_with_the_distilled_judges_reward_and_m_grpo_on_two_processes_while_rolling_out(project):
     """Last, since it changes the project's recipe."""
     recipe = (project / "params.yaml").read_text()
