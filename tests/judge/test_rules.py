@@ -43,6 +43,18 @@ def test_the_rationale_says_what_was_done_and_whether_it_was_asked_and_does_not_
     assert right == wrong == 'click button "ok" (asked); done'
 
 
+def test_the_rationale_copies_no_address_that_a_named_thing_led_to(episode: Episode) -> None:
+    there = Effect(navigated_to="http://a.example/search?content=a&pattern=City")
+    searched = write(Element("input", "", "Search"), "City", "City", there)
+    went = "Succeed: `goto_url` executed. Page navigated to http://a.example/b."
+    named = [click(Element("a", "link", "Page navigated to x"), (5, 6), there, "", False)]
+    text = rules_verdict(episode([searched], named, named, [went, done("")])).rationale
+    assert text == (
+        'write "City" into input "Search" (not asked); click link "Page navigated to x" x2 (not asked); '
+        "goto_url Page navigated to http://a.example/b; done"
+    )
+
+
 def test_the_rationale_of_a_long_episode_keeps_its_end(episode: Episode) -> None:
     steps = [[click(Element("a", "link", str(i)), (i, i), Effect(), "", False)] for i in range(30)]
     text = rules_verdict(episode(*steps, termination=Termination.MAX_STEPS, answer=None)).rationale

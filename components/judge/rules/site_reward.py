@@ -14,6 +14,7 @@ from components.records import Outcome, Trajectory
 COMPLETE = 1.0
 """The raw reward of a completed MiniWoB++ page; less is partial credit or a mistake."""
 _QUOTED = re.compile(r'"([^"]+)"')
+_ADDRESS = re.compile(r"\.? Page navigated to \S+(?=[^\"]*$)")
 MAX_EVENTS = 10
 """Last events that a rationale lists."""
 
@@ -28,7 +29,8 @@ def rationale(trajectory: Trajectory) -> str:
     """One line such as `click button "ok" (asked); click button "no" (not asked); done`.
 
     What was done, and of each thing that the browser named, whether the task names it too: the comparison that decides,
-    spelled out, so that a judge model has it to learn from in every line and not only in the verdict.
+    spelled out, so that a judge model has it to learn from in every line and not only in the verdict. Where a named
+    link led is left out: a judge reads it in its prompt, and whoever has to copy addresses seldom gets to the verdict.
     """
     did = [_held_against(event, trajectory.task.intent) for event in events(trajectory)]
     shown = did if len(did) <= MAX_EVENTS else ["…", *did[-MAX_EVENTS:]]
@@ -40,4 +42,4 @@ def _held_against(event: str, intent: str) -> str:
     if named is None:
         return event
     is_asked = re.search(rf"(?<!\w){re.escape(named[1])}(?!\w)", intent, re.IGNORECASE)
-    return f"{event} ({'asked' if is_asked else 'not asked'})"
+    return f"{_ADDRESS.sub('', event)} ({'asked' if is_asked else 'not asked'})"
