@@ -14,7 +14,7 @@ from components.records import Outcome, Trajectory
 COMPLETE = 1.0
 """The raw reward of a completed MiniWoB++ page; less is partial credit or a mistake."""
 _QUOTED = re.compile(r'"([^"]+)"')
-_ADDRESS = re.compile(r"\.? Page navigated to \S+(?=[^\"]*$)")
+_ADDRESS = re.compile(r'\.? Page navigated to \S+(?=[^"]*$)')
 MAX_EVENTS = 10
 """Last events that a rationale lists."""
 
