@@ -12,9 +12,10 @@ RUN apt-get update \
  && useradd --create-home --uid 1000 waymark \
  && install -d -o waymark -g waymark /opt/waymark
 WORKDIR /opt/waymark
-ENV PATH=/opt/venv/bin:$PATH WAYMARK_CHROMIUM=/usr/lib/chromium/chromium-headless-shell PYTHONUNBUFFERED=1
-COPY requirements/cpu.txt requirements/cpu.txt
-RUN python -m venv /opt/venv && pip install --no-cache-dir -r requirements/cpu.txt
+ENV PATH=/opt/venv/bin:$PATH WAYMARK_CHROMIUM=/usr/lib/chromium/chromium-headless-shell PYTHONUNBUFFERED=1 \
+    PIP_NO_CACHE_DIR=1 UV_NO_CACHE=1
+COPY requirements requirements
+RUN python -m venv /opt/venv && /opt/venv/bin/python requirements/install.py requirements/cpu.txt
 COPY --chown=waymark:waymark . .
 RUN pip install --no-cache-dir --no-deps --no-build-isolation -e . && chown waymark:waymark /opt/waymark
 USER 1000
@@ -33,10 +34,11 @@ RUN apt-get update \
  && useradd --create-home --uid 1001 waymark \
  && install -d -o waymark -g waymark /opt/waymark
 WORKDIR /opt/waymark
-ENV PATH=/opt/venv/bin:$PATH PLAYWRIGHT_BROWSERS_PATH=/opt/browsers PYTHONUNBUFFERED=1
-COPY requirements/gpu.txt requirements/vllm.txt requirements/
-RUN python3.12 -m venv /opt/venv && pip install --no-cache-dir -r requirements/gpu.txt \
- && python3.12 -m venv /opt/vllm && /opt/vllm/bin/pip install --no-cache-dir -r requirements/vllm.txt
+ENV PATH=/opt/venv/bin:$PATH PLAYWRIGHT_BROWSERS_PATH=/opt/browsers PYTHONUNBUFFERED=1 \
+    PIP_NO_CACHE_DIR=1 UV_NO_CACHE=1
+COPY requirements requirements
+RUN python3.12 -m venv /opt/venv && /opt/venv/bin/python requirements/install.py requirements/gpu.txt \
+ && python3.12 -m venv /opt/vllm && /opt/vllm/bin/python requirements/install.py requirements/vllm.txt
 RUN playwright install --with-deps chromium && rm -rf /var/lib/apt/lists/*
 COPY --chown=waymark:waymark . .
 RUN pip install --no-cache-dir --no-deps --no-build-isolation -e . && chown waymark:waymark /opt/waymark \

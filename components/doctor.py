@@ -1,8 +1,9 @@
-"""What this machine lacks, and the command that mends each: `waymark doctor`, and with `--fix` Chromium is installed.
+"""Checks of this machine, each with the command that fixes it (`waymark doctor`); `--fix` installs Chromium.
 
-Chromium is looked for, then installed, in this order: $WAYMARK_CHROMIUM; chromium-headless-shell, chromium,
+Chromium is searched, then installed, in this order: $WAYMARK_CHROMIUM; chromium-headless-shell, chromium,
 chromium-browser or google-chrome on PATH; Playwright's own download; apt-get when root; else the command to type.
-Kiwix is installed only for a recipe whose site it serves: by apt-get when root; else the command to type.
+Programs that a world needs are installed only for a recipe that has this world: by apt-get when root; else the command
+to type is printed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -18,7 +18,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from components.params import RecipeError, load
+from packaging import requirements
+
+from components.params import RecipeError, find, load
+from components.worlds import Requirement, WorldError, installed_worlds, worlds_of
 
 LOCK = Path("requirements/cpu.txt")
 MIN_MEMORY_GIB = 8.0
@@ -29,23 +32,23 @@ APT_LIMIT_S = 900.0
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the table. `fix` is a command or a sentence; an optional check that fails is no failure."""
+    """One line of the table. `fix` is a command or a sentence; `required` checks decide about the exit status."""
 
     name: str
     ok: bool
-    found: str
+    finding: str
     fix: str = ""
     required: bool = True
 
 
 def examine(root: Path = Path("."), lock: Path = LOCK) -> list[Check]:
-    """All checks, in the order in which a user would mend them."""
+    """All checks, in the order in which a user should fix them."""
     return [
         python(),
         *packages(root / lock),
         chromium(),
         headless_shell(),
-        kiwix(root),
+        *world_programs(root / "params.yaml"),
         dvc(root),
         recipe(root / "params.yaml"),
         base_model(root),
@@ -57,9 +60,10 @@ def examine(root: Path = Path("."), lock: Path = LOCK) -> list[Check]:
 
 
 def python() -> Check:
+    """The version of Python."""
     version = sys.version_info
-    found = f"{version.major}.{version.minor}.{version.micro}"
-    return Check("python", version >= (3, 11), found, "install Python 3.11 or newer, then `make clean demo`")
+    number = f"{version.major}.{version.minor}.{version.micro}"
+    return Check("python", version >= (3, 11), number, "install Python 3.11 or newer, then `make clean demo`")
 
 
 def packages(lock: Path) -> list[Check]:
@@ -68,24 +72,28 @@ def packages(lock: Path) -> list[Check]:
         return [Check("packages", False, f"no {lock}", "run waymark in the directory of its repository")]
     pins = parse_lock(lock.read_text())
     wrong = []
-    for name, wanted in pins.items():
+    for name, locked in pins.items():
         try:
-            found = importlib.metadata.version(name).partition("+")[0]
+            installed = importlib.metadata.version(name).partition("+")[0]
         except importlib.metadata.PackageNotFoundError:
-            found = "missing"
-        if found != wanted:
-            wrong.append(Check(name, False, f"{found}, the lock has {wanted}", f"pip install {name}=={wanted}"))
-    found = f"{len(pins) - len(wrong)} of {len(pins)} as locked"
-    return [Check("packages", not wrong, found, f"pip install -r {lock}"), *wrong]
+            installed = "missing"
+        if installed != locked:
+            wrong.append(Check(name, False, f"{installed}, the lock has {locked}", f"pip install {name}=={locked}"))
+    summary = f"{len(pins) - len(wrong)} of {len(pins)} as locked"
+    return [Check("packages", not wrong, summary, f"pip install -r {lock}"), *wrong]
 
 
 def parse_lock(text: str) -> dict[str, str]:
-    """Name to version of a lock file's `name==version` lines."""
-    return dict(re.findall(r"^([A-Za-z0-9._-]+)==([^\s;+]+)", text, re.MULTILINE))
+    """The versions of a lock file's lines `name==version`, by name, without lines whose marker excludes this Python."""
+    lines = [requirements.Requirement(line) for line in text.splitlines() if line and not line.startswith("#")]
+    pins = {
+        line.name: str(line.specifier).removeprefix("==") for line in lines if not line.marker or line.marker.evaluate()
+    }
+    return {name: version.partition("+")[0] for name, version in pins.items()}
 
 
 def chromium() -> Check:
-    """Chromium, started once for its version: one that lacks a library is found but does not run."""
+    """Chromium. It is started once for its version, because it may lack a library and not run."""
     from components.browser import ChromiumNotFoundError, find_chromium
 
     try:
@@ -93,15 +101,15 @@ def chromium() -> Check:
     except ChromiumNotFoundError as error:
         return Check("chromium", False, str(error), "waymark doctor --fix")
     try:
-        said = subprocess.run([str(path), "--version"], capture_output=True, text=True, timeout=60, check=True)
+        completed = subprocess.run([str(path), "--version"], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         fix = f"run `{path} --version` to see what it lacks"
         return Check("chromium", False, f"{path} does not start: {error}", fix)
-    return Check("chromium", True, f"{said.stdout.strip()} ({path})")
+    return Check("chromium", True, f"{completed.stdout.strip()} ({path})")
 
 
 def headless_shell() -> Check:
-    """Whether the Chromium in use is the one without a browser around it."""
+    """Whether the Chromium in use is the headless shell, which needs half of the CPU time."""
     from components.browser import ChromiumNotFoundError, find_chromium
 
     with contextlib.suppress(ChromiumNotFoundError):
@@ -111,31 +119,36 @@ def headless_shell() -> Check:
     return Check("headless shell", False, "not in use", fix, required=False)
 
 
-def kiwix(root: Path) -> Check:
-    """Kiwix, which the encyclopaedia is served by; needed if the recipe in use is on it."""
-    from components.sites import KiwixError, find_kiwix
+def world_programs(recipe: Path) -> list[Check]:
+    """Programs that worlds need, such as a server of their pages; required are those of the recipe's worlds."""
+    needed = _requirements(recipe)
+    others = {need.name: need for world in installed_worlds() for need in world.requirements()}
+    checks = []
+    for need in {**others, **needed}.values():
+        required = need.name in needed
+        try:
+            checks.append(Check(need.name, True, need.find(), required=required))
+        except WorldError as error:
+            checks.append(Check(need.name, False, f"not here; {need.purpose}", str(error), required=required))
+    return checks
 
-    needed = wants_kiwix(root / "params.yaml")
+
+def _requirements(recipe: Path) -> dict[str, Requirement]:
+    """What the worlds of a recipe need, by name; nothing for a recipe that cannot be read."""
     try:
-        return Check("kiwix", True, str(find_kiwix()), required=needed)
-    except KiwixError as error:
-        return Check("kiwix", False, "not here; serves the encyclopaedia", str(error), required=needed)
-
-
-def wants_kiwix(recipe: Path) -> bool:
-    """Whether a recipe is on the encyclopaedia; one that cannot be read is not."""
-    try:
-        return load(recipe).sites.world == "encyclopaedia"
+        return {need.name: need for world in worlds_of(load(recipe)) for need in world.requirements()}
     except RecipeError:
-        return False
+        return {}
 
 
 def dvc(root: Path) -> Check:
+    """Whether this directory has a DVC configuration."""
     ok = (root / ".dvc/config").exists()
     return Check("dvc", ok, "initialised" if ok else "no .dvc here", "run waymark in the directory of its repository")
 
 
 def recipe(path: Path) -> Check:
+    """Whether the recipe in use is valid."""
     try:
         return Check("params.yaml", True, f"recipe {load(path).name}")
     except RecipeError as error:
@@ -143,6 +156,7 @@ def recipe(path: Path) -> Check:
 
 
 def base_model(root: Path) -> Check:
+    """Whether the recipe's base model has its files; a name on a model hub is not checked."""
     fix = "git checkout data/base_model"
     try:
         base = load(root / "params.yaml").model.base
@@ -158,25 +172,28 @@ def base_model(root: Path) -> Check:
 
 
 def cores() -> Check:
+    """The number of CPU cores that this process may use."""
     count = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return Check("cores", count >= 2, str(count), "the demo wants 2; with one it takes twice as long", required=False)
+    return Check("cores", count >= 2, str(count), "the demo needs 2; with one it takes twice as long", required=False)
 
 
 def memory() -> Check:
+    """The machine's memory in GiB."""
     import psutil
 
     gib = psutil.virtual_memory().total / 2**30
-    enough = gib > MIN_MEMORY_GIB - 0.7  # a machine sold as 8 GiB shows a little less
-    return Check("memory", enough, f"{gib:.1f} GiB", "the demo wants 8 GiB; lower browser.concurrency in params.yaml")
+    enough = gib > MIN_MEMORY_GIB - 0.7  # a machine with nominally 8 GiB reports a little less
+    return Check("memory", enough, f"{gib:.1f} GiB", "the demo needs 8 GiB; lower browser.concurrency in params.yaml")
 
 
 def disk(root: Path) -> Check:
+    """The free disk space of the project in GiB."""
     gib = shutil.disk_usage(root).free / 2**30
     return Check("disk", gib > MIN_DISK_GIB, f"{gib:.0f} GiB free", f"free {MIN_DISK_GIB:.0f} GiB")
 
 
 def optional() -> Iterable[Check]:
-    """What a GPU machine or a cluster adds."""
+    """Checks of optional parts: a GPU and vLLM."""
     gpu = shutil.which("nvidia-smi")
     yield Check("gpu", gpu is not None, gpu or "none", "needed by the paper's recipes", required=False)
     from components.params import VLLMParams
@@ -190,7 +207,7 @@ def install_chromium(say: Callable[[str], None] = print) -> Path:
     """Find Chromium, or install it: Playwright's download first, then apt-get when root.
 
     Raises:
-        ChromiumNotFoundError: nothing worked; the message names the command to type.
+        ChromiumNotFoundError: no installation worked; the message names the command to type.
     """
     from components.browser import ChromiumNotFoundError, find_chromium
     from components.browser.chromium import starts
@@ -205,19 +222,19 @@ def install_chromium(say: Callable[[str], None] = print) -> Path:
     for command, limit_s in install_commands():
         say(f"no Chromium yet; trying: {' '.join(command)}")
         try:
-            done = subprocess.run(command, timeout=limit_s, check=False, env=environment)
+            completed = subprocess.run(command, timeout=limit_s, check=False, env=environment)
         except (OSError, subprocess.TimeoutExpired) as error:
             say(f"that did not work: {error}")
             continue
-        starts.cache_clear()  # what lacked a library may have it now
-        if done.returncode == 0 and chromium().ok:
+        starts.cache_clear()  # a library that was missing may be there now
+        if completed.returncode == 0 and chromium().ok:
             return find_chromium()
-        say(f"that did not work (status {done.returncode})")
+        say(f"that did not work (status {completed.returncode})")
     raise missing
 
 
 def install_commands() -> Iterator[tuple[list[str], float]]:
-    """Ways to install Chromium and the seconds each may take. Where apt's refresh fails, its old lists may still do."""
+    """Commands that install Chromium, each with its limit in seconds. If apt's update fails, its old lists are used."""
     from components.browser.chromium import downloads
 
     playwright = [sys.executable, "-m", "playwright"]
@@ -230,61 +247,63 @@ def install_commands() -> Iterator[tuple[list[str], float]]:
         yield ["sh", "-c", script], APT_LIMIT_S
 
 
-def install_kiwix(say: Callable[[str], None] = print) -> Path:
-    """Find Kiwix, or install it where that is ours to do.
+def install_world_programs(recipe: Path, say: Callable[[str], None] = print) -> dict[str, str]:
+    """Find what the worlds of a recipe need, or install its Debian packages where this process may.
+
+    Returns:
+        Where each program is, by name.
 
     Raises:
-        KiwixError: it is not there; the message names the command to type.
+        WorldError: one is not there; the message names the command to type.
     """
-    from components.sites import KiwixError, find_kiwix
-    from components.sites.kiwix_server import INSTALL
-
-    try:
-        return find_kiwix()
-    except KiwixError:
-        if os.geteuid() != 0 or shutil.which("apt-get") is None:
-            raise
-    say(f"no Kiwix yet; trying: {INSTALL}")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    try:
-        subprocess.run(
-            ["sh", "-c", f"apt-get update -q; {INSTALL} -q"], timeout=APT_LIMIT_S, check=False, env=environment
-        )
-    except subprocess.TimeoutExpired as error:
-        say(f"that did not work: {error}")
-    return find_kiwix()
+    programs = {}
+    for need in _requirements(recipe).values():
+        try:
+            programs[need.name] = need.find()
+            continue
+        except WorldError:
+            if os.geteuid() != 0 or shutil.which("apt-get") is None or not need.packages:
+                raise
+        install = f"apt-get install -y --no-install-recommends {' '.join(need.packages)}"
+        say(f"no {need.name} yet; trying: {install}")
+        script = f"apt-get update -q; {install} -q"
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        try:
+            subprocess.run(["sh", "-c", script], timeout=APT_LIMIT_S, check=False, env=environment)
+        except subprocess.TimeoutExpired as error:
+            say(f"that did not work: {error}")
+        programs[need.name] = need.find()
+    return programs
 
 
 def show(checks: list[Check]) -> int:
-    """Print the table; 1 if something required is missing."""
+    """Print the table; returns 1 if a required check fails, else 0."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
     for column in ("", "check", "found", "fix"):
         table.add_column(column, overflow="fold")
-    for one in checks:
-        mark = "[green]ok[/]" if one.ok else "[red]missing[/]" if one.required else "[yellow]optional[/]"
-        table.add_row(mark, one.name, one.found, "" if one.ok else one.fix)
+    for check in checks:
+        mark = "[green]ok[/]" if check.ok else "[red]missing[/]" if check.required else "[yellow]optional[/]"
+        table.add_row(mark, check.name, check.finding, "" if check.ok else check.fix)
     Console().print(table)
-    return int(any(one.required and not one.ok for one in checks))
+    return int(any(check.required and not check.ok for check in checks))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Install Chromium if need be, and Kiwix if the recipe is on it: what `make demo` does before it starts.
+    """Install Chromium and what the recipe's worlds need, if they are not there: `make demo` does it before it starts.
 
     The argument is a recipe, by file or name; without one, params.yaml.
     """
     from components.browser import ChromiumNotFoundError
-    from components.sites import KiwixError
 
     named = (sys.argv[1:] if arguments is None else arguments) or ["params.yaml"]
-    recipe = Path(named[0]) if Path(named[0]).exists() else Path("recipes") / f"{named[0]}.yaml"
+    recipe = find(named[0])
     try:
         install_chromium()
-        if wants_kiwix(recipe):
-            install_kiwix()
-    except (ChromiumNotFoundError, KiwixError) as error:
+        install_world_programs(recipe)
+    except (ChromiumNotFoundError, WorldError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

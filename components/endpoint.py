@@ -1,20 +1,21 @@
-"""The one client of models behind OpenAI-compatible endpoints: teachers, judges, whoever proposes rubrics.
+"""The client of models behind OpenAI-compatible endpoints, for teachers, judges and the proposal of tasks.
 
     async with Endpoint(params, ledger=state / "spent.json", answers=ANSWERS) as endpoint:
         answer = await endpoint.ask([{"role": "user", "content": "…"}], max_tokens=512)
 
-- Concurrency is a semaphore, the rate limit `aiolimiter`'s, retries with back-off and jitter the client library's.
-- The ledger counts what was spent, in a file of the stage's state, so that a budget holds over interrupted tries.
-- `answers` is a file (SQLite) of answers by content: whoever asks the same again, after a crash or in another stage,
-  gets the answer that was paid for. Content is endpoint, model, messages with their images, decoding and seed. An
-  answer is there whole or not at all.
+- A semaphore limits the requests in flight, `aiolimiter` their rate; the client library retries with back-off and
+  jitter.
+- The ledger is a file of the stage's state that counts what was spent, so that a budget holds over restarts.
+- `answers` is a file (SQLite) of answers by content: the same request, after a crash or in another stage, gets the
+  answer that was already paid for. The content is endpoint, model, messages with their images, decoding and seed.
+  Answers are stored atomically.
 
-Errors say whose doing they are: `EndpointDown` may pass, `RequestRefused` is about this one request, `BudgetSpent` and
-the others need somebody to change something.
+The errors tell what to do: `EndpointDown` may pass by itself, `RequestRefused` concerns only one request, and
+`BudgetSpent` and the others need a change by the user.
 
-Accepted trade-offs: a budget may be overrun by what is in flight when it is reached; prices are the recipe's, since
-endpoints name none; an endpoint that serves other weights under the same name needs the file of answers removed.
-Streaming and tools are out of scope.
+Accepted trade-offs: a budget may be exceeded by the requests in flight when it is reached. Prices are the recipe's,
+since endpoints name none. If an endpoint serves other weights under the same name, delete the file of answers.
+Streaming and tools are not supported.
 """
 
 from __future__ import annotations
@@ -39,33 +40,33 @@ from pydantic import ValidationError
 
 from components.params import EndpointParams
 from components.records import Image, Record
-from components.secrets import redacted
+from components.redaction import redacted
 from components.store import STATE, read_json, write_json
 
 ANSWERS = STATE / "answers.sqlite"
-"""Where stages keep what endpoints answered. No DVC output and no stage's state: `waymark clean` leaves it."""
+"""The file of answers that all stages share. It is no DVC output and no stage's state, so `waymark clean` keeps it."""
 
-_CUT = ("length", "content_filter")
-"""Why an answer may lack its end."""
+_INCOMPLETE = ("length", "content_filter")
+"""Finish reasons of incomplete answers."""
 
 Message = dict[str, Any]
 """A message of OpenAI's chat API."""
 
 
 class EndpointError(RuntimeError):
-    """The endpoint cannot be used as it is: no key, a wrong one, a model that it does not have."""
+    """The endpoint cannot be used: the key is missing or wrong, or it does not have the model."""
 
 
 class EndpointDown(EndpointError):
-    """It does not answer, has too many requests, or fails, after all retries. Later it may."""
+    """The endpoint does not answer, limits the rate, or fails, after all retries. It may work later."""
 
 
 class RequestRefused(EndpointError):
-    """It refuses this request, such as one that is too long. Others may pass."""
+    """The endpoint refuses this request, for example because it is too long. Other requests may work."""
 
 
 class BudgetSpent(EndpointError):
-    """It has cost as much as it may; `limit` says what that is and what was spent."""
+    """The budget is spent; `limit` names the limit and what was spent."""
 
     def __init__(self, limit: str, name: str = "max_usd") -> None:
         super().__init__(f"{limit}: what is done is kept; raise {name} and run again to go on")
@@ -73,10 +74,11 @@ class BudgetSpent(EndpointError):
 
 
 class Answer(Record):
-    """What a model said.
+    """A model's answer.
 
-    Of a model that tells its reasoning apart, `text` begins with it, in `<think>…</think>`. `usd` is its price and
-    `latency_s` the endpoint's time, retries included, both from when it was asked; it cost that again unless `cached`.
+    If the endpoint returns the reasoning separately, `text` begins with it, in `<think>…</think>`. `usd` is the price
+    and `latency_s` the endpoint's time including retries, both of the original request; a `cached` answer cost neither
+    again.
     """
 
     text: str
@@ -89,13 +91,13 @@ class Answer(Record):
 
     @property
     def tokens(self) -> int:
-        """Read and written."""
+        """Number of tokens read and written."""
         return self.prompt_tokens + self.completion_tokens
 
 
 @dataclass
 class Spent:
-    """What was asked of an endpoint so far; `cached` answers cost nothing and are in no other figure."""
+    """What was spent on an endpoint so far. `cached` answers cost nothing and count in no other figure."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -105,7 +107,7 @@ class Spent:
 
     @classmethod
     def read(cls, ledger: Path) -> Spent:
-        """What a ledger says, over all tries; nothing if there is none."""
+        """Read a ledger, which covers all restarts; all zero if there is none."""
         return cls(**read_json(ledger)) if ledger.exists() else cls()
 
 
@@ -121,7 +123,7 @@ def text_part(text: str) -> Message:
 
 
 class Endpoint:
-    """A model behind an endpoint, inside of `async with`. Opening it raises `EndpointError` if there is no key."""
+    """A model behind an endpoint; use it inside of `async with`, which raises `EndpointError` if the key is missing."""
 
     def __init__(
         self,
@@ -132,17 +134,17 @@ class Endpoint:
     ) -> None:
         """
         Args:
-            ledger: the file that what was spent is counted in.
-            answers: the file of earlier answers; None asks anew each time.
-            check_budget: raises `BudgetSpent` when whoever pays for several endpoints has no more money.
+            ledger: the file that counts what was spent.
+            answers: the file of earlier answers; None requests every answer anew.
+            check_budget: raises `BudgetSpent` when a budget for several endpoints is spent.
         """
         self.params = params
         self.spent = Spent.read(ledger)
         self._ledger = ledger
         self._check_budget = check_budget
         self._answers = Answers(answers) if answers is not None else None
-        self._asked: dict[str, asyncio.Task[Answer]] = {}
-        self._at_once = asyncio.Semaphore(params.max_in_flight)
+        self._pending: dict[str, asyncio.Task[Answer]] = {}
+        self._in_flight = asyncio.Semaphore(params.max_in_flight)
         rate = params.requests_per_minute
         self._rate = AsyncLimiter(max(1, rate / 60), 60 / rate * max(1, rate / 60)) if rate is not None else None
         self._client: openai.AsyncOpenAI | None = None
@@ -163,9 +165,9 @@ class Endpoint:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        for asked in self._asked.values():
-            asked.cancel()
-        await asyncio.gather(*self._asked.values(), return_exceptions=True)
+        for pending in self._pending.values():
+            pending.cancel()
+        await asyncio.gather(*self._pending.values(), return_exceptions=True)
         if self._client is not None:
             await self._client.close()
         if self._answers is not None:
@@ -182,24 +184,24 @@ class Endpoint:
         seed: int | None = 0,
         response_format: Message | None = None,
     ) -> Answer:
-        """Ask for one answer, or find it among the earlier ones.
+        """Request one answer, or read it from the file of answers.
 
         Args:
-            max_tokens: of the answer, reasoning included.
-            temperature: None leaves it to the endpoint; some reasoning models take no other.
+            max_tokens: limit of the answer, including its reasoning.
+            temperature: None leaves it to the endpoint; some reasoning models accept no value.
             top_p: None leaves it to the endpoint.
-            top_k: 0 leaves it out: OpenAI's own API does not know it.
-            seed: tells answers to the same messages apart, too.
-            response_format: as the API has it, such as `{"type": "json_object"}` or a JSON schema.
+            top_k: 0 omits it, because OpenAI's own API does not know it.
+            seed: different seeds give different answers to the same messages, also in the file of answers.
+            response_format: the API's parameter, such as `{"type": "json_object"}` or a JSON schema.
 
         Raises:
-            EndpointDown: it does not answer after all retries.
-            RequestRefused: this request is wrong.
-            BudgetSpent: `max_usd` is reached, or `check_budget` says so.
-            EndpointError: the endpoint cannot be used as it is.
+            EndpointDown: the endpoint does not answer after all retries.
+            RequestRefused: the endpoint refuses this request.
+            BudgetSpent: `max_usd` is reached, or `check_budget` raised it.
+            EndpointError: the endpoint cannot be used.
         """
         decoding = {"max_completion_tokens": max_tokens, "temperature": temperature, "top_p": top_p, "seed": seed}
-        request = {key: value for key, value in decoding.items() if value is not None}
+        request: dict[str, Any] = {key: value for key, value in decoding.items() if value is not None}
         request |= {"messages": messages}
         if response_format is not None:
             request["response_format"] = response_format
@@ -207,50 +209,52 @@ class Endpoint:
         if self._answers is None:
             return await self._request(request, extra)
         key = self._key(request, extra)
-        if (known := self._answers.get(key)) is not None:
+        if (stored := self._answers.get(key)) is not None:
             self.spent.cached += 1
-            return known.model_copy(update={"cached": True})
-        return await self._once(key, request, extra)
+            return stored.model_copy(update={"cached": True})
+        return await self._shared_request(key, request, extra)
 
-    async def _once(self, key: str, request: dict[str, Any], extra: dict[str, Any]) -> Answer:
-        """Those who ask the same at the same time wait for one answer; one who gives up waiting takes it from none."""
+    async def _shared_request(self, key: str, request: dict[str, Any], extra: dict[str, Any]) -> Answer:
+        """Equal requests at the same time share one answer. A caller that is cancelled does not cancel it for the
+        others."""
 
-        async def ask() -> Answer:
+        async def request_and_store() -> Answer:
             try:
                 answer = await self._request(request, extra)
                 assert self._answers is not None
                 self._answers.put(key, answer)
                 return answer
             finally:
-                del self._asked[key]
+                del self._pending[key]
 
-        first = key not in self._asked
+        first = key not in self._pending
         if first:
-            self._asked[key] = asyncio.create_task(ask())
-        answer = await asyncio.shield(self._asked[key])
+            self._pending[key] = asyncio.create_task(request_and_store())
+        answer = await asyncio.shield(self._pending[key])
         return answer if first else answer.model_copy(update={"cached": True})
 
     async def _request(self, request: dict[str, Any], extra: dict[str, Any]) -> Answer:
         if self._client is None:
-            raise RuntimeError("ask an Endpoint inside of `async with`")
+            raise RuntimeError("use an Endpoint inside of `async with`")
         params = self.params
-        async with self._turn():
+        async with self._request_slot():
             if params.max_usd is not None and self.spent.usd >= params.max_usd:
                 raise BudgetSpent(f"{params.model} has cost {self.spent.usd:.2f} USD, max_usd is {params.max_usd:.2f}")
             self._check_budget()
             began = time.monotonic()
             try:
-                said = await self._client.chat.completions.create(model=params.model, **request, extra_body=extra)
+                completion = await self._client.chat.completions.create(model=params.model, **request, extra_body=extra)
             except openai.OpenAIError as error:
-                raise self._told(error) from error
-            except ValueError:  # a body that is no JSON
-                said = None
+                raise self._translated(error) from error
+            except ValueError:  # the body is not JSON
+                completion = None
             latency_s = time.monotonic() - began
-        if not isinstance(said, ChatCompletion) or not said.choices:
+        if not isinstance(completion, ChatCompletion) or not completion.choices:
             raise EndpointDown(
-                f"what came back from {redacted(params.url)} is no answer of {params.model}'s; run again to go on"
+                f"the response of {redacted(params.url)} is not an answer of {params.model}; run again to go on"
             )
-        read, written = (said.usage.prompt_tokens, said.usage.completion_tokens) if said.usage else (0, 0)
+        usage = completion.usage
+        read, written = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
         usd = (read * params.usd_per_million_prompt + written * params.usd_per_million_completion) / 1e6
         spent = self.spent
         spent.requests += 1
@@ -258,17 +262,17 @@ class Endpoint:
         spent.completion_tokens += written
         spent.usd += usd
         write_json(self._ledger, asdict(spent))
-        choice = said.choices[0]
+        choice = completion.choices[0]
         return Answer(
             text=_text(choice.message),
-            finish_reason="length" if choice.finish_reason in _CUT else "stop",
+            finish_reason="length" if choice.finish_reason in _INCOMPLETE else "stop",
             prompt_tokens=read,
             completion_tokens=written,
             usd=usd,
             latency_s=latency_s,
         )
 
-    def _told(self, error: openai.OpenAIError) -> EndpointError:
+    def _translated(self, error: openai.OpenAIError) -> EndpointError:
         kind, hint = EndpointError, "mend that and run again to go on"
         if isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError) or (
             isinstance(error, openai.APIStatusError) and error.status_code == 413
@@ -288,20 +292,20 @@ class Endpoint:
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
     @contextlib.asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
-        async with self._at_once:
+    async def _request_slot(self) -> AsyncIterator[None]:
+        async with self._in_flight:
             if self._rate is not None:
                 await self._rate.acquire()
             yield
 
 
 class Answers:
-    """Answers by key, in a file that several processes may use. An entry that cannot be read is no entry."""
+    """Answers by key, in a file that several processes may use. An unreadable entry counts as missing."""
 
     def __init__(self, path: Path) -> None:
         """
         Raises:
-            EndpointError: the file is no such file.
+            EndpointError: the file is not a database of answers.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         self._database = sqlite3.connect(path, timeout=60, isolation_level=None)
@@ -314,7 +318,7 @@ class Answers:
             ) from error
 
     def get(self, key: str) -> Answer | None:
-        """The answer, if there is one."""
+        """The answer with this key, if there is one."""
         row = self._database.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
         try:
             return None if row is None else Answer.model_validate_json(row[0])
@@ -322,20 +326,21 @@ class Answers:
             return None
 
     def put(self, key: str, answer: Answer) -> None:
-        """Keep an answer; when this returns, it survives the process."""
+        """Store an answer. Once this returns, it survives the process."""
         self._database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, answer.model_dump_json()))
 
     def close(self) -> None:
+        """Close the file."""
         self._database.close()
 
 
 def _is_out_of_credit(error: openai.OpenAIError) -> bool:
-    """An account without money answers like one that is in a hurry, but waiting does not help."""
+    """Whether the account has no credit. The status is that of a rate limit, but waiting does not help."""
     return isinstance(error, openai.APIError) and error.code == "insufficient_quota"
 
 
 def _text(message: Any) -> str:
-    """What the model said, with what it thought before where the server tells the two apart."""
+    """The answer's text, preceded by its reasoning if the server returns that separately."""
     thought = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None)
-    said = message.content or ""
-    return f"<think>\n{thought.strip()}\n</think>\n\n{said}" if thought else said
+    content = message.content or ""
+    return f"<think>\n{thought.strip()}\n</think>\n\n{content}" if thought else content

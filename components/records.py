@@ -1,7 +1,7 @@
-"""The language of every room: tasks, observations, tool calls, turns, trajectories, verdicts, rewards.
+"""The records that all packages exchange: tasks, observations, tool calls, turns, trajectories, verdicts, rewards.
 
-This module imports nothing of ours. Everything that crosses a room's border is one of these records; they are
-validated where they are made (pydantic) and frozen afterwards.
+This module imports no other module of the project. Packages pass data to each other only as these records, which
+pydantic validates when they are made, and which are immutable afterwards.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Record(BaseModel):
 
 
 def _encodable(value: Any) -> Any:
-    """Half a surrogate pair, which a page or a JSON escape can hold and UTF-8 cannot, becomes a question mark."""
+    """Replace lone surrogates by question marks: pages and JSON escapes can contain them, but UTF-8 cannot."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
@@ -56,16 +56,18 @@ class Termination(StrEnum):
     """The site answered with a block page or a CAPTCHA."""
     SANDBOX_ERROR = "sandbox_error"
     """The browser or its machine died."""
+    HARNESS_ERROR = "harness_error"
+    """A bug of the harness: an unexpected exception, whose traceback is in the diagnostics."""
     TASK_TIMEOUT = "task_timeout"
     """The episode's wall-clock limit ran out."""
     INFERENCE_TIMEOUT = "inference_timeout"
     """The policy did not answer in time."""
     ABORTED = "aborted"
-    """Somebody stopped the run."""
+    """The run was stopped."""
 
     @property
     def is_agents_doing(self) -> bool:
-        """True if the ending counts against the agent; all others are the environment's."""
+        """Whether the agent caused the ending. All other endings are failures of the environment."""
         return self in AGENT_TERMINATIONS
 
 
@@ -78,6 +80,7 @@ AGENT_TERMINATIONS = frozenset(
         Termination.FORMAT_ERROR,
     }
 )
+"""The endings that the agent caused."""
 
 
 class FactGroup(Record):
@@ -89,14 +92,17 @@ class FactGroup(Record):
 
 
 TABS = " |AND| "
-"""Between the start pages of a task that begins with several tabs, as WebArena writes them."""
+"""Separates the start pages of a task that begins with several tabs, as in WebArena."""
+
+Split = Literal["train", "eval", "heldout"]
+"""What a task is for; `heldout` tasks are of families never trained on."""
 
 
 class Task(Record):
-    """One thing to do on the web.
+    """One task on the web.
 
-    `evaluator` is the specification of a rule-based evaluator (for MiniWoB++ the page's own reward),
-    `difficulty` the number of facts (WebGym), `horizon` the step budget or None for the recipe's.
+    `evaluator` is the specification of a rule-based evaluator; an empty one means none. `difficulty` is the number of
+    facts (WebGym). `horizon` is the step budget; None means the recipe's.
     """
 
     task_id: str = Field(min_length=1)
@@ -104,7 +110,7 @@ class Task(Record):
     start_url: Text
     website: str
     source: str
-    split: Literal["train", "eval", "heldout"] = "train"
+    split: Split = "train"
     domain: str | None = None
     subdomain: str | None = None
     difficulty: int | None = Field(default=None, ge=0)
@@ -117,10 +123,10 @@ class Task(Record):
 
 
 class Rejection(Record):
-    """A row of a task file that did not become a task: where it stood, which field is wrong, why, and the row itself.
+    """A row of a task file that did not become a task: its place, the wrong field, the reason, and the row itself.
 
-    `row` counts from 0; `line` from 1, the line of a text file on which the row begins, None where rows have none;
-    `field` is empty if the whole row is wrong; `raw` is the row's JSON, cut to a few kilobytes.
+    `row` counts from 0. `line` counts from 1: the line of a text file on which the row begins, None for other files.
+    `field` is empty if the whole row is wrong. `raw` is the row's JSON, cut to a few kilobytes.
     """
 
     file: str
@@ -132,7 +138,7 @@ class Rejection(Record):
 
 
 class Image(Record):
-    """Encoded image bytes (PNG) and their content hash. Two screenshots are the same only if the hash is."""
+    """Encoded image bytes (PNG) and their SHA-256. Equal hashes mean equal images."""
 
     data: bytes
     sha256: str
@@ -153,7 +159,7 @@ class Tab(Record):
 
 
 class Observation(Record):
-    """What the environment shows at one turn. `text` is the element list, accessibility tree or HTML, if any."""
+    """The environment's state at one turn. `text` is the element list, accessibility tree or HTML, if any."""
 
     url: Text
     tabs: list[Tab]
@@ -171,11 +177,11 @@ class ToolCall(Record):
 
 
 class Turn(Record):
-    """One response of the policy and what came of it.
+    """One response of the policy and its result.
 
-    `token_ids` are the sampled ids, the end token included if it was sampled; `logprobs` are those of the sampled
-    distribution, after temperature, one per id, in nats. `prompt_sha256` hashes the ids and image hashes that the
-    policy saw. `timings` are seconds per operation.
+    `token_ids` are the sampled ids, including the end token if it was sampled. `logprobs` are of the sampled
+    distribution (after temperature), in nats, one per id. `prompt_sha256` is the hash of the prompt's segments, images
+    by content. `timings` are seconds per operation.
     """
 
     index: int
@@ -193,13 +199,13 @@ class Turn(Record):
 
 
 class Probe(Record):
-    """A question that a task's rule asks of a page when the agent has said `done`; the episode's browser answers it.
+    """A value that a task's rule needs from a page after `done`; the episode's browser reads it.
 
-    `url` and `locator` are the rule's own words: by them it knows the reading again. The rest says how to read:
-    open `address` in a tab of its own (None: the page that the agent left), go on to the address that `resolve` gives,
-    run the statements of `prepare`, and take the value of `script` (the page's HTML if it is empty). All of these are
-    JavaScript expressions, promises are awaited. One that throws has found nothing on the page, which is a reading; if
-    the page `must_answer`, it is none.
+    `url` and `locator` are copied from the rule, which finds the reading by them. The other fields say how to read:
+    open `address` in a new tab (None: the page that the agent left), go on to the address that `resolve` gives, run the
+    statements of `prepare`, and take the value of `script` (if empty, the page's HTML). All of these are JavaScript
+    expressions; promises are awaited. If `script` throws, the reading is empty, but if the page `must_answer`, the
+    reading is an error.
     """
 
     url: Text
@@ -212,7 +218,8 @@ class Probe(Record):
 
 
 class Reading(Record):
-    """What a probe read. `text` is None if nobody could tell: then `error` says why, and no verdict may hang on it."""
+    """The result of a probe. `text` is None if the page could not be read. Then `error` is the reason, and no verdict
+    may depend on the reading."""
 
     url: Text
     locator: Text
@@ -223,14 +230,14 @@ class Reading(Record):
 
 
 class Ending(Record):
-    """The state that an agent left: the active tab's address and what the task's rule asked about pages."""
+    """The state at the end of an episode: the active tab's address, and the readings for the task's rule."""
 
     url: Text
     readings: list[Reading] = Field(default_factory=list)
 
 
 class Trajectory(Record):
-    """One episode. `trajectory_id` is keyed by content: task, attempt, policy version, seed."""
+    """One episode. `trajectory_id` is a hash of task, attempt, policy version and seed."""
 
     trajectory_id: str
     task: Task
@@ -242,42 +249,44 @@ class Trajectory(Record):
     termination: Termination
     answer: Text | None = None
     site_reward: float | None = None
-    """The site's own raw reward, where the site has one (MiniWoB++); None elsewhere."""
+    """The site's own raw reward; None for sites without one."""
     final_screenshot: Image | None = None
-    """The page after the last turn's calls, which no turn of the agent saw but the judge may."""
+    """The page after the last turn's calls. The agent did not see it; a judge may."""
     ending: Ending | None = None
-    """What is known of the pages once the agent said `done`; None without that, and in older records."""
+    """The state after `done`; None for other endings and in older records."""
     diagnostics: JsonObject = Field(default_factory=dict)
 
     @property
     def task_id(self) -> str:
+        """The id of the task."""
         return self.task.task_id
 
     @property
     def response_tokens(self) -> int:
-        """Sampled tokens over all turns; 0 for a scripted policy, which samples none."""
+        """Number of sampled tokens over all turns; 0 for policies without token ids."""
         return sum(len(turn.token_ids) for turn in self.turns)
 
     @property
     def response_characters(self) -> int:
-        """Characters over all responses, whoever wrote them."""
+        """Number of characters of all responses."""
         return sum(len(turn.response) for turn in self.turns)
 
     @property
     def format_ok(self) -> bool:
-        """True if the last turn parsed and the episode did not end by format errors (OpenWebRL, appendix A.4)."""
+        """Whether the last turn parsed and the episode did not end by format errors (OpenWebRL, appendix A.4)."""
         return (
             bool(self.turns) and self.turns[-1].parse_error is None and self.termination is not Termination.FORMAT_ERROR
         )
 
 
 def trajectory_id(task_id: str, attempt: int, policy: str, seed: int) -> str:
-    """The content-keyed id of an episode."""
+    """The id of an episode: 20 hexadecimal digits of a hash of the arguments."""
     return hashlib.sha256(f"{task_id}\x00{attempt}\x00{policy}\x00{seed}".encode()).hexdigest()[:20]
 
 
 class Outcome(StrEnum):
-    """What a judge said. Four different things: an outage is not a failure, nor is an unreadable verdict."""
+    """The result of judging. An outage (`error`) and an unreadable answer (`unparsed`) are not failures of the
+    agent."""
 
     SUCCESS = "success"
     FAILURE = "failure"
@@ -286,7 +295,7 @@ class Outcome(StrEnum):
 
 
 class Verdict(Record):
-    """A judge's word on one trajectory."""
+    """A judge's verdict on one trajectory."""
 
     trajectory_id: str
     outcome: Outcome
@@ -299,7 +308,7 @@ class Verdict(Record):
 
 
 class Reward(Record):
-    """A trajectory's reward. `masked` means: not for optimisation, nor for the statistics of its group."""
+    """A trajectory's reward. A `masked` one counts neither in the optimisation nor in the statistics of its group."""
 
     trajectory_id: str
     value: float

@@ -1,9 +1,11 @@
 """Records on disk: Parquet tables that are published by rename, and the append-only journal.
 
-A stage appends each finished item to a journal outside its DVC outputs, fsynced, and publishes its outputs by rename
-when it is done. Killed at any moment, it loses at most the item in flight; run again with the same inputs, it goes on
-from the journal. Two accepted trade-offs: a journal holds images as base64 (a third larger than the Parquet that
-replaces it), and old journals are kept until `waymark clean`.
+A stage appends each finished item to a journal outside of its DVC outputs, with fsync, and publishes its outputs by
+rename when it is done. If it is killed, at most the item in flight is lost. Run again with the same inputs, it
+continues from the journal.
+
+Accepted trade-offs: a journal holds images as base64, which takes a third more space than the Parquet file that
+replaces it. Old journals are kept until `waymark clean`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -40,7 +42,7 @@ _TASK = [
         pa.list_(pa.struct([("id", pa.string()), ("description", pa.string()), ("facts", pa.list_(pa.string()))])),
     ),
     ("reference_answer", pa.string()),
-    ("evaluator", pa.string()),  # JSON: the specification is open
+    ("evaluator", pa.string()),  # as JSON: its keys are not fixed
     ("decomposed_from", pa.string()),
     ("horizon", pa.int64()),
     ("seed", pa.int64()),
@@ -131,7 +133,7 @@ _JSON_FIELDS = {"evaluator", "arguments", "timings", "diagnostics"}
 
 
 def write_table(path: Path | str, kind: type[R], records: Iterable[R], rows_per_group: int = 256) -> None:
-    """Write records to one Parquet file, published by rename: a reader sees the old file or the new one."""
+    """Write records to one Parquet file, published by rename: readers see the old file or the new one."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -164,9 +166,10 @@ def iter_table(path: Path | str, kind: type[R]) -> Iterator[R]:
 
 
 def publish(partial: Path, path: Path) -> None:
-    """Put a finished file or directory in its place, durably, by rename.
+    """Rename a finished file or directory to its final path, with fsync.
 
-    A file replaces a file in one step. A directory takes two renames: for an instant there is none, never half of one.
+    A file replaces an old one atomically. A directory takes two renames: for a moment there is none, but never a
+    partial one.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for part in [*partial.rglob("*"), partial] if partial.is_dir() else [partial]:
@@ -194,29 +197,30 @@ def read_json(path: Path | str) -> dict:
 
 
 def digest(*parts: Path | str | BaseModel | int | float) -> str:
-    """A key for a stage's work: the same inputs give the same key. Paths count by content, all else by value.
+    """A key for a stage's inputs, 16 hexadecimal digits. Paths count by content, all other parts by value.
 
     Raises:
-        FileNotFoundError: a path is not there.
+        FileNotFoundError: a path does not exist.
     """
-    total = hashlib.sha256()
+    hasher = hashlib.sha256()
     for part in parts:
         if isinstance(part, Path):
             if not part.exists():
                 raise FileNotFoundError(f"{part}: no such input; `dvc repro` makes it")
             files = [part] if part.is_file() else sorted(p for p in part.rglob("*") if p.is_file())
             for file in files:
-                total.update(str(file.relative_to(part) if file != part else file.name).encode())
+                hasher.update(str(file.relative_to(part) if file != part else file.name).encode())
                 with file.open("rb") as handle:
-                    total.update(hashlib.file_digest(handle, "sha256").digest())
+                    hasher.update(hashlib.file_digest(handle, "sha256").digest())
         else:
-            total.update(part.model_dump_json().encode() if isinstance(part, BaseModel) else repr(part).encode())
-        total.update(b"\x00")
-    return total.hexdigest()[:16]
+            hasher.update(part.model_dump_json().encode() if isinstance(part, BaseModel) else repr(part).encode())
+        hasher.update(b"\x00")
+    return hasher.hexdigest()[:16]
 
 
 def state_dir(stage: str, key: str) -> Path:
-    """Where a stage keeps what must survive a crash, per set of inputs. Never a DVC output: DVC deletes those."""
+    """The directory of a stage's state for one set of inputs, which survives a crash. It is no DVC output, because DVC
+    deletes outputs before a run."""
     path = STATE / "state" / stage / key
     path.mkdir(parents=True, exist_ok=True)
     return path
@@ -225,13 +229,13 @@ def state_dir(stage: str, key: str) -> Path:
 class Journal(Generic[R]):
     """An append-only file of records, one JSON line each, fsynced on append.
 
-    A torn last line (the process died while writing) is dropped when the journal is opened. A damaged line before the
-    last is an error: it means that something else wrote to the file. One process may have it open at a time: a stage
-    that outlived a killed `dvc repro` must not share it with the next one.
+    An incomplete last line (the process died while writing) is dropped when the journal is opened. A damaged line
+    before it is an error, because only another program can have written it. One process at a time may open a journal: a
+    stage that outlived a killed `dvc repro` must not share it with the next run.
 
     Raises:
-        ValueError: a damaged line.
-        BlockingIOError: the journal is open already.
+        ValueError: a line is damaged.
+        BlockingIOError: another process has opened the journal.
     """
 
     def __init__(self, path: Path, kind: type[R]) -> None:
@@ -254,8 +258,8 @@ class Journal(Generic[R]):
         _fsync(path.parent)
 
     def _load(self) -> int:
-        """Read the records; returns the length of the good part in bytes."""
-        good = 0
+        """Read the records. Returns the length of the undamaged part in bytes."""
+        valid = 0
         with self.path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if not line.endswith(b"\n"):
@@ -265,24 +269,25 @@ class Journal(Generic[R]):
                 except ValueError as error:
                     message = f"{self.path}:{number}: damaged journal line; move the file away to start over"
                     raise ValueError(message) from error
-                good += len(line)
-        return good
+                valid += len(line)
+        return valid
 
     def append(self, record: R) -> None:
-        """Add a record; when this returns, the record survives a crash."""
+        """Add a record. Once this returns, the record survives a crash."""
         line = record.model_dump_json().encode() + b"\n"
         try:
             rest = memoryview(line)
             while rest:
                 rest = rest[os.write(self._file, rest) :]
             os.fsync(self._file)
-        except OSError:  # a full disk: leave no torn line for the next append to bury
+        except OSError:  # a full disk: an incomplete line must not stay before the next append
             os.ftruncate(self._file, self._end)
             raise
         self._end += len(line)
         self.records.append(record)
 
     def close(self) -> None:
+        """Close the file and release its lock."""
         if self._file >= 0:
             os.close(self._file)
         self._file = -1
@@ -303,7 +308,7 @@ def _fsync(path: Path) -> None:
         os.close(handle)
 
 
-def _to_row(value: object) -> object:
+def _to_row(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: json.dumps(v) if k in _JSON_FIELDS else _to_row(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

@@ -1,1 +1,1 @@
-"""When, where, how often and with what retries: Prefect. What depends on what is DVC's to say; stages know neither."""
+"""Prefect flows: when, where, how often and with what retries stages run. DVC knows the dependencies between stages."""

@@ -1,19 +1,19 @@
-"""`dvc repro` of one stage that survives what `kill -9` leaves behind.
+"""`dvc repro` of one stage, with repair of the files that a SIGKILL of DVC damages.
 
-What DVC 3 does on disk, and what a SIGKILL makes of it:
+The files of DVC 3, and the effect of a SIGKILL on them:
 
-1. `.dvc/tmp/rwlock` is rewritten in place, so it can be left empty or cut off; every later dvc then stops with "Unable
-   to read RWLock-file". Entries of dead processes DVC drops by itself, unless another process now has the number.
-2. `dvc.lock` is rewritten in place, so it can be left empty or cut off. Here a good copy is kept after every stage.
-3. `.dvc/tmp/lock` is left behind, which is harmless: it is an flock, and the kernel lets go of it.
-4. The stage's own process lives on; see `flows.process`.
+1. `.dvc/tmp/rwlock` is rewritten in place, so it may be empty or truncated; every later dvc then stops with "Unable to
+   read RWLock-file". DVC drops entries of dead processes, unless another process has the same id now.
+2. `dvc.lock` is rewritten in place, so it may be empty or truncated. This module keeps a good copy after every stage.
+3. `.dvc/tmp/lock` stays, which is harmless: it is an flock, which the kernel releases.
+4. The stage's own process keeps running; see `flows.process`.
 
-`repair` mends 1 and 2 under DVC's own locks, so that it is safe beside a running dvc. Accepted trade-off: entries of
-*living* processes in a damaged rwlock are lost with it; such a dvc fails when it lets go of its locks, and is called
-again. Its work is in DVC's run cache, so nothing is computed twice. What a damaged `dvc.lock` forgot comes back in the
-same way.
+`repair` corrects 1 and 2 under DVC's own locks, so it is safe beside a running dvc. Accepted trade-off: entries of
+*living* processes in a damaged rwlock are lost; such a dvc fails when it releases its locks, and is called again. Its
+work is in DVC's run cache, so nothing is computed twice. Entries that a damaged `dvc.lock` lost come back in the same
+way.
 
-As a command: `python -m flows.crash_safe_dvc STAGE` runs one stage, without an argument it only repairs.
+As a command: `python -m flows.crash_safe_dvc STAGE` runs one stage, without an argument only repairs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ GOOD_LOCK = Path(".waymark/dvc.lock.good")
 LOGS = Path(".waymark/logs")
 ATTEMPTS = 3
 EX_TEMPFAIL = 75
-"""Exit status of the command when the machine, not the stage, failed (sysexits.h)."""
+"""Exit status of the command if the infrastructure failed, not the stage (sysexits.h)."""
 
 _DAMAGED = re.compile(
     r"Unable to read RWLock-file|RWLock-file .* format error|Unable to acquire lock|AssertionError"
@@ -49,35 +49,35 @@ _STAGE_EXIT = re.compile(r"failed to run: .*, exited with (-?\d+)")
 
 
 class Outcome(StrEnum):
-    """What `dvc repro` made of a stage."""
+    """The outcome of `dvc repro` for a stage."""
 
     RAN = "ran"
     """The stage's command ran."""
     RESTORED = "restored"
-    """The outputs came from DVC's run cache: the same inputs were seen before."""
+    """The outputs came from DVC's run cache, which has seen the same inputs."""
     UP_TO_DATE = "up to date"
     """Nothing had changed."""
 
 
 class StageFailed(RuntimeError):
-    """The stage itself failed. To run it again without a change fails again."""
+    """The stage itself failed. It fails again if nothing changes."""
 
 
 class InfrastructureFailed(RuntimeError):
-    """The stage or dvc was killed, or dvc could not work. The same command again goes on where this one stopped."""
+    """The stage or dvc was killed, or dvc could not work. The same command resumes the work."""
 
 
 def repro(stage: str, root: Path | str = ".", on_poll: Callable[[], None] | None = None) -> Outcome:
     """Bring one stage up to date with `dvc repro --single-item`.
 
     Args:
-        stage: name as in dvc.yaml, `train_rl@short` for one of a foreach.
+        stage: name as in dvc.yaml, such as `train_rl@short` for a member of a foreach.
         root: the project.
-        on_poll: called every half second while it runs.
+        on_poll: called every half second while the stage runs.
 
     Raises:
         StageFailed: the stage's command failed, or dvc refused the stage; the message ends with the log.
-        InfrastructureFailed: something was killed, or dvc's own state stayed damaged.
+        InfrastructureFailed: the stage or dvc was killed, or dvc's own state stayed damaged.
         process.Busy: another flow runs this stage.
     """
     root = Path(root).resolve()
@@ -92,7 +92,7 @@ def repro(stage: str, root: Path | str = ".", on_poll: Callable[[], None] | None
             keep_good_lock(root)
             return _outcome(text)
         if code < 0:
-            raise InfrastructureFailed(f"{stage}: dvc was killed by signal {-code}; the same command goes on from here")
+            raise InfrastructureFailed(f"{stage}: dvc was killed by signal {-code}; the same command resumes")
         if exited := _STAGE_EXIT.search(text):
             status = int(exited[1])
             if status < 0 or status > 128:
@@ -104,28 +104,28 @@ def repro(stage: str, root: Path | str = ".", on_poll: Callable[[], None] | None
 
 
 def repair(root: Path | str = ".") -> list[str]:
-    """Mend what a killed dvc left behind; returns what was done, in words. Waits for a dvc that is at work."""
+    """Repair the files that a killed dvc left; returns a line per repair. Waits for a running dvc."""
     root = Path(root).resolve()
-    done: list[str] = []
+    repairs: list[str] = []
     with _held(root / ".dvc/tmp/lock"):
         with _held(root / ".dvc/tmp/rwlock.lock"):
-            done += _repair_rwlock(root / ".dvc/tmp/rwlock")
-        done += _repair_lockfile(root)
-    return done
+            repairs += _repair_rwlock(root / ".dvc/tmp/rwlock")
+        repairs += _repair_lockfile(root)
+    return repairs
 
 
 def keep_good_lock(root: Path | str = ".") -> None:
-    """Keep a copy of dvc.lock, if it is whole, for the day it is not."""
+    """Keep a copy of dvc.lock, if it is complete, for later repairs."""
     root = Path(root).resolve()
     with _held(root / ".dvc/tmp/lock"):
         text = _read(root / "dvc.lock")
-    if text and _is_whole(text):
+    if text and _is_complete(text):
         _publish(root / GOOD_LOCK, text)
 
 
 @contextlib.contextmanager
 def _held(path: Path) -> Iterator[None]:
-    """One of DVC's own locks, taken the way `dvc --wait-for-lock` does. Only a living process can hold it."""
+    """Hold one of DVC's own locks, as `dvc --wait-for-lock` does. Only a living process can hold it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:
         try:
@@ -145,19 +145,19 @@ def _repair_rwlock(path: Path) -> list[str]:
         return []
     try:
         locks = json.loads(text)
-        readers = {name: [_holder(one) for one in holders] for name, holders in locks.get("read", {}).items()}
-        writers = {name: _holder(one) for name, one in locks.get("write", {}).items()}
+        readers = {name: [_holder(entry) for entry in holders] for name, holders in locks.get("read", {}).items()}
+        writers = {name: _holder(entry) for name, entry in locks.get("write", {}).items()}
     except (ValueError, TypeError, AttributeError, KeyError):
         path.unlink()
         return [f"{path.name} was damaged: removed"]
-    alive = {name: [one for one in holders if _lives(one)] for name, holders in readers.items()}
-    mended = {
-        "write": {name: one for name, one in writers.items() if _lives(one)},
+    alive = {name: [holder for holder in holders if _lives(holder)] for name, holders in readers.items()}
+    repaired = {
+        "write": {name: holder for name, holder in writers.items() if _lives(holder)},
         "read": {name: holders for name, holders in alive.items() if holders},
     }
-    if mended == {"write": writers, "read": readers}:
+    if repaired == {"write": writers, "read": readers}:
         return []
-    _publish(path, json.dumps(mended))
+    _publish(path, json.dumps(repaired))
     return [f"{path.name} had entries of dead processes: dropped"]
 
 
@@ -166,7 +166,7 @@ def _holder(entry: dict) -> dict:
 
 
 def _lives(holder: dict) -> bool:
-    """True if the process is there and is the one that wrote the entry, not a later one with its number."""
+    """True if the process that wrote the entry is alive; another process with the same id does not count."""
     try:
         command = " ".join(psutil.Process(holder["pid"]).cmdline()).split()
     except psutil.AccessDenied:
@@ -179,18 +179,18 @@ def _lives(holder: dict) -> bool:
 def _repair_lockfile(root: Path) -> list[str]:
     path = root / "dvc.lock"
     text = _read(path)
-    if text is None or _is_whole(text):
+    if text is None or _is_complete(text):
         return []
     for source, good in (("the copy of the last stage", _read(root / GOOD_LOCK)), ("git", _committed(root))):
-        if good and _is_whole(good):
+        if good and _is_complete(good):
             _publish(path, good)
             return [f"dvc.lock was damaged: restored from {source}"]
     path.unlink()
     return ["dvc.lock was damaged: removed; the run cache knows the outputs"]
 
 
-def _is_whole(text: str) -> bool:
-    """True for a text that DVC can have meant: one cut off within an entry lacks its command or hashes."""
+def _is_complete(text: str) -> bool:
+    """True if DVC can have written the text to its end: an entry of a truncated text lacks its command or hashes."""
     if not text.endswith("\n"):
         return False
     try:
@@ -235,7 +235,7 @@ def _tail(text: str, lines: int = 25) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Repair, then run the stages named; exit status 1 if a stage failed, 75 if the machine did."""
+    """Repair, then run the named stages; exit status 1 if a stage failed, 75 if the infrastructure failed."""
     for line in repair():
         print(line)
     for stage in arguments:

@@ -1,9 +1,8 @@
-"""Scheduled evaluation as a Prefect flow: by default the model behind the registry alias `champion` on the evaluation
-pool, or, given its name, any model on a published benchmark.
+"""Scheduled evaluation as a Prefect flow: the champion on the evaluation pool, or any model on a published benchmark.
 
-It runs the stage `nightly`, which resolves the alias, or `waymark evaluate`; neither is a stage of dvc.yaml: what they
-evaluate is not a file of the project. `prefect.yaml` schedules it; what it publishes looks like any stage's. A night is
-an occasion of its own: it goes on with what the same night has begun, and with nothing else.
+The flow runs `components.benchmarks.nightly`, which resolves the alias `champion`, or `waymark evaluate`. Neither is a
+stage of dvc.yaml, because the evaluated model is no file of the project. `prefect.yaml` schedules the flow, and it
+publishes the same artifacts as a stage. Each night is an occasion: a run resumes only the work of the same night.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from prefect import flow, get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 
 from flows import process
+from flows.artifacts import PROGRESS, publish_metrics
 from flows.crash_safe_dvc import LOGS, InfrastructureFailed, StageFailed
 from flows.pipeline import watch
-from flows.published import PROGRESS, publish_metrics
 
 NAME = "nightly"
 RESULTS = Path("reports/stages")
@@ -32,12 +31,12 @@ def evaluate(
     minutes: float | None = None,
     usd: float | None = None,
 ) -> None:
-    """Evaluate once.
+    """Evaluate one model.
 
     Args:
-        benchmark: a name in recipes/benchmarks; None is the champion on the evaluation pool, to which the other
-            arguments do not apply.
-        model, limit, minutes, usd: as `waymark evaluate` takes them; a run that its budget stops is no failure.
+        benchmark: a name in recipes/benchmarks; None evaluates the champion on the evaluation pool and ignores the
+            other arguments.
+        model, limit, minutes, usd: options of `waymark evaluate`; a run that its budget stops does not fail.
 
     Raises:
         StageFailed: there is no champion yet, or the evaluation failed or is invalid.
@@ -45,12 +44,12 @@ def evaluate(
     process.allow()
     try:
         if benchmark is None:
-            measure(NAME, [sys.executable, "-m", f"components.stages.{NAME}"])
+            measure(NAME, [sys.executable, "-m", f"components.benchmarks.{NAME}"])
         else:
-            given = {"--limit": limit, "--budget-minutes": minutes, "--budget-usd": usd}
-            command = [sys.executable, "-m", "components.cli", "evaluate", benchmark, "--model", model]
+            options = {"--limit": limit, "--budget-minutes": minutes, "--budget-usd": usd}
+            command = [sys.executable, "-m", "components.cli.main", "evaluate", benchmark, "--model", model]
             command += ["--occasion", f"{datetime.now(UTC):%Y-%m-%d}"]
-            command += [text for name, value in given.items() if value is not None for text in (name, str(value))]
+            command += [text for name, value in options.items() if value is not None for text in (name, str(value))]
             measure(f"benchmark@{benchmark}", command)
     except BaseException:
         process.stop_all()
@@ -59,7 +58,7 @@ def evaluate(
 
 @task(task_run_name="{name}", retries=1, retry_delay_seconds=30, cache_policy=NO_CACHE, persist_result=False)
 def measure(name: str, command: list[str]) -> None:
-    """A stage in a process of its own, with its progress and metrics as artifacts."""
+    """Run a command as a child process, with its progress and metrics as artifacts."""
     root = Path.cwd()
     log = root / LOGS / f"{name}.log"
     (root / PROGRESS / f"{name}.json").unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The DAG, read from DVC's own index of dvc.yaml: names, edges, and what is stale. Nothing is said a second time."""
+"""The DAG from DVC's index of dvc.yaml: names, edges, and which stages are stale."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import networkx as nx
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of dvc.yaml as the flow needs it.
+    """One stage of dvc.yaml.
 
-    `needs` are the stages it waits for, `metrics` the metric files that it writes, relative to the project, `stale` is
-    why DVC would run it now, or None.
+    `needs` are the stages before it, `metrics` its metric files relative to the project, `stale` is the reason why DVC
+    would run it now, or None.
     """
 
     name: str
@@ -30,22 +30,22 @@ def read(root: Path | str = ".", with_status: bool = False) -> dict[str, Stage]:
 
     Args:
         root: the project.
-        with_status: also ask DVC what is stale, once for all: it hashes what has changed since the last time.
+        with_status: ask DVC which stages are stale; DVC hashes the files that changed since the last time.
     """
     from dvc.repo import Repo
 
-    logging.getLogger("dvc").setLevel(logging.ERROR)  # it warns of frozen stages, which are frozen on purpose
+    logging.getLogger("dvc").setLevel(logging.ERROR)  # DVC warns about frozen stages, which are intended
     with Repo(str(root)) as repo:
         graph = repo.index.graph
         status = repo.status() if with_status else {}
         active = graph.subgraph([stage for stage in graph if stage.cmd and not stage.frozen])
         stages = {}
-        for stage in nx.lexicographical_topological_sort(active.reverse(), key=lambda one: one.name):
+        for stage in nx.lexicographical_topological_sort(active.reverse(), key=lambda node: node.name):
             stages[stage.name] = Stage(
                 name=stage.name,
                 description=stage.desc or "",
                 command=stage.cmd if isinstance(stage.cmd, str) else "\n".join(stage.cmd),
-                needs=tuple(sorted(one.name for one in active.successors(stage))),
+                needs=tuple(sorted(need.name for need in active.successors(stage))),
                 metrics=tuple(out.def_path for out in stage.outs if out.metric),
                 stale=_reason(status.get(stage.addressing)),
             )
@@ -53,7 +53,7 @@ def read(root: Path | str = ".", with_status: bool = False) -> dict[str, Stage]:
 
 
 def to_run(stages: dict[str, Stage]) -> set[str]:
-    """Stale stages and everything downstream of them. DVC may still find a descendant unchanged when its turn comes."""
+    """Stale stages and all stages after them. DVC may still find a later stage unchanged when it is reached."""
     chosen: set[str] = set()
     for stage in stages.values():
         if stage.stale or chosen.intersection(stage.needs):
@@ -64,10 +64,10 @@ def to_run(stages: dict[str, Stage]) -> set[str]:
 def _reason(entries: list | None) -> str | None:
     if not entries:
         return None
-    words = []
+    parts = []
     for entry in entries:
         if isinstance(entry, str):
-            words.append(entry)
+            parts.append(entry)
         else:
-            words += [f"{kind} {', '.join(what)}" for kind, what in entry.items()]
-    return "; ".join(words)
+            parts += [f"{kind} {', '.join(paths)}" for kind, paths in entry.items()]
+    return "; ".join(parts)

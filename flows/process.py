@@ -1,15 +1,16 @@
-"""Child processes that leave no orphans.
+"""Child processes without orphans.
 
-A stage is a tree: dvc, a shell, the stage, a browser driver, browsers in sessions of their own. Kill the top and the
-rest lives on, so each tree carries a mark in its environment, and everything with that mark ends
+A stage is a process tree: dvc, a shell, the stage, a browser driver, browsers in their own sessions. If the top process
+is killed, the others keep running. So each tree has a mark in its environment, and all processes with the mark are
+ended
 
-1. when the call ends, for whatever reason, a SIGKILL of dvc included;
+1. when the call ends, also after a SIGKILL of dvc;
 2. when the flow is stopped (`stop_all`);
-3. when the same name is called again after the flow itself was killed: the mark is written down in `.waymark/calls/`.
+3. when the same name is called again after the flow itself was killed: `.waymark/calls/` has the mark.
 
-What is not a call, such as Prefect's own server, carries its owner in its environment (`own_children`).
+Other children, such as Prefect's server, have their owner in their environment (`own_children`).
 
-Accepted trade-off: after a SIGKILL of the flow, the tree works on until the next call. Nothing it does is lost.
+Accepted trade-off: after a SIGKILL of the flow, the tree keeps working until the next call. Its work is not lost.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ OWNER = "WAYMARK_OWNER"
 CALLS = Path(".waymark/calls")
 GRACE_S = 10.0
 
-_live: set[str] = set()
+_running_marks: set[str] = set()
 _lock = threading.Lock()
 _stopping = threading.Event()
 
 
 class Busy(RuntimeError):
-    """Another flow, still alive, is running the same thing."""
+    """Another living flow runs the same name."""
 
 
 class Stopped(RuntimeError):
@@ -57,10 +58,10 @@ def call(
     on_poll: Callable[[], None] | None = None,
     poll_s: float = 0.5,
 ) -> int:
-    """Run a command with its output in `log` and return its exit code; a negative one is the signal that killed it.
+    """Run a command with its output in `log`; returns its exit code, which is negative if a signal killed it.
 
     Args:
-        name: what runs; one call of a name at a time in a project.
+        name: identifies the call; a project runs one call of a name at a time.
         on_poll: called every `poll_s` seconds while the command runs.
 
     Raises:
@@ -73,7 +74,7 @@ def call(
     with _lock:
         if _stopping.is_set():
             raise Stopped(f"{name}: not started, the flow was stopped")
-        _live.add(mark)
+        _running_marks.add(mark)
     record.parent.mkdir(parents=True, exist_ok=True)
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -98,7 +99,7 @@ def call(
     finally:
         end(mark)
         with _lock:
-            _live.discard(mark)
+            _running_marks.discard(mark)
         record.unlink(missing_ok=True)
     if _stopping.is_set():
         raise Stopped(f"{name}: stopped with the flow")
@@ -106,16 +107,16 @@ def call(
 
 
 def stop_all() -> None:
-    """End every call of this process, from any thread. Calls that come later are refused."""
+    """End every call of this process. Later calls are refused. Thread-safe."""
     _stopping.set()
     with _lock:
-        marks = set(_live)
+        marks = set(_running_marks)
     for mark in marks:
         end(mark)
 
 
 def allow() -> None:
-    """Take back a `stop_all`: a process that runs several flows, one after another."""
+    """Accept calls again after `stop_all`, for a process that runs several flows one after another."""
     _stopping.clear()
 
 
@@ -125,19 +126,19 @@ def stopping() -> bool:
 
 
 @contextlib.contextmanager
-def stopped_by_signals(also: Callable[[], None]) -> Iterator[None]:
-    """SIGINT and SIGTERM first end every call and call `also`, in a thread, and then do what they did before.
+def stopped_by_signals(on_stop: Callable[[], None]) -> Iterator[None]:
+    """SIGINT and SIGTERM first call `on_stop` and end every call, in a thread, and then run their former handlers.
 
-    What they did before is to raise in the main thread, wherever that is: in a callback or a destructor of a library,
-    say, which swallows it. The stages end all the same.
+    A former handler raises in the main thread, which may be in a callback or a destructor of a library that swallows
+    the error. The stages end in any case.
     """
-    if threading.current_thread() is not threading.main_thread():  # where signals never arrive
+    if threading.current_thread() is not threading.main_thread():  # signals arrive only in the main thread
         yield
         return
     before: dict[int, Any] = {}
 
     def stop() -> None:
-        also()
+        on_stop()
         stop_all()
 
     def handle(number: int, frame: FrameType | None) -> None:
@@ -153,14 +154,14 @@ def stopped_by_signals(also: Callable[[], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for earlier, handler in before.items():
+            signal.signal(earlier, handler)
 
 
 def own_children(root: Path) -> None:
-    """Mark all later children of this process as its own, and end those whose owner in this project was killed.
+    """Mark all later children with this process as owner, and end children of owners in this project that were killed.
 
-    Also makes SIGTERM an ordinary exit, in which Python's exit handlers run: they stop what libraries started.
+    SIGTERM becomes an ordinary exit, so that Python's exit handlers stop the processes that libraries started.
     """
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, ValueError):
@@ -172,37 +173,37 @@ def own_children(root: Path) -> None:
 
 
 def end(mark: str) -> int:
-    """SIGTERM everything that carries the mark, SIGKILL after a grace of 10 s; returns how many there were."""
-    family = _family(mark)
-    for process in family:
+    """Send SIGTERM to all processes with the mark, and SIGKILL after 10 s; returns the number of processes."""
+    marked = _marked_processes(mark)
+    for process in marked:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.terminate()
-    _, alive = psutil.wait_procs(family, timeout=GRACE_S)
+    _, alive = psutil.wait_procs(marked, timeout=GRACE_S)
     while alive:
         for process in alive:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(alive, timeout=1)
-        alive = _family(mark)
-    return len(family)
+        alive = _marked_processes(mark)
+    return len(marked)
 
 
-def _family(mark: str) -> list[psutil.Process]:
-    found = []
+def _marked_processes(mark: str) -> list[psutil.Process]:
+    processes = []
     for process in psutil.process_iter():
         try:
             if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
+                processes.append(process)
         except psutil.Error:
             continue
-    return found
+    return processes
 
 
 def _claim(record: Path, name: str) -> None:
-    """Refuse if a living flow runs this; end what a dead one left behind."""
+    """Refuse if a living flow runs this name; end the processes that a dead flow left."""
     try:
-        left = json.loads(record.read_text())
-        mark, pid, started = str(left["mark"]), int(left["pid"]), float(left["started"])
+        former = json.loads(record.read_text())
+        mark, pid, started = str(former["mark"]), int(former["pid"]), float(former["started"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return
     if _lives(pid, started):
@@ -211,7 +212,7 @@ def _claim(record: Path, name: str) -> None:
 
 
 def _lives(pid: int, started: float) -> bool:
-    """True if the process that had this number at that time (seconds since the epoch) still runs."""
+    """True if the process with this id that started at this time (seconds since the epoch) still runs."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
         return abs(process.create_time() - started) < 1 and process.status() != psutil.STATUS_ZOMBIE

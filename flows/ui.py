@@ -1,6 +1,6 @@
-"""`make ui`: the MLflow and Prefect servers on loopback, until Ctrl-C; both end with it, and with each other.
+"""`make ui`: runs the MLflow and Prefect servers on loopback until Ctrl-C. If one of them ends, the other ends too.
 
-MLflow's settings are in `mlflow/server.env`; Prefect's home is that of `make demo`, so its runs are there to see.
+MLflow's settings are in `mlflow/server.env`; Prefect's home is that of `make demo`, so its UI shows these runs.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ def main() -> int:
     (root / ".waymark/prefect").mkdir(parents=True, exist_ok=True)
     prefect = {"PREFECT_HOME": str(root / ".waymark/prefect"), "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
     ended = threading.Event()
-    first: list[str] = []
+    messages: list[str] = []
 
     def serve(name: str, command: tuple[str, ...], environment: dict[str, str]) -> None:
         try:
-            full = (sys.executable, "-m", *command)
-            process.call(full, name=name, log=root / LOGS / f"{name}.log", root=root, environment=environment)
-            first.append(f"{name} ended by itself; see {LOGS / name}.log (is its port in use?)")
+            command_line = (sys.executable, "-m", *command)
+            process.call(command_line, name=name, log=root / LOGS / f"{name}.log", root=root, environment=environment)
+            messages.append(f"{name} ended by itself; see {LOGS / name}.log (is its port in use?)")
         except (process.Busy, process.Stopped) as error:
-            first.append(str(error))
+            messages.append(str(error))
         finally:
             ended.set()
 
@@ -44,12 +44,12 @@ def main() -> int:
         threading.Thread(target=serve, args=("prefect-server", PREFECT, {**os.environ, **prefect})),
     ]
     console.print(f"MLflow   http://{settings['MLFLOW_HOST']}:{settings['MLFLOW_PORT']}")
-    console.print("Prefect  http://127.0.0.1:4200\nBoth are up in some seconds; Ctrl-C ends them.")
+    console.print("Prefect  http://127.0.0.1:4200\nBoth start in some seconds; Ctrl-C ends them.")
     try:
         for server in servers:
             server.start()
         ended.wait()
-        console.print(first[0])
+        console.print(messages[0])
         return 1
     except KeyboardInterrupt:
         return 0

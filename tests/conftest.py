@@ -1,6 +1,59 @@
-"""What all tests share."""
+"""What all tests share: hypothesis's settings, and which tests are heavy."""
 
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from types import CodeType, FunctionType
+
+import pytest
 from hypothesis import settings
 
-settings.register_profile("waymark", deadline=None)  # how long an example takes is the machine's business
+settings.register_profile("waymark", deadline=None)  # a loaded machine must not fail an example by its time
 settings.load_profile("waymark")
+
+HEAVY = frozenset(
+    """
+    subprocess multiprocessing Popen create_subprocess_exec launch
+    BrowserPool async_playwright sync_playwright find_chromium KiwixServer MiniWoB serve_forever start_server
+    """.split()
+)
+"""Names of what starts a browser, a server or another process."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark a test `heavy` if it, its fixtures or functions of `tests` that they use name something of `HEAVY`."""
+    for item in items:
+        if isinstance(item, pytest.Function):
+            fixtures = [found.func for found in item._fixtureinfo.name2fixturedefs.values() for found in found]
+            if any(is_heavy(function) for function in (item.function, *fixtures)):
+                item.add_marker(pytest.mark.heavy)
+
+
+def is_heavy(function: object) -> bool:
+    """Whether a name of `HEAVY` is reached from a function through functions and classes of `tests`."""
+    pending, seen = [inspect.unwrap(function)], set()
+    while pending:
+        current = pending.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        for name in names(current.__code__):
+            if name in HEAVY:
+                return True
+            value = current.__globals__.get(name)
+            classes = value.__mro__ if inspect.isclass(value) else ()
+            members = [value, *(member for owner in classes for member in vars(owner).values())]
+            pending += [
+                inspect.unwrap(member)
+                for member in members
+                if isinstance(member, FunctionType) and member.__module__.startswith("tests")
+            ]
+    return False
+
+
+@cache
+def names(code: CodeType) -> frozenset[str]:
+    """Names of globals, modules and attributes in a code object and in those within it."""
+    inner = (names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    return frozenset(code.co_names).union(*inner)

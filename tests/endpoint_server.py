@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that stands for an OpenAI-compatible endpoint and misbehaves on demand."""
+"""An OpenAI-compatible endpoint on loopback, which fails on demand."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.loopback import Handler, Loopback
 class Server(Loopback):
     """Answers chat completions.
 
-    `trouble` holds statuses to give first (0 hangs up), `reply` says what is answered to a request's body, `garbage` is
-    sent instead of an answer, and `message` is the answer where there is no `reply`.
+    `trouble` holds the statuses of the first responses (0 closes the connection). `reply` makes the answer to a
+    request's body; without it, `message` is the answer. `garbage` is sent instead of any answer.
     """
 
     def __init__(self) -> None:
@@ -46,13 +46,8 @@ class Server(Loopback):
                 if status == 0:
                     self.close_connection = True
                     return
-                data = outer._answer(asked, status)
-                self.send_response(status)
-                self.send_header("Content-Type", "text/html" if outer.garbage else "application/json")
-                self.send_header("Retry-After", "0")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
+                kind = "text/html" if outer.garbage else "application/json"
+                self.send_body(outer._answer(asked, status), kind, status, {"Retry-After-Ms": "10"})
 
         super().__init__(Answering)
         self.url = f"{self.origin}/v1"
@@ -70,13 +65,13 @@ class Server(Loopback):
 
 
 def text_of(asked: dict) -> str:
-    """All text of a request's messages."""
+    """Return all text of a request's messages."""
     parts = [message["content"] for message in asked["messages"]]
     flat = [[{"type": "text", "text": part}] if isinstance(part, str) else part for part in parts]
     return "\n".join(part["text"] for message in flat for part in message if part["type"] == "text")
 
 
 def images_of(asked: dict) -> int:
-    """How many images a request shows."""
+    """Return the number of images in a request."""
     parts = [message["content"] for message in asked["messages"] if not isinstance(message["content"], str)]
     return sum(part["type"] == "image_url" for message in parts for part in message)

@@ -1,13 +1,14 @@
-"""A complete small recipe and records made by hand, for the tests of every room."""
+"""A complete small recipe and handmade records for the tests of all packages."""
 
 from __future__ import annotations
 
 import copy
 import io
+from pathlib import Path
 
 from PIL import Image as Pillow
 
-from components.params import Params, parse
+from components.params import FilteredBCParams, MGRPOParams, MMGRPOParams, Objective, Params, RFTParams, load, parse
 from components.records import (
     Image,
     Observation,
@@ -22,6 +23,7 @@ from components.records import (
     trajectory_id,
 )
 
+RECIPES = Path(__file__).parent.parent / "recipes"
 _OPTIM = {"epochs": 1, "lr": 1e-4, "batch_size": 4}
 RECIPE = {
     "name": "sample",
@@ -29,12 +31,12 @@ RECIPE = {
     "observation": {"text": "elements"},
     "agent": {"max_response_tokens": 64, "max_context_tokens": 1024},
     "browser": {"viewport": [160, 210], "concurrency": 2},
-    "tasks": {"miniwob_train": ["click-button"], "train_per_family": 4, "eval_per_family": 2},
+    "worlds": {"miniwob": {"train": ["click-button"], "train_per_family": 4, "eval_per_family": 2}},
     "dedup": {"sft_threshold": 0.99, "rl_threshold": 0.9},
     "teacher": {"tasks": 4},
     "curate": {"max_trajectories": 4, "max_per_website": 4},
     "sft": _OPTIM,
-    "judge": {"rollout_tasks": 4, "rollout_attempts": 2, "optim": _OPTIM},
+    "judge": {"distill": {"rollout_tasks": 4, "rollout_attempts": 2, "optim": _OPTIM}},
     "rl": {
         "short": {"iterations": 1, "max_steps": 2},
         "long": {"iterations": 1, "max_steps": 4},
@@ -47,7 +49,7 @@ RECIPE = {
 
 
 def raw_recipe(**changes: object) -> dict:
-    """The recipe as read from YAML, with some fields changed: `rl__lr=1e-6` is `rl.lr`, `...` drops the field."""
+    """The recipe as read from YAML with changed fields: `rl__lr=1e-6` sets `rl.lr`, and `...` drops a field."""
     raw = copy.deepcopy(RECIPE)
     for path, value in changes.items():
         *sections, field = path.split("__")
@@ -61,8 +63,22 @@ def raw_recipe(**changes: object) -> dict:
 
 
 def recipe(**changes: object) -> Params:
-    """The recipe, validated."""
+    """The validated recipe with changed fields."""
     return parse(raw_recipe(**changes))
+
+
+def shipped(name: str) -> dict:
+    """A shipped recipe with all of its keys, as `waymark use` writes it."""
+    return load(RECIPES / f"{name}.yaml").model_dump(mode="json")
+
+
+def objective(name: str = "mm_grpo", epochs: int = 2, kl: float = 0.001, **keys: object) -> Objective:
+    """The parameters of an objective; `kl` is M-GRPO's alone."""
+    if name == "m_grpo":
+        return MGRPOParams(ppo_epochs=epochs, kl=kl, **keys)
+    if name == "mm_grpo":
+        return MMGRPOParams(ppo_epochs=epochs, **keys)
+    return (RFTParams if name == "rft" else FilteredBCParams)(epochs=epochs, **keys)
 
 
 def png(colour: str = "white") -> Image:

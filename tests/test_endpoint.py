@@ -64,7 +64,7 @@ def test_an_answer_has_its_text_tokens_cost_and_time(server, tmp_path):
     assert not answer.cached
 
 
-def test_what_was_paid_for_is_not_asked_again_even_by_another_process(server, tmp_path):
+def test_a_paid_answer_is_not_asked_again_even_by_another_process(server, tmp_path):
     (first,) = ask(server, tmp_path, user("hello"), params=PRICE)
     (second,) = ask(server, tmp_path, user("hello"), params=PRICE)
     assert len(server.asked) == 1
@@ -73,7 +73,7 @@ def test_what_was_paid_for_is_not_asked_again_even_by_another_process(server, tm
     assert read_json(tmp_path / "spent.json")["usd"] == 2.0
 
 
-def test_those_who_ask_the_same_at_once_pay_once(server, tmp_path):
+def test_identical_requests_at_once_are_paid_once(server, tmp_path):
     server.delay_s = 0.1
     answers = ask(server, tmp_path, *[user("hello")] * 5, params=PRICE)
     assert len(server.asked) == 1
@@ -100,7 +100,7 @@ def test_no_temperature_is_sent_to_models_that_take_none(server, tmp_path):
     assert not {"temperature", "seed", "top_p"} & set(server.asked[0])
 
 
-def test_half_an_entry_is_no_entry_and_another_kind_of_file_is_refused(server, tmp_path):
+def test_half_an_entry_is_ignored_and_another_kind_of_file_is_refused(server, tmp_path):
     (first,) = ask(server, tmp_path, user("hello"))
     with sqlite3.connect(tmp_path / "answers.sqlite") as database:
         database.execute("UPDATE answers SET answer = substr(answer, 1, 20)")
@@ -111,7 +111,7 @@ def test_half_an_entry_is_no_entry_and_another_kind_of_file_is_refused(server, t
         Answers(tmp_path / "text")
 
 
-def test_a_process_that_is_killed_pays_for_nothing_twice_but_what_was_in_flight(server, tmp_path):
+def test_a_killed_process_pays_twice_only_for_requests_in_flight(server, tmp_path):
     server.delay_s = 0.05
     program = f"""
 import asyncio
@@ -140,7 +140,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("trouble", [[429] * 3, [500] * 3, [503] * 3, [0] * 3])
-def test_what_may_pass_is_an_outage(server, tmp_path, trouble):
+def test_temporary_errors_are_an_outage(server, tmp_path, trouble):
     server.trouble = trouble
     with pytest.raises(EndpointDown, match="run again to go on"):
         ask(server, tmp_path, user("hello"), params={"max_retries": 2})
@@ -155,7 +155,7 @@ def test_a_server_that_is_not_there_is_an_outage(server, tmp_path):
 
 
 @pytest.mark.parametrize("garbage", [b"<html>Bad gateway</html>", b"{", b'{"choices": []}'])
-def test_what_is_no_answer_is_an_outage_and_never_kept(server, tmp_path, garbage):
+def test_an_unreadable_answer_is_an_outage_and_never_stored(server, tmp_path, garbage):
     server.garbage = garbage
     with pytest.raises(EndpointDown):
         ask(server, tmp_path, user("hello"), params={"max_retries": 0})
@@ -164,14 +164,14 @@ def test_what_is_no_answer_is_an_outage_and_never_kept(server, tmp_path, garbage
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
-def test_a_request_that_is_refused_is_only_about_itself(server, tmp_path, status):
+def test_a_refused_request_is_an_error_of_that_request_alone(server, tmp_path, status):
     server.trouble = [status]
     with pytest.raises(RequestRefused):
         ask(server, tmp_path, user("hello"))
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_what_somebody_must_mend_is_neither(server, tmp_path, status):
+def test_an_error_that_a_person_must_fix_is_no_outage_or_refusal(server, tmp_path, status):
     server.trouble = [status]
     with pytest.raises(EndpointError) as caught:
         ask(server, tmp_path, user("hello"))
@@ -185,7 +185,7 @@ def test_an_empty_account_is_no_outage_though_it_answers_429(server, tmp_path):
     assert caught.type is EndpointError
 
 
-def test_a_spent_budget_still_gives_what_was_paid_for(server, tmp_path):
+def test_a_spent_budget_still_returns_paid_answers(server, tmp_path):
     ask(server, tmp_path, user("one"), user("two"), params=PRICE)
     poor = PRICE | {"max_usd": 4.0}
     assert ask(server, tmp_path, user("two"), params=poor)[0].cached
@@ -193,7 +193,7 @@ def test_a_spent_budget_still_gives_what_was_paid_for(server, tmp_path):
         ask(server, tmp_path, user("three"), params=poor)
 
 
-def test_one_who_gives_up_waiting_takes_the_answer_from_none(server, tmp_path):
+def test_a_cancelled_caller_does_not_cancel_the_shared_request(server, tmp_path):
     server.delay_s = 0.2
     params = EndpointParams(url=server.url, model="m", key_variable=None)
 

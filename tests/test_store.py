@@ -162,7 +162,7 @@ def test_a_table_is_read_one_row_group_at_a_time(tmp_path: Path) -> None:
     assert list(iter_table(tmp_path / "t.parquet", Task)) == tasks
 
 
-def test_a_writer_that_fails_leaves_the_old_table_and_no_debris(tmp_path: Path) -> None:
+def test_a_failed_writer_leaves_the_old_table_and_no_temporary_file(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     write_table(path, Task, [a_task(1)])
 
@@ -298,7 +298,7 @@ def test_publishing_a_directory_replaces_all_of_the_old_one(tmp_path: Path) -> N
     assert [p.name for p in (tmp_path / "models" / "sft" / "deep").iterdir()] == ["new.bin"]
 
 
-def test_the_digest_changes_with_content_names_and_order_and_with_nothing_else(tmp_path: Path) -> None:
+def test_the_digest_changes_with_content_names_and_order_alone(tmp_path: Path) -> None:
     a, b, tree = tmp_path / "a", tmp_path / "b", tmp_path / "tree"
     a.write_text("one")
     b.write_text("two")

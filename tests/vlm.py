@@ -1,22 +1,21 @@
-"""A Qwen3-VL of random weights and a policy's records around it, for tests that need a real model but no skill."""
+"""A Qwen3-VL with random weights, and prompts for it, for tests that need a real model without skill."""
 
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from PIL import Image as PILImage
 
 from components.agent import Renderer
-from components.params import AgentParams, ObservationParams
-from components.policies import VLM
+from components.model import VLM
+from components.params import AgentParams, ObservationParams, PretrainParams
 from components.records import Image, Observation, Tab, Task
 from components.training.pages import Page
-from components.training.pretrain import PretrainConfig, new_vlm, train_tokenizer
+from components.training.pretrain import new_vlm, train_tokenizer
 
-CONFIG = PretrainConfig(hidden=48, layers=2, vision_hidden=32, vision_depth=2, vocabulary=1600, seed=3)
+CONFIG = PretrainParams(hidden=48, layers=2, vision_hidden=32, vision_depth=2, vocabulary=1600, seed=3)
 TASK = Task(task_id="t", intent='Click on the "ok" button.', start_url="http://a/", website="a", source="test")
 AGENT = AgentParams(prompt="compact", max_response_tokens=12, max_context_tokens=2048)
 
@@ -28,8 +27,8 @@ def tokenizer():
 
 
 def random_vlm(layers: int = CONFIG.layers) -> VLM:
-    """A fresh model, always with the same weights."""
-    return new_vlm(tokenizer(), replace(CONFIG, layers=layers))
+    """A new model, always with the same weights."""
+    return new_vlm(tokenizer(), CONFIG.model_copy(update={"layers": layers}))
 
 
 def picture(seed: int, width: int = 96, height: int = 64) -> Image:

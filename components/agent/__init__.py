@@ -1,4 +1,10 @@
-"""The agent: prompt, tool grammar, context rules, and the episode loop."""
+"""The agent: how prompts are rendered, how responses are parsed, and the loop that runs an episode.
+
+- `loop`: runs one episode (`run_episode`) and records it.
+- `policy`: the interface of a policy.
+- `rendering`: makes the prompt of a turn. `protocols`: system prompt, context rule and parser per protocol.
+- `grammar`: the `<think>…</think><tool_call>…</tool_call>` format.
+"""
 
 from components.agent.grammar import Parsed, format_call, format_response, parse_response
 from components.agent.loop import EpisodeSettings, EpisodeSpec, run_episode, trajectory_of

@@ -1,7 +1,7 @@
 """The response format: one `<think>…</think>` block, then one or more `<tool_call>{json}</tool_call>` (OpenWebRL, A.4).
 
-A turn is parsable if the thinking is closed and at least one call parses. A call that does not is reported beside its
-good neighbours, which still run.
+A turn is parsable if the thinking is closed and at least one call parses. A call that does not parse is reported in the
+feedback, and the turn's other calls still run.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from components.records import ToolCall
 
 _CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|$)", re.DOTALL)
 MAX_CALLS = 32
-"""Calls in one turn; the rest is reported, not run."""
+"""Calls in one turn. Further calls do not run and are reported in the feedback."""
 
 
 class Parsed(NamedTuple):
-    """A response taken apart. `error` is set if the turn is unparsable; its calls then say what was wrong."""
+    """A parsed response. `error` is set if the turn is unparsable; the calls then hold the errors of each."""
 
     thought: str
     calls: list[ToolCall]
@@ -27,7 +27,7 @@ class Parsed(NamedTuple):
 
 
 def parse_response(text: str) -> Parsed:
-    """Take a response apart. Never raises: whatever a model writes is a `Parsed`."""
+    """Parse a response. Never raises: an unparsable response gives a `Parsed` with an error."""
     head, closed, tail = text.rpartition("</think>")
     if not closed:
         return Parsed(thought=text.strip(), calls=[], error="no closing </think> tag")
@@ -51,7 +51,7 @@ def parse_calls(thought: str, text: str) -> Parsed:
 
 
 def format_call(name: str, **arguments: object) -> str:
-    """The text of one call, as a model should write it."""
+    """The text of one call, in the format that `parse_response` reads."""
     return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments}, ensure_ascii=False)}</tool_call>"
 
 

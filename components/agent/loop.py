@@ -1,4 +1,4 @@
-"""The episode loop: observe, answer, act, until the agent says `done` or a limit ends it (OpenWebRL, section 4.1)."""
+"""The episode loop: observe, answer, act, until the agent calls `done` or a limit ends it (OpenWebRL, section 4.1)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from components.agent.policy import Clock, Completion, Policy, Request
+from components.agent.containment import contained
+from components.agent.policy import Completion, Policy, Request, RequestClock
 from components.agent.protocols import protocol
 from components.agent.rendering import Renderer
-from components.browser import BlockedError, EnvError, EnvInitError, Environment, SandboxError
+from components.browser import BlockedError, EnvError, EnvInitError, Environment, HarnessError, SandboxError
 from components.params import AgentParams, SamplingParams
 from components.records import Ending, Observation, Probe, Task, Termination, Trajectory, Turn, trajectory_id
 
@@ -29,18 +30,22 @@ class EpisodeSpec:
 
     @property
     def trajectory_id(self) -> str:
+        """The id of the trajectory that this episode gives."""
         return trajectory_id(self.task.task_id, self.attempt, self.policy_version, self.seed)
 
 
 def no_probes(task: Task, final_url: str) -> Sequence[Probe]:
-    """Nothing to ask of pages at the end of an episode."""
+    """The default of `EpisodeSettings.probes`: no page is read at the end of an episode."""
     return ()
+
+
+def no_listener(turn: Turn) -> None:
+    """The default of `EpisodeSettings.on_turn`."""
 
 
 @dataclass(frozen=True)
 class EpisodeSettings:
-    """What the episodes of a rollout share: how the policy is asked, what bounds them, and what a task's rule wants to
-    know of pages once the agent has said `done` (given the task and the address of the page that it left)."""
+    """What the episodes of a rollout share."""
 
     renderer: Renderer
     agent: AgentParams
@@ -48,11 +53,14 @@ class EpisodeSettings:
     max_steps: int
     max_response_tokens: int
     probes: Callable[[Task, str], Sequence[Probe]] = no_probes
+    """Given the task and the last page's address after `done`: the pages to read for the task's rule."""
+    on_turn: Callable[[Turn], None] = no_listener
+    """Called with each turn when it has ended, before the next begins."""
 
 
 @dataclass
 class _Episode:
-    """What an episode has so far: kept when it is cut short."""
+    """The results of an episode so far. They are recorded even if a limit or an error ends the episode."""
 
     turns: list[Turn] = field(default_factory=list)
     answer: str | None = None
@@ -68,9 +76,9 @@ def trajectory_of(
     termination: Termination,
     diagnostics: dict[str, Any],
     turns: list[Turn] | None = None,
-    **found: Any,
+    **results: Any,
 ) -> Trajectory:
-    """The record of an episode that ended; `found` is what it found out: answer, reward, last screenshot."""
+    """The record of an episode that ended. `results` are further fields: answer, reward, last screenshot, ending."""
     return Trajectory(
         trajectory_id=spec.trajectory_id,
         task=spec.task,
@@ -81,12 +89,12 @@ def trajectory_of(
         turns=turns or [],
         termination=termination,
         diagnostics=diagnostics,
-        **found,
+        **results,
     )
 
 
-def _bill(diagnostics: dict[str, Any], completion: Completion) -> None:
-    """Add up what an endpoint's answers took, whose tokens are in no turn."""
+def _add_cost(diagnostics: dict[str, Any], completion: Completion) -> None:
+    """Add up the tokens and the cost of an endpoint's answers, which no turn records."""
     if completion.tokens is not None:
         diagnostics["response_tokens"] = diagnostics.get("response_tokens", 0) + completion.tokens
     if completion.usd is not None:
@@ -94,7 +102,7 @@ def _bill(diagnostics: dict[str, Any], completion: Completion) -> None:
 
 
 def turn_seed(episode_seed: int, index: int) -> int:
-    """The seed of one turn's draws."""
+    """The seed of one turn's sampling, 64 bits."""
     return int.from_bytes(hashlib.sha256(f"{episode_seed}:{index}".encode()).digest()[:8], "big")
 
 
@@ -104,21 +112,29 @@ async def run_episode(
     policy: Policy,
     settings: EpisodeSettings,
 ) -> Trajectory:
-    """Run one episode to its end. Always returns a trajectory; whatever went wrong is its termination.
+    """Run one episode to its end. Every failure but those below gives a trajectory with the matching termination.
+
+    That includes bugs of the harness: an unexpected exception of the session, of rendering or of parsing ends this
+    episode alone, with `Termination.HARNESS_ERROR`.
 
     Raises:
-        SandboxError: the browser died. Nothing of the episode is worth keeping; run it again.
-        whatever the policy raises.
+        SandboxError: the browser died. The caller should run the episode again.
+        Exception: any error of the policy, unchanged.
     """
     episode = _Episode()
     started = time.monotonic()
     try:
-        async with asyncio.timeout(settings.agent.task_timeout_s) as of_episode:
-            termination = await _play(spec, session, policy, settings, episode, of_episode)
+        async with asyncio.timeout(settings.agent.task_timeout_s) as episode_timeout:
+            termination = await _play(spec, session, policy, settings, episode, episode_timeout)
+        if termination is Termination.DONE and episode.final is not None:
+            episode.ending = await _ending(session, spec.task, episode.final.url, settings)
     except TimeoutError:
         termination = Termination.TASK_TIMEOUT
     except SandboxError:
         raise
+    except HarnessError as error:
+        termination = Termination.HARNESS_ERROR
+        episode.diagnostics |= {"error": str(error), "traceback": error.trace}
     except BlockedError as error:
         termination = Termination.BLOCKED
         episode.diagnostics["error"] = str(error)
@@ -129,8 +145,6 @@ async def run_episode(
         termination = Termination.ENV_ERROR
         episode.diagnostics["error"] = str(error)
         episode.diagnostics["traceback"] = traceback.format_exc(limit=8)
-    if termination is Termination.DONE and episode.final is not None:
-        episode.ending = await _ending(session, episode.final.url, settings.probes(spec.task, episode.final.url))
     episode.diagnostics["wall_s"] = round(time.monotonic() - started, 3)
     if session.health:
         episode.diagnostics["browser"] = session.health
@@ -155,57 +169,68 @@ async def _play(
     policy: Policy,
     settings: EpisodeSettings,
     episode: _Episode,
-    of_episode: asyncio.Timeout,
+    episode_timeout: asyncio.Timeout,
 ) -> Termination:
-    agent, most_tokens = settings.agent, settings.max_response_tokens
-    spoken = protocol(agent.protocol)
-    observation = await session.start(spec.task)
+    agent, max_tokens = settings.agent, settings.max_response_tokens
+    agent_protocol = protocol(agent.protocol)
+    with contained("opening the start page"):
+        observation = await session.start(spec.task)
     episode.diagnostics["start"] = session.timings
     format_errors = 0
     for index in range(min(settings.max_steps, spec.task.horizon or settings.max_steps)):
-        prompt = settings.renderer.prompt(spec.task, episode.turns, observation)
+        with contained("rendering the prompt"):
+            prompt = settings.renderer.prompt(spec.task, episode.turns, observation)
         prompt_tokens = policy.prompt_tokens(prompt)
-        if prompt_tokens + most_tokens > agent.max_context_tokens:
+        if prompt_tokens + max_tokens > agent.max_context_tokens:
             return Termination.CONTEXT_LENGTH
-        asked = time.monotonic()
-        request = Request(prompt, tuple(episode.turns), settings.sampling, most_tokens, turn_seed(spec.seed, index))
+        request_time = time.monotonic()
+        request = Request(prompt, tuple(episode.turns), settings.sampling, max_tokens, turn_seed(spec.seed, index))
         try:
-            async with asyncio.timeout(agent.inference_timeout_s) as of_turn:
-                completion = await policy.complete(replace(request, clock=Clock(of_episode, of_turn)))
+            async with asyncio.timeout(agent.inference_timeout_s) as turn_timeout:
+                clock = RequestClock(episode_timeout, turn_timeout)
+                completion = await policy.complete(replace(request, clock=clock))
         except TimeoutError:
             return Termination.INFERENCE_TIMEOUT
-        answered = time.monotonic()
-        _bill(episode.diagnostics, completion)
-        parsed = spoken.parse(completion.text)
-        shown: Observation = observation
+        answer_time = time.monotonic()
+        _add_cost(episode.diagnostics, completion)
+        with contained("parsing the response"):
+            parsed = agent_protocol.parse(completion.text)
+        seen: Observation = observation
         if parsed.error is None:
-            result = await session.step(parsed.calls)
+            with contained("a step"):
+                result = await session.step(parsed.calls)
             feedback, observation = result.feedback, result.observation
             format_errors = 0
         else:
             result = None
-            feedback = [f"Failed: the response could not be read: {parsed.error}. {spoken.reminder}"]
+            feedback = [f"Failed: the response could not be read: {parsed.error}. {agent_protocol.reminder}"]
             format_errors += 1
-        episode.turns.append(
-            Turn(
-                index=index,
-                observation=shown,
-                prompt_sha256=prompt.sha256,
-                prompt_tokens=prompt_tokens,
-                response=completion.text,
-                token_ids=completion.token_ids,
-                logprobs=completion.logprobs,
-                finish_reason=completion.finish_reason,
-                tool_calls=parsed.calls,
-                feedback=feedback,
-                parse_error=parsed.error,
-                timings={"policy": round(answered - asked, 4), **(session.timings if result is not None else {})},
+        with contained("recording the turn"):
+            episode.turns.append(
+                Turn(
+                    index=index,
+                    observation=seen,
+                    prompt_sha256=prompt.sha256,
+                    prompt_tokens=prompt_tokens,
+                    response=completion.text,
+                    token_ids=completion.token_ids,
+                    logprobs=completion.logprobs,
+                    finish_reason=completion.finish_reason,
+                    tool_calls=parsed.calls,
+                    feedback=feedback,
+                    parse_error=parsed.error,
+                    timings={
+                        "policy": round(answer_time - request_time, 4),
+                        **(session.timings if result is not None else {}),
+                    },
+                )
             )
-        )
+            settings.on_turn(episode.turns[-1])
         episode.final = observation
         if result is not None and result.done:
             episode.answer = result.answer
-            episode.site_reward = await session.site_reward()
+            with contained("reading the reward"):
+                episode.site_reward = await session.site_reward()
             return Termination.DONE
         if parsed.error is not None and completion.finish_reason == "length":
             return Termination.RESPONSE_LENGTH
@@ -214,9 +239,10 @@ async def _play(
     return Termination.MAX_STEPS
 
 
-async def _ending(session: Environment, url: str, probes: Sequence[Probe]) -> Ending:
-    """Ask the rule's questions, each with a limit of its own: the agent's time is over."""
-    return Ending(url=url, readings=[await session.read(probe) for probe in probes])
+async def _ending(session: Environment, task: Task, url: str, settings: EpisodeSettings) -> Ending:
+    """Read the pages for the task's rule. Each read has its own limit; the episode's limit no longer applies."""
+    with contained("reading pages for the rule"):
+        return Ending(url=url, readings=[await session.read(probe) for probe in settings.probes(task, url)])
 
 
 __all__ = ["EpisodeSettings", "EpisodeSpec", "SandboxError", "run_episode", "trajectory_of", "turn_seed"]

@@ -1,4 +1,4 @@
-"""What a policy is: something that answers a prompt with sampled ids and their log-probabilities."""
+"""The interface of a policy: it answers a prompt with sampled token ids and their log-probabilities."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from components.params import SamplingParams
 from components.records import Turn
 
 
-class Clock:
-    """The time limits of a request, which stand still while there is nobody to answer it."""
+class RequestClock:
+    """The time limits of a request. A policy stops them while no server is available to answer."""
 
     def __init__(self, *limits: asyncio.Timeout) -> None:
         self._limits = limits
 
     @contextmanager
     def stopped(self, since: float | None = None) -> Iterator[None]:
-        """No time passes within, nor did any from `since` on, by the event loop's time."""
+        """The time spent within does not count; nor does the time from `since` on (seconds of the event loop's
+        clock)."""
         now = asyncio.get_running_loop().time
         begin = now() if since is None else since
         ends = [(limit, end) for limit in self._limits if (end := limit.when()) is not None and not limit.expired()]
@@ -36,41 +37,44 @@ class Clock:
 
 @dataclass(frozen=True)
 class Request:
-    """One question to a policy. `turns` are those that `prompt` was rendered from; `seed` decides every draw."""
+    """One request to a policy. `prompt` was rendered from `turns`; `seed` determines all sampling."""
 
     prompt: Prompt
     turns: tuple[Turn, ...]
     sampling: SamplingParams
     max_tokens: int
     seed: int
-    clock: Clock = field(default_factory=Clock, compare=False, repr=False)
+    clock: RequestClock = field(default_factory=RequestClock, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Completion:
-    """A response. `logprobs` are of the sampled distribution (after temperature, top-p, top-k), in nats, one per id.
+    """A response.
 
-    A scripted policy has neither ids nor log-probabilities: both lists are empty. So has an endpoint's answer, of which
-    `tokens` were written, for `usd`.
+    A scripted policy and an endpoint know neither ids nor log-probabilities: both lists are empty.
     """
 
     token_ids: list[int]
     logprobs: list[float]
+    """Of the sampled distribution (after temperature, top-p and top-k), in nats, one per id."""
     text: str
     finish_reason: Literal["stop", "length"]
     tokens: int | None = None
+    """Number of tokens that an endpoint wrote."""
     usd: float | None = None
+    """Cost of an endpoint's answer."""
 
 
 class Policy(Protocol):
-    """Answers prompts. `version` names the weights: it goes into trajectory ids."""
+    """Answers prompts. `version` names the weights and is part of trajectory ids."""
 
     version: str
 
     def prompt_tokens(self, prompt: Prompt) -> int:
-        """Tokens of a prompt, for the context limit."""
+        """Number of tokens of a prompt, for the context limit."""
         ...
 
     async def complete(self, request: Request) -> Completion:
-        """Sample a response, the same for the same request, whose clock is stopped while nobody can give one."""
+        """Sample a response. Equal requests get equal responses. `request.clock` is stopped while no server can
+        answer."""
         ...

@@ -1,11 +1,11 @@
-"""The one rendering of a conversation, for rollout and training alike.
+"""Renders a conversation as a prompt. Rollout and training use the same rendering.
 
-What a policy sees at turn t is its protocol's choice (`protocols`); how that becomes a prompt is decided here. A prompt
-is a list of segments: text, images, and recorded response ids. Responses that are repeated are never tokenised again:
-what the policy sampled is what it sees, and what the trainer trains on.
+The protocol decides what a policy sees at turn t (`protocols`); this module makes a prompt of it. A prompt is a list of
+segments: text, images, and recorded response ids. Earlier responses are never tokenised again, so the policy sees, and
+the trainer trains on, exactly the ids that were sampled.
 
-The chat format is ChatML, which all Qwen3-VL models share; `tests/agent/test_rendering.py` holds it to the tokenizer's
-own chat template.
+The chat format is ChatML, which all Qwen3-VL models share; `tests/agent/test_rendering.py` compares it with the
+tokenizer's own chat template.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
-from components.agent.protocols import Scene, protocol
+from components.agent.protocols import TurnContext, protocol
 from components.params import AgentParams, ObservationParams
 from components.records import Image, Observation, Task, Turn
 
@@ -22,24 +22,24 @@ IM_START, IM_END = "<|im_start|>", "<|im_end|>"
 
 
 def plain(text: str) -> str:
-    """Text that is not ours (a page's, a user's, the policy's own in a feedback) without control tokens in it.
+    """Untrusted text (of a page, a user, or the policy itself in feedback) without control tokens.
 
-    `<|im_end|>` or `<|image_pad|>` on a page is something to read: as a token it would end the message, or announce an
-    image that is not there. It is broken up in the text, since every server and tokenizer takes text.
+    `<|im_end|>` or `<|image_pad|>` on a page is only text: as a token it would end the message, or announce an image
+    that does not exist. A space breaks it up, which works with every server and tokenizer.
     """
     return text.replace("<|", "< |")
 
 
 @dataclass(frozen=True)
 class Text:
-    """Text that the harness wrote. What it quotes went through `plain`."""
+    """Text that the harness wrote. Quoted text in it has passed `plain`."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Response:
-    """What the policy answered: the ids that it sampled, none if they are not known here, and their text."""
+    """A response of the policy: the sampled ids (empty if they are not known) and their text."""
 
     token_ids: tuple[int, ...]
     text: str = ""
@@ -50,28 +50,29 @@ Segment = Text | Image | Response
 
 @dataclass(frozen=True)
 class Prompt:
-    """What the policy sees before it answers."""
+    """What the policy sees at one turn."""
 
     segments: tuple[Segment, ...]
 
     @cached_property
     def images(self) -> list[Image]:
+        """The images in the order of the segments."""
         return [segment for segment in self.segments if isinstance(segment, Image)]
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of the segments, images by content: equal only if the policy saw the same thing."""
-        total = hashlib.sha256()
+        """Hash of the segments, images by content. It is equal only if the policy saw the same prompt."""
+        digest = hashlib.sha256()
         for segment in self.segments:
             match segment:
                 case Text():
-                    total.update(b"t" + segment.text.encode())
+                    digest.update(b"t" + segment.text.encode())
                 case Image():
-                    total.update(b"i" + segment.sha256.encode())
+                    digest.update(b"i" + segment.sha256.encode())
                 case Response():
-                    total.update(b"r" + repr(segment.token_ids or segment.text).encode())
-            total.update(b"\x00")
-        return total.hexdigest()
+                    digest.update(b"r" + repr(segment.token_ids or segment.text).encode())
+            digest.update(b"\x00")
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -83,21 +84,22 @@ class Renderer:
     think_prefix: bool = False
 
     def prompt(self, task: Task, turns: list[Turn], current: Observation) -> Prompt:
-        """The prompt of turn `len(turns)`, which sees `current` after the earlier `turns`."""
-        spoken = protocol(self.agent.protocol)
-        segments: list[Segment] = [Text(f"{IM_START}system\n{spoken.system(self.agent)}{IM_END}\n")]
-        opening = "<think>\n" if self.think_prefix and spoken.thinks else ""
-        for message in spoken.context(Scene(self.agent, self.observation, task, turns, current)):
-            if message.is_response:
-                (turn,) = message.parts
-                segments += [Response(tuple(turn.token_ids), turn.response), Text("\n")]
-                continue
+        """The prompt of turn `len(turns)`: the policy sees `current` after the earlier `turns`."""
+        agent_protocol = protocol(self.agent.protocol)
+        segments: list[Segment] = [Text(f"{IM_START}system\n{agent_protocol.system(self.agent)}{IM_END}\n")]
+        opening = "<think>\n" if self.think_prefix and agent_protocol.thinks else ""
+        for message in agent_protocol.context(TurnContext(self.agent, self.observation, task, turns, current)):
             before = f"{IM_START}user\n"
             for part in message.parts:
-                if isinstance(part, Image):
-                    segments += [*([Text(before)] if before else []), part]
-                else:
-                    segments.append(Text(before + plain(part)))
+                match part:
+                    case Turn():
+                        segments += [Response(tuple(part.token_ids), part.response), Text("\n")]
+                    case Image():
+                        segments += [*([Text(before)] if before else []), part]
+                    case str():
+                        segments.append(Text(before + plain(part)))
                 before = ""
+            if message.is_response:
+                continue
             segments.append(Text(f"{IM_END}\n{IM_START}assistant\n{opening}"))
         return Prompt(tuple(segments))

@@ -1,37 +1,52 @@
-"""The environment: what an agent can do on a page, and what it is told and shown (OpenWebRL, 4.1 and appendix A).
+"""The environment: what an agent can do on a page, and what it sees of it (OpenWebRL, 4.1 and appendix A).
 
     async with BrowserPool(params) as pool, pool.session() as session:
         observation = await session.start(task)
         result = await session.step([ToolCall(name="click", arguments={"x": 500, "y": 500})])
 
-From the outside in:
+The modules, from the outermost to the innermost:
 
-- `pool`: one Chromium for `concurrency` episodes, each with a context of its own; what died is started again.
-  `chromium` finds it, all its traffic goes through `egress` and `egress_proxy`, `queues` has its operations' queues.
-- `session`: one episode. `start` opens a page, `step` runs a turn's calls in order and observes once. `environment`
-  is what others need to know of it, `blocked` recognises pages that refuse machines, `bounds` ends waits for the dead.
+- `environment`: the interfaces that other packages use.
+- `pool`: one Chromium for `concurrency` episodes, each in a browser context of its own; a dead browser is replaced.
+  `chromium` finds the program, `egress` and `egress_proxy` restrict its traffic, `queues` limits parallel operations,
+  and `pool_context` holds what the sessions share.
+- `session`: one episode. `start` opens a page; `step` runs a turn's calls in order and observes once. `tabs` keeps the
+  episode's tabs, `step_state` the state of one step, `operation_guard` and `deadline` limit and translate failures,
+  `start_page` opens the first page, `start_site` notices that its site is down, `blocked` (with `block_marks`,
+  `block_evidence.js` and `document_status`) recognises block pages, and `reading` reads pages for rules.
 - `tools`: the 13 tools of table 6, and those on element ids, with typed arguments; a malformed call becomes feedback.
-- `actions`, `element_actions`: what each tool does. `watch` compares the page before and after, `feedback` says it in
-  one line per call (table 5).
-- `tab`: a page, its DevTools session, and when it is quiet: it has navigated, has loaded what it asked for, and has
-  stopped changing.
-- `elements` (with `elements.js`, `probe.js`) and `axtree`: the page as text.
+- `actions`, `element_actions`: the implementation of each tool. `effects` compares the page before and after a call,
+  and `feedback` writes one line per call (table 5).
+- `tab`: a page and its DevTools session; `page_state` has the records that it reads from the page. It knows when the
+  page is quiet: it has navigated, has loaded its requests (`network`), and has stopped changing. `notices` handles
+  dialogs, downloads and file choosers.
+- `elements` (with its JavaScript files, and `foreign_frames` for frames of another origin), and `axtree` with
+  `axtree_view` (of large pages only what is in view), `axtree_snapshot` and `axtree_rendering`: the page as text.
+  `axtree_element` acts on what the tree numbered.
 
-Who ends an episode: an operation that fails or takes longer than its limit raises one of `errors`, and the loop makes
-a termination of it; a call that fails is only a line of feedback. Every await has a limit. `SandboxError` is never the
-page's doing: such episodes run again.
+An operation that fails or exceeds its limit raises one of `errors`, which ends the episode with a termination. A tool
+call that fails is only a line of feedback. Every await has a limit. `SandboxError` is never caused by the page; such
+episodes run again. An unexpected exception becomes a `HarnessError` and ends its own episode only.
 
-`python -m benchmarks.rollouts`, `.faults` and `.egress` measure its speed, what it survives, and what gets out.
+`python -m perf.rollouts`, `perf.faults` and `perf.egress` measure speed, survived faults, and the egress guard.
 """
 
 from components.browser.axtree import Placed
 from components.browser.chromium import find_chromium
 from components.browser.elements import Listed, element_list, parse_elements
 from components.browser.environment import Environment, Environments, StepResult
-from components.browser.errors import BlockedError, ChromiumNotFoundError, EnvError, EnvInitError, SandboxError
+from components.browser.errors import (
+    BlockedError,
+    ChromiumNotFoundError,
+    EnvError,
+    EnvInitError,
+    HarnessError,
+    SandboxError,
+)
 from components.browser.pool import BrowserPool
 from components.browser.session import Session
 from components.browser.site import Site
+from components.browser.site_pools import SitePools, open_browsers
 from components.browser.tools import ALL_TOOLS, TOOLS, check_call
 
 __all__ = [
@@ -44,14 +59,17 @@ __all__ = [
     "EnvInitError",
     "Environment",
     "Environments",
+    "HarnessError",
     "Listed",
     "Placed",
     "SandboxError",
     "Session",
     "Site",
+    "SitePools",
     "StepResult",
     "check_call",
     "element_list",
     "find_chromium",
+    "open_browsers",
     "parse_elements",
 ]

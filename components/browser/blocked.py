@@ -1,41 +1,213 @@
-"""Recognising pages by which a site refuses a machine."""
+"""Recognises pages with which a site refuses automated visitors.
+
+No single signal decides. A title such as "CAPTCHA - Wikipedia" is an article's, a login form may hold a CAPTCHA, and
+the scripts of a bot protection are on all pages of the sites that use it. `PageEvidence` is what the rules see: the
+status, the title, the visible text, links and fields, and the marks of known protections (`block_marks`).
+
+- A **challenge** asks whether the visitor is human, or is the refusal of a protection in front of the site. It ends the
+  episode on any page. A page is a challenge if it has a mark of a challenge page and little else; if a visible CAPTCHA
+  is the page and no part of a form; or if two signals of wording and status agree on a page with little content.
+- A **denial** counts only on the start page: a status such as 403, or a short page whose title denies access. Later,
+  the agent itself may have caused it. A page of status 401 or 403 with a password field is a login, which is no denial.
+- Status 503 without signs of a challenge is maintenance: the start page is then unavailable, and no block.
+
+The wording is English; pages in other languages are recognised by marks and status. `tests/browser/test_block_pages.py`
+measures precision and recall.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
+from components.browser.block_marks import GATES, SENSORS, SOURCES, WIDGETS
 from components.browser.errors import BlockedError, EnvInitError
 
-_CHALLENGE = (
-    r"just a moment|attention required|are you (a )?(robot|human)|verify you are human|unusual traffic"
-    r"|request blocked|pardon our interruption|captcha|bot detection"
+MAX_TEXT = 1200
+"""Characters of visible text up to which a page may be a block page."""
+MAX_LINKS = 8
+"""Visible links up to which a page may be a block page."""
+SHORT_TEXT = 500
+"""Characters of visible text up to which a page of status 200 may be a challenge by its wording alone."""
+EMPTY_TEXT = 300
+"""Characters of visible text up to which a page is nearly empty."""
+COVERING = 0.4
+"""Share of the viewport from which a challenge covers the page behind it."""
+_REFUSED = frozenset({401, 403, 405, 406, 418, 429, 451, 503})
+"""Statuses with which protections answer. One of them is one signal of a challenge."""
+_DENIED = frozenset({401, 403, 407, 418, 429, 451})
+"""Statuses of a start page that is denied."""
+_LOGIN = frozenset({401, 403})
+
+_HUMAN = r"(?:a )?(?:human|real person|not (?:a |an )?(?:ro)?bots?|robots?)\b"
+_TITLE = (
+    r"just a moment|one moment,? please|attention required|pardon our interruption|robot check|robot or human"
+    rf"|(?:making sure |are |verify )?(?:that )?you(?:'re|’re| are)? {_HUMAN}|are you {_HUMAN}"
+    r"|(?:human |bot |security |browser )?(?:verification|check|challenge|detection)"
+    r"|(?:re)?captcha(?: (?:challenge|verification|required))?|checking your browser|ddos protection"
+    r"|unusual traffic|request (?:blocked|rejected)|you have been blocked"
 )
-_CHALLENGED = re.compile(_CHALLENGE, re.IGNORECASE)
-"""Titles of pages that ask who you are. Wherever an agent meets one, the site has ended the episode."""
-_BLOCKED = re.compile(rf"{_CHALLENGE}|access denied|403 forbidden", re.IGNORECASE)
-"""Titles of start pages that are no start pages: later, being denied access may be the agent's own doing."""
-_BLOCK_STATUS = {401, 403, 407, 418, 429, 451, 503}
+_CHALLENGED = re.compile(rf"^\W*(?:{_TITLE})\W*(?:\s[-|–—·]\s.*)?$", re.IGNORECASE)
+"""Titles of challenges, alone or with the name of the site. A longer title is that of an article."""
+_DENIAL = re.compile(r"^\W*(?:access (?:was |is )?denied|(?:error )?403\b|forbidden\W*$|blocked\W*$)", re.IGNORECASE)
+"""Beginnings of the titles of denials."""
+_ADDRESS = re.compile(
+    r"/cdn-cgi/challenge|[?&]__cf_chl|://[^/]*captcha-delivery\.com/|/errors/validatecaptcha|google\.[a-z.]+/sorry/",
+    re.IGNORECASE,
+)
+_WORDING = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b(?:verify(?:ing)?|confirm|prove|sure|check\w*|whether|if)\b[^.?!]{{0,40}}\byou(?:'re|’re| are)? {_HUMAN}",
+        rf"\bare you {_HUMAN}|\bi(?:'m|’m| am) not a robot\b",
+        r"(?<!\bno )\b(?:unusual|suspicious|abnormal) (?:traffic|activity|behaviou?r|requests)\b",
+        r"\bautomated (?:access|requests|queries|traffic|tools|software|visits?)\b|\bsent automatically\b",
+        r"\blooks? like[^.?!]{0,30}\b(?:(?:ro)?bot|script|automat\w+)\b",
+        r"\b(?:think|believe|suspect|detected)\b[^.?!]{0,40}\b(?:(?:ro)?bots?|automation)\b",
+        r"\b(?:checking|verifying|review\w*)\b[^.?!]{0,30}\b(?:browser|connection)\b",
+        r"\b(?:press|click|activate) (?:and|&) hold\b",
+        r"\b(?:slide|drag)\b[^.?!]{0,30}\b(?:verify|complete|puzzle|piece)\b",
+        r"\benable (?:javascript and cookies|cookies and javascript|js and disable)\b",
+        r"\b(?:complete|solve|pass|finish)\b[^.?!]{0,30}\b(?:captcha|security check|challenge|puzzle)\b",
+        r"\b(?:type|enter) the (?:characters|letters|code|text)\b[^.?!]{0,30}\b(?:see|shown|image|picture|below)\b",
+        r"\byou (?:have been|are|were) blocked\b|\byour (?:ip|access|request)\b[^.?!]{0,30}\b(?:been|was|is) blocked\b",
+        r"\b(?:ray|incident|support|block|event) id\b|\breference (?:id|number|#)",
+    )
+]
+"""What challenges say, each at most one signal."""
+_REFUSAL = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"you don(?:'t|’t) have permission to access.{0,200}\breference #\s?\d+\.[0-9a-f]+",  # Akamai
+        r"\bincapsula incident id\b|powered by\s+(?:incapsula|imperva)",
+        r"requested url was rejected.{0,120}support id",  # F5
+        r"error\s+10(?:06|07|08|09|10|12|15|20)\b.{0,300}\bcloudflare\b",
+        r"\brequest blocked\b.{0,300}\bcloudfront\b",
+    )
+]
+"""What protections say when they refuse without a challenge."""
 
 
-def refuses(title: str) -> bool:
-    """True if a page of this title refuses a machine, or whoever came."""
-    return _BLOCKED.search(title) is not None
+@dataclass(frozen=True)
+class PageEvidence:
+    """What the rules see of a page."""
+
+    title: str
+    status: int | None
+    """Of the document's response; None if the page came without one."""
+    text: str
+    """Its visible text up to 3000 characters, without frames."""
+    links: int
+    """Visible links in the viewport, as far as `text` goes."""
+    navigation: int
+    """Links among them in a navigation or header."""
+    fields: int
+    """Fields, as the links. A CAPTCHA's own field does not count."""
+    passwords: int
+    """Password fields among the fields."""
+    marks: dict[str, float]
+    """Names of marks that were found, and the share of the viewport that each covers, from 0 to 1."""
+
+    @classmethod
+    def parse(cls, answer: dict, title: str, status: int | None) -> PageEvidence:
+        """From the answer of `evidence_script`."""
+        return cls(
+            title=title,
+            status=status,
+            text=str(answer["text"]),
+            links=int(answer["links"]),
+            navigation=int(answer["navigation"]),
+            fields=int(answer["fields"]),
+            passwords=int(answer["passwords"]),
+            marks={str(name): float(share) for name, share in answer["marks"].items()},
+        )
+
+    @property
+    def is_scarce(self) -> bool:
+        """Whether the page has as little content as a block page."""
+        return len(self.text) <= MAX_TEXT and self.links <= MAX_LINKS
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the page has nearly no content."""
+        return len(self.text) <= EMPTY_TEXT and self.links <= 2 and self.fields == 0
 
 
-def refuse_start_page(url: str, status: int, title: str) -> None:
-    """Raises:
-    BlockedError: it is a block page.
-    EnvInitError: it is an error page.
+@cache
+def evidence_script() -> str:
+    """The JavaScript expression that reads a page's evidence."""
+    source = (Path(__file__).parent / "block_evidence.js").read_text(encoding="utf-8")
+    request = {"gates": GATES, "others": SENSORS | WIDGETS, "sources": SOURCES, "enough": MAX_TEXT}
+    return f"(() => {{{source}\nreturn blockEvidence({json.dumps(request)});}})()"
+
+
+def refuses(title: str, url: str = "") -> bool:
+    """Whether a page that was recorded without its evidence is probably a block page."""
+    return any(pattern.search(title) for pattern in (_CHALLENGED, _DENIAL)) or _ADDRESS.search(url) is not None
+
+
+def challenge(page: PageEvidence) -> str | None:
+    """Why the page asks whether the visitor is human, or is a protection's refusal; None if it is neither."""
+    gates = {name: share for name, share in page.marks.items() if name in GATES or name in SOURCES}
+    covering = [name for name, share in gates.items() if share >= COVERING]
+    if gates and (page.is_scarce or covering):
+        return f"it is the challenge of {(covering or list(gates))[0]}"
+    if not page.is_scarce:
+        return None
+    if any(pattern.search(page.text) for pattern in _REFUSAL):
+        return "a protection in front of the site refuses the visitor"
+    wording = sum(pattern.search(page.text) is not None for pattern in _WORDING)
+    titled = _CHALLENGED.search(page.title) is not None
+    refused = page.status in _REFUSED
+    widgets = [name for name, share in page.marks.items() if name in WIDGETS and share > 0]
+    if page.fields == 0:
+        if widgets and (page.is_empty or wording or titled or refused):
+            return f"the page is a CAPTCHA of {widgets[0]}"
+        speaks = titled or refused or len(page.text) <= SHORT_TEXT
+        if wording and wording + titled + refused >= 2 and speaks and page.navigation < 2:
+            return "its wording and status are those of a challenge"
+        if titled and refused and page.is_empty:
+            return "its title and status are those of a challenge"
+    sensors = [name for name in page.marks if name in SENSORS]
+    if sensors and page.is_empty:
+        return f"the page holds only the script of {sensors[0]}"
+    return None
+
+
+def denial(page: PageEvidence) -> str | None:
+    """Why a start page denies access; None if it does not."""
+    if page.status in _DENIED and not (page.status in _LOGIN and page.passwords):
+        return f"status {page.status} denies access"
+    if _DENIAL.search(page.title) and page.is_scarce and page.fields == 0:
+        return "its title denies access"
+    return None
+
+
+def refuse_start_page(url: str, page: PageEvidence) -> None:
+    """Check the start page.
+
+    Raises:
+        BlockedError: the page is a challenge or denies access.
+        EnvInitError: the page is an error page.
     """
-    if _BLOCKED.search(title) or status in _BLOCK_STATUS:
-        raise BlockedError(f'{url} was answered with a block page (status {status}, title "{title}")')
-    if status >= 400:
-        raise EnvInitError(f"{url} was answered with status {status}")
+    if reason := challenge(page) or denial(page):
+        raise BlockedError(
+            f'{url} was answered with a block page (status {page.status}, title "{page.title}"): {reason}'
+        )
+    if page.status is not None and page.status >= 400 and not (page.status in _LOGIN and page.passwords):
+        raise EnvInitError(f"{url} was answered with status {page.status}")
 
 
-def refuse_challenge(url: str, title: str) -> None:
-    """Raises:
-    BlockedError: the page asks whether one is human.
+def refuse_challenge(url: str, page: PageEvidence) -> None:
+    """Check a later page.
+
+    Raises:
+        BlockedError: the page is a challenge.
     """
-    if _CHALLENGED.search(title):
-        raise BlockedError(f'{url} asks whether it is a person that browses (title "{title}")')
+    if reason := challenge(page):
+        raise BlockedError(
+            f'{url} asks whether the visitor is human (status {page.status}, title "{page.title}"): {reason}'
+        )

@@ -1,4 +1,4 @@
-"""The egress guard as the pool uses it: a proxy in a process of its own (`egress_proxy`)."""
+"""The egress guard: a proxy in a process of its own (`egress_proxy`), through which all browser traffic goes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ STOP_TIMEOUT_S = 5.0
 
 
 def allows(params: EgressParams, url: str) -> bool:
-    """Whether the guard lets anybody ask an address, as far as its name tells; where it leads to is seen when it is
-    asked (`egress_proxy.Rules`)."""
+    """Whether the guard's rules allow an address by its host name. The proxy also checks the resolved IP address at the
+    time of the request (`egress_proxy.Rules`)."""
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".")
     port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -37,26 +37,21 @@ class EgressGuard:
 
     def __init__(self, params: EgressParams) -> None:
         self.refusal_header = f"X-Waymark-Refusal-{secrets.token_hex(8)}"
-        """Of the guard's own answers, with the reason; no server can know it, and no script sees it."""
-        self._rules = {
-            "refusal_header": self.refusal_header,
-            "allowed": params.allowed_hosts,
-            "blocked": params.blocked_hosts,
-            "private": params.private_hosts,
-        }
+        """Header that marks the guard's own answers and holds the reason. It is random, so no server can send it."""
+        self._rules: dict[str, object] = {"refusal_header": self.refusal_header, **_rules(params)}
         self._process: asyncio.subprocess.Process | None = None
         self.port = 0
 
     @property
     def pid(self) -> int | None:
-        """The proxy's process, None if none runs."""
+        """Process id of the proxy; None if it does not run."""
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     async def start(self) -> None:
-        """Start the proxy if none runs.
+        """Start the proxy unless it runs.
 
         Raises:
-            SandboxError: it did not start.
+            SandboxError: the proxy did not start.
         """
         if self.pid is not None:
             return
@@ -66,7 +61,7 @@ class EgressGuard:
             str(Path(egress_proxy.__file__)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,  # an interrupt in the terminal is the stage's to handle
+            start_new_session=True,  # the stage handles an interrupt in the terminal
         )
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
@@ -80,8 +75,30 @@ class EgressGuard:
             await self.stop()
             raise SandboxError(f"the egress guard did not start: {error}") from error
 
+    async def replace_rules(self, params: EgressParams) -> None:
+        """Use other rules from now on. Connections that are open stay open.
+
+        Raises:
+            SandboxError: the proxy did not answer.
+        """
+        self._rules |= _rules(params)
+        if self.pid is None:
+            return
+        assert self._process is not None
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                stdin.write(json.dumps(self._rules).encode() + b"\n")
+                await stdin.drain()
+                if not await stdout.readline():
+                    raise SandboxError("the egress guard ended")
+        except (TimeoutError, OSError) as error:
+            raise SandboxError(f"the egress guard did not take new rules: {error!r}") from error
+
     async def stop(self) -> None:
-        """End the proxy."""
+        """Stop the proxy."""
         process, self._process = self._process, None
         if process is None or process.returncode is not None:
             return
@@ -94,3 +111,8 @@ class EgressGuard:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+
+
+def _rules(params: EgressParams) -> dict[str, object]:
+    """The fields of `egress_proxy.Rules` that a recipe sets."""
+    return {"allowed": params.allowed_hosts, "blocked": params.blocked_hosts, "private": params.private_hosts}

@@ -1,16 +1,16 @@
-"""The forward proxy behind which every browser runs: it decides by name and address, and connects to what it decided.
+"""The forward proxy of the egress guard: it checks host names and IP addresses, and connects only to what it checked.
 
-Run as a script in a process of its own (standard library only, so that it starts at once): reads one line of JSON with
-the rules from standard input, prints its port, and ends when standard input closes, which the death of its parent
-does too.
+It runs as a script in a process of its own, with the standard library only, so that it starts fast. It reads one line
+of JSON with the rules from standard input and prints its port. Each further line replaces the rules, and is answered by
+a line. The proxy ends when standard input closes, which the death of its parent does too.
 
-A request (absolute form, or CONNECT for TLS and WebSockets) is refused unless its host is allowed, is resolved once,
-and is connected to an address of that answer which is public: what the name means a moment later does not matter.
-Loopback, private, link-local and other special addresses are refused, in whatever spelling, unless the rules name the
-host. A connection serves one plain request: its bytes have nowhere else to go, whatever they pretend to be.
+A request (absolute form, or CONNECT for TLS and WebSockets) is refused unless its host is allowed. The host is resolved
+once, and the proxy connects to a public address of that answer; a later change of the name has no effect. Loopback,
+private, link-local and other special addresses are refused in every spelling, unless the rules name the host. A
+connection serves one plain request, so its bytes can go to no second server.
 
-Of the proxies on PyPI none fits: proxy.py forks workers that outlive a killed parent and connects blockingly, mitmproxy
-breaks TLS open to do its work.
+No published proxy fits: proxy.py forks workers that outlive a killed parent and connects blockingly, and mitmproxy
+decrypts TLS.
 """
 
 from __future__ import annotations
@@ -38,27 +38,25 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
 class RefusedError(Exception):
-    """Where nobody may go, and why."""
+    """A request that the rules refuse; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Who may be asked. Patterns are shell patterns of host names, such as `*.example.org`.
-
-    `private` names hosts, or host:port, that may lie on addresses that are not public.
-    """
+    """Which hosts may be reached. Patterns are shell patterns of host names, such as `*.example.org`."""
 
     allowed: list[str] = field(default_factory=lambda: ["*"])
     blocked: list[str] = field(default_factory=list)
     private: list[str] = field(default_factory=list)
+    """Hosts, or host:port, that need no entry in `allowed` and may have addresses that are not public."""
     refusal_header: str = "X-Waymark-Refusal"
-    """Marks the guard's own answers, with the reason. The pool makes one up that no server can know."""
+    """Header that marks the guard's own answers and holds the reason. `EgressGuard` makes a random one."""
 
     async def addresses(self, host: str, port: int, resolve: Resolve) -> list[str]:
-        """The addresses at which a host may be asked, from one resolution.
+        """The allowed IP addresses of a host, from one resolution.
 
         Raises:
-            RefusedError: the host is not allowed, has no address, or only such that nobody may go to.
+            RefusedError: the host is not allowed, or has no address, or has no public one.
         """
         host = host.strip("[]").rstrip(".").lower()
         if any(fnmatchcase(host, pattern) for pattern in self.blocked):
@@ -67,17 +65,18 @@ class Rules:
         if not trusted and not any(fnmatchcase(host, pattern) for pattern in self.allowed):
             raise RefusedError(f"{host} is not on the list of allowed hosts")
         try:
-            found = await resolve(host, port)
+            resolved = await resolve(host, port)
         except (OSError, UnicodeError) as error:
             raise RefusedError(f"{host} has no address") from error
-        usable = [address for address in found if trusted or is_public(address)]
+        usable = [address for address in resolved if trusted or is_public(address)]
         if not usable:
-            raise RefusedError(f"{host} leads to {', '.join(found) or 'nowhere'}, which is no public address")
+            raise RefusedError(f"{host} leads to {', '.join(resolved) or 'nowhere'}, which is no public address")
         return usable
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is of the public internet; for IPv6 forms that carry an IPv4 address, whether that one is."""
+    """Whether an IP address is on the public internet. An IPv6 form that carries an IPv4 address is judged by that
+    one."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         inside = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
@@ -89,21 +88,21 @@ def is_public(address: str) -> bool:
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """The system's addresses of a name, each once."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(info[4][0] for info in found))
+    """The IP addresses that the system's resolver gives for a name, without duplicates."""
+    infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(info[4][0]) for info in infos))
 
 
 class Proxy:
-    """A running proxy."""
+    """The proxy; `start` makes it listen."""
 
     def __init__(self, rules: Rules, resolve: Resolve = resolve) -> None:
-        self._rules = rules
+        self.rules = rules
         self._resolve = resolve
         self._server: asyncio.Server | None = None
 
     async def start(self) -> int:
-        """Listen on loopback; the port."""
+        """Listen on a free loopback port and return the port."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=HEAD_LIMIT)
         return self._server.sockets[0].getsockname()[1]
 
@@ -121,13 +120,13 @@ class Proxy:
             await _join(_pump(reader, upstream), _pump(from_server, writer))
         except RefusedError as error:
             reason = f"the egress guard refused it: {error}"
-            _answer(writer, 403, "Forbidden", reason, self._rules.refusal_header)
+            _answer(writer, 403, "Forbidden", reason, self.rules.refusal_header)
         except (TimeoutError, OSError) as error:
             if upstream is None:
                 reason = f"the server cannot be reached: {error or 'no answer'}"
-                _answer(writer, 502, "Bad Gateway", reason, self._rules.refusal_header)
+                _answer(writer, 502, "Bad Gateway", reason, self.rules.refusal_header)
         except asyncio.CancelledError:
-            pass  # the proxy ends; nobody awaits this task, and asyncio would print it
+            pass  # the proxy ends; asyncio would print the cancellation of this task
         except (ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             _answer(writer, 400, "Bad Request", "not a request to a proxy")
         finally:
@@ -139,7 +138,7 @@ class Proxy:
 
     async def _connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         last: OSError | TimeoutError | None = None
-        for address in await self._rules.addresses(host, port, self._resolve):
+        for address in await self.rules.addresses(host, port, self._resolve):
             try:
                 async with asyncio.timeout(CONNECT_TIMEOUT_S):
                     return await asyncio.open_connection(address, port)
@@ -149,10 +148,10 @@ class Proxy:
 
 
 def _read_head(head: bytes) -> tuple[bytes, str, int, bytes]:
-    """Method, host, port, and the head to send on (in origin form, one request per connection).
+    """Method, host, port, and the head to forward (in origin form, one request per connection).
 
     Raises:
-        ValueError: it is no request that a proxy can serve.
+        ValueError: the head is not a request that a proxy can serve.
     """
     line, *headers = head.rstrip(b"\r\n").split(b"\r\n")
     method, target, version = line.split(b" ")
@@ -175,7 +174,7 @@ def _required(host: str | None) -> str:
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Bytes from one side to the other until that side ends."""
+    """Copy bytes from one side to the other until the first side ends."""
     while True:
         async with asyncio.timeout(IDLE_TIMEOUT_S):
             data = await reader.read(CHUNK)
@@ -188,7 +187,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def _join(upwards: Awaitable[None], downwards: Awaitable[None]) -> None:
-    """Both directions; when the server has said all, the client has nothing more to ask."""
+    """Run both directions until the server's side ends."""
     up, down = asyncio.ensure_future(upwards), asyncio.ensure_future(downwards)
     try:
         await down
@@ -208,10 +207,12 @@ def _answer(writer: asyncio.StreamWriter, status: int, reason: str, text: str, m
 
 
 async def main() -> None:
-    """Serve until standard input closes."""
-    rules = Rules(**json.loads(sys.stdin.readline()))
-    print(await Proxy(rules).start(), flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    """Serve until standard input closes; replace the rules by those of each further line."""
+    proxy = Proxy(Rules(**json.loads(sys.stdin.readline())))
+    print(await proxy.start(), flush=True)
+    while line := await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline):
+        proxy.rules = Rules(**json.loads(line))
+        print("replaced", flush=True)
 
 
 if __name__ == "__main__":

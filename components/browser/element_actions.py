@@ -1,113 +1,181 @@
-"""Actions on elements by their ids, and the way forward in the history: what the protocols over text add to the tools.
+"""Actions that only the text protocols have: on elements by their ids, and forward in the history.
 
-An id is one that the last accessibility tree of the tab showed (`axtree`). The element is scrolled into view and then
-pointed at, so that a click does what a user's would.
+An id is one that an accessibility tree of the tab's document showed (`axtree`). The element is scrolled into view and
+the mouse acts on a point of it that nothing covers: its centre, or else a point of its rectangles, as of a link that
+wraps over two lines. An element that is covered everywhere is not clicked; the feedback names what covers it.
 """
 
 from __future__ import annotations
 
-from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import Locator
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from components.browser import feedback, tools
-from components.browser.errors import SandboxError
+from components.browser.axtree_element import Field, PageElement, UnknownElementError
+from components.browser.effects import ActingSession, ObservedCall, navigation_timeout_ms, to_viewport
 from components.browser.feedback import Element
-from components.browser.tab import translate
-from components.browser.watch import Tabs, Watch, navigation_ms, place
+from components.browser.field_values import field_value
+from components.browser.keys import is_typed, normalise_keys
+from components.browser.tab import Tab
+from components.browser.writing import ONE_LINE, TYPED_KEY_BY_KEY
 
-TYPED_KEY_BY_KEY = 200  # characters; longer text is inserted at once
-ELEMENT_TIMEOUT_MS = 2000
-_PICKED = "el => /^(date|time|month|week|datetime-local|color|range)$/.test(el.type || '')"
-_OPTIONS = "el => [...(el.options || [])].map(option => option.label)"
-_VALUE = "el => el.type === 'password' ? null : el.isContentEditable ? el.innerText : el.value ?? null"
+REPLACED = "Note: the field left the page while it was written into."
 
-
-class UnknownElementError(ValueError):
-    """An id that no element of the page has."""
+Actions = dict[type[tools.Arguments], Callable[[ActingSession, Any], Awaitable[str]]]
+"""What runs a call, by the type of its arguments, which is the type of the second parameter."""
 
 
-async def _click_element(tabs: Tabs, call: tools.ClickElement) -> str:
-    pixels, point = await _place_of(tabs, call.element)
-    async with Watch(tabs, pixels) as watch:
-        await watch.tab.page.mouse.click(*pixels, button=call.button)
-    return feedback.click(watch.target, point, watch.effect, watch.state, clamped=False)
+async def _click_element(session: ActingSession, call: tools.ClickElement) -> str:
+    pixels, point = await _point_of(session, call.element)
+    async with ObservedCall(session, pixels) as observed:
+        await observed.tab.page.mouse.click(
+            *pixels, button=call.button, click_count=2 if call.click_type == "double" else 1
+        )
+    return feedback.click(observed.target, point, observed.effect, observed.state, clamped=False)
 
 
-async def _hover_element(tabs: Tabs, call: tools.HoverElement) -> str:
-    pixels, point = await _place_of(tabs, call.element)
-    async with Watch(tabs, pixels) as watch:
-        await watch.tab.page.mouse.move(*pixels)
-    return feedback.hover(watch.target, point, watch.effect, clamped=False)
+async def _hover_element(session: ActingSession, call: tools.HoverElement) -> str:
+    pixels, point = await _point_of(session, call.element)
+    async with ObservedCall(session, pixels, hovered=True) as observed:
+        await observed.tab.page.mouse.move(*pixels)
+    return feedback.hover(observed.target, point, observed.effect, clamped=False)
 
 
-async def _write_element(tabs: Tabs, call: tools.WriteElement) -> str:
-    locator = _locate(tabs, call.element)
-    pixels, _ = await _place_of(tabs, call.element)
-    async with Watch(tabs, pixels) as watch:
-        await locator.fill("", timeout=ELEMENT_TIMEOUT_MS)
-        if len(call.text) <= TYPED_KEY_BY_KEY and not await locator.evaluate(_PICKED):
-            await locator.press_sequentially(call.text, timeout=navigation_ms(tabs))
+async def _drag_element(session: ActingSession, call: tools.DragElement) -> str:
+    await _point_of(session, call.to)
+    start_pixels, start = await _point_of(session, call.element)
+    end = await PageElement(session.tabs.active, call.to).place()  # as it is after scrolling to the first
+    end_pixels, end_point = _in_viewport(session, end.x, end.y)
+    async with ObservedCall(session, start_pixels) as observed:
+        await drag(observed.tab, start_pixels, end_pixels)
+    return feedback.drag(start, end_point, observed.effect, clamped=False)
+
+
+async def _write_element(session: ActingSession, call: tools.WriteElement) -> str:
+    element = PageElement(session.tabs.active, call.element)
+    place = await element.place()
+    async with ObservedCall(session, _in_viewport(session, place.x, place.y)[0]) as observed:
+        field = await element.edit(call.clear)
+        if field.frozen or not field.editable:
+            raise UnknownElementError(
+                f"element {call.element} {'is disabled or read-only' if field.frozen else 'takes no text'}"
+            )
+        text = call.text if field.lines else " ".join(call.text.splitlines())
+        if field.picked:
+            try:
+                await element.fill(field_value(field.picked, text))
+            except ValueError as error:
+                return feedback.failed("write_element", error)
         else:
-            await locator.fill(call.text, timeout=ELEMENT_TIMEOUT_MS)
-        actual = await locator.evaluate(_VALUE)
+            await _type(observed.tab, field, text, call.clear)
+        lost = False
+        try:
+            actual = await element.value()
+        except UnknownElementError:
+            actual, lost = None, True
         if call.submit:
-            await locator.press("Enter", timeout=ELEMENT_TIMEOUT_MS, no_wait_after=True)
-    target = watch.target or Element("field")
-    return feedback.write(target, call.text, actual, watch.effect, "write_element", call.submit)
+            await observed.tab.page.keyboard.press("Enter")
+    expected = text if call.clear or field.picked else (field.content or "") + text
+    if actual == expected:
+        actual = call.text
+    target = observed.target or Element("field")
+    line = feedback.write(target, call.text, actual, observed.effect, "write_element", call.submit)
+    if lost and not observed.effect.navigated_to:
+        return f"{line} {REPLACED}"
+    return line if field.lines or "\n" not in call.text else f"{line} {ONE_LINE}"
 
 
-async def _select_option(tabs: Tabs, call: tools.SelectOption) -> str:
-    locator = _locate(tabs, call.element)
-    labels = [" ".join(label.split()) for label in await locator.evaluate(_OPTIONS, timeout=ELEMENT_TIMEOUT_MS)]
-    wanted = " ".join(call.option.split())
-    chosen = next((label for label in labels if label == wanted), None) or next(
-        (label for label in labels if label.lower() == wanted.lower()), None
-    )
-    if chosen is None:
-        return feedback.failed("select_option", f'element {call.element} has no option "{wanted[:60]}"')
-    async with Watch(tabs) as watch:
-        await locator.select_option(index=labels.index(chosen), timeout=ELEMENT_TIMEOUT_MS)
-    return feedback.succeed(f'`select_option` chose "{chosen}".', str(watch.effect))
+async def _type(tab: Tab, field: Field, text: str, clear: bool) -> None:
+    """Type into the focused field. Like a person's, the keys go to what has the focus, also if it was replaced."""
+    keyboard = tab.page.keyboard
+    if clear and field.filled:
+        await keyboard.press("Delete")
+    elif not clear and field.filled:
+        await keyboard.press("Control+End")
+    if len(text) > TYPED_KEY_BY_KEY:
+        await keyboard.insert_text(text)
+        return
+    for index, line in enumerate(text.split("\n")):
+        if index:
+            await keyboard.insert_text("\n")
+        await keyboard.type(line)
 
 
-def _locate(tabs: Tabs, element: str) -> Locator:
-    tab = tabs.tabs[tabs.active]
-    selector = tab.element_ids.selector(element)
-    if selector is None:
-        raise UnknownElementError(f'no element of this page was shown with the id "{element}"')
-    return tab.page.locator(selector)
-
-
-async def _place_of(tabs: Tabs, element: str) -> tuple[tuple[float, float], tuple[int, int]]:
-    """The middle of an element, scrolled into view: CSS pixels of the viewport, and the 0-1000 scale."""
-    locator = _locate(tabs, element)
+async def _press_element(session: ActingSession, call: tools.PressElement) -> str:
     try:
-        await locator.scroll_into_view_if_needed(timeout=ELEMENT_TIMEOUT_MS)
-        box = await locator.bounding_box(timeout=ELEMENT_TIMEOUT_MS)
-    except PlaywrightError as error:
-        if isinstance(translate(error), SandboxError):
-            raise
-        box = None
-    if box is None:
-        raise UnknownElementError(f"the page has no visible element {element}")
-    width, height = tabs.params.viewport
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    point, pixels, _ = place(tabs, x / width * tools.SCALE, y / height * tools.SCALE)
+        keys = normalise_keys(call.keys)
+    except ValueError as error:
+        return feedback.failed("press_element", error)
+    element = PageElement(session.tabs.active, call.element)
+    async with ObservedCall(session) as observed:
+        if not await element.focus():
+            raise UnknownElementError(f"element {call.element} does not take the focus")
+        await press(observed.tab, keys)
+    return feedback.press_keys(keys, observed.effect)
+
+
+async def _select_option(session: ActingSession, call: tools.SelectOption) -> str:
+    element = PageElement(session.tabs.active, call.element)
+    async with ObservedCall(session) as observed:
+        choice = await element.choose(call.option)
+        if choice.frozen:
+            raise UnknownElementError(f"element {call.element}, or this option of it, is disabled")
+        if choice.chosen is None:
+            option = " ".join(call.option.split())
+            raise UnknownElementError(f'element {call.element} has no option "{option[:60]}"')
+    return feedback.succeed(f'`select_option` chose "{choice.chosen}".', str(observed.effect))
+
+
+async def drag(tab: Tab, start: tuple[float, float], end: tuple[float, float]) -> None:
+    """Drag from one point to another, in CSS pixels of the viewport."""
+    mouse = tab.page.mouse
+    await mouse.move(*start)
+    await mouse.down()
+    await mouse.move(*end, steps=8)
+    await mouse.up()
+
+
+async def press(tab: Tab, keys: list[str]) -> None:
+    """Press keys in Playwright's names, one after the other."""
+    keyboard = tab.page.keyboard
+    for key in keys:
+        await tab.clipboard.before_keys(tab.cdp, key)
+        await (keyboard.insert_text(key) if is_typed(key) else keyboard.press(key))
+        await tab.clipboard.after_keys(tab.cdp, key)
+
+
+async def _point_of(session: ActingSession, shown: str) -> tuple[tuple[float, float], tuple[int, int]]:
+    """A point of an element that nothing covers: in CSS pixels of the viewport, and on the 0-1000 scale."""
+    tab = session.tabs.active
+    place = await PageElement(tab, shown).place()
+    pixels, point = _in_viewport(session, place.x, place.y)
+    if not place.own:
+        cover = (await tab.mark(pixels)).target
+        raise UnknownElementError(f"element {shown} is covered by {cover.element if cover else 'another element'}")
     return pixels, point
 
 
-async def _go_forward(tabs: Tabs, _: tools.GoForward) -> str:
-    index, entries = await tabs.tabs[tabs.active].history()
+def _in_viewport(session: ActingSession, x: float, y: float) -> tuple[tuple[float, float], tuple[int, int]]:
+    """A point in CSS pixels, moved into the viewport, and the same point on the 0-1000 scale."""
+    width, height = session.tabs.active.viewport
+    point, pixels, _ = to_viewport(session, x / width * tools.SCALE, y / height * tools.SCALE)
+    return pixels, point
+
+
+async def _go_forward(session: ActingSession, _: tools.GoForward) -> str:
+    index, entries = await session.tabs.active.history()
     if index + 1 >= entries:
         return feedback.failed("go_forward", "there is no next page")
-    async with Watch(tabs) as watch:
-        await watch.tab.page.go_forward(wait_until="domcontentloaded", timeout=navigation_ms(tabs))
-    return feedback.succeed("`go_forward` executed.", f"Page navigated to {watch.url}.", *watch.effect.asides)
+    async with ObservedCall(session) as observed:
+        await observed.tab.page.go_forward(wait_until="domcontentloaded", timeout=navigation_timeout_ms(session))
+    return feedback.succeed("`go_forward` executed.", f"Page navigated to {observed.url}.", *observed.effect.notices)
 
 
-ELEMENT_ACTIONS = {
+ELEMENT_ACTIONS: Actions = {
     tools.ClickElement: _click_element,
     tools.HoverElement: _hover_element,
+    tools.DragElement: _drag_element,
+    tools.PressElement: _press_element,
     tools.WriteElement: _write_element,
     tools.SelectOption: _select_option,
     tools.GoForward: _go_forward,

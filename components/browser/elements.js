@@ -1,281 +1,201 @@
-// The visible things of a page one can act on, in reading order, one line each:
+// The element list: the visible, actionable elements of a page in reading order, one line each:
 //   - button "cancel" 512 86
-// role, quoted name, then value and state words, then the point to click in 0-1000 of the viewport on both axes.
-// Only what a user can see: computed style, layout and hit testing; never data-* attributes or class names.
+// role, quoted name, value and state words, then the point to click on the 0-1000 scale of the viewport. With `details`, a
+// line also has the options of a select and the kind of a field, and lines in brackets say what the list does not show:
+//   (more below: 2.3 screens)
+// It needs composed.js, controls.js, survey.js and hits.js.
 
-const MOST = 200; // lines
-const ATOMIC = new Set(['button', 'link', 'tab', 'option', 'checkbox', 'radio', 'menuitem', 'slider', 'select']);
-const ARIA = {
-  button: 'button', link: 'link', checkbox: 'checkbox', switch: 'checkbox', menuitemcheckbox: 'checkbox', radio: 'radio',
-  menuitemradio: 'radio', tab: 'tab', option: 'option', textbox: 'field', searchbox: 'field', spinbutton: 'field',
-  combobox: 'select', menuitem: 'menuitem', slider: 'slider', treeitem: 'option', gridcell: null,
-};
-const NATIVE = 'a[href], button, input, select, textarea, summary';
-const INPUTS = {
-  button: 'button', submit: 'button', reset: 'button', image: 'button', checkbox: 'checkbox', radio: 'radio',
-  range: 'slider', hidden: null,
-};
-const COLOURS = {
-  red: [255, 0, 0], blue: [0, 0, 255], olive: [128, 128, 0], lime: [0, 255, 0], black: [0, 0, 0], white: [255, 255, 255],
-  grey: [128, 128, 128], purple: [128, 0, 128], orange: [255, 165, 0], yellow: [255, 255, 0], cyan: [0, 255, 255],
-  pink: [255, 192, 203], magenta: [255, 0, 255], green: [0, 128, 0], navy: [0, 0, 128], teal: [0, 128, 128],
-  maroon: [128, 0, 0], silver: [192, 192, 192], gold: [255, 215, 0], brown: [165, 42, 42], violet: [238, 130, 238],
-  beige: [245, 245, 220], turquoise: [64, 224, 208], indigo: [75, 0, 130], salmon: [250, 128, 114], tan: [210, 180, 140],
-};
+const MAX_LINES = 200;
+const MAX_AREAS = 5;
+const NESTING = /^(group|menu|menubar|tree|listbox|dialog)$/; // holds items of its own inside of an item: a submenu, a branch of a tree
 
-const clean = (text) => (text || '').replace(/\s+/g, ' ').trim();
-const quoted = (text) => `"${(text.length > 60 ? text.slice(0, 57) + '...' : text).replace(/"/g, "'")}"`;
-const parentOf = (el) => el.parentElement || (el.getRootNode() instanceof ShadowRoot ? el.getRootNode().host : null);
+// ---- candidates -----------------------------------------------------------------------------------------------------
 
-function within(el, ancestor) {
-  for (let node = el; node; node = parentOf(node)) if (node === ancestor) return true;
-  return false;
-}
-
-function elementAt(x, y) {
-  let el = document.elementFromPoint(x, y);
-  while (el && el.shadowRoot) {
-    const inner = el.shadowRoot.elementFromPoint(x, y);
-    if (!inner || inner === el) break;
-    el = inner;
+// The elements with a role whose box is in view, in the order in which they are read. The parts of an atomic element have no
+// lines of their own, wherever its own box is.
+class Candidates {
+  constructor(instruction, details) {
+    this.details = details;
+    this.scrollers = []; // in view, with more than they show
+    this.frames = []; // of another origin
+    this.note = instruction ? document.querySelector(instruction) : null;
+    this.roles = new Map();
+    this.insides = new Map(); // whether an element is in an atomic one
+    this.found = [];
+    this.survey = new Survey((el, isInView) => this.visit(el, isInView));
   }
-  return el;
-}
 
-// ---- role -----------------------------------------------------------------------------------------------------------
-
-function declaredRole(el) {
-  const aria = (el.getAttribute('role') || '').trim().split(/\s+/)[0].toLowerCase();
-  if (aria === 'presentation' || aria === 'none') { // the part of a widget that its parent speaks for
-    if (ARIA[(parentOf(el)?.getAttribute('role') || '').toLowerCase()]) return null;
+  visit(el, isInView) {
+    if (this.details && isInView && scrollerIn(el)) this.scrollers.push(el);
+    if (isInView && isOpaque(el)) this.frames.push(el);
+    if (!isInView && !(LABELLED.test(el.tagName) && (el.tagName === 'TEXTAREA' || labelsOf(el).length))) return; // a styled control may be out of view, and its label in view
+    const role = this.roleOf(el);
+    if (role && !this.isInside(el)) this.found.push({ el, role, index: this.found.length });
   }
-  if (ARIA[aria] && !el.matches(NATIVE) && el.querySelector(':is(button, input, select, textarea):not([role])')) return null;
-  if (ARIA[aria]) return aria === 'combobox' && el.matches('input, textarea, [contenteditable]') ? 'field' : ARIA[aria];
-  switch (el.tagName) {
-    case 'A': return el.hasAttribute('href') ? 'link' : null;
-    case 'BUTTON': case 'SUMMARY': return 'button';
-    case 'INPUT': return el.type in INPUTS ? INPUTS[el.type] : 'field';
-    case 'TEXTAREA': return 'field';
-    case 'SELECT': return el.multiple || el.size > 1 ? null : 'select';
-    case 'OPTION': return el.parentElement && el.closest('select')?.size > 1 || el.closest('select')?.multiple ? 'option' : null;
+
+  roleOf(el) {
+    if (!this.roles.has(el)) this.roles.set(el, this.note && within(el, this.note) ? null : roleOf(el));
+    return this.roles.get(el);
   }
-  return el.isContentEditable && !parentOf(el)?.isContentEditable ? 'field' : null;
-}
 
-const underlined = (style) => style.textDecorationLine.includes('underline');
-
-function looksRole(el) {
-  // What the page only makes look clickable: a pointer cursor, or underlined text in a colour of its own.
-  const parent = parentOf(el);
-  if (!parent || el === document.body) return null;
-  const style = getComputedStyle(el), around = getComputedStyle(parent);
-  const ownUnderline = underlined(style) && !underlined(around) && style.color !== around.color && el.tagName !== 'U';
-  if (ownUnderline && clean(el.innerText)) return 'link';
-  if (style.cursor !== 'pointer' || el.tagName === 'LABEL' && el.control) return null;
-  if (around.cursor === 'pointer' && parent !== document.body && !holdsSeveral(parent)) return null;
-  if (holdsSeveral(el)) return null;
-  if (el.querySelector('a[href], button, input, select, textarea, [role]')) return null;
-  if (isBox(el)) return null;
-  return clean(el.innerText) || nameOf(el, 'button') ? (underlined(style) ? 'link' : 'button') : null;
-}
-
-function holdsSeveral(el) {
-  const own = [...el.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-  return !own && [...el.children].filter((child) => clean(child.innerText)).length > 1;
-}
-
-// ---- boxes of colour ------------------------------------------------------------------------------------------------
-
-const rgba = (colour) => {
-  const [r, g, b, a = 1] = (colour.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
-  return [r, g, b, a];
-};
-
-function backdrop(el) {
-  for (let node = parentOf(el); node; node = parentOf(node)) {
-    const colour = rgba(getComputedStyle(node).backgroundColor);
-    if (colour[3] > 0.5) return colour;
-  }
-  return [255, 255, 255, 1];
-}
-
-function isBox(el) {
-  if (el.childElementCount || clean(el.textContent) || !(el instanceof HTMLElement)) return false;
-  if (/^(IMG|CANVAS|VIDEO|IFRAME|HR|BR|INPUT|TEXTAREA|SELECT|BUTTON|OBJECT|EMBED|PROGRESS|METER|AUDIO)$/.test(el.tagName)) return false;
-  const { width, height } = el.getBoundingClientRect();
-  if (Math.min(width, height) < 8 || width * height > 0.4 * innerWidth * innerHeight) return false;
-  const style = getComputedStyle(el), colour = rgba(style.backgroundColor);
-  if (colour[3] <= 0.5) return false;
-  const behind = backdrop(el);
-  const differs = (other) => Math.abs(colour[0] - other[0]) + Math.abs(colour[1] - other[1]) + Math.abs(colour[2] - other[2]) > 48;
-  return differs(behind) || parseFloat(style.borderTopWidth) > 0 && parseFloat(style.borderLeftWidth) > 0 && differs(rgba(style.borderTopColor));
-}
-
-function colourName(el) {
-  const [r, g, b] = rgba(getComputedStyle(el).backgroundColor);
-  let best = null, least = Infinity;
-  for (const [name, [r2, g2, b2]] of Object.entries(COLOURS)) {
-    const distance = (r - r2) ** 2 + (g - g2) ** 2 + (b - b2) ** 2;
-    if (distance < least) [best, least] = [name, distance];
-  }
-  return best;
-}
-
-// ---- name, value, state ---------------------------------------------------------------------------------------------
-
-function nameOf(el, role) {
-  const byId = (el.getAttribute('aria-labelledby') || '').split(/\s+/).filter(Boolean)
-    .map((id) => clean(el.getRootNode().getElementById(id)?.innerText)).filter(Boolean).join(' ');
-  const named = byId || clean(el.getAttribute('aria-label'));
-  if (named) return named;
-  if (el.matches('input, select, textarea')) {
-    if (role === 'button') return clean(el.value) || clean(el.alt) || clean(el.title) || (el.type === 'submit' ? 'Submit' : '');
-    const label = [...(el.labels || [])].map((node) => clean(node.innerText)).filter(Boolean).join(' ');
-    if (label) return label;
-    if (role === 'checkbox' || role === 'radio') {
-      const next = el.nextSibling;
-      return clean(next && (next.nodeType === 3 ? next.data : next.nodeType === 1 && !declaredRole(next) ? next.innerText : '')) || clean(el.title);
+  isInside(el) {
+    const chain = [];
+    let node = parentOf(el), isInside = false;
+    for (; node; node = parentOf(node)) {
+      if (this.insides.has(node)) { isInside = this.insides.get(node); break; }
+      chain.push(node);
     }
-    const before = el.previousElementSibling;
-    const beside = before && before.tagName === 'LABEL' && !before.control ? clean(before.innerText) : '';
-    return beside || clean(el.placeholder) || clean(el.title);
-  }
-  if (role === 'field') return clean(el.getAttribute('aria-placeholder')) || clean(el.title);
-  if (el.tagName === 'OPTION') return clean(el.label);
-  const image = el.matches('img') ? el : el.querySelector('img[alt]');
-  return clean(el.innerText) || clean(image?.alt) || clean(el.querySelector('svg title')?.textContent) || clean(el.title);
-}
-
-function valueOf(el, role) {
-  if (el.tagName === 'SELECT') return clean([...el.selectedOptions].map((option) => option.label).join(', '));
-  if (el.isContentEditable) return clean(el.innerText);
-  if (role === 'slider' || role === 'field' || role === 'select') {
-    const value = el.value ?? el.getAttribute('aria-valuenow') ?? clean(el.innerText);
-    return el.type === 'password' ? '*'.repeat(value.length) : clean(String(value));
-  }
-  return '';
-}
-
-function deepFocus() {
-  let el = document.activeElement;
-  while (el && el.shadowRoot && el.shadowRoot.activeElement) el = el.shadowRoot.activeElement;
-  return el;
-}
-
-function statesOf(el, role, focus) {
-  const on = (attribute) => el.getAttribute(attribute) === 'true';
-  const words = [];
-  if (el.checked === true && (role === 'checkbox' || role === 'radio') || on('aria-checked')) words.push('checked');
-  const selected = on('aria-selected') || el.tagName === 'OPTION' && el.selected || el.matches('[aria-current]:not([aria-current="false"])');
-  if (selected) words.push('selected');
-  if (!selected && (on('aria-expanded') || el.tagName === 'SUMMARY' && el.parentElement?.open)) words.push('expanded');
-  if (on('aria-pressed')) words.push('pressed');
-  if (el.tagName === 'TEXTAREA' || on('aria-multiline')) words.push('multiline');
-  if (el.disabled === true || on('aria-disabled') || el.matches(':disabled')) words.push('disabled');
-  if (el === focus) words.push('focused');
-  return words;
-}
-
-// ---- place ----------------------------------------------------------------------------------------------------------
-
-const visible = (el) => el.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true });
-
-function rectOf(el) {
-  let best = null, area = 0;
-  for (const { left, top, right, bottom } of el.getClientRects()) {
-    const box = [Math.max(left, 0), Math.max(top, 0), Math.min(right, innerWidth), Math.min(bottom, innerHeight)];
-    const size = Math.max(0, box[2] - box[0]) * Math.max(0, box[3] - box[1]);
-    if (size > area) [best, area] = [box, size];
-  }
-  return area >= 1 ? best : null;
-}
-
-// The point to click: the centre of the part in the viewport, or, where something covers that, the seen point nearest to
-// the middle of what is seen (a 7 × 7 grid). Null if nothing of the element can be hit.
-function pointOf(el, hit) {
-  const box = rectOf(el);
-  if (!box) return null;
-  const [left, top, right, bottom] = box;
-  const centre = [(left + right) / 2, (top + bottom) / 2];
-  if (hit(elementAt(...centre))) return centre;
-  const seen = [];
-  const [insetX, insetY] = [Math.min(1, (right - left) / 4), Math.min(1, (bottom - top) / 4)];
-  for (let i = 0; i < 7; i++) {
-    for (let j = 0; j < 7; j++) {
-      const point = [left + insetX + (right - left - 2 * insetX) * i / 6, top + insetY + (bottom - top - 2 * insetY) * j / 6];
-      if (hit(elementAt(...point))) seen.push(point);
+    for (const around of chain.reverse()) {
+      if (this.details && NESTING.test(around.getAttribute('role') || '')) isInside = false;
+      isInside ||= around.parentElement !== null && around !== document.body && ATOMIC.has(this.roleOf(around));
+      this.insides.set(around, isInside);
     }
-  }
-  if (!seen.length) return null;
-  const middle = [0, 1].map((axis) => seen.reduce((sum, point) => sum + point[axis], 0) / seen.length);
-  const away = (point) => (point[0] - middle[0]) ** 2 + (point[1] - middle[1]) ** 2;
-  return seen.reduce((best, point) => (away(point) < away(best) ? point : best));
-}
-
-function placeOf(el, role) {
-  const through = getComputedStyle(el).pointerEvents === 'none';
-  const hit = (other) => other && (within(other, el) || through && within(el, other));
-  if (visible(el)) {
-    const point = pointOf(el, hit);
-    if (point) return point;
-  }
-  if (role !== 'checkbox' && role !== 'radio') return null;
-  const label = [...(el.labels || [])].find(visible); // a styled control: the input is transparent, its label is not
-  return label ? pointOf(label, (other) => other && within(other, label)) : null;
-}
-
-// ---- the list -------------------------------------------------------------------------------------------------------
-
-function* walk(root, inside) {
-  for (const el of root.children) {
-    const atomic = yield [el, inside];
-    yield* walk(el.shadowRoot || el, inside || atomic === true);
+    return isInside;
   }
 }
 
-function listed(instruction) {
-  const focus = deepFocus();
-  const note = instruction ? document.querySelector(instruction) : null;
-  const found = [];
-  const root = document.body || document.documentElement;
-  if (!root) return found; // a window that was just opened
-  const walker = walk(root, false);
-  for (let step = walker.next(); !step.done;) {
-    const [el, inside] = step.value;
-    let role = null;
-    if (!inside && !(note && within(el, note))) {
-      role = declaredRole(el) || looksRole(el) || (isBox(el) ? 'box' : null);
-      const place = role && placeOf(el, role);
-      if (place) {
-        const colour = role === 'box' ? colourName(el) : '';
-        const name = role === 'box' ? colour : nameOf(el, role);
-        const value = role === 'box' ? '' : valueOf(el, role);
-        const words = [role, colour || (name && quoted(name)), value && `value ${quoted(value)}`, ...statesOf(el, role, focus)];
-        const box = rectOf(el) || [place[0], place[1], place[0], place[1]];
-        found.push({ words, place, top: box[1], bottom: box[3] });
-      }
-    }
-    step = walker.next(ATOMIC.has(role));
+// The candidates that can be hit, with their places. Of more than MAX_LINES, those after the last line that fits are not
+// tested.
+function placed(candidates) {
+  const { found, survey } = candidates, hits = new HitTests(survey);
+  const measure = (item) => {
+    item.box = partInView(item.el);
+    item.middle = item.box ? (item.box[1] + item.box[3]) / 2 : -Infinity; // a label's control, whose place is not known yet
+  };
+  found.forEach(measure);
+  const order = found.length > MAX_LINES ? [...found].sort((a, b) => a.middle - b.middle) : [...found];
+  const items = [];
+  let rowEnd = Infinity;
+  const test = (item) => {
+    if (items.length >= MAX_LINES && item.middle >= rowEnd) return;
+    const place = hits.placeOf(item.el, item.role);
+    if (!place) return;
+    const box = item.box && !place.surface ? item.box : [...place.point, ...place.point];
+    items.push({ ...item, place: place.point, surface: place.surface, top: box[1], bottom: box[3] });
+    if (items.length === MAX_LINES) rowEnd = lastRowEnd(items);
+  };
+  const count = found.length;
+  order.forEach(test);
+  for (const item of found.slice(count)) { // met by hit tests
+    measure(item);
+    test(item);
   }
-  return found;
+  return items.sort((a, b) => a.index - b.index);
 }
 
-// Rows from top to bottom, each from left to right; in one row are things whose middle lies within the row's first thing.
-function readingOrder(found) {
+const lastRowEnd = (items) => rowsOf(items).at(-1)[0].bottom - 1;
+
+// Rows from top to bottom. A row holds the elements whose middle is above the lower edge of its first element.
+function rowsOf(items) {
   const middle = (item) => (item.top + item.bottom) / 2;
-  found.sort((a, b) => middle(a) - middle(b));
   const rows = [];
-  for (const item of found) {
+  for (const item of [...items].sort((a, b) => middle(a) - middle(b))) {
     const row = rows.at(-1);
     if (row && middle(item) < row[0].bottom - 1) row.push(item);
     else rows.push([item]);
   }
-  return rows.flatMap((row) => row.sort((a, b) => a.place[0] - b.place[0]));
+  return rows;
 }
 
-function elementList(instruction) {
-  const scaled = (value, size) => Math.min(1000, Math.max(0, Math.round((value / size) * 1000)));
-  return readingOrder(listed(instruction)).slice(0, MOST)
-    .map(({ words, place }) => `- ${[...words.filter(Boolean), scaled(place[0], innerWidth), scaled(place[1], innerHeight)].join(' ')}`)
-    .join('\n');
+const readingOrder = (items) => rowsOf(items).flatMap((row) => row.sort((a, b) => a.place[0] - b.place[0]));
+
+const scaled = ([x, y]) => [[x, innerWidth], [y, innerHeight]]
+  .map(([value, size]) => Math.min(1000, Math.max(0, Math.round((value / size) * 1000))));
+
+const lineOf = ({ words, place }) => `- ${[...words, ...scaled(place)].join(' ')}`;
+
+// ---- what is not in view ----------------------------------------------------------------------------------------------
+
+// `above 0.5 screens, below 2.0 screens` of a scroller, or an empty text.
+function further(scroller) {
+  const height = scroller.clientHeight, above = scroller.scrollTop, below = scroller.scrollHeight - height - above;
+  return [['above', above], ['below', below]].filter(([, pixels]) => pixels > 8)
+    .map(([side, pixels]) => `more ${side}: ${Math.max(0.1, pixels / height).toFixed(1)} screens`);
+}
+
+// Whether people can scroll a document.
+function scrollerOf(inner) {
+  const scroller = inner.scrollingElement;
+  return scroller && ![inner.documentElement, inner.body].some((el) => el && /hidden|clip/.test(getComputedStyle(el).overflowY)) ? scroller : null;
+}
+
+// The element that scrolls what an element shows, if that has more than it shows; the document in a frame scrolls, too.
+function scrollerIn(el) {
+  const inner = documentIn(el);
+  if (inner) return scrollerOf(inner);
+  if (el.scrollHeight - el.clientHeight <= 8 || el.clientHeight < 30 || el.tagName === 'TEXTAREA') return null;
+  if (el === el.ownerDocument.body || el === el.ownerDocument.scrollingElement) return null;
+  return /auto|scroll|overlay/.test(getComputedStyle(el).overflowY) ? el : null;
+}
+
+// The largest areas that scroll, as { place, more, size }; the document of a frame itself is one.
+function areasOf(scrollers) {
+  const seen = scrollers.map((el) => ({ el, box: partInView(el) })).filter(({ el, box }) => box && within(elementAt(...centreOf(box)), el));
+  const areas = seen.map(({ el, box }) => ({ place: centreOf(box), more: further(scrollerIn(el)).join(', '), size: (box[2] - box[0]) * (box[3] - box[1]) }));
+  if (visiblePart && scrollerOf(document)) areas.push({ place: centreOf(visiblePart), more: further(scrollerOf(document)).join(', '), size: Infinity });
+  return areas.filter(({ more }) => more).sort((a, b) => b.size - a.size).slice(0, MAX_AREAS);
+}
+
+// ---- frames of another origin -----------------------------------------------------------------------------------------
+
+let framesShown = []; // by the last list
+
+// The part of each frame's viewport that can be seen, which is asked for in the frame.
+const partsWanted = () => framesShown.map((frame) => {
+  const view = viewInside(frame), [left, top, right, bottom] = view.clip;
+  return [...fromOutermost(view, left, top), ...fromOutermost(view, right, bottom)];
+});
+
+const isShownFrame = (el) => {
+  const view = isOpaque(el) && isVisible(el) ? viewInside(el) : null;
+  return !!view && view.clip[2] - view.clip[0] >= 4 && view.clip[3] - view.clip[1] >= 4;
+};
+
+// What a frame answered, in the viewport of `document`, as far as nothing covers it here.
+function fromFrame(part, frame) {
+  const view = frame?.isConnected ? viewInside(frame) : null;
+  if (!part || !view) return { items: [], areas: [] };
+  const placed = (item) => ({ ...item, place: toOutermost(view, ...item.place) });
+  const isHit = ({ place }) => within(elementAt(...place), frame);
+  const items = part.items.map(placed).filter(isHit).map((item) => ({
+    ...item, top: view.top + item.top * view.scaleY, bottom: view.top + item.bottom * view.scaleY }));
+  return { items, areas: part.areas.map(placed).filter(isHit) };
+}
+
+// ---- the list -------------------------------------------------------------------------------------------------------
+
+// What the document shows: items with words and places in reading order, the number of candidates, and areas. `parts` has
+// what the frames in `framesShown` answered.
+function listing({ instruction = null, details = false, parts = null }) {
+  const candidates = new Candidates(instruction, details), focus = document.hasFocus() || !visiblePart ? innermostFocus() : null;
+  candidates.survey.readAll(document.body || document.documentElement);
+  const own = placed(candidates), foreign = (parts || []).map((part, index) => fromFrame(part, framesShown[index]));
+  if (!parts) framesShown = candidates.frames.filter(isShownFrame);
+  const items = readingOrder([...own, ...foreign.flatMap((part) => part.items)]).slice(0, MAX_LINES).map((item) => ({
+    words: item.words || wordsOf(item.el, item.role, focus, { details, surface: item.surface }).filter(Boolean),
+    place: item.place, top: item.top, bottom: item.bottom }));
+  const areas = details ? [...areasOf(candidates.scrollers), ...foreign.flatMap((part) => part.areas)] : [];
+  return { items, areas, count: candidates.found.length };
+}
+
+// The list of a frame for the document around it, which sees a part of the frame.
+function framePart({ clip, details, parts }) {
+  visiblePart = clip;
+  const root = document.body || document.documentElement;
+  const { items, areas } = root ? listing({ details, parts }) : { items: [], areas: [] };
+  return { items, areas: areas.map((area) => ({ ...area, size: Math.min(area.size, 1e9) })), frames: root && !parts ? partsWanted() : [] };
+}
+
+function elementList(instruction, details, parts) {
+  if (!(document.body || document.documentElement)) return ''; // a window that was just opened
+  const { items, areas, count } = listing({ instruction, details, parts });
+  const lines = items.map(lineOf);
+  if (!details) return lines.join('\n');
+  if (items.length === MAX_LINES && count > MAX_LINES) lines.push(`(the first ${MAX_LINES} of about ${count} elements in view are listed)`);
+  const page = scrollerOf(document);
+  for (const more of page ? further(page) : []) {
+    if (more.startsWith('more above')) lines.unshift(`(${more})`);
+    else lines.push(`(${more})`);
+  }
+  return [...lines, ...areas.slice(0, MAX_AREAS).map(({ place, more }) => `(in the area at ${scaled(place).join(' ')}, ${more})`)].join('\n');
 }

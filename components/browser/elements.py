@@ -1,7 +1,8 @@
-"""The element list: what a user sees and can act on, as text (`observation.text: elements`).
+"""The element list: the elements that a user sees and can act on, as text (`observation.text: elements`).
 
-The rules are in `elements.js`, and everything that asks a page something goes through `script`, so that a page is asked
-in one round trip.
+The rules are in `elements.js` and `controls.js`. `composed.js` is the page that they see, through shadow roots and
+frames, `survey.js` finds what is in view, and `hits.js` where to click it. All reading of pages goes through `script`:
+each read is one round trip. Only frames of another origin are asked one by one (`foreign_frames`).
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from re import compile as pattern
 from playwright.async_api import Page
 
 _HERE = Path(__file__).parent
+_LIST = ("composed.js", "survey.js", "controls.js", "hits.js", "elements.js")
+_PROBE = (*_LIST, "fields.js", "watch.js", "waiting.js", "wheel.js", "probe.js")
 _LINE = pattern(
-    r'^- (?P<role>[a-z]+)(?: "(?P<name>[^"]*)")?(?: value "(?P<value>[^"]*)")?'
+    r'^- (?P<role>[a-z]+)(?: "(?P<name>[^"]*)")?(?: value "(?P<value>[^"]*)")?(?: options "(?P<options>[^"]*)")?'
     r"(?P<words>(?: [a-z]+)*) (?P<x>\d+) (?P<y>\d+)$"
 )
 
 
 @dataclass(frozen=True)
 class Listed:
-    """One line of an element list; x, y in 0-1000."""
+    """One line of an element list; x and y are on the 0-1000 scale."""
 
     role: str
     name: str
@@ -31,52 +34,61 @@ class Listed:
     states: frozenset[str]
     x: int
     y: int
+    options: tuple[str, ...] = ()
+    """Of a select, in a list with details: the first, and how many are left."""
 
 
-async def element_list(page: Page, instruction: str | None = None) -> str:
+async def element_list(page: Page, instruction: str | None = None, details: bool = False) -> str:
     """The visible, actionable elements of any page, in reading order, one per line: `- button "cancel" 512 86`.
 
     Args:
-        instruction: CSS selector of a part of the page that only tells what to do and is left out.
+        instruction: CSS selector of the part of the page that states the task; it is left out.
+        details: list the options of selects, the kinds of fields such as dates, and, in brackets, how far the page and
+            its scrolling areas continue.
     """
-    return await page.evaluate(
-        f"(() => {{{_source('elements.js')}\nreturn elementList({json.dumps(instruction)});}})()"
-    )
+    arguments = f"{json.dumps(instruction)}, {json.dumps(details)}"
+    return await page.evaluate(f"(() => {{{_sources(*_LIST)}\nreturn elementList({arguments});}})()")
 
 
 def parse_elements(text: str) -> list[Listed]:
-    """The lines of an element list as records."""
-    found = []
+    """The lines of an element list as records. Lines in brackets are no elements and are left out.
+
+    Raises:
+        ValueError: a line is not one of an element list.
+    """
+    elements = []
     for line in text.splitlines():
+        if line.startswith("("):
+            continue
         match = _LINE.match(line)
         if match is None:
             raise ValueError(f"not a line of an element list: {line!r}")
         words, name = match["words"].split(), match["name"] or ""
         if match["role"] == "box":  # a colour, without quotes
             name = words.pop(0)
-        found.append(
-            Listed(match["role"], name, match["value"] or "", frozenset(words), int(match["x"]), int(match["y"]))
-        )
-    return found
+        options = tuple(match["options"].split(" | ")) if match["options"] else ()
+        place = int(match["x"]), int(match["y"])
+        elements.append(Listed(match["role"], name, match["value"] or "", frozenset(words), *place, options))
+    return elements
 
 
 def script(request: dict, keep: bool = False) -> str:
     """The JavaScript expression (a promise) that answers one request; see `probe.js`.
 
     Args:
-        keep: the document's world keeps what it takes to answer, and `question` will do from then on. Not in the
-            page's own world, which would see it.
+        keep: store the probe's functions in the JavaScript world, so that `question` suffices from then on. Use it only
+            in our isolated world, because the page would see them in its own.
     """
     kept = "globalThis.waymark = answer;" if keep else ""
-    source = f"{_source('elements.js')}\n{_source('probe.js')}"
+    source = _sources(*_PROBE)
     return f"(async () => {{{source}\n{kept}return answer({json.dumps(request)});}})()"
 
 
 def question(request: dict) -> str:
-    """The same expression, much shorter, for a world that has been sent `script(…, keep=True)`."""
+    """The same expression, much shorter, for a world that has evaluated `script(…, keep=True)`."""
     return f"waymark({json.dumps(request)})"
 
 
 @cache
-def _source(name: str) -> str:
-    return (_HERE / name).read_text()
+def _sources(*names: str) -> str:
+    return "\n".join((_HERE / name).read_text() for name in names)

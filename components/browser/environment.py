@@ -1,5 +1,7 @@
-"""What an episode needs of a browser, wherever that runs: here (`Session`, `BrowserPool`) or on a machine of a Ray
-cluster (`rollout.RayPool`)."""
+"""The interfaces of an episode's browser (`Environment`) and of a pool of them (`Environments`).
+
+`Session` and `BrowserPool` implement them in this process, `rollout.RayPool` on the machines of a Ray cluster.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from components.records import Observation, Probe, Reading, Task, ToolCall
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a turn's calls did: one line of feedback per call, the page now, and the answer if `done` was called."""
+    """A turn's result: one line of feedback per call, the page afterwards, and the answer if `done` was called."""
 
     feedback: list[str]
     observation: Observation
@@ -23,22 +25,37 @@ class StepResult:
 
 
 class Environment(Protocol):
-    """One episode's browser. What its methods raise: see `Session`."""
+    """One episode's browser. `Session` documents the methods and their errors."""
 
-    timings: dict[str, float]
-    """Seconds of the last start or step: navigate, act (until the page is quiet), look, screenshot."""
-    requests: int
-    """Requests of the episode's pages; counted where the pages are not ours."""
+    @property
+    def timings(self) -> dict[str, float]:
+        """Seconds of the last `start` or `step`: queue, navigate, act (until the page is quiet), look, screenshot."""
 
-    health: dict[str, float]
-    """What is known of the browser after an operation failed; see `BrowserPool.health`."""
+    @property
+    def requests(self) -> int:
+        """Number of requests of the episode's pages; 0 on the pool's own site, where they are not counted."""
 
-    async def start(self, task: Task) -> Observation: ...
-    async def step(self, calls: Sequence[ToolCall]) -> StepResult: ...
-    async def site_reward(self) -> float | None: ...
-    async def read(self, probe: Probe) -> Reading: ...
-    async def oracle(self) -> str: ...
-    async def oracle_elements(self) -> list[Placed]: ...
+    @property
+    def health(self) -> dict[str, float]:
+        """The browser's state after an operation failed (see `BrowserPool.health`); empty before."""
+
+    async def start(self, task: Task) -> Observation:
+        """Open the task's start page; returns the first observation."""
+
+    async def step(self, calls: Sequence[ToolCall]) -> StepResult:
+        """Run the calls of one turn."""
+
+    async def site_reward(self) -> float | None:
+        """The site's raw reward of the episode; None where the site has none."""
+
+    async def read(self, probe: Probe) -> Reading:
+        """Answer a rule's question about a page at the end of the episode."""
+
+    async def oracle(self) -> str:
+        """The element list of the active tab as it is now, for the scripted teacher only."""
+
+    async def oracle_elements(self) -> list[Placed]:
+        """The accessible elements of the active tab with their ids, for the scripted teacher only."""
 
 
 class Environments(Protocol):
@@ -47,6 +64,10 @@ class Environments(Protocol):
     async def __aenter__(self) -> Self: ...
     async def __aexit__(self, *exc: object) -> None: ...
 
-    def session(self) -> AbstractAsyncContextManager[Environment]:
-        """A browser for one episode, waited for."""
+    def session(self, task: Task | None = None) -> AbstractAsyncContextManager[Environment]:
+        """Wait for a free browser for one episode.
+
+        Args:
+            task: the episode's task, which decides which site the browser reaches; None if there is only one site.
+        """
         ...

@@ -1,10 +1,12 @@
-"""What can go wrong in the environment, by whose fault it ends the episode.
+"""The errors that end an episode. The episode loop (`agent.loop`) turns each into a `Termination`.
 
-To add one: derive it from `EnvError`, say in its docstring which `Termination` it becomes, and map it in the episode
-loop. A tool call that fails is no exception: it becomes a `Failed:` line of feedback and the episode goes on.
+To add one, derive it from `EnvError`, name its `Termination` in its docstring, and map it in the episode loop. A tool
+call that fails raises nothing: it becomes a `Failed:` line of feedback, and the episode goes on.
 """
 
 from __future__ import annotations
+
+import traceback
 
 
 class EnvError(Exception):
@@ -23,5 +25,23 @@ class SandboxError(EnvError):
     """The browser or one of its renderers died (`Termination.SANDBOX_ERROR`)."""
 
 
+class HarnessError(EnvError):
+    """The harness itself failed with an unexpected exception, which is a bug in it (`Termination.HARNESS_ERROR`).
+
+    Args:
+        message: what the harness did, and the exception.
+        trace: the exception's traceback, which also crosses from one machine to another.
+    """
+
+    def __init__(self, message: str, trace: str = "") -> None:
+        super().__init__(message)
+        self.trace = trace
+
+    @classmethod
+    def of(cls, what: str, error: Exception) -> HarnessError:
+        """The error for an unexpected exception that ended `what`."""
+        return cls(f"{what}: {error!r}", "".join(traceback.format_exception(error, limit=-12)))
+
+
 class ChromiumNotFoundError(RuntimeError):
-    """No Chromium on this machine; the message is the command to type."""
+    """This machine has no Chromium. The message names the command that installs it."""

@@ -1,9 +1,9 @@
-"""The environment's one line per tool call (OpenWebRL, appendix A.2, table 5).
+"""The environment's feedback: one line per tool call (OpenWebRL, appendix A.2, table 5).
 
-Every line starts with `Succeed:` or `Failed:`. These functions only compose text from what was observed before and
-after the call; coordinates are integers of the 0-1000 scale. Additions to the paper's rules: a click on a checkbox
-or radio button ends with its new state, one on a field says that it has the focus, a page that changed without
-navigating says so, and so does a clamped coordinate.
+Every line starts with `Succeed:` or `Failed:`. These functions compose text from what was observed before and after the
+call. Coordinates are integers of the 0-1000 scale. Additions to the paper's rules: a click on a checkbox or a radio
+button reports the new state, a click on a field reports that the field has the focus, and the line reports a page that
+changed without navigating and a clamped coordinate.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ NO_EFFECT = "Note: no visible navigation or new tab detected."
 FOCUSED = "the field is focused"
 CHANGED = "The page changed."
 AT_BOUNDARY = "Note: page scroll position did not change and may be at a boundary."
+TOOK_WHEEL = "Note: page scroll position did not change; the page took the wheel without a visible change."
+UNKNOWN_SCROLL = "Note: page scroll position did not change; whether the frame at the point scrolled is unknown."
 DIFFERS = "which differs from the typed text."
-LONGEST = 300
+MAX_TEXT = 300
+"""Characters of a quoted text or a reason."""
 
 
 @dataclass(frozen=True)
@@ -32,47 +35,50 @@ class Element:
 
 @dataclass(frozen=True)
 class Effect:
-    """What became of the tabs and the page while a call ran."""
+    """What happened to the tabs and the page while a call ran."""
 
     navigated_to: str | None = None
     new_tab: int | None = None
     new_tab_url: str = ""
-    tab_closed: bool = False
+    now_active: str = ""
+    """If the tab was closed, the number and the address of the tab that is active now."""
     changed: bool = False
-    """Something that can be seen on the page is different."""
-    asides: tuple[str, ...] = ()
-    """What the browser did for the page unseen, a sentence each."""
+    """Whether something visible on the page changed."""
+    unwatched: tuple[str, ...] = ()
+    """Parts of the page in view of which this is not known."""
+    notices: tuple[str, ...] = ()
+    """Sentences about dialogs, downloads and file choosers (`notices`)."""
 
     def __str__(self) -> str:
-        parts = list(self.asides)
+        parts = list(self.notices)
         if self.navigated_to:
             parts.append(f"Page navigated to {self.navigated_to}.")
         if self.new_tab is not None:
             parts.append(f"New tab {self.new_tab} opened ({self.new_tab_url}) and is active.")
-        if self.tab_closed:
-            parts.append("The tab was closed.")
+        if self.now_active:
+            parts.append(f"The tab was closed. Tab {self.now_active} is active.")
         if self.changed and not parts:
             parts.append(CHANGED)
         return " ".join(parts)
 
 
 def succeed(text: str, *notes: str) -> str:
-    """A `Succeed:` line with the notes that are not empty."""
-    return " ".join(["Succeed:", text, *[note for note in notes if note]])
+    """A `Succeed:` line; empty notes are left out. Line breaks of the page or of the call become `\\n`."""
+    return _on_one_line(" ".join(["Succeed:", text, *[note for note in notes if note]]))
 
 
 def failed(tool: str, reason: object) -> str:
-    """A `Failed:` line; a browser's reason is cut to its first line."""
+    """A `Failed:` line with the first line of the reason."""
     lines = str(reason).strip().splitlines() or ["no reason given"]
     reason = lines[0].strip()
-    return f"Failed: `{tool}` execution failed: {reason[:LONGEST]}" + ("" if reason.endswith(".") else ".")
+    return f"Failed: `{tool}` execution failed: {reason[:MAX_TEXT]}" + ("" if reason.endswith(".") else ".")
 
 
 def click(target: Element | None, point: tuple[int, int], effect: Effect, state: str, clamped: bool) -> str:
-    """A click: target, place, and what it did."""
+    """A click: its target, point and effect."""
     what = f"on {target} " if target else ""
-    said = f"{state.capitalize()}." if state else ""
-    note = str(replace(effect, changed=False)) or said or str(effect) or NO_EFFECT
+    state_note = f"{state.capitalize()}." if state else ""
+    note = str(replace(effect, changed=False)) or state_note or str(effect) or _no_effect(effect)
     return succeed(f"`click` {what}at {point} executed.", _clamped(clamped), note)
 
 
@@ -90,7 +96,7 @@ def drag(start: tuple[int, int], end: tuple[int, int], effect: Effect, clamped: 
 def write(
     target: Element, text: str, actual: str | None, effect: Effect, tool: str = "write", submit: bool = False
 ) -> str:
-    """Typed text; `actual` is what the field holds afterwards, None if it cannot be read any more."""
+    """Typed text. `actual` is the field's content afterwards; None if it cannot be read any more."""
     mismatch = ""
     if actual is not None and actual != text and not effect.navigated_to:
         mismatch = f'Note: the field\'s actual value is "{_cut(actual)}", {DIFFERS}'
@@ -99,20 +105,35 @@ def write(
 
 
 def press_keys(keys: list[str], effect: Effect) -> str:
-    """Keys in their normalised names."""
+    """Pressed keys, by their normalised names."""
     return succeed(f"`press_keys` {keys} executed.", str(effect))
 
 
-def scroll(direction: str, amount: float, moved: bool, clamped: bool) -> str:
-    """A scroll by a share of the viewport."""
-    return succeed(
-        f"`scroll` {direction} by {round(amount * 100)}% executed.", _clamped(clamped), "" if moved else AT_BOUNDARY
-    )
+def scroll(
+    direction: str, amount: float, moved: bool, clamped: bool, effect: Effect | None = None, kept: str = ""
+) -> str:
+    """A scroll.
+
+    Args:
+        amount: in sizes of what scrolls.
+        moved: whether a scroll position changed.
+        kept: what is noted, instead of a boundary, if nothing moved and nothing else happened.
+    """
+    effect = effect or Effect()
+    note = str(replace(effect, changed=False)) if moved else str(effect) or kept or AT_BOUNDARY
+    return succeed(f"`scroll` {direction} by {round(amount * 100)}% executed.", _clamped(clamped), note)
 
 
 def done(answer: str) -> str:
     """The end of the episode."""
-    return f"Succeed: task marked as done. Response: {_cut(answer)}"
+    return _on_one_line(f"Succeed: task marked as done. Response: {_cut(answer)}")
+
+
+def _no_effect(effect: Effect) -> str:
+    """What is said of a click after which nothing was seen."""
+    if not effect.unwatched:
+        return NO_EFFECT
+    return f"Note: no navigation or new tab detected; whether {' or '.join(effect.unwatched)} changed is unknown."
 
 
 def _clamped(clamped: bool) -> str:
@@ -120,4 +141,8 @@ def _clamped(clamped: bool) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
+
+
+def _on_one_line(text: str) -> str:
+    return "\\n".join(text.splitlines())

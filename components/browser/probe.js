@@ -1,23 +1,5 @@
-// One request, one answer: what feedback needs to know before a call (`mark`), after it (`look`), and the two actions
-// that are the page's own (`clear` the focused field, `scroll`). Loaded after elements.js, whose functions it uses.
-
-const MEMORY = Symbol.for('waymark');
-
-function memory() {
-  if (!window[MEMORY] || window[MEMORY].document !== document) {
-    const state = { document, changes: 0, changed: 0, effects: 0, target: null, focus: null };
-    Object.defineProperty(window, MEMORY, { value: state, enumerable: false, configurable: true });
-    new MutationObserver((records) => {
-      const seen = records.filter(({ target }) => target.nodeType !== 1 || target.checkVisibility());
-      if (!seen.length) return;
-      state.changes += 1;
-      // a data attribute is a page's note to itself
-      if (seen.some(({ attributeName }) => !attributeName?.startsWith('data-'))) state.effects += 1;
-      state.changed = performance.now();
-    }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
-  }
-  return window[MEMORY];
-}
+// Answers one request: it reads the page before a call (`mark`) and after it (`look`), asks fields.js about the focused field
+// (`focus`, `clear`, `choose`, `set`), or says where to turn the wheel (`aim`). It needs the other files of this folder.
 
 // ---- describing -----------------------------------------------------------------------------------------------------
 
@@ -28,7 +10,7 @@ function describe(el) {
     if (declaredRole(node)) { target = node; break; }
   }
   const role = declaredRole(target);
-  // a box of colour has no text: its colour is what a user would call it, and what the element list calls it
+  // a coloured box has no text: its colour is its name, as in the element list
   const unlisted = isBox(target) ? colourName(target) : target.childElementCount ? '' : clean(target.innerText);
   const text = role ? nameOf(target, role) : unlisted;
   const name = text.length > 40 ? (role ? text.slice(0, 37) + '...' : '') : text;
@@ -51,130 +33,51 @@ function toggled(el) {
   return control.checked === true || control.getAttribute('aria-checked') === 'true' ? 'checked' : 'unchecked';
 }
 
-const editable = (el) => !!el && (el.isContentEditable || el.tagName === 'TEXTAREA'
-  || el.tagName === 'INPUT' && !/^(button|submit|reset|image|checkbox|radio|file|hidden|range|color)$/.test(el.type));
-
-const rawValue = (el) => (el.isContentEditable ? el.innerText.replace(/\n$/, '') : el.value);
-
-function focused() {
-  const el = deepFocus();
-  if (!el || el === document.body || el === document.documentElement) return null;
-  const open = editable(el);
-  const secret = el.type === 'password';
-  return { ...describe(el), editable: open && !el.disabled && !el.readOnly, frozen: open && (el.disabled || el.readOnly),
-    select: el.tagName === 'SELECT', fill: /^(date|time|month|week|datetime-local)$/.test(el.type || ''),
-    value: open ? rawValue(el) : null, secret };
-}
-
-// Like `deepFocus`, through frames of the same origin too.
-function innermostFocus() {
-  let el = deepFocus();
-  while (el?.tagName === 'IFRAME' && el.contentDocument?.activeElement) el = el.contentDocument.activeElement;
-  return el;
-}
-
-// Whether a field that can be written to got the focus since the mark, or was itself what the mark is on.
+// Whether a writable field got the focus since the mark, or the marked element is in the focused field.
 function fieldFocused({ target, focus }) {
-  const el = innermostFocus();
-  return editable(el) && !el.disabled && !el.readOnly && (el !== focus || el.contains(target));
-}
-
-// ---- waiting --------------------------------------------------------------------------------------------------------
-
-const frame = () => new Promise((resolve) => { requestAnimationFrame(resolve); setTimeout(resolve, 100); });
-
-// Quiet: nothing visible changed since the mark, or not for two frames, and no finite animation runs. A page that nothing
-// changed on costs one task, not a frame. With `still`, nothing may have changed for so many milliseconds besides: pages
-// of the web wait for a pause in the typing, or for a timer.
-async function quiet(before, limit, still) {
-  const state = memory(), end = performance.now() + limit;
-  const channel = new MessageChannel();
-  await new Promise((resolve) => { channel.port1.onmessage = resolve; channel.port2.postMessage(0); });
-  channel.port1.close();
-  const animated = () => document.getAnimations().some((animation) => animation.playState === 'running'
-    && Number.isFinite(animation.effect?.getComputedTiming().endTime));
-  const began = performance.now();
-  let seen = before;
-  while (performance.now() < end) {
-    if (state.changes !== seen || animated()) {
-      seen = state.changes;
-      await frame();
-      await frame();
-      continue;
-    }
-    const left = Math.min(still - (performance.now() - Math.max(began, state.changed)), end - performance.now());
-    if (left <= 0) break;
-    await new Promise((resolve) => setTimeout(resolve, left));
-  }
+  const el = innermostFocus(), isField = editable(el) || el?.type === 'color'; // `write` sets a colour
+  return isField && !el.disabled && !el.readOnly && (el !== focus || el.contains(target));
 }
 
 // ---- requests -------------------------------------------------------------------------------------------------------
 
-// The element at a point inside of a frame; of a frame of another origin, the frame itself.
-function inFrames(el, [x, y]) {
-  while (el?.tagName === 'IFRAME' && el.contentDocument) {
-    const { left, top } = el.getBoundingClientRect();
-    [x, y] = [x - left - el.clientLeft, y - top - el.clientTop];
-    const inner = el.contentDocument.elementFromPoint(x, y);
-    if (!inner || inner === el.contentDocument.body || inner === el.contentDocument.documentElement) break;
-    el = inner;
-  }
-  return el;
+// The element at a point; where a frame shows no element, the frame itself.
+function target([x, y]) {
+  const el = elementAt(x, y), inner = el?.ownerDocument;
+  return (el === inner?.body || el === inner?.documentElement) && frameAround(inner) || el;
 }
 
-function mark({ at }) {
+// A page is live if it may react at any time: then all that can be watched is remembered, not only the changes of the document.
+function mark({ at, live }) {
   const state = memory();
-  state.target = at ? inFrames(elementAt(...at), at) : null;
+  if (live || state.walked !== state.changes) watchRoots(state);
+  state.target = at ? target(at) : null;
   state.focus = innermostFocus();
-  return { url: location.href, changes: state.changes, effects: state.effects, target: describe(state.target) };
+  state.wheel = null;
+  state.before = live ? { ...snapshot(state), loading: new Set(loadingSigns(state)) } : null;
+  return { url: location.href, changes: state.changes, effects: state.effects, target: describe(state.target),
+    ...(live ? opaqueParts(state) : {}) };
 }
 
-async function look({ effects, changes, settle, still, elements, instruction }) {
-  if (settle) await quiet(changes ?? memory().changes, settle, still);
+async function look(request) {
   const state = memory();
+  const { effects, settle, elements, instruction, details, hovered } = request;
+  if (settle) await quiet(state, request);
+  const wheel = turned(state);
+  const changed = effects !== null && (state.effects !== effects || !!state.before && differs(state, state.before, hovered));
   return { url: location.href, title: document.title, toggled: toggled(state.target), focus: focused(), field: fieldFocused(state),
-    changed: effects !== null && state.effects !== effects,
-    elements: elements ? elementList(instruction) : null, ready: document.readyState };
-}
-
-function clear() {
-  const el = deepFocus(), before = focused();
-  if (before?.editable && !before.fill && before.value) {
-    if (el.isContentEditable) getSelection().selectAllChildren(el);
-    else el.select();
-  }
-  return { focus: before };
-}
-
-function choose({ text }) {
-  const el = deepFocus();
-  const option = [...el.options].find((item) => clean(item.label) === clean(text)) || [...el.options].find((item) => clean(item.label).toLowerCase() === clean(text).toLowerCase());
-  if (!option) return { chosen: false };
-  el.value = option.value;
-  option.selected = true;
-  el.dispatchEvent(new Event('input', { bubbles: true }));
-  el.dispatchEvent(new Event('change', { bubbles: true }));
-  return { chosen: true };
-}
-
-function scroll({ at, direction, amount }) {
-  const vertical = direction === 'up' || direction === 'down';
-  const sign = direction === 'up' || direction === 'left' ? -1 : 1;
-  const page = document.scrollingElement || document.documentElement;
-  const by = sign * amount * (vertical ? innerHeight : innerWidth);
-  const can = (el) => {
-    if (el !== page && !/auto|scroll|overlay/.test(getComputedStyle(el)[vertical ? 'overflowY' : 'overflowX'])) return false;
-    const [offset, room] = vertical ? [el.scrollTop, el.scrollHeight - el.clientHeight] : [el.scrollLeft, el.scrollWidth - el.clientWidth];
-    return sign > 0 ? offset < room - 1 : offset > 0;
-  };
-  let el = at ? elementAt(...at) : deepFocus();
-  while (el && !can(el)) el = parentOf(el);
-  el = el || page;
-  const before = [el.scrollLeft, el.scrollTop];
-  el.scrollBy({ left: vertical ? 0 : by, top: vertical ? by : 0, behavior: 'instant' });
-  return { moved: Math.abs(el.scrollLeft - before[0]) + Math.abs(el.scrollTop - before[1]) >= 1 };
+    changed, wheel, calm: performance.now() - state.changed, elements: elements ? elementList(instruction, details) : null,
+    frames: elements && framesShown.length ? partsWanted() : [] };
 }
 
 const focus = () => ({ focus: focused() });
+const elements = ({ instruction, details, parts }) => ({ elements: elementList(instruction, details, parts) });
 
-const answer = (request) => ({ mark, look, focus, clear, choose, scroll })[request.op](request);
+// Every answer brings what was copied in this document since the last one (clipboard.js).
+async function answer(request) {
+  const reply = await ({ mark, look, focus, clear, choose, set, aim, elements, framePart })[request.op](request);
+  if (globalThis.waymarkCopied) [reply.copied, globalThis.waymarkCopied] = [globalThis.waymarkCopied, null];
+  return reply;
+}
+
+answer.frame = (index) => framesShown[index];

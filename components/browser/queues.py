@@ -1,8 +1,8 @@
 """One queue per kind of operation (WebGym, appendix B.1).
 
-With many more episodes than cores, operations wait for the machine. In one queue, the first episodes' screenshots would
-stand behind the navigations of all others, and the policy would have nothing to answer. Here each kind has its own: so
-many of it at once, first come first served, and none before another.
+With many more episodes than cores, operations wait for the processor. With one queue for all, the first episodes'
+screenshots would wait behind the navigations of all others, and the policy would have nothing to answer. Here each kind
+of operation has a queue of its own, with a limit on how many run at once, in order of arrival.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ import contextlib
 import time
 from collections.abc import AsyncIterator
 
-from components.browser.bounds import Limit
+from components.browser.deadline import Deadline
 from components.params import QueueParams
 
 
-class Queues:
-    """The queues of a pool. A kind without a limit has none."""
+class OperationQueues:
+    """The queues of a pool. A kind of operation without a limit has no queue."""
 
     def __init__(self, params: QueueParams) -> None:
-        self._turns = {
+        self._semaphores = {
             kind: asyncio.Semaphore(width) for kind, width in params.model_dump().items() if width is not None
         }
 
     @contextlib.asynccontextmanager
-    async def turn(self, kind: str, limit: Limit | None) -> AsyncIterator[float]:
-        """Wait for one's turn, which costs nothing of the limit; gives the seconds waited."""
-        queue = self._turns.get(kind)
-        if queue is None:
+    async def turn(self, kind: str, deadline: Deadline | None) -> AsyncIterator[float]:
+        """Wait in the queue of `kind` while the deadline is paused. Yields the seconds waited."""
+        semaphore = self._semaphores.get(kind)
+        if semaphore is None:
             yield 0.0
             return
         began = time.monotonic()
-        with limit.paused() if limit is not None else contextlib.nullcontext():
-            await queue.acquire()
+        with deadline.paused() if deadline is not None else contextlib.nullcontext():
+            await semaphore.acquire()
         try:
             yield time.monotonic() - began
         finally:
-            queue.release()
+            semaphore.release()

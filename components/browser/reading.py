@@ -1,44 +1,31 @@
-"""Reading pages for a task's rule when the episode is over: what is at an address, or on the page that the agent left.
+"""Reads pages for a task's rule when the episode is over: an address, or the page that the agent left.
 
-Pages are opened in a tab of their own in the episode's context, so with the agent's login and cart, and through the
-same egress guard. Expressions run in our own JavaScript world of the page, never in this process. A page that is not
-there (404) is a page without what is looked for; a server that fails, or nobody who answers, is no reading at all.
-What a page shows late is waited for up to `FIND_S`, where published harnesses sleep three seconds in every case.
+Pages are opened in a new tab of the episode's context, so with the agent's login and cart, and through the same egress
+guard. Expressions run in our isolated JavaScript world of the page, never in this process. A missing page (404) is read
+as a page without the expected content. A server that fails or does not answer gives no reading. Content that appears
+late is awaited for up to `FIND_TIMEOUT_S`; published harnesses sleep three seconds in every case.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from typing import Protocol
-
-from playwright.async_api import Response
 
 from components.browser.errors import EnvError
-from components.browser.tab import NavigatedError, Tab
-from components.params import BrowserParams
+from components.browser.playwright_errors import NavigatedError
+from components.browser.tab import Tab
+from components.browser.tabs import PageSession
 from components.records import Probe, Reading
 
-FIND_S = 3.0
-FIND_AGAIN_S = 0.25
-ANSWER_S = 30.0
-"""Of one expression that asks a server."""
-MOST_CHARACTERS = 2_000_000
-"""Of a reading; a page longer than that is not cut, which could hide what is looked for, but not read."""
+FIND_TIMEOUT_S = 3.0
+FIND_INTERVAL_S = 0.25
+EXPRESSION_TIMEOUT_S = 30.0
+"""For one expression, which may ask a server."""
+MAX_CHARACTERS = 2_000_000
+"""In one reading. A longer text is an error: if it were cut, the cut could hide what the rule looks for."""
 _HTML = "document.documentElement.outerHTML"
-_FAILED = 500
-_TOO_MANY = 429
-
-
-class Reader(Protocol):
-    """The tabs of an episode, as reading needs them."""
-
-    params: BrowserParams
-    tabs: list[Tab]
-    active: int
-
-    async def open_tab(self) -> int: ...
-    def refusal(self, response: Response) -> str | None: ...
+_SERVER_ERROR = 500
+_TOO_MANY_REQUESTS = 429
 
 
 def unread(probe: Probe, error: str) -> Reading:
@@ -46,75 +33,75 @@ def unread(probe: Probe, error: str) -> Reading:
     return Reading(url=probe.url, locator=probe.locator, address=probe.address or "", text=None, error=error)
 
 
-async def read_page(session: Reader, probe: Probe) -> Reading:
+async def read_page(session: PageSession, probe: Probe) -> Reading:
     """Answer a probe.
 
     Raises:
         EnvError: the page could not be opened, its server failed, or it did not answer.
         SandboxError: the browser died.
     """
+    await session.tabs.update(shows_windows=False)
     if probe.address is None:
-        tab, patience_s = session.tabs[session.active], 0.0
+        tab, patience_s = session.tabs.active, 0.0
     else:
-        left = session.active
-        tab, patience_s = session.tabs[await session.open_tab()], 0.0 if probe.must_answer else FIND_S
-        session.active = left
+        tab = session.tabs[await session.tabs.open(shows=False)]
+        patience_s = 0.0 if probe.must_answer else FIND_TIMEOUT_S
         await _open(session, tab, probe.address)
     if probe.resolve:
-        found, address = await _value(tab, probe.resolve)
-        if not found or not address:
+        has_value, address = await _value(tab, probe.resolve)
+        if not has_value or not address:
             raise EnvError(f"the address to read could not be found: {address or 'there is none'}")
         await _open(session, tab, address)
     for statement in probe.prepare:
-        await _value(tab, statement)  # what it opens may be open already
+        await _value(tab, statement)  # a failure is ignored: what the statement opens may be open already
         await tab.look(session.params.settle_ms, quiet_ms=session.params.quiet_ms)
-    found, text = await _find(tab, probe.script or _HTML, patience_s)
-    if not found and probe.must_answer:
+    has_value, text = await _find(tab, probe.script or _HTML, patience_s)
+    if not has_value and probe.must_answer:
         raise EnvError(text)
-    if len(text) > MOST_CHARACTERS:
-        raise EnvError(f"there are more than {MOST_CHARACTERS} characters to read")
+    if len(text) > MAX_CHARACTERS:
+        raise EnvError(f"there are more than {MAX_CHARACTERS} characters to read")
     return Reading(
         url=probe.url,
         locator=probe.locator,
         address=tab.page.url,
-        text=text if found else "",
-        error=None if found else text,
+        text=text if has_value else "",
+        error=None if has_value else text,
     )
 
 
-async def _open(session: Reader, tab: Tab, address: str) -> None:
+async def _open(session: PageSession, tab: Tab, address: str) -> None:
     response = await tab.page.goto(address, timeout=session.params.start_timeout_s * 1000)
     if response is not None:
         reason = session.refusal(response)
-        if reason or response.status >= _FAILED or response.status == _TOO_MANY:
+        if reason or response.status >= _SERVER_ERROR or response.status == _TOO_MANY_REQUESTS:
             raise EnvError(f"{address} was answered with {reason or f'status {response.status}'}")
     await tab.look(session.params.settle_ms, quiet_ms=session.params.quiet_ms)
 
 
 async def _find(tab: Tab, expression: str, patience_s: float) -> tuple[bool, str]:
-    """The value of an expression once there is one: the first that is not empty, or the last within the time."""
+    """Evaluate an expression until its value is not empty; after `patience_s`, the last value."""
     end = time.monotonic() + patience_s
     while True:
-        found, text = await _value(tab, expression)
-        if (found and text) or time.monotonic() >= end:
-            return found, text
-        await asyncio.sleep(FIND_AGAIN_S)
+        has_value, text = await _value(tab, expression)
+        if (has_value and text) or time.monotonic() >= end:
+            return has_value, text
+        await asyncio.sleep(FIND_INTERVAL_S)
 
 
 async def _value(tab: Tab, expression: str) -> tuple[bool, str]:
-    """True and the value of an expression as text, or false and what it threw.
+    """True and the value of an expression as text, or false and the error that it threw.
 
     Raises:
-        EnvError: it is no JavaScript, or the page did not answer.
+        EnvError: the expression is not JavaScript, or the page did not answer.
     """
-    asked = (
+    guarded = (
         f"(async () => {{ try {{ return [true, String((await ({expression})) ?? '')]; }} "
         "catch (error) { return [false, String(error)]; } })()"
     )
     for _ in range(3):
         try:
-            found, text = await tab.evaluate(asked, ANSWER_S)
-            return found, text
+            has_value, text = await tab.evaluate(guarded, EXPRESSION_TIMEOUT_S)
+            return has_value, text
         except NavigatedError:
             await tab.look(0)
     raise EnvError("the page kept navigating while it was read")

@@ -1,11 +1,12 @@
-"""Which pages a site's robots.txt asks machines to leave alone (RFC 9309), asked through the egress guard.
+"""Reads robots.txt files (RFC 9309) through the egress guard: which pages do sites disallow for automated visitors?
 
-A site that answers with 4xx has no rules and allows all; 5xx disallows all; one that does not answer says nothing here:
-its episodes find out themselves that it is not there. A site is asked once per call, for at most `LIMIT` bytes.
+A site that answers with 4xx has no rules and allows all pages; one that answers with 5xx disallows all. A site that
+does not answer gives no result here: the episodes on it report that it is unreachable. Each site is asked once per
+call, for at most `MAX_BYTES`.
 
-Accepted trade-offs: the rules are read by the standard library's parser, which takes the first rule that matches where
-the RFC takes the longest, and knows no `*` inside a path. Only the addresses that are asked about are held to the
-rules, which for a benchmark are its start pages: wherever an agent goes from there is what a visitor does.
+Accepted trade-offs: the standard library's parser takes the first rule that matches, where the RFC takes the longest,
+and knows no `*` inside a path. Only the given addresses are checked, which for a benchmark are its start pages; pages
+to which an agent goes from there are not.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from components.browser.egress import EgressGuard
 from components.params import EgressParams
 
 AGENT = "waymark"
-"""The name by which a robots.txt may speak to us; else what it says to `*` holds."""
-LIMIT = 512 * 1024
+"""Our name in a robots.txt; without a section for it, the rules for `*` apply."""
+MAX_BYTES = 512 * 1024
 TIMEOUT_S = 15.0
-AT_ONCE = 8
+MAX_PARALLEL = 8
 
 
 async def disallowed(urls: Iterable[str], egress: EgressParams) -> dict[str, str]:
-    """The addresses that their sites disallow, each with who says so.
+    """The addresses that their sites disallow, each with a sentence that names the robots.txt.
 
     Raises:
         SandboxError: the egress guard did not start.
@@ -40,7 +41,7 @@ async def disallowed(urls: Iterable[str], egress: EgressParams) -> dict[str, str
     if not by_site:
         return {}
     guard = EgressGuard(egress) if egress.guard else None
-    at_once = asyncio.Semaphore(AT_ONCE)
+    semaphore = asyncio.Semaphore(MAX_PARALLEL)
     try:
         if guard is not None:
             await guard.start()
@@ -50,24 +51,24 @@ async def disallowed(urls: Iterable[str], egress: EgressParams) -> dict[str, str
             proxy=proxy, trust_env=False, timeout=TIMEOUT_S, follow_redirects=True, headers={"User-Agent": AGENT}
         ) as client:
 
-            async def ask(robots: str) -> RobotFileParser | None:
-                async with at_once:
-                    return await _rules(client, robots, refusal)
+            async def rules_of(robots: str) -> RobotFileParser | None:
+                async with semaphore:
+                    return await _fetch_rules(client, robots, refusal)
 
-            found = await asyncio.gather(*map(ask, by_site))
+            rules_by_site = await asyncio.gather(*map(rules_of, by_site))
     finally:
         if guard is not None:
             await guard.stop()
     return {
         url: f"{robots} disallows it"
-        for (robots, asked), rules in zip(by_site.items(), found, strict=True)
-        for url in asked
+        for (robots, site_urls), rules in zip(by_site.items(), rules_by_site, strict=True)
+        for url in site_urls
         if rules is not None and not rules.can_fetch(AGENT, url)
     }
 
 
-async def _rules(client: httpx.AsyncClient, robots: str, refusal: str | None) -> RobotFileParser | None:
-    """What a robots.txt says; None if nobody answered."""
+async def _fetch_rules(client: httpx.AsyncClient, robots: str, refusal: str | None) -> RobotFileParser | None:
+    """The rules of a robots.txt; None if the site did not answer."""
     rules = RobotFileParser(robots)
     try:
         async with client.stream("GET", robots) as response:
@@ -76,12 +77,13 @@ async def _rules(client: httpx.AsyncClient, robots: str, refusal: str | None) ->
             body = b""
             async for part in response.aiter_bytes():
                 body += part
-                if len(body) > LIMIT:
+                if len(body) > MAX_BYTES:
                     break
             status = response.status_code
     except (httpx.HTTPError, httpx.InvalidURL):
         return None
-    rules.parse(body[:LIMIT].decode("utf-8", "replace").splitlines() if status < 400 else [])
-    rules.allow_all = 400 <= status < 500
-    rules.disallow_all = status >= 500
+    if status >= 500:
+        rules.parse(["User-agent: *", "Disallow: /"])
+    else:  # without a file everything is allowed
+        rules.parse(body[:MAX_BYTES].decode("utf-8", "replace").splitlines() if status < 400 else [])
     return rules

@@ -1,24 +1,52 @@
-"""What the environment needs to know about an offline site of ours."""
+"""What a browser pool needs to know about pages that are served for a run. `World.site()` makes one."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from playwright.async_api import Page
 
-from components.records import Task
+from components.params import ContextParams
+from components.records import TABS, Task
 
 
 class Site(Protocol):
-    """A site served on loopback, with its own reward. Its pages are ours, so a browser context serves the next episode
-    too, once its cookies and storage are cleared."""
+    """Pages served on loopback. A browser context serves one episode after the other: cookies and storage of the
+    site's origins are cleared between two."""
 
-    origin: str
-    """Scheme and host of its pages, without a port: `http://miniwob`."""
-    rewards: bool
-    """Whether its pages know of an episode's reward; if not, `reward` is never asked for."""
-    instruction: str | None
-    """CSS selector of the part of a page that tells the task; the element list leaves it out."""
+    @property
+    def origins(self) -> Sequence[str]:
+        """Scheme and host of its pages, without ports: `("http://shop.test", "http://desk.test")`. A page that does not
+        exist may be opened under the first to read the episode's reward."""
+        ...
+
+    @property
+    def rewards(self) -> bool:
+        """Whether its pages know of an episode's reward. If not, `reward` is never asked for."""
+        ...
+
+    @property
+    def instruction(self) -> str | None:
+        """CSS selector of the part of a page that tells the task. The element list leaves it out."""
+        ...
+
+    @property
+    def names_options(self) -> bool:
+        """Whether feedback names the options of a `<select>` that was clicked. False keeps the feedback of a site on
+        which models were trained without them."""
+        ...
+
+    @property
+    def lists_details(self) -> bool:
+        """Whether element lists have details (`element_list`). False keeps the lists of a site on which models were
+        trained without them."""
+        ...
+
+    @property
+    def context(self) -> ContextParams | None:
+        """What its pages learn of the browser, such as the locale; None for what `browser.context` says."""
+        ...
 
     async def start(self) -> None:
         """Begin to serve."""
@@ -26,16 +54,38 @@ class Site(Protocol):
     async def stop(self) -> None:
         """Stop serving."""
 
-    def address(self) -> tuple[str, int]:
-        """The origin's host, and the loopback port that it leads to."""
+    def addresses(self) -> Mapping[str, int]:
+        """The loopback port that each of its hosts leads to."""
+        ...
 
-    def cookies(self, task: Task) -> dict[str, str]:
-        """Cookies set before the start page is opened."""
+    def cookies(self, task: Task) -> Mapping[str, str]:
+        """Cookies that are set on each origin before the start page is opened."""
+        ...
 
     async def ready(self, page: Page) -> str | None:
         """None if the opened page is ready for the episode, else what is wrong."""
 
     async def reward(self, page: Page) -> float | None:
-        """The site's raw reward of the episode, asked of any page of its origin; 0 if the episode did not end, None if
+        """The site's raw reward of the episode, asked of any page of its origins. 0: the episode did not end. None:
         this page cannot tell.
         """
+
+
+def is_on(site: Site, url: str) -> bool:
+    """Whether a page is on one of the site's origins."""
+    return any(f"{url}/".startswith(f"{origin}/") for origin in site.origins)
+
+
+def site_of(sites: Sequence[Site | None], task: Task) -> int:
+    """The index of the site that serves a task's first start page; that of None if no site does.
+
+    Raises:
+        ValueError: no site serves it, and there is no None.
+    """
+    start = task.start_url.split(TABS)[0]
+    for index, site in enumerate(sites):
+        if site is not None and is_on(site, start):
+            return index
+    if None not in sites:
+        raise ValueError(f"{task.task_id} begins at {start}, which no site of this run serves")
+    return list(sites).index(None)

@@ -1,114 +1,147 @@
-"""One tab: a Playwright page and its DevTools session, asked and photographed with one round trip each.
+"""One tab: a Playwright page and its DevTools session. Reading its state and a screenshot cost one round trip each.
 
-Navigation is followed through DevTools events. They come on the same channel as the answers, in order: when a probe
-after a click is answered, a navigation that the click requested has been announced already, so nobody has to sleep to
-find out.
+Navigation is followed through DevTools events. They come in order on the same channel as the answers: when a probe
+after a click is answered, a navigation that the click requested has already been announced. So no fixed sleep is
+needed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
-from playwright.async_api import CDPSession, Dialog, Download, Frame, Page, Request
+from playwright.async_api import CDPSession, ConsoleMessage, Frame, Page
 from playwright.async_api import Error as PlaywrightError
 
-from components.browser.axtree import ElementIds, Node, mask, parse, simplify
+from components.browser.axtree import ElementIds, simplify
+from components.browser.axtree_view import Snapshot, take_snapshot
+from components.browser.clipboard import WORLD, Clipboard, isolate_clipboard
 from components.browser.elements import question, script
 from components.browser.errors import EnvError, SandboxError
+from components.browser.foreign_frames import ForeignFrames, FrameWorld
+from components.browser.network import NetworkActivity
+from components.browser.notices import Notices
+from components.browser.opaque import OpaqueParts
+from components.browser.page_limits import PageLimits
+from components.browser.page_state import Answer, Mark, PageState
+from components.browser.playwright_errors import NavigatedError, translate
 
 PROBE_TIMEOUT_S = 10.0
-MOST_ASIDES = 3
-"""A page may open dialogs without end; more than these of one kind are answered, and not told, until the next call."""
-_AWAITED = frozenset({"document", "stylesheet", "image", "font", "script", "xhr", "fetch"})
-"""What a page waits for itself. Sockets, event streams, pings and films are not what it looks like."""
-_GONE = ("closed", "crashed", "detached", "target not found", "connection")
-_NAVIGATED = (
-    "context was destroyed",
-    "navigated or closed",
-    "cannot find context",
-    "cannot find default",
-    "promise was collected",
-)
+TITLE_TIMEOUT_S = 1.0
+MAX_MESSAGES = 2000
+"""Console messages of a tab after which it no longer listens to them; each costs a message from the browser."""
+_SERVICE_WORKER = "Service Worker registration blocked by Playwright"
+"""What a page's console says when the context blocks the registration of a service worker."""
+AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
 
 
 @dataclass
-class _World:
-    """Our JavaScript world in a document: the document's number, and whether it can answer questions already."""
+class _IsolatedWorld:
+    """Our JavaScript context in a document, which sees the document but shares no variables with the page's scripts."""
 
     document: int
+    """Number of the document."""
     context: int
-    asked: bool = False
+    """DevTools' id of the context."""
+    has_probe: bool = False
+    """Whether `probe.js` is loaded."""
 
 
 class Tab:
-    """A page with `mark`, `look`, `screenshot` and the state of its navigation."""
+    """A page with `mark`, `look`, `screenshot` and the state of its navigation. Made by `attach`."""
 
     def __init__(self, page: Page, cdp: CDPSession, frame_id: str) -> None:
         self.page = page
         self.cdp = cdp
         self.documents = 0
-        """Documents committed in the main frame so far."""
-        self.popups = 0
-        """Windows that the page asked to open so far."""
+        """Number of documents that the main frame has shown so far."""
         self.crashed = False
         self.on_crash: Callable[[], None] = lambda: None
-        self.asides: list[tuple[str, str]] = []
-        """What the browser did for the page unseen, kind and sentence, until somebody has said it: dialogs that were
-        answered, downloads that were blocked, files that were asked for."""
+        self.on_window: Callable[[], None] = lambda: None
+        """Called when the page asks to open a window."""
+        self.notices = Notices()
+        """What happened without being visible on the page, for the next line of feedback."""
+        self.clipboard = Clipboard()
+        """The clipboard of the episode; its tabs share one."""
         self.element_ids = ElementIds()
         self._frame_id = frame_id
-        self._world: _World | None = None
+        self.limits = PageLimits()
+        """The time limits of operations on the page."""
+        self._world: _IsolatedWorld | None = None
         self._idle = asyncio.Event()
+        """Set while no navigation of the main frame is under way."""
         self._idle.set()
-        self.requests = 0
-        """Requests so far, where they are watched."""
-        self._loading: dict[Request, int] = {}
-        self._loaded = asyncio.Event()
+        self._network = NetworkActivity()
+        self._messages = 0
+        self._service_worker_document = -1
+        """Number of the document that last tried to register a service worker."""
+        self._opaque = OpaqueParts(page, cdp)
+        self._foreign_frames = ForeignFrames(page)
 
     @classmethod
-    async def of(cls, page: Page, watches_network: bool) -> Tab:
-        """Attach to a page. Its requests are watched where pages load something after they have loaded."""
+    async def attach(cls, page: Page, watches_network: bool) -> Tab:
+        """Attach to a page.
+
+        Args:
+            watches_network: count its requests and wait for those that a call causes. The pool's own pages load nothing
+                after their load event and need none of this.
+        """
         cdp = await page.context.new_cdp_session(page)
-        tree, *_ = await asyncio.gather(
+        answers = await asyncio.gather(
             cdp.send("Page.getFrameTree"),
             cdp.send("Page.enable"),
             cdp.send("Page.setInterceptFileChooserDialog", {"enabled": True}),
+            isolate_clipboard(cdp),
         )
-        tab = cls(page, cdp, tree["frameTree"]["frame"]["id"])
-        cdp.on("Page.frameRequestedNavigation", tab._on_requested)
-        cdp.on("Page.frameStartedNavigating", tab._on_requested)
-        cdp.on("Page.frameNavigated", tab._on_committed)
-        cdp.on("Page.navigatedWithinDocument", tab._on_stopped)
-        cdp.on("Page.frameStoppedLoading", tab._on_stopped)
+        tab = cls(page, cdp, answers[0]["frameTree"]["frame"]["id"])
+        cdp.on("Page.frameRequestedNavigation", tab._on_navigation_requested)
+        cdp.on("Page.frameStartedNavigating", tab._on_navigation_requested)
+        cdp.on("Page.frameNavigated", tab._on_document)
+        cdp.on("Page.navigatedWithinDocument", tab._on_navigation_ended)
+        cdp.on("Page.frameStoppedLoading", tab._on_navigation_ended)
         cdp.on("Page.windowOpen", tab._on_window)
-        cdp.on("Page.fileChooserOpened", tab._on_file_chooser)
+        cdp.on("Page.fileChooserOpened", tab.notices.on_file_chooser)
         page.on("crash", tab._on_crash)
-        page.on("dialog", tab._on_dialog)
-        page.on("download", tab._on_download)
+        page.on("dialog", tab.notices.on_dialog)
+        page.on("download", tab.notices.on_download)
         if watches_network:
-            page.on("request", tab._on_request)
-            page.on("requestfinished", tab._on_request_ended)
-            page.on("requestfailed", tab._on_request_ended)
+            tab._network.watch(page)
+            page.on("console", tab._on_console)
         return tab
 
+    @property
+    def requests(self) -> int:
+        """Number of requests so far; 0 if the network is not watched."""
+        return self._network.requests
+
+    @property
+    def viewport(self) -> tuple[int, int]:
+        """Width and height in CSS pixels. A window that a page opened may have a size of its own."""
+        size = self.page.viewport_size
+        assert size is not None, "contexts are opened with a viewport (`context_options`)"
+        return size["width"], size["height"]
+
+    @property
+    def is_navigating(self) -> bool:
+        """Whether another document was requested and is not shown yet."""
+        return not self._idle.is_set()
+
     async def evaluate(self, expression: str, timeout_s: float = PROBE_TIMEOUT_S) -> Any:
-        """The JSON value of an expression (or promise) in the main frame, in a world of our own: the page's document
-        with built-ins that no script of the page has touched.
+        """The JSON value of an expression (or promise) in the main frame, evaluated in our isolated world: it sees the
+        page's document, with built-ins that no script of the page can change.
 
         Raises:
-            EnvError: the page threw, or did not answer in time.
+            EnvError: the expression threw, or the page did not answer in time.
             SandboxError: the renderer or the browser died.
-            NavigatedError: the document went away while it was asked.
+            NavigatedError: the document was replaced meanwhile.
         """
-        return await self._evaluate(await self._own_world(), expression, timeout_s)
+        return await self._evaluate(await self._isolated_world(), expression, timeout_s)
 
-    async def _evaluate(self, world: _World, expression: str, timeout_s: float) -> Any:
+    async def _evaluate(self, world: _IsolatedWorld, expression: str, timeout_s: float) -> Any:
         arguments = {"expression": expression, "returnByValue": True, "awaitPromise": True, "contextId": world.context}
         try:
             answer = await self._send("Runtime.evaluate", arguments, timeout_s)
@@ -120,124 +153,159 @@ class Tab:
             raise EnvError(f"the page threw: {detail.get('exception', {}).get('description', detail['text'])}")
         return answer["result"].get("value")
 
-    async def _own_world(self) -> _World:
-        """Our world in the current document, made if there is none yet."""
+    async def _isolated_world(self) -> _IsolatedWorld:
+        """Our isolated world in the current document, made at the first use."""
         if self._world is None or self._world.document != self.documents:
-            arguments = {"frameId": self._frame_id, "worldName": "waymark"}
+            arguments = {"frameId": self._frame_id, "worldName": WORLD}
             document = self.documents
             answer = await self._send("Page.createIsolatedWorld", arguments, PROBE_TIMEOUT_S)
-            self._world = _World(document, answer["executionContextId"])
+            self._world = _IsolatedWorld(document, answer["executionContextId"])
         return self._world
 
-    async def _put(self, request: dict, timeout_s: float) -> dict:
-        """A request of `probe.js`. Its source is sent to each document once: sending and compiling it costs more than
-        most answers."""
-        world = await self._own_world()
-        if world.asked:
-            return await self._evaluate(world, question(request), timeout_s)
-        answer = await self._evaluate(world, script(request, keep=True), timeout_s)
-        world.asked = True
+    async def _probe(self, request: dict, timeout_s: float) -> dict:
+        """The answer of `probe.js` to a request. Its source is sent to each document once, because sending and
+        compiling it costs more than most answers."""
+        world = await self._isolated_world()
+        source = question(request) if world.has_probe else script(request, keep=True)
+        answer = await self._evaluate(world, source, timeout_s)
+        world.has_probe = True
+        self.clipboard.keep(answer.pop("copied", None))
         return answer
 
-    async def mark(self, at: tuple[float, float] | None = None) -> dict:
-        """The state before a call: url, and the element at a point in CSS pixels."""
-        return await self._ask({"op": "mark", "at": at}, PROBE_TIMEOUT_S)
+    async def mark(self, at: tuple[float, float] | None = None, live: bool = False) -> Mark:
+        """The state before a call, with the element at a point in CSS pixels.
 
-    async def ask(self, **request: object) -> dict:
-        """One of the page's own actions (`clear`, `choose`, `scroll`)."""
-        return await self._ask(request, PROBE_TIMEOUT_S)
+        Args:
+            live: remember also what changes without a change of the document: values of fields, scroll positions,
+                styles, and what is drawn at a grid of points.
+        """
+        self._network.is_idle = False
+        mark = await self.ask(Mark, op="mark", at=at, live=live)
+        if mark.opaque_frames or mark.canvases:
+            await self._opaque.mark(mark)
+        return mark
+
+    async def ask(self, answer: type[AnyAnswer], **request: object) -> AnyAnswer:
+        """Run one of `probe.js`'s actions (`clear`, `choose`, `aim`, `focus`).
+
+        Args:
+            answer: the record that the action's answer is parsed into.
+        """
+        return answer.model_validate(await self._probe_again(request, PROBE_TIMEOUT_S))
 
     async def focused_frame(self) -> Frame:
-        """The frame that has the focus, of another origin too; the main frame if none has."""
+        """The innermost frame that has the focus, of any origin; the main frame if no frame has it."""
         frame = self.page.main_frame
         try:
-            async with asyncio.timeout(PROBE_TIMEOUT_S):
+            async with self.limits.limit(PROBE_TIMEOUT_S):
                 while inner := await _focused_child(frame):
                     frame = inner
         except TimeoutError as error:
             raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
         return frame
 
-    async def ask_frame(self, frame: Frame, **request: object) -> dict:
-        """`ask` of a frame's document."""
+    async def ask_frame(self, frame: Frame, answer: type[AnyAnswer], **request: object) -> AnyAnswer:
+        """`ask`, in the document of a frame."""
         if frame is self.page.main_frame:
-            return await self.ask(**request)
+            return await self.ask(answer, **request)
         try:
-            async with asyncio.timeout(PROBE_TIMEOUT_S):
-                return await frame.evaluate(script(request))
+            async with self.limits.limit(PROBE_TIMEOUT_S):
+                return answer.model_validate(await frame.evaluate(script(request)))
         except TimeoutError as error:
             raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
 
     async def look(
         self,
         settle_ms: int,
-        before: dict | None = None,
+        before: Mark | None = None,
         elements: bool = False,
         instruction: str | None = None,
+        details: bool = False,
         quiet_ms: int = 0,
         since: int = 0,
-    ) -> dict:
-        """The state once the page is quiet, at the latest after `settle_ms`: url, title, focus, toggled,
-        field (it got the focus), changed (visibly, since the mark `before`), elements.
+        hovered: bool = False,
+    ) -> PageState:
+        """Wait until the page is quiet, for at most `settle_ms`, and read its state.
 
-        Quiet: it has navigated, has loaded what it asked for after its request number `since`, and has not changed for
-        `quiet_ms`.
+        A page is quiet when it has navigated, has loaded what it awaits of the requests after request number `since`,
+        and has not changed for `quiet_ms`, or longer where a reaction is expected (`waiting.js`).
+
+        Args:
+            instruction: CSS selector of what the element list leaves out.
+            details: whether it has details (`element_list`).
+            hovered: a change of the style of the marked element counts as a change.
         """
         end = time.monotonic() + settle_ms / 1000
         request = {
-            "op": "look", "changes": before and before["changes"], "effects": before and before["effects"],
-            "still": quiet_ms, "elements": elements, "instruction": instruction,
+            "op": "look", "changes": before and before.changes, "effects": before and before.effects,
+            "still": quiet_ms, "elements": elements, "instruction": instruction, "details": details, "hovered": hovered,
         }  # fmt: skip
+        try:
+            documents = self.documents
+            state = await self._look_until(end, request, quiet_ms, since)
+            is_same = before is not None and documents == self.documents and self._world is not None
+            if before and self._world and is_same and (before.opaque_frames or before.canvases or before.suspects):
+                request["settle"] = max(0, round((end - time.monotonic()) * 1000))
+                state = await self._opaque.look(before, state, request, self._world.context)
+            if state.frames and self._world:
+                return await self._foreign_frames.complete(state, FrameWorld(self.cdp, self._world.context), request)
+            return state
+        finally:
+            self._network.is_idle = True
+
+    async def _look_until(self, end: float, request: dict, quiet_ms: int, since: int) -> PageState:
+        began = time.monotonic()
         while True:
-            left_ms = max(0, round((end - time.monotonic()) * 1000))
+            now = time.monotonic()
+            request["waited"] = (now - began) * 1000
+            left_ms = max(0, round((end - now) * 1000))
+            answered = self._network.answered(since)
+            request["answered"] = None if answered is None else (now - answered) * 1000
             try:
-                state = await self._put({**request, "settle": left_ms}, PROBE_TIMEOUT_S + left_ms / 1000)
+                answer = await self._probe({**request, "settle": left_ms}, PROBE_TIMEOUT_S + left_ms / 1000)
+                state = PageState.model_validate(answer)
             except NavigatedError:
                 state = None
-            if self._idle.is_set() and not self.loads_since(since) and state is not None:
-                return state
+            if self._idle.is_set() and not self._network.is_loading(since) and state is not None:
+                if self._network.answered(since) == answered or not quiet_ms or time.monotonic() >= end:
+                    return state
+                continue  # a response came while the page was read: its effect is awaited
             left_s = end - time.monotonic()
             if left_s <= 0:
                 if state is not None:
                     return state
-                return await self._ask({**request, "settle": 0}, PROBE_TIMEOUT_S)
+                return await self.ask(PageState, **{**request, "settle": 0})
             try:
                 async with asyncio.timeout(left_s):
                     await self._idle.wait()
-                    while self.loads_since(since):
-                        self._loaded.clear()
-                        await self._loaded.wait()
+                    await self._network.loaded(since)
             except TimeoutError:
-                self._idle.set()  # slow, or it became a download: look at what is there
+                self._idle.set()  # the page is slow, or the navigation became a download: read what is there
             request["changes"] = None
 
-    async def accessible(self, viewport: tuple[int, int]) -> list[Node]:
-        """The accessible elements in the viewport, with ids that `element_ids` knows.
+    async def accessible(self, viewport: tuple[int, int]) -> Snapshot:
+        """The accessible elements in the viewport (width, height), with ids that `element_ids` resolves.
 
         Raises:
-            EnvError: the page did not answer in time. SandboxError: the renderer or the browser died.
+            EnvError: the page did not answer in time.
+            SandboxError: the renderer or the browser died.
         """
         for attempt in range(3):
             try:
-                async with asyncio.timeout(PROBE_TIMEOUT_S):
-                    nodes = parse(await self.page.aria_snapshot(mode="ai", boxes=True, timeout=PROBE_TIMEOUT_S * 1000))
-                    if any(node.role == "textbox" and node.text for root in nodes for node in root.walk()):
-                        mask(nodes, await self._passwords())
-                return self.element_ids.number(simplify(nodes, viewport), self.documents)
+                async with self.limits.limit(PROBE_TIMEOUT_S):
+                    snapshot = await take_snapshot(self.page, PROBE_TIMEOUT_S)
+                nodes = self.element_ids.number(simplify(snapshot.nodes, viewport), self.documents)
+                return replace(snapshot, nodes=nodes)
             except TimeoutError as error:
                 raise EnvError(f"the page gave no accessibility tree within {PROBE_TIMEOUT_S:.0f} s") from error
-            except PlaywrightError as error:
-                reason = SandboxError("the page's renderer died") if self.crashed else translate(error)
+            except (PlaywrightError, NavigatedError) as error:
+                reason = error if isinstance(error, NavigatedError) else translate(error)
+                if self.crashed:
+                    reason = SandboxError("the page's renderer died")
                 if attempt == 2 or not isinstance(reason, NavigatedError):
                     raise reason from error
                 await asyncio.sleep(0.02)
         raise AssertionError("unreachable")
-
-    async def _passwords(self) -> set[str]:
-        """What password fields hold, in all frames."""
-        fields = [frame.locator("input[type=password]") for frame in self.page.frames]
-        found = await asyncio.gather(*(one.evaluate_all("all => all.map(el => el.value)") for one in fields))
-        return {value for values in found for value in values if value}
 
     async def screenshot(self, timeout_s: float) -> bytes:
         """The viewport as PNG."""
@@ -253,14 +321,13 @@ class Tab:
                     raise
         raise AssertionError("unreachable")
 
-    @property
-    def navigates(self) -> bool:
-        """Whether another document was asked for and has not come yet."""
-        return not self._idle.is_set()
-
-    def loads_since(self, since: int) -> bool:
-        """Whether something is loading that the page asked for after its request number `since`."""
-        return any(number > since for number in self._loading.values())
+    async def title(self) -> str:
+        """The page's title; empty if the page is closed or does not answer at once."""
+        try:
+            async with asyncio.timeout(TITLE_TIMEOUT_S):
+                return await self.page.title()
+        except (PlaywrightError, TimeoutError):
+            return ""
 
     async def history(self) -> tuple[int, int]:
         """Index of the current entry and number of entries."""
@@ -268,13 +335,14 @@ class Tab:
         return answer["currentIndex"], len(answer["entries"])
 
     async def command(self, method: str, arguments: dict | None = None) -> dict:
-        """A DevTools command, bounded."""
+        """Send a DevTools command, which may take `PROBE_TIMEOUT_S`."""
         return await self._send(method, arguments or {}, PROBE_TIMEOUT_S)
 
-    async def _ask(self, request: dict, timeout_s: float) -> dict:
-        for _ in range(3):  # the document may go away under the question, more than once on a chain of redirects
+    async def _probe_again(self, request: dict, timeout_s: float) -> dict:
+        """`_probe`, repeated if the document is replaced meanwhile, which a chain of redirects does more than once."""
+        for _ in range(3):
             try:
-                return await self._put(request, timeout_s)
+                return await self._probe(request, timeout_s)
             except NavigatedError:
                 await asyncio.sleep(0.02)
         raise EnvError("the page kept navigating while it was read")
@@ -283,7 +351,7 @@ class Tab:
         if self.crashed:
             raise SandboxError("the page's renderer died")
         try:
-            async with asyncio.timeout(timeout_s):
+            async with self.limits.limit(timeout_s):
                 return await self.cdp.send(method, arguments)
         except TimeoutError as error:
             if self.crashed:
@@ -292,57 +360,37 @@ class Tab:
         except PlaywrightError as error:
             raise translate(error) from error
 
-    def _on_requested(self, event: dict) -> None:
+    def _on_navigation_requested(self, event: dict) -> None:
         if event["frameId"] == self._frame_id and event.get("navigationType") not in (
             "sameDocument",
             "historySameDocument",
         ):
             self._idle.clear()
 
-    def _on_committed(self, event: dict) -> None:
+    def _on_document(self, event: dict) -> None:
         if event["frame"]["id"] == self._frame_id:
             self.documents += 1
-            self._loading = {one: number for one, number in self._loading.items() if one.is_navigation_request()}
-            self._loaded.set()
+            self._network.on_new_document()
 
-    def _on_stopped(self, event: dict) -> None:
+    def _on_navigation_ended(self, event: dict) -> None:
         if event["frameId"] == self._frame_id:
             self._idle.set()
 
-    def _on_request(self, request: Request) -> None:
-        self.requests += 1
-        if request.resource_type in _AWAITED:
-            self._loading[request] = self.requests
-
-    def _on_request_ended(self, request: Request) -> None:
-        if self._loading.pop(request, None) is not None:
-            self._loaded.set()
-
     def _on_window(self, event: dict) -> None:
-        self.popups += 1
+        self.on_window()
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        self._messages += 1
+        if self._messages > MAX_MESSAGES:
+            self.page.remove_listener("console", self._on_console)
+        elif message.text == _SERVICE_WORKER and self._service_worker_document != self.documents:
+            self._service_worker_document = self.documents
+            self.notices.on_service_worker()
 
     def _on_crash(self, page: Page) -> None:
         self.crashed = True
         self._idle.set()
         self.on_crash()
-
-    async def _on_dialog(self, dialog: Dialog) -> None:
-        """Say yes: no screenshot shows a dialog, and a page waits for its answer. A prompt gets its default."""
-        if dialog.type != "beforeunload":
-            answer = f'answered "{_short(dialog.default_value)}"' if dialog.type == "prompt" else "confirmed"
-            self._tell("dialog", f'A dialog ({dialog.type}) said "{_short(dialog.message)}" and was {answer}.')
-        with contextlib.suppress(PlaywrightError):  # the page may be gone
-            await (dialog.accept(dialog.default_value) if dialog.type == "prompt" else dialog.accept())
-
-    def _on_download(self, download: Download) -> None:
-        self._tell("download", f'A download of "{_short(download.suggested_filename)}" was blocked.')
-
-    def _on_file_chooser(self, event: dict) -> None:
-        self._tell("file", "The page asked for a file; there are none to choose.")
-
-    def _tell(self, kind: str, aside: str) -> None:
-        if sum(known == kind for known, _ in self.asides) < MOST_ASIDES:
-            self.asides.append((kind, aside))
 
 
 async def _focused_child(frame: Frame) -> Frame | None:
@@ -352,23 +400,3 @@ async def _focused_child(frame: Frame) -> Frame | None:
         if await element.evaluate("el => el === el.getRootNode().activeElement"):
             return child
     return None
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 80 else line[:77] + "..."
-
-
-class NavigatedError(EnvError):
-    """The document was replaced while a question was in flight; ask again."""
-
-
-def translate(error: PlaywrightError) -> EnvError:
-    """A Playwright error in our terms: a dead browser is not a failing page."""
-    message = str(error)
-    low = message.lower()
-    if any(sign in low for sign in _NAVIGATED):
-        return NavigatedError(message)
-    if any(sign in low for sign in _GONE) and "net::" not in low:
-        return SandboxError(f"the browser died: {message.splitlines()[0]}")
-    return EnvError(message.splitlines()[0])

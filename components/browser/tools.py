@@ -1,8 +1,8 @@
-"""The 13 tools of the action space and their arguments (OpenWebRL, appendix A.3, table 6), and those of text protocols.
+"""The 13 tools of the action space (OpenWebRL, appendix A.3, table 6) and those of the text protocols, with arguments.
 
-Coordinates are 0 to 1000 on both axes, whatever the viewport. A number outside is no error here: the session clamps it
-and the feedback says so. `check_call` turns a name and raw arguments into a `ToolCall`, with `error` set if they are
-wrong, so that one bad call leaves its neighbours alone.
+Coordinates are 0 to 1000 on both axes, whatever the viewport is. A number outside is no error here: the session clamps
+it, and the feedback says so. `check_call` turns a name and raw arguments into a `ToolCall`, with `error` set if they
+are wrong, so that one bad call does not affect the others.
 
 Protocols whose observation is text (WebAgent-R1, table 6; BrowserAgent, table 1) name elements instead of points:
 `ELEMENT_TOOLS`. An OpenWebRL response cannot call them.
@@ -13,11 +13,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 
+from components.browser.keys import modifier_names
 from components.records import ToolCall
 
 SCALE = 1000
+"""Largest coordinate."""
+EXTENSION: dict[str, JsonValue] = {"extension": True}
+"""Marks arguments that the paper's tools do not have. They are always accepted; only the prompt `extended` describes
+them."""
 
 
 class Arguments(BaseModel):
@@ -35,6 +40,18 @@ class Click(Arguments):
     y: float
     button: Literal["left", "right", "middle"] = "left"
     click_type: Literal["single", "double"] = "single"
+    modifiers: list[str] = Field(default=[], max_length=4, json_schema_extra=EXTENSION)
+    """Keys held during the click, as `["ctrl", "shift"]` or `"ctrl+shift"`; normalised to Playwright's names."""
+
+    @field_validator("modifiers")
+    @classmethod
+    def _normalise_modifiers(cls, value: list[str]) -> list[str]:
+        return [name for names in value for name in modifier_names(names)]
+
+    @field_validator("modifiers", mode="before")
+    @classmethod
+    def _wrap_single_modifier(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
 
 
 class Hover(Arguments):
@@ -60,6 +77,8 @@ class Write(Arguments):
 
     category: ClassVar[str] = "keyboard"
     text: str = Field(max_length=10_000)
+    clear: bool = Field(default=True, json_schema_extra=EXTENSION)
+    """With false, the text is added at the end of what the input holds."""
 
 
 class PressKeys(Arguments):
@@ -70,7 +89,7 @@ class PressKeys(Arguments):
 
     @field_validator("keys", mode="before")
     @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:
+    def _wrap_single_key(cls, value: Any) -> Any:
         return [value] if isinstance(value, str) else value
 
 
@@ -153,6 +172,7 @@ class ClickElement(Arguments):
     category: ClassVar[str] = "pointer"
     element: str = Field(max_length=40)
     button: Literal["left", "right", "middle"] = "left"
+    click_type: Literal["single", "double"] = "single"
 
 
 class HoverElement(Arguments):
@@ -163,12 +183,27 @@ class HoverElement(Arguments):
 
 
 class WriteElement(Arguments):
-    """Clear a field and type a string into it, then press Enter if `submit`."""
+    """Clear a field and type a string into it, or add the string without `clear`; then press Enter if `submit`."""
 
     category: ClassVar[str] = "keyboard"
     element: str = Field(max_length=40)
     text: str = Field(max_length=10_000)
     submit: bool = False
+    clear: bool = True
+
+
+class DragElement(Arguments):
+    """Drag an element and drop it on another one."""
+
+    category: ClassVar[str] = "pointer"
+    element: str = Field(max_length=40)
+    to: str = Field(max_length=40)
+
+
+class PressElement(PressKeys):
+    """Focus an element and press keys, as `press_keys` does."""
+
+    element: str = Field(max_length=40)
 
 
 class SelectOption(Arguments):
@@ -188,7 +223,9 @@ class GoForward(Arguments):
 ELEMENT_TOOLS: dict[str, type[Arguments]] = {
     "click_element": ClickElement,
     "hover_element": HoverElement,
+    "drag_element": DragElement,
     "write_element": WriteElement,
+    "press_element": PressElement,
     "select_option": SelectOption,
     "go_forward": GoForward,
 }
@@ -196,7 +233,7 @@ ALL_TOOLS = TOOLS | ELEMENT_TOOLS
 
 
 def check_call(name: str, arguments: dict[str, Any], tools: Mapping[str, type[Arguments]] = TOOLS) -> ToolCall:
-    """A call with its arguments checked; `error` says what is wrong with the first wrong one."""
+    """A call with its arguments checked; `error` describes the first wrong argument."""
     try:
         parse_arguments(name, arguments, tools)
     except ValueError as error:
@@ -210,7 +247,7 @@ def parse_arguments(
     """Typed arguments of a tool.
 
     Raises:
-        ValueError: an unknown tool or wrong arguments, in one short sentence.
+        ValueError: the tool is unknown or its arguments are wrong; the message is one short sentence.
     """
     if name not in tools:
         raise ValueError(f"unknown tool; tools are {', '.join(tools)}")
@@ -223,73 +260,5 @@ def parse_arguments(
             raise ValueError(f"{field} is missing") from error
         if detail["type"] == "extra_forbidden":
             raise ValueError(f"unknown argument {field}") from error
-        raise ValueError(f"{field}: {detail['msg'].lower()}") from error
-
-
-_KEYS = {
-    "ctrl": "Control",
-    "control": "Control",
-    "shift": "Shift",
-    "alt": "Alt",
-    "option": "Alt",
-    "cmd": "Meta",
-    "command": "Meta",
-    "meta": "Meta",
-    "win": "Meta",
-    "super": "Meta",
-    "enter": "Enter",
-    "return": "Enter",
-    "esc": "Escape",
-    "escape": "Escape",
-    "tab": "Tab",
-    "space": "Space",
-    "backspace": "Backspace",
-    "delete": "Delete",
-    "del": "Delete",
-    "insert": "Insert",
-    "home": "Home",
-    "end": "End",
-    "pageup": "PageUp",
-    "pgup": "PageUp",
-    "pagedown": "PageDown",
-    "pgdn": "PageDown",
-    "up": "ArrowUp",
-    "down": "ArrowDown",
-    "left": "ArrowLeft",
-    "right": "ArrowRight",
-    "arrowup": "ArrowUp",
-    "arrowdown": "ArrowDown",
-    "arrowleft": "ArrowLeft",
-    "arrowright": "ArrowRight",
-    "capslock": "CapsLock",
-}
-_MODIFIERS = {"Control", "Shift", "Alt", "Meta"}
-
-
-def normalise_keys(keys: list[str]) -> list[str]:
-    """Keys in Playwright's names: ["ctrl", "a"], ["ctrl+a"] and ["Control+A"] are the same chord; others in sequence.
-
-    >>> normalise_keys(["ctrl", "a"]), normalise_keys(["return"]), normalise_keys(["Tab", "Tab", "Enter"])
-    (['Control+a'], ['Enter'], ['Tab', 'Tab', 'Enter'])
-    """
-    pressed = ["+".join(_key(part) for part in _split(key)) for key in keys]
-    if len(pressed) > 1 and all(key in _MODIFIERS for key in pressed[:-1]) and pressed[-1] not in _MODIFIERS:
-        return ["+".join(pressed)]
-    return pressed
-
-
-def _split(key: str) -> list[str]:
-    key = key.strip() or "Space"
-    if key == "+" or "+" not in key:
-        return [key]
-    parts = key.removesuffix("++").split("+") if key.endswith("++") else key.split("+")
-    return [part.strip() for part in parts if part.strip()] + (["+"] if key.endswith("++") else [])
-
-
-def _key(name: str) -> str:
-    low = name.lower().replace("_", "").replace(" ", "")
-    if low in _KEYS:
-        return _KEYS[low]
-    if len(low) in (2, 3) and low[0] == "f" and low[1:].isdigit():
-        return low.upper()
-    return name
+        reason = detail["msg"].lower().removeprefix("value error, ")
+        raise ValueError(f"{field}: {reason}") from error

@@ -1,16 +1,16 @@
-"""What a policy is worth: success, comparisons, why episodes fail, what was reasoned, report and leaderboard."""
+"""The quality of a policy: success with intervals, paired comparison, pass@k, breakdowns, kinds of failure.
+
+The records of intervals and rates are in `components.statistics`.
+"""
 
 from components.evaluation.breakdowns import Slice, family
-from components.evaluation.comparison import Difference, Paired, beats, paired
-from components.evaluation.episodes import Episode, episodes, scores
+from components.evaluation.comparison import Difference, PairedDifference, beats, paired_difference
+from components.evaluation.episodes import Episode, join_verdicts, scores
 from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import SuccessSummary, success
-from components.evaluation.pass_at_k import PassAtK, pass_at_k
-from components.evaluation.proxies import Proxy
-from components.evaluation.report import Report, build, read_episodes, write_report
-from components.evaluation.results import StageResults, read_results
+from components.evaluation.pass_at_k import pass_at_k
+from components.evaluation.reasoning_markers import ReasoningMarker
 from components.evaluation.taxonomy import GROUP, FailureGroup, FailureKind, failure_kind
-from components.evaluation.view import write_page
 
 __all__ = [
     "GROUP",
@@ -19,24 +19,16 @@ __all__ = [
     "EvaluationError",
     "FailureGroup",
     "FailureKind",
-    "Paired",
-    "PassAtK",
-    "Proxy",
-    "Report",
+    "PairedDifference",
+    "ReasoningMarker",
     "Slice",
-    "StageResults",
     "SuccessSummary",
     "beats",
-    "build",
-    "episodes",
     "failure_kind",
     "family",
-    "paired",
+    "join_verdicts",
+    "paired_difference",
     "pass_at_k",
-    "read_episodes",
-    "read_results",
     "scores",
     "success",
-    "write_page",
-    "write_report",
 ]

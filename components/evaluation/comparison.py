@@ -1,14 +1,14 @@
-"""Whether one policy, or one judge, beats another: a paired bootstrap over the tasks that both tried."""
+"""Whether one policy, or one judge, beats another: a paired bootstrap over the tasks that both attempted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from components.evaluation.errors import EvaluationError
-from components.evaluation.intervals import Interval, bootstrap_mean
 from components.records import Record
+from components.statistics import Interval, bootstrap_mean
 
 
 class Difference(Record):
@@ -18,38 +18,50 @@ class Difference(Record):
     ci95: Interval
 
 
-class Paired(Difference):
-    """The same, measured on `n` tasks that both sides tried."""
+class PairedDifference(Difference):
+    """The difference on `n` tasks that both sides attempted."""
 
     n: int
 
 
-def paired(a: Mapping[str, float | None], b: Mapping[str, float | None], bootstrap: int, seed: int) -> Paired:
-    """Paired bootstrap over tasks of the success of `a` minus that of `b`, both as `scores` returns them.
+def paired_difference(
+    first: Mapping[str, float | None], second: Mapping[str, float | None], bootstrap: int, seed: int
+) -> PairedDifference:
+    """Paired bootstrap over tasks of the success of `first` minus that of `second`.
 
-    Tasks unjudged on either side are left out of the comparison; `n` says how many are in it.
+    Tasks that are unjudged on either side are left out of the comparison; `n` counts the others.
+
+    Args:
+        first, second: success by task id, as `scores` returns it.
+        bootstrap: resamples.
 
     Raises:
-        EvaluationError: the two sides are not about the same tasks.
+        EvaluationError: the two sides have different tasks, or no task that is judged on both.
     """
-    if a.keys() != b.keys():
-        only_a, only_b = sorted(a.keys() - b.keys()), sorted(b.keys() - a.keys())
-        sides = [f"the {side} lacks {some(tasks)}" for side, tasks in (("second", only_a), ("first", only_b)) if tasks]
+    if first.keys() != second.keys():
+        only_first, only_second = sorted(first.keys() - second.keys()), sorted(second.keys() - first.keys())
+        sides = [
+            f"the {side} lacks {first_names(tasks)}"
+            for side, tasks in (("second", only_first), ("first", only_second))
+            if tasks
+        ]
         raise EvaluationError(
             f"cannot pair evaluations of different tasks: {'; '.join(sides)}; evaluate both on one pool"
         )
-    pairs = [(a[task], b[task]) for task in sorted(a) if a[task] is not None and b[task] is not None]
+    pairs = [
+        (first[task], second[task]) for task in sorted(first) if first[task] is not None and second[task] is not None
+    ]
     if not pairs:
         raise EvaluationError("no task has a verdict on both sides; run the judge on both evaluations first")
     diffs_N = np.array(pairs, dtype=float) @ np.array([1.0, -1.0])
-    return Paired(diff=float(diffs_N.mean()), ci95=bootstrap_mean(diffs_N, bootstrap, seed), n=len(pairs))
+    return PairedDifference(diff=float(diffs_N.mean()), ci95=bootstrap_mean(diffs_N, bootstrap, seed), n=len(pairs))
 
 
 def beats(difference: Difference) -> bool:
     """True if the whole interval is above 0: the rule by which a candidate becomes the champion."""
-    return difference.ci95[0] > 0
+    return difference.ci95.low > 0
 
 
-def some(names: list[str], most: int = 5) -> str:
-    """The first few names and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def first_names(names: Sequence[str], limit: int = 5) -> str:
+    """The first names, separated by commas, and how many more there are."""
+    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")

@@ -1,4 +1,4 @@
-"""What the metrics need of an evaluation: one small record per episode, read past its images one at a time."""
+"""One small record per episode, without images: the input of all metrics."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pydantic import Field
 
 from components.agent.protocols import protocol
 from components.evaluation.breakdowns import Facets, facets, family
-from components.evaluation.comparison import some
+from components.evaluation.comparison import first_names
 from components.evaluation.errors import EvaluationError
-from components.evaluation.proxies import Step, proxies
+from components.evaluation.reasoning_markers import Step, markers_of
 from components.evaluation.taxonomy import FailureKind, failure_kind
 from components.judge import needs_judge
 from components.records import Record, Task, Termination, Trajectory, Turn, Verdict
 
 
 class JudgeUse(Record):
-    """What a verdict took: tokens, USD, seconds."""
+    """What a verdict cost: tokens, USD, seconds."""
 
     tokens: int
     usd: float
@@ -30,8 +30,9 @@ class JudgeUse(Record):
 class Episode(Record):
     """One episode, without its images. `success` is None if the episode is unjudged.
 
-    Seconds are those of the policy, the browser (its start included) and the whole episode; `wall_s` and `policy_usd`
-    are None where nobody recorded them. An endpoint's response tokens are those that it billed (`agent.loop`).
+    `policy_s`, `browser_s` (with the browser's start) and `wall_s` (the whole episode) are seconds; `wall_s` and
+    `policy_usd` are None where they were not recorded. An endpoint's response tokens are those that it billed
+    (`agent.loop`).
     """
 
     trajectory_id: str
@@ -55,45 +56,46 @@ class Episode(Record):
     judge: JudgeUse | None = None
 
 
-def episodes(trajectories: Iterable[Trajectory], verdicts: Iterable[Verdict]) -> list[Episode]:
-    """Join trajectories with their verdicts, one trajectory in memory at a time.
+def join_verdicts(trajectories: Iterable[Trajectory], verdicts: Iterable[Verdict]) -> list[Episode]:
+    """Episodes from trajectories and their verdicts, with one trajectory in memory at a time.
 
     Raises:
         EvaluationError: a trajectory ended with an answer and has no verdict.
     """
     verdict_of = {verdict.trajectory_id: verdict for verdict in verdicts}
-    joined, missing = [], []
+    episodes, missing = [], []
     for trajectory in trajectories:
         verdict = verdict_of.get(trajectory.trajectory_id)
         if verdict is None and needs_judge(trajectory):
             missing.append(trajectory.trajectory_id)
-        joined.append(_episode(trajectory, verdict))
+        episodes.append(_episode(trajectory, verdict))
     if missing:
         raise EvaluationError(
-            f"{len(missing)} finished trajectories have no verdict ({some(missing)}); run the judge on them first"
+            f"{len(missing)} finished trajectories have no verdict ({first_names(missing)}); "
+            "run the judge on them first"
         )
-    return joined
+    return episodes
 
 
-def scores(of: Iterable[Episode]) -> dict[str, float | None]:
-    """Per task id the share of its judged episodes that succeeded, None if none was judged."""
+def scores(episodes: Iterable[Episode]) -> dict[str, float | None]:
+    """By task id, the share of judged episodes that succeeded; None if no episode was judged."""
     by_task: dict[str, list[float]] = {}
-    for episode in of:
+    for episode in episodes:
         by_task.setdefault(episode.task_id, [])
         if episode.success is not None:
             by_task[episode.task_id].append(float(episode.success))
     return {task: float(np.mean(values)) if values else None for task, values in by_task.items()}
 
 
-def task_set(of: Iterable[Episode]) -> str:
-    """A checksum of the tasks that were tried, whatever their order and the number of attempts: 12 hex digits."""
-    digests = sorted({episode.task_digest for episode in of})
+def task_set(episodes: Iterable[Episode]) -> str:
+    """A checksum of the attempted tasks, 12 hex digits; order and number of attempts do not change it."""
+    digests = sorted({episode.task_digest for episode in episodes})
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:12]
 
 
 def _episode(trajectory: Trajectory, verdict: Verdict | None) -> Episode:
     steps = [_step(turn, trajectory.protocol) for turn in trajectory.turns]
-    kind = failure_kind(trajectory, verdict, [step.proxies for step in steps])
+    kind = failure_kind(trajectory, verdict, [step.markers for step in steps])
     timings = [turn.timings for turn in trajectory.turns]
     start = trajectory.diagnostics.get("start")
     return Episode(
@@ -107,7 +109,7 @@ def _episode(trajectory: Trajectory, verdict: Verdict | None) -> Episode:
         turns=len(trajectory.turns),
         response_tokens=trajectory.response_tokens or int(_number(trajectory.diagnostics, "response_tokens") or 0),
         prompt_tokens=sum(turn.prompt_tokens for turn in trajectory.turns),
-        task_digest=_digest(trajectory.task),
+        task_digest=_task_digest(trajectory.task),
         source=trajectory.task.source,
         facets=facets(trajectory.task),
         steps=steps,
@@ -119,9 +121,9 @@ def _episode(trajectory: Trajectory, verdict: Verdict | None) -> Episode:
     )
 
 
-def _step(turn: Turn, spoken: str) -> Step:
-    reasoning = protocol(spoken).parse(turn.response).thought or turn.response
-    return Step(proxies=proxies(reasoning), tokens=len(turn.token_ids), characters=len(turn.response))
+def _step(turn: Turn, protocol_name: str) -> Step:
+    reasoning = protocol(protocol_name).parse(turn.response).thought or turn.response
+    return Step(markers=markers_of(reasoning), tokens=len(turn.token_ids), characters=len(turn.response))
 
 
 def _judge_use(verdict: Verdict) -> JudgeUse:
@@ -132,10 +134,10 @@ def _browser_s(timings: Mapping[str, float]) -> float:
     return sum(seconds for operation, seconds in timings.items() if operation != "policy")
 
 
-def _digest(task: Task) -> str:
-    """Of what makes it this task; the split and the like are ours."""
-    said = "\x00".join([task.task_id, task.intent, task.start_url, task.reference_answer or ""])
-    return hashlib.sha256(said.encode()).hexdigest()
+def _task_digest(task: Task) -> str:
+    """A checksum of the fields that identify a task; the split and other fields of ours are not among them."""
+    identity = "\x00".join([task.task_id, task.intent, task.start_url, task.reference_answer or ""])
+    return hashlib.sha256(identity.encode()).hexdigest()
 
 
 def _number(values: Mapping[str, Any], name: str) -> float | None:

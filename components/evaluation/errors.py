@@ -1,5 +1,5 @@
-"""What this room raises."""
+"""The error of this package."""
 
 
 class EvaluationError(ValueError):
-    """Trajectories, verdicts or files that cannot be turned into a number. The message says what to run."""
+    """Trajectories, verdicts or files that no figure can be computed from. The message names the command to run."""

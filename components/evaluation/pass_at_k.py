@@ -1,7 +1,7 @@
 """The chance that at least one of k attempts at a task succeeds, from n >= k attempts (Chen et al. 2021, equation 1).
 
-`1 - C(n - c, k) / C(n, k)` per task, for c successes among n judged attempts. It is unbiased, which `1 - (1 - c/n)^k`
-is not, and uses all attempts, which a look at the first k does not. The mean is over tasks, and so is the bootstrap.
+Per task it is `1 - C(n - c, k) / C(n, k)` for c successes among n judged attempts. This estimate is unbiased, which
+`1 - (1 - c/n)^k` is not, and it uses all attempts, not only the first k. The mean and the bootstrap are over tasks.
 """
 
 from __future__ import annotations
@@ -12,23 +12,14 @@ from math import ceil, comb
 import numpy as np
 
 from components.evaluation.episodes import Episode
-from components.evaluation.intervals import Interval, bootstrap_mean
-from components.records import Record
+from components.statistics import SuccessRate, success_rate
 
 COVERED = 0.9
-"""Share of the judged tasks that must have k judged attempts; the rest, whose judge failed, is left out of all k."""
-
-
-class PassAtK(Record):
-    """Mean over `n` tasks."""
-
-    rate: float
-    n: int
-    ci95: Interval
+"""Least share of the judged tasks that have k judged attempts; tasks with fewer are left out of all k."""
 
 
 def unbiased(n: int, c: int, k: int) -> float:
-    """The estimate for one task.
+    """The estimate for one task with c successes in n attempts.
 
     Raises:
         ValueError: there are fewer attempts than k.
@@ -38,23 +29,22 @@ def unbiased(n: int, c: int, k: int) -> float:
     return 1 - comb(n - c, k) / comb(n, k)
 
 
-def pass_at_k(of: Iterable[Episode], bootstrap: int, seed: int) -> dict[str, PassAtK]:
-    """By k: powers of two and the largest k that `COVERED` of the judged tasks can give; empty below two attempts.
+def pass_at_k(episodes: Iterable[Episode], bootstrap: int, seed: int) -> dict[str, SuccessRate]:
+    """By k, for powers of two and the largest k that `COVERED` of the judged tasks have; empty below two attempts.
 
-    All k are over the same tasks, so that the numbers can only grow with k.
+    All k use the same tasks, so the numbers can only grow with k.
     """
-    tried: dict[str, list[bool]] = {}
-    for episode in of:
+    outcomes_by_task: dict[str, list[bool]] = {}
+    for episode in episodes:
         if episode.success is not None:
-            tried.setdefault(episode.task_id, []).append(episode.success)
-    counts = sorted((len(outcomes) for outcomes in tried.values()), reverse=True)
-    most = counts[ceil(COVERED * len(counts)) - 1] if counts else 0
-    if most < 2:
+            outcomes_by_task.setdefault(episode.task_id, []).append(episode.success)
+    counts = sorted((len(outcomes) for outcomes in outcomes_by_task.values()), reverse=True)
+    largest = counts[ceil(COVERED * len(counts)) - 1] if counts else 0
+    if largest < 2:
         return {}
-    kept = [outcomes for _, outcomes in sorted(tried.items()) if len(outcomes) >= most]
-    found = {}
-    for k in sorted({most, *(1 << power for power in range(most.bit_length()))}):
+    kept = [outcomes for _, outcomes in sorted(outcomes_by_task.items()) if len(outcomes) >= largest]
+    by_k = {}
+    for k in sorted({largest, *(1 << power for power in range(largest.bit_length()))}):
         rates_N = np.array([unbiased(len(outcomes), sum(outcomes), k) for outcomes in kept])
-        interval = bootstrap_mean(rates_N, bootstrap, seed)
-        found[str(k)] = PassAtK(rate=float(rates_N.mean()), n=len(kept), ci95=interval)
-    return found
+        by_k[str(k)] = success_rate(rates_N, bootstrap, seed)
+    return by_k

@@ -1,24 +1,24 @@
 """Why an episode failed: one kind each, derived from its record, and each kind in one of OpenWebRL's four groups.
 
-Appendix E sorts 100 failures by hand into access and environment (51%), reasoning and constraint tracking (27%), visual
-grounding and interaction (13%), and task definition or judge (9%). Here rules sort them, on what the record holds: the
-ending, what each call did in the browser's own feedback, the address and title of the last page, the judge's rationale,
-and the agent's last words. `failure_kind` reads from most to least certain, and the first rule that fits decides:
+In appendix E, people sort 100 failures into access and environment (51%), reasoning and constraint tracking (27%),
+visual grounding and interaction (13%), and task definition or judge (9%). Here rules sort them by the record: the
+ending, the browser's feedback on each call, the address and title of the last page, the judge's rationale, and the
+agent's last words. `failure_kind` applies the rules from the most to the least certain; the first that fits decides:
 
-1. the ending, where it is the environment's: `blocked`, `page_unavailable`, `infrastructure`; or where the agent's
-   response ended it: `format`, `length`;
+1. the ending, if the environment ended the episode: `blocked`, `page_unavailable`, `infrastructure`; or if a response
+   ended it: `format`, `length`;
 2. the judge failed: `unjudged`; the rules for this site contradict a model: `judge_error`;
 3. the last page's title or address refuses visitors: `blocked`; it is the browser's own error page: `page_unavailable`;
-4. the rationale says that the task cannot be judged or done as it stands: `ill_posed`;
+4. the rationale says that the task cannot be judged or done as it is written: `ill_posed`;
 5. identical calls turn after turn: `stuck` if they did nothing, `loop` if the page answered;
-6. the agent's last words name a blocker (`proxies`, its word is taken for it): `blocker_reported`;
+6. the agent's last words name a blocker (by `reasoning_markers`, without other evidence): `blocker_reported`;
 7. at least half of its last calls failed or did nothing, or the rationale names a wrong element: `misgrounded`;
 8. out of steps though the page answered: `out_of_steps`; the rationale names an unmet constraint: `constraint_missed`;
-9. otherwise `wrong`, in the group `unclear`: it said that it was done and was not, and the record does not say why.
+9. otherwise `wrong`, in the group `unclear`: the agent called `done` and was wrong, and the record does not say why.
 
-Accepted: the rationale is read by its wording, in English, and not at all if rules wrote it; knowledge that a model
-lacks leaves no trace and stays `wrong`; two causes in one episode count as the first. A page that scores itself
-(MiniWoB++) often takes a call without showing it, so there rule 7 counts calls that failed or typed something else.
+Accepted: the rationale is matched by its English wording, and ignored if rules wrote it; missing knowledge of the model
+leaves no trace and stays `wrong`; two causes in one episode count as the first. A page that scores itself often accepts
+a call without a visible change, so there rule 7 counts only calls that failed or typed something else.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from enum import StrEnum
 
 from components.browser.blocked import refuses
 from components.browser.feedback import AT_BOUNDARY, DIFFERS, NO_EFFECT
-from components.evaluation.proxies import Proxy
+from components.evaluation.reasoning_markers import ReasoningMarker
 from components.judge import needs_judge, rules_verdict
 from components.judge.rules import RuleError
 from components.records import Outcome, Termination, Trajectory, Turn, Verdict
 
 RULES = "rules"
-"""The judge whose word needs no second one, and whose rationale is no reader's."""
+"""The judge `rules`: its verdicts are not checked by rules again, and its rationales are not read."""
 REPEATS = 3
-"""Turns in a row with identical calls that make a loop."""
-LAST = 5
-"""Turns before the end whose calls rule 7 looks at."""
+"""Consecutive turns with identical calls that make a loop."""
+LAST_CALLS = 5
+"""Turns before the end whose calls rule 7 reads."""
 LAST_WORDS = 2
-"""Turns before the end whose reasoning rule 6 looks at."""
+"""Turns before the end whose reasoning rule 6 reads."""
 
 
 class FailureGroup(StrEnum):
-    """OpenWebRL's four groups, and what the record cannot tell."""
+    """OpenWebRL's four groups, and one for failures that the record does not explain."""
 
     ACCESS = "access"
     """Access and environment: pages that do not load, refuse or ask for a CAPTCHA; machines that fail."""
@@ -73,13 +73,13 @@ class FailureKind(StrEnum):
     """What went wrong."""
 
     BLOCKED = "blocked"
-    """The site refused: the episode's ending, or the title or address of its last page."""
+    """The site refused: by the episode's ending, or by the title or address of its last page."""
     BLOCKER_REPORTED = "blocker_reported"
-    """The agent's last words name a CAPTCHA, a verification or denied access; nothing else in the record does."""
+    """Only the agent's last words name a CAPTCHA, a verification or denied access."""
     PAGE_UNAVAILABLE = "page_unavailable"
     """A page did not open, or a browser operation failed for good."""
     INFRASTRUCTURE = "infrastructure"
-    """The browser or its machine died, time ran out, or somebody stopped the run."""
+    """The browser or its machine died, time ran out, or the run was stopped."""
     CONSTRAINT_MISSED = "constraint_missed"
     """The judge's rationale names a requirement that was not met."""
     LOOP = "loop"
@@ -95,13 +95,14 @@ class FailureKind(StrEnum):
     FORMAT = "format"
     """Responses could not be parsed, or ended the episode without an answer."""
     JUDGE_ERROR = "judge_error"
-    """A model says failure where the rules for this site, such as its own reward, say success."""
+    """A model says failure; the rules for this site, such as its own reward, say success."""
     ILL_POSED = "ill_posed"
     """The judge's rationale calls the task ambiguous, impossible or outdated."""
     UNJUDGED = "unjudged"
-    """The agent ended the episode, but the judge failed or its verdict was unreadable: no failure of the agent's."""
+    """The agent ended the episode, but the judge failed or its verdict was unreadable. This is no failure of the
+    agent."""
     WRONG = "wrong"
-    """The agent said it was done and was not."""
+    """The agent called `done` and was wrong."""
 
 
 GROUP = {
@@ -127,6 +128,7 @@ _ENDINGS = {
     Termination.ENV_ERROR: FailureKind.PAGE_UNAVAILABLE,
     Termination.ENV_INIT_ERROR: FailureKind.PAGE_UNAVAILABLE,
     Termination.SANDBOX_ERROR: FailureKind.INFRASTRUCTURE,
+    Termination.HARNESS_ERROR: FailureKind.INFRASTRUCTURE,
     Termination.TASK_TIMEOUT: FailureKind.INFRASTRUCTURE,
     Termination.INFERENCE_TIMEOUT: FailureKind.INFRASTRUCTURE,
     Termination.ABORTED: FailureKind.INFRASTRUCTURE,
@@ -134,7 +136,6 @@ _ENDINGS = {
     Termination.RESPONSE_LENGTH: FailureKind.LENGTH,
     Termination.CONTEXT_LENGTH: FailureKind.LENGTH,
 }
-_CHALLENGE_ADDRESS = re.compile(r"captcha|/cdn-cgi/challenge|cf_chl_|google\.[a-z.]+/sorry/", re.IGNORECASE)
 _ERROR_PAGE = "chrome-error:"
 _ILL_POSED = re.compile(
     r"\b(?:task|instruction|question|request)\b[^.\n]{0,30}(?<!not )(?<!n't )\b"
@@ -157,15 +158,15 @@ _UNMET = re.compile(
 
 
 def failure_kind(
-    trajectory: Trajectory, verdict: Verdict | None, reasons: Sequence[Sequence[Proxy]] = ()
+    trajectory: Trajectory, verdict: Verdict | None, markers: Sequence[Sequence[ReasoningMarker]] = ()
 ) -> FailureKind | None:
     """The kind of a trajectory's failure, or None for a success.
 
-    A success is what the reward takes for one: `done` with an answer in a valid response, and the judge agreeing. The
-    judge's verdict on any other ending is not looked at and may be None.
+    A success is what the reward counts as one: `done` with an answer in a valid response, and a verdict of success. The
+    verdict on any other ending is ignored and may be None.
 
     Args:
-        reasons: what each turn's reasoning bears; without it, rule 6 is left out.
+        markers: the markers of each turn's reasoning; without them, rule 6 is left out.
     """
     if needs_judge(trajectory):
         outcome = verdict.outcome if verdict else None
@@ -177,13 +178,13 @@ def failure_kind(
             return FailureKind.JUDGE_ERROR
     elif (kind := _ENDINGS.get(trajectory.termination)) is not None:
         return kind
-    elif trajectory.termination is Termination.DONE or _unreadable_end(trajectory):
+    elif trajectory.termination is Termination.DONE or _ends_unparsed(trajectory):
         return FailureKind.FORMAT
-    return _from_the_pages(trajectory, _rationale(verdict) if needs_judge(trajectory) else "", reasons)
+    return _kind_by_pages(trajectory, _rationale(verdict) if needs_judge(trajectory) else "", markers)
 
 
-def _from_the_pages(trajectory: Trajectory, rationale: str, reasons: Sequence[Sequence[Proxy]]) -> FailureKind:
-    """Rules 3 to 9: the agent said `done` and was not, or ran out of steps."""
+def _kind_by_pages(trajectory: Trajectory, rationale: str, markers: Sequence[Sequence[ReasoningMarker]]) -> FailureKind:
+    """Rules 3 to 9: the agent called `done` and was wrong, or ran out of steps."""
     turns, out_of_steps = trajectory.turns, trajectory.termination is Termination.MAX_STEPS
     if turns and turns[-1].observation.url.startswith(_ERROR_PAGE):
         return FailureKind.PAGE_UNAVAILABLE
@@ -192,10 +193,12 @@ def _from_the_pages(trajectory: Trajectory, rationale: str, reasons: Sequence[Se
     if _ILL_POSED.search(rationale):
         return FailureKind.ILL_POSED
     if out_of_steps and (repeated := repeats(turns)):
-        return FailureKind.LOOP if any(_answered(turn) for turn in repeated) else FailureKind.STUCK
-    if any(Proxy.BLOCKER in reason for reason in reasons[-LAST_WORDS:]):
+        return FailureKind.LOOP if any(_page_answered(turn) for turn in repeated) else FailureKind.STUCK
+    if any(ReasoningMarker.BLOCKER in turn_markers for turn_markers in markers[-LAST_WORDS:]):
         return FailureKind.BLOCKER_REPORTED
-    if _mostly_in_vain(turns[-LAST:], shows=trajectory.site_reward is None) or _WRONG_ELEMENT.search(rationale):
+    if _mostly_without_effect(turns[-LAST_CALLS:], shows=trajectory.site_reward is None) or _WRONG_ELEMENT.search(
+        rationale
+    ):
         return FailureKind.MISGROUNDED
     if out_of_steps:
         return FailureKind.OUT_OF_STEPS
@@ -203,7 +206,8 @@ def _from_the_pages(trajectory: Trajectory, rationale: str, reasons: Sequence[Se
 
 
 def repeats(turns: Sequence[Turn], times: int = REPEATS) -> list[Turn]:
-    """The first `times` turns in a row that made the same calls with the same arguments; empty if there are none."""
+    """The first `times` consecutive turns that made the same calls with the same arguments; empty without such
+    turns."""
     run: list[Turn] = []
     previous = None
     for turn in turns:
@@ -216,42 +220,43 @@ def repeats(turns: Sequence[Turn], times: int = REPEATS) -> list[Turn]:
 
 
 def _rules_say_success(trajectory: Trajectory) -> bool:
-    """False too for a task whose rule nobody here can read: it was a model's to judge."""
+    """False also if the task's rule has an unknown form: then only a model can judge it."""
     try:
         return rules_verdict(trajectory).outcome is Outcome.SUCCESS
     except RuleError:
         return False
 
 
-def _unreadable_end(trajectory: Trajectory) -> bool:
+def _ends_unparsed(trajectory: Trajectory) -> bool:
     return bool(trajectory.turns) and trajectory.turns[-1].parse_error is not None
 
 
 def _refused(turn: Turn) -> bool:
     titles = [tab.title for tab in turn.observation.tabs if tab.active]
-    return any(refuses(title) for title in titles) or _CHALLENGE_ADDRESS.search(turn.observation.url) is not None
+    return any(refuses(title, turn.observation.url) for title in titles)
 
 
-def _answered(turn: Turn) -> bool:
-    return any(not _in_vain(line) for line in turn.feedback)
+def _page_answered(turn: Turn) -> bool:
+    return any(not _had_no_effect(line) for line in turn.feedback)
 
 
-def _in_vain(feedback: str, shows: bool = True) -> bool:
-    """True for a call that failed, typed something else than it meant to or, on a page that `shows`, did nothing."""
+def _had_no_effect(feedback: str, shows: bool = True) -> bool:
+    """True for a call that failed, typed something other than its text or, on a page that `shows` effects, did
+    nothing."""
     notes = (NO_EFFECT, AT_BOUNDARY, DIFFERS) if shows else (DIFFERS,)
     return feedback.startswith("Failed:") or any(note in feedback for note in notes)
 
 
-def _mostly_in_vain(turns: Sequence[Turn], shows: bool) -> bool:
+def _mostly_without_effect(turns: Sequence[Turn], shows: bool) -> bool:
     lines = [
         line
         for turn in turns
         for call, line in zip(turn.tool_calls, turn.feedback, strict=False)
         if call.name not in ("done", "wait")
     ]
-    return bool(lines) and 2 * sum(_in_vain(line, shows) for line in lines) >= len(lines)
+    return bool(lines) and 2 * sum(_had_no_effect(line, shows) for line in lines) >= len(lines)
 
 
 def _rationale(verdict: Verdict | None) -> str:
-    """A model's words; those of rules quote the page and the task."""
+    """A model's rationale; empty for rules, whose rationale quotes the page and the task."""
     return verdict.rationale if verdict is not None and verdict.judge != RULES else ""

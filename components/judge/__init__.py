@@ -1,11 +1,13 @@
-"""Did the agent do what was asked: prompts for judges, their verdicts, rules, rewards, and how well judges agree.
+"""Whether the agent completed its task: prompts for judges, verdicts, rules, rewards, and agreement with labels.
 
-- `rules_verdict` decides from the record, `assisted_rules` asks a model where a rule needs a reader.
-- `ModelJudge` asks models behind endpoints by one of `protocols`, through the `JudgeClients` that a run's judges share;
-  `verdicts` reads what they answer.
-- `calibration`, `contest` and `agent_reward_bench` hold judges against labels (`waymark judge calibrate`).
+- `rules_verdict` decides from the record; `assisted_rules` asks a model where a rule alone cannot decide.
+- `ModelJudge` asks models behind endpoints by one of `protocols`, through the `JudgeClients` that all judges of a run
+  share; `verdicts` parses their answers.
+- `calibration_run` compares judges with labels (`waymark judge calibrate`): `labels` reads the labels
+  (`agent_reward_bench` for the published ones), `calibration` computes the figures, `calibration_table` prints them.
+- `blocked_pages` asks which last pages keep the agent out (`waymark blocklist --learn --ask`).
 
-`components.judge.distilled` is imported by its own name: it needs torch, the rest of the room does not.
+`components.judge.distilled` is not imported here, because it needs torch.
 """
 
 from components.judge.agreement import Agreement, agreement

@@ -1,16 +1,16 @@
-"""AgentRewardBench (Lù et al., 2025): experts' labels of 1,302 trajectories, and the trajectories as judges see them.
+"""Reads AgentRewardBench (Lù et al., 2025): experts' labels of 1,302 trajectories, and the trajectories.
 
-Its files, as published:
+The published files:
 
 - `annotations.csv`: `annotator_name, benchmark, task_id, model_name, exp_name, trajectory_success, …`, one row per
-  expert and trajectory; success is Successful, Unsuccessful or Unsure. The first row on a trajectory is the primary
-  expert's, and the one that counts; Unsure is no label.
+  expert and trajectory; success is Successful, Unsuccessful or Unsure. Only the first row of a trajectory counts,
+  which is the primary expert's. Unsure is no label.
 - `trajectories/cleaned/<benchmark>/<agent>/<experiment>/<task>.json`: goal, steps with reasoning, action, address and
-  screenshot, and the benchmark's own reward; `screenshots/` beside it.
+  screenshot, and the benchmark's own reward; `screenshots/` is beside `cleaned`.
 
-OpenWebRL reports on it in appendix C.2. The agents were others than ours: actions name elements by id, and there is no
-feedback but the error of an action and the next address. All trajectories are for judging, also those without a final
-message, which have an empty answer here. The axtree and HTML of the pages are left out.
+OpenWebRL reports results on it in appendix C.2. Its agents differ from ours: actions name elements by id, and the only
+feedback is the error of an action and the next address. All trajectories are judged; those without a final message have
+an empty answer here. The accessibility trees and HTML of the pages are not read.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _LABELS = {"Successful": Outcome.SUCCESS, "Unsuccessful": Outcome.FAILURE}
 _UNSURE = ("Unsure", "")
 _COLUMNS = ("benchmark", "task_id", "model_name", "trajectory_success")
 _MESSAGES = ("send_msg_to_user", "report_infeasible")
-"""Actions that say the final word."""
+"""Actions that give the final answer."""
 
 
 class Unreadable(ValueError):
-    """A file that is not what AgentRewardBench publishes; the message says where."""
+    """A file that differs from what AgentRewardBench publishes; the message names the place."""
 
 
 class _Step(BaseModel):
@@ -58,10 +58,10 @@ class _Cleaned(BaseModel):
 
 
 def read_annotations(path: Path) -> dict[str, Outcome]:
-    """The primary experts' labels by trajectory id, without those who were unsure.
+    """The primary experts' labels by trajectory id, without `Unsure`.
 
     Raises:
-        Unreadable: a column is missing, or a label is none of theirs.
+        Unreadable: a column is missing, or a label is unknown.
     """
     with path.open(newline="", encoding="utf-8") as file:
         rows = csv.DictReader(file)
@@ -69,12 +69,12 @@ def read_annotations(path: Path) -> dict[str, Outcome]:
             raise Unreadable(f"{path}: no column {', '.join(missing)}; it must be AgentRewardBench's annotations.csv")
         labels: dict[str, Outcome | None] = {}
         for number, row in enumerate(rows, 2):
-            said = row["trajectory_success"].strip()
-            if said not in _LABELS and said not in _UNSURE:
-                raise Unreadable(f"{path}:{number}: trajectory_success is {said!r}, not Successful or Unsuccessful")
-            identity = identity_of(row["benchmark"], row["model_name"], row["task_id"])
-            labels.setdefault(identity, _LABELS.get(said))
-    return {identity: label for identity, label in labels.items() if label is not None}
+            label = row["trajectory_success"].strip()
+            if label not in _LABELS and label not in _UNSURE:
+                raise Unreadable(f"{path}:{number}: trajectory_success is {label!r}, not Successful or Unsuccessful")
+            key = identity_of(row["benchmark"], row["model_name"], row["task_id"])
+            labels.setdefault(key, _LABELS.get(label))
+    return {key: label for key, label in labels.items() if label is not None}
 
 
 def identity_of(benchmark: str, agent: str, task: str) -> str:
@@ -83,10 +83,10 @@ def identity_of(benchmark: str, agent: str, task: str) -> str:
 
 
 def iter_trajectories(folder: Path) -> Iterator[Trajectory]:
-    """The trajectories of their `trajectories` folder, one in memory at a time; theirs that are not valid left out.
+    """The valid trajectories of the published `trajectories` folder, one in memory at a time.
 
     Raises:
-        Unreadable: a file is not theirs, or a screenshot is missing.
+        Unreadable: a file has another form, or a screenshot is missing.
     """
     for path in sorted((folder / "cleaned").rglob("*.json")):
         try:
@@ -100,14 +100,14 @@ def iter_trajectories(folder: Path) -> Iterator[Trajectory]:
 def _trajectory(cleaned: _Cleaned, task: str, folder: Path) -> Trajectory:
     images = [_screenshot(step, folder) for step in cleaned.steps]
     following = [*cleaned.steps[1:], None]
-    acted = [step for step in cleaned.steps if step.action]
+    steps_with_action = [step for step in cleaned.steps if step.action]
     turns = [
-        _turn(index, step, image, then)
-        for index, (step, image, then) in enumerate(zip(cleaned.steps, images, following, strict=True))
+        _turn(index, step, image, next_step)
+        for index, (step, image, next_step) in enumerate(zip(cleaned.steps, images, following, strict=True))
         if step.action
     ]
-    last = parse_action(acted[-1].action or "") if acted else None
-    said = last is not None and last.name in _MESSAGES
+    last = parse_action(steps_with_action[-1].action or "") if steps_with_action else None
+    has_answer = last is not None and last.name in _MESSAGES
     reward = cleaned.summary_info.get("cum_reward")
     return Trajectory(
         trajectory_id=identity_of(cleaned.benchmark, cleaned.agent, task),
@@ -126,19 +126,19 @@ def _trajectory(cleaned: _Cleaned, task: str, folder: Path) -> Trajectory:
         seed=0,
         turns=turns,
         termination=Termination.DONE,
-        answer=str(last.arguments.get("0", "")) if last is not None and said else "",
+        answer=str(last.arguments.get("0", "")) if last is not None and has_answer else "",
         site_reward=None if reward is None else float(reward),
         final_screenshot=images[-1],
     )
 
 
-def _turn(index: int, step: _Step, image: Image, then: _Step | None) -> Turn:
-    if then is None:
+def _turn(index: int, step: _Step, image: Image, next_step: _Step | None) -> Turn:
+    if next_step is None:
         feedback = "The episode ended."
-    elif then.last_action_error:
-        feedback = f"Failed: {then.last_action_error}"
+    elif next_step.last_action_error:
+        feedback = f"Failed: {next_step.last_action_error}"
     else:
-        feedback = f"The page is now {then.url}"
+        feedback = f"The page is now {next_step.url}"
     return Turn(
         index=index,
         observation=Observation(url=step.url, tabs=[], viewport=(1280, 720), screenshot=image),
@@ -154,7 +154,7 @@ def _turn(index: int, step: _Step, image: Image, then: _Step | None) -> Turn:
 
 
 def parse_action(text: str) -> ToolCall:
-    """An action such as `fill('a12', 'tea')` as a call with numbered arguments; what is none keeps its text as name."""
+    """An action such as `fill('a12', 'tea')` as a call with numbered arguments; other text becomes the call's name."""
     try:
         call = ast.parse(text.strip(), mode="eval").body
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
@@ -167,7 +167,7 @@ def parse_action(text: str) -> ToolCall:
 
 
 def _screenshot(step: _Step, folder: Path) -> Image:
-    """Paths in the files begin with `trajectories/`, which is `folder`."""
+    """Read a step's screenshot. Paths in the files begin with `trajectories/`, which is `folder`."""
     path = folder.joinpath(*Path(step.screenshot_path).parts[1:])
     if ".." in path.parts or not path.is_file():
         raise Unreadable(f"{path}: no such screenshot; AgentRewardBench's `screenshots` belong beside its `cleaned`")

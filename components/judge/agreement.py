@@ -1,4 +1,4 @@
-"""How well a judge agrees with labels (OpenWebRL, section 5.3)."""
+"""Agreement of a judge with labels, without intervals (OpenWebRL, section 5.3)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from components.records import Outcome, Record
 
 
 class Confusion(Record):
-    """Counts; the first word is whether the judge was right, the second what it said. An unparsed verdict was wrong."""
+    """Counts of true and false, positive and negative verdicts; a success is positive. An unparsed verdict is false."""
 
     tp: int
     fp: int
@@ -19,9 +19,9 @@ class Confusion(Record):
 class Agreement(Record):
     """Shares from 0 to 1 over `n` labelled trajectories.
 
-    A verdict that is unparsed or an error counts as wrong, as a false negative on a success and as a false positive
-    on a failure, so that a judge cannot gain by staying silent; `unparsed` says how many there were. A share of
-    nothing is 0. `majority_accuracy` is that of always saying the more frequent label.
+    A verdict that is unparsed or an error counts as wrong: as a false negative on a success and as a false positive on
+    a failure. So a judge cannot gain by unreadable answers; `unparsed` counts them. A share of 0 trajectories is 0.
+    `majority_accuracy` is the accuracy of a judge that always gives the more frequent label.
     """
 
     n: int
@@ -34,19 +34,20 @@ class Agreement(Record):
     confusion: Confusion
 
 
-def agreement(labels: Sequence[Outcome], said: Sequence[Outcome]) -> Agreement:
-    """Agreement of what a judge `said` with `labels`, paired by position.
+def agreement(labels: Sequence[Outcome], verdicts: Sequence[Outcome]) -> Agreement:
+    """Agreement of a judge's verdicts with labels, paired by position.
 
     Raises:
-        ValueError: there is nothing to compare, the lengths differ, or a label is neither success nor failure.
+        ValueError: there are no labels, the lengths differ, or a label is neither success nor failure.
     """
-    if not labels or len(labels) != len(said):
+    if not labels or len(labels) != len(verdicts):
         raise ValueError(
-            f"{len(labels)} labels and {len(said)} verdicts: agreement needs one verdict per label, and at least one"
+            f"{len(labels)} labels and {len(verdicts)} verdicts: agreement needs one verdict per label, "
+            "and at least one"
         )
     if not set(labels) <= {Outcome.SUCCESS, Outcome.FAILURE}:
         raise ValueError("labels must be success or failure: leave unparsed and error labels out of the held-out set")
-    pairs = list(zip(labels, said, strict=True))
+    pairs = list(zip(labels, verdicts, strict=True))
     positive = sum(label is Outcome.SUCCESS for label in labels)
     negative = len(labels) - positive
     tp = sum(label is verdict is Outcome.SUCCESS for label, verdict in pairs)
@@ -60,7 +61,7 @@ def agreement(labels: Sequence[Outcome], said: Sequence[Outcome]) -> Agreement:
         recall=recall,
         f1=2 * precision * recall / (precision + recall) if precision + recall else 0.0,
         majority_accuracy=max(positive, negative) / len(labels),
-        unparsed=sum(verdict not in (Outcome.SUCCESS, Outcome.FAILURE) for verdict in said),
+        unparsed=sum(verdict not in (Outcome.SUCCESS, Outcome.FAILURE) for verdict in verdicts),
         confusion=confusion,
     )
 

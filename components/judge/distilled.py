@@ -1,6 +1,6 @@
-"""A judge model of ours: what it reads, what it learns, how it judges (OpenWebRL, section 4.3).
+"""The distilled judge: its prompts, its training samples, its verdicts (OpenWebRL, section 4.3).
 
-It is trained on rationale and verdict, and decoded greedily. What cannot be parsed is `unparsed`, never a score.
+It is trained on rationales and verdicts, and decoded greedily. An answer that cannot be parsed is `unparsed`.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from components.agent import Prompt
 from components.agent.rendering import IM_END, IM_START, Text
 from components.judge.prompts import judge_prompt
 from components.judge.verdicts import parse_verdict, verdict_text
-from components.params import JudgeParams, Params, SamplingParams
-from components.policies import VLM, Encoder, Sample
+from components.model import VLM, Encoder, Sample
+from components.params import DistillParams, Params, SamplingParams
 from components.policies.generation import Row, generate_batch
 from components.records import Task, Trajectory, Verdict
 
 
 def render(trajectory: Trajectory, params: Params) -> Prompt:
     """The judge's prompt for a trajectory, in ChatML."""
-    asked = judge_prompt(trajectory, params.judge.screenshots, params.agent.prompt)
+    prompt = judge_prompt(trajectory, params.judge.distill.screenshots, params.agent.prompt)
     return Prompt(
         (
-            Text(f"{IM_START}system\n{asked.system}{IM_END}\n{IM_START}user\n{asked.text}\n"),
-            *asked.images,
+            Text(f"{IM_START}system\n{prompt.system}{IM_END}\n{IM_START}user\n{prompt.text}\n"),
+            *prompt.images,
             Text(f"{IM_END}\n{IM_START}assistant\n"),
         )
     )
 
 
 def target(verdict: Verdict, encoder: Encoder) -> list[int]:
-    """What the judge learns to write about a labelled trajectory: ids, end token included."""
+    """The judge's training target for a labelled trajectory: token ids with the end token."""
     return [*encoder.tokens(verdict_text(verdict.rationale, verdict.outcome)), encoder.end_id]
 
 
@@ -42,7 +42,7 @@ def training_sample(trajectory: Trajectory, verdict: Verdict, params: Params, en
     return Sample(encoder.encode(render(trajectory, params)), target(verdict, encoder))
 
 
-def hold_out(tasks: Sequence[Task], params: JudgeParams, seed: int) -> set[str]:
+def hold_out(tasks: Sequence[Task], params: DistillParams, seed: int) -> set[str]:
     """Ids of the tasks whose trajectories measure agreement: a seeded share of the tasks, never of trajectories."""
     ids = sorted({task.task_id for task in tasks})
     random.Random(seed).shuffle(ids)
@@ -50,7 +50,7 @@ def hold_out(tasks: Sequence[Task], params: JudgeParams, seed: int) -> set[str]:
 
 
 class DistilledJudge:
-    """Judges trajectories with a model in this process, in batches; greedily unless it is given a temperature."""
+    """Judges trajectories with a model in this process, in batches; greedily at temperature 0."""
 
     def __init__(
         self, vlm: VLM, version: str, params: Params, batch: int = 32, temperature: float = 0.0, seed: int = 0
@@ -68,19 +68,19 @@ class DistilledJudge:
         return await asyncio.to_thread(self.judge, trajectories)
 
     def judge(self, trajectories: Sequence[Trajectory]) -> list[Verdict]:
-        """The same, blocking."""
+        """One verdict per trajectory, in order; blocks the thread."""
         verdicts = []
         for begin in range(0, len(trajectories), self.batch):
             part = trajectories[begin : begin + self.batch]
             started = time.monotonic()
             rows = [
                 Row(
-                    self.encoder.encode(render(t, self.params)),
+                    self.encoder.encode(render(trajectory, self.params)),
                     self.sampling,
-                    self.params.judge.max_response_tokens,
+                    self.params.judge.distill.max_response_tokens,
                     self.seed,
                 )
-                for t in part
+                for trajectory in part
             ]
             for trajectory, row, completion in zip(
                 part, rows, generate_batch(self.vlm, self.encoder, rows), strict=True

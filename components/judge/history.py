@@ -1,8 +1,8 @@
-"""What the agent did, in the browser's own words but short: for the compact judge prompt and for rule-based rationales.
+"""The agent's actions in short form, from the browser's feedback: for compact judge prompts and rationales of rules.
 
-The feedback strings are the browser room's (`components/browser/feedback.py`, after OpenWebRL, table 5). Coordinates,
-tags of elements that have a role, and phrases that say little of what happened are cut; names of elements and typed
-text stay as they are. Accepted trade-off: a name that holds a quotation mark itself may lose such a phrase too.
+The feedback strings come from `components/browser/feedback.py` (after OpenWebRL, table 5). Coordinates, tags of
+elements that have a role, and phrases with little information are removed; names of elements and typed text stay
+unchanged. Accepted trade-off: a name that contains a quotation mark may lose such a phrase too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import groupby
 from components.records import Termination, Trajectory, Turn
 
 _QUOTED = re.compile(r'("[^"]*")')
-_WHOLE = (
+_FULL_REPLACEMENTS = (
     ("Succeed: task marked as done", "done"),
     ("Failed: the response could not be read", "unreadable response"),
     ("Failed: `tool call` execution failed", "unreadable call"),
@@ -25,7 +25,7 @@ _OPENINGS = (
     ("Succeed: ", ""),
     ("Failed: ", "failed "),
 )
-_CUTS = tuple(
+_REMOVALS = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in [
         (r" ?(?:from|to|at) \(-?\d+, ?-?\d+\)", ""),
@@ -40,34 +40,34 @@ _CUTS = tuple(
 
 
 def calls(turn: Turn) -> list[str]:
-    """The calls of a turn with their arguments, as they were made."""
+    """The calls of a turn with their arguments."""
     named = [(call.name or "(unreadable call)", call.arguments) for call in turn.tool_calls]
     return [f"{name} {json.dumps(arguments, ensure_ascii=False)}" for name, arguments in named] or ["(no call)"]
 
 
 def events(trajectory: Trajectory) -> list[str]:
-    """One short line per call, in order, such as `click button "ok"`; then how the episode ended, if not by `done`.
+    """One short line per call, in order, such as `click button "ok"`; then the ending, if it was not `done`.
 
-    An event that repeats in a row is written once, with its count.
+    Consecutive equal events are one line with their count.
     """
     lines = [compact(line) for turn in trajectory.turns for line in turn.feedback]
     if trajectory.termination is not Termination.DONE:
         lines.append(f"stopped by {trajectory.termination.value}")
-    runs = [(line, len(list(same))) for line, same in groupby(lines)]
+    runs = [(line, len(list(repeats))) for line, repeats in groupby(lines)]
     return [line if count == 1 else f"{line} x{count}" for line, count in runs]
 
 
 def compact(feedback: str) -> str:
-    """One feedback string without what a judge does not need."""
-    for opening, whole in _WHOLE:
+    """One feedback string without the parts that a judge does not need."""
+    for opening, replacement in _FULL_REPLACEMENTS:
         if feedback.startswith(opening):
-            return whole
+            return replacement
     for opening, short in _OPENINGS:
         if feedback.startswith(opening):
             feedback = short + feedback.removeprefix(opening)
             break
     parts = _QUOTED.split(feedback)
-    for position in range(0, len(parts), 2):  # the odd ones are quoted
-        for pattern, replacement in _CUTS:
+    for position in range(0, len(parts), 2):  # odd positions are quoted text
+        for pattern, replacement in _REMOVALS:
             parts[position] = pattern.sub(replacement, parts[position])
     return "".join(parts).strip().rstrip(".")

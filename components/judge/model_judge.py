@@ -1,9 +1,9 @@
-"""Judges trajectories with models behind endpoints, by one of the protocols; of several models, most decide.
+"""Judges trajectories with models behind endpoints, by one of the protocols; several models decide by majority.
 
-Who needs no judge gets a verdict without one (OpenWebRL, appendix A.4). What a model cannot be asked about is an error,
-never a failure, and an outage is what the recipe says (`judge.on_outage`): verdicts of error, which mask; a pause until
-the endpoint is back; or the end of the stage, which goes on from there when it is run again. A spent budget and a wrong
-key always end it: waiting mends neither. Answers are kept by content, so nothing is paid for twice.
+A trajectory that needs no judge gets a verdict without one (OpenWebRL, appendix A.4). A refused request gives a verdict
+of error, never a failure. The recipe decides about an outage (`judge.model.on_outage`): verdicts of error, which mask;
+a pause until the endpoint answers again; or an error that ends the stage, which resumes from there when it is run
+again. A spent budget or a wrong key always ends the stage. Answers are kept by content, so each costs money once.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from components.judge.clients import JudgeClients
 from components.judge.protocols import Ask, Ruling, is_blocked, judge_protocol, says_the_same, vote
 from components.judge.protocols.reference import SYSTEM as COMPARE
 from components.judge.reward import needs_judge
-from components.params import EndpointParams, JudgeParams
+from components.params import EndpointParams, ModelJudgeParams
 from components.records import Outcome, Trajectory, Verdict
 
 PAUSES_S = (30.0, 60.0, 120.0, 300.0, 600.0)
-"""How long to wait for an endpoint that is down, the last again and again."""
+"""Seconds to wait for an endpoint that is down; the last value repeats."""
 
 T = TypeVar("T")
 
 
 class JudgeOutage(RuntimeError):
-    """The judge does not answer, and the recipe says that the run fails then."""
+    """The judge does not answer, and the recipe says that the run fails (`judge.model.on_outage`)."""
 
 
 class Judgement(NamedTuple):
-    """What the models say together, and what all their answers took: tokens, USD, seconds."""
+    """The models' common outcome, and what all their answers cost: tokens, USD, seconds."""
 
     outcome: Outcome
     rationale: str
@@ -44,11 +44,11 @@ class Judgement(NamedTuple):
 
     @property
     def says(self) -> bool | None:
-        """Yes, no, or None if nobody can tell."""
+        """True for success, False for failure, None for no readable answer."""
         return {Outcome.SUCCESS: True, Outcome.FAILURE: False}.get(self.outcome)
 
     def verdict(self, trajectory: Trajectory, judge: str, version: str) -> Verdict:
-        """The same as a verdict on a trajectory."""
+        """This judgement as a verdict on a trajectory."""
         return Verdict(
             trajectory_id=trajectory.trajectory_id,
             outcome=self.outcome,
@@ -62,148 +62,146 @@ class Judgement(NamedTuple):
 
 
 class ModelJudge:
-    """A function from trajectories to verdicts, inside of `async with` of its clients."""
+    """Judges trajectories inside of `async with` of its clients."""
 
-    def __init__(self, params: JudgeParams, clients: JudgeClients, pauses_s: tuple[float, ...] = PAUSES_S) -> None:
+    def __init__(self, params: ModelJudgeParams, clients: JudgeClients, pauses_s: tuple[float, ...] = PAUSES_S) -> None:
         """
         Args:
-            clients: of the recipe's endpoints, of which `params` names some; shared with the run's other judges.
-
-        Raises:
-            ValueError: the recipe names no endpoint.
+            clients: of the recipe's endpoints, which include those of `params`; shared with the run's other judges.
         """
-        if params.endpoint is None:
-            raise ValueError("a model that judges needs judge.endpoint with a url and a model")
-        self._seats = [params.endpoint, *params.voters]
+        self._voters = [params.endpoint, *params.voters]
         self.params = params
         self.protocol = judge_protocol(params.protocol, params.screenshots)
-        self.name = params.protocol if len(self._seats) == 1 else f"vote-{params.protocol}"
-        models = "+".join(one.model for one in self._seats)
+        self.name = params.protocol if len(self._voters) == 1 else f"vote-{params.protocol}"
+        models = "+".join(voter.model for voter in self._voters)
         self.version = f"{models}@{_digest(self.protocol.prompts)}"
         self.comparison_version = f"{models}@{_digest([COMPARE])}"
-        """Of what comes of `says_the_same`, whatever the protocol."""
+        """The version of verdicts by `says_the_same`, which no protocol changes."""
         self._clients = clients
         self._pauses_s = pauses_s
 
     async def connect(self) -> ModelJudge:
-        """Connect now, not with the first question, so that a missing key is told before other work.
+        """Connect now, not with the first question, so that a missing key is reported before other work starts.
 
         Raises:
             EndpointError: a key is not in the environment.
         """
-        for seat in self._seats:
-            await self._clients.to(seat)
+        for voter in self._voters:
+            await self._clients.to(voter)
         return self
 
     async def __call__(
-        self, trajectories: Iterable[Trajectory], done: Callable[[int], None] | None = None
+        self, trajectories: Iterable[Trajectory], on_progress: Callable[[int], None] | None = None
     ) -> list[Verdict]:
-        """One verdict per trajectory, in order. No more trajectories are in memory than are asked about.
+        """One verdict per trajectory, in order. Only trajectories that are being judged are in memory.
 
         Args:
-            done: hears how many verdicts there are.
+            on_progress: called with the number of verdicts so far.
 
         Raises:
-            JudgeOutage: the endpoint is down and `judge.on_outage` is `fail`.
-            BudgetSpent: `max_usd` of an endpoint is reached, or that of the clients.
-            EndpointError: an endpoint cannot be used as it is.
+            JudgeOutage: the endpoint is down and `judge.model.on_outage` is `fail`.
+            BudgetSpent: `max_usd` of an endpoint or of the clients is reached.
+            EndpointError: an endpoint refuses its configuration, such as the key.
         """
-        return await self.each(trajectories, self.judge, done)
+        return await self.each(trajectories, self.judge, on_progress)
 
     async def judge(self, trajectory: Trajectory) -> Verdict:
         """The verdict on one trajectory; see `__call__` for what is raised."""
         ruling = settled(trajectory)
-        said = Judgement(*ruling) if ruling else await self._most(lambda ask: self.protocol.judge(trajectory, ask))
-        return said.verdict(trajectory, self.name, self.version)
+        judgement = (
+            Judgement(*ruling) if ruling else await self._majority(lambda ask: self.protocol.judge(trajectory, ask))
+        )
+        return judgement.verdict(trajectory, self.name, self.version)
 
     async def says_the_same(self, intent: str, references: Sequence[str], answer: str) -> Judgement:
-        """Success if an answer says what one of the references says; raises what `__call__` raises."""
-        return await self._most(lambda ask: says_the_same(intent, references, answer, ask))
+        """Success if an answer means the same as one of the references; raises what `__call__` raises."""
+        return await self._majority(lambda ask: says_the_same(intent, references, answer, ask))
 
     async def blocked(
-        self, trajectories: Iterable[Trajectory], done: Callable[[int], None] | None = None
+        self, trajectories: Iterable[Trajectory], on_progress: Callable[[int], None] | None = None
     ) -> list[tuple[bool | None, str]]:
-        """Whether each episode's last page kept the agent out for being a machine, None if nobody can tell, and what
-        was said; see `__call__` for the rest."""
+        """Whether each episode's last page keeps automated agents out (None if the answer is unreadable), and the
+        rationale; see `__call__` for `on_progress` and the errors."""
 
-        async def one(trajectory: Trajectory) -> tuple[bool | None, str]:
-            said = await self._most(lambda ask: is_blocked(trajectory, ask))
-            return said.says, said.rationale
+        async def is_block(trajectory: Trajectory) -> tuple[bool | None, str]:
+            judgement = await self._majority(lambda ask: is_blocked(trajectory, ask))
+            return judgement.says, judgement.rationale
 
-        return await self.each(trajectories, one, done)
+        return await self.each(trajectories, is_block, on_progress)
 
     async def each(
         self,
         trajectories: Iterable[Trajectory],
         ask: Callable[[Trajectory], Awaitable[T]],
-        done: Callable[[int], None] | None = None,
+        on_progress: Callable[[int], None] | None = None,
     ) -> list[T]:
-        """What `ask` makes of each trajectory, in order, by as many at once as the endpoints take; see `__call__`."""
-        found, spent = await self.until_spent(trajectories, ask, done)
-        if spent is not None:
-            raise spent
-        return found
+        """The result of `ask` for each trajectory, in order, with as many at once as the endpoints allow; see
+        `__call__`."""
+        results, limit = await self.until_spent(trajectories, ask, on_progress)
+        if limit is not None:
+            raise limit
+        return results
 
     async def until_spent(
         self,
         trajectories: Iterable[Trajectory],
         ask: Callable[[Trajectory], Awaitable[T]],
-        done: Callable[[int], None] | None = None,
+        on_progress: Callable[[int], None] | None = None,
     ) -> tuple[list[T], BudgetSpent | None]:
-        """The same as far as the money goes: of the trajectories before the first that could no longer be paid for, and
-        the limit that was reached. What is under way then is waited for, since it is paid for."""
-        found: dict[int, T] = {}
+        """`each`, but a spent budget is no error: the results for the trajectories before the first that the budget did
+        not cover, and the limit that was reached. Requests in flight are awaited, since they are paid for."""
+        results: dict[int, T] = {}
         limits: list[BudgetSpent] = []
-        room = asyncio.Semaphore(2 * sum(seat.max_in_flight for seat in self._seats))
+        slots = asyncio.Semaphore(2 * sum(voter.max_in_flight for voter in self._voters))
 
-        async def one(number: int, trajectory: Trajectory) -> None:
+        async def work(number: int, trajectory: Trajectory) -> None:
             try:
-                found[number] = await ask(trajectory)
+                results[number] = await ask(trajectory)
             except BudgetSpent as error:
                 limits.append(error)
                 return
             finally:
-                room.release()
-            if done is not None:
-                done(len(found))
+                slots.release()
+            if on_progress is not None:
+                on_progress(len(results))
 
         try:
             async with asyncio.TaskGroup() as group:
                 for number, trajectory in enumerate(trajectories):
-                    await room.acquire()
+                    await slots.acquire()
                     if limits:
                         break
-                    group.create_task(one(number, trajectory))
-        except BaseExceptionGroup as several:
-            raise several.exceptions[0] from None
-        paid = next(number for number in itertools.count() if number not in found)
-        return [found[number] for number in range(paid)], limits[0] if limits else None
+                    group.create_task(work(number, trajectory))
+        except BaseExceptionGroup as group_error:
+            raise group_error.exceptions[0] from None
+        paid = next(number for number in itertools.count() if number not in results)
+        return [results[number] for number in range(paid)], limits[0] if limits else None
 
-    async def _most(self, judge: Callable[[Ask], Awaitable[Ruling]]) -> Judgement:
-        """What most of the models say, or the only one."""
-        used: list[Answer] = []
+    async def _majority(self, judge: Callable[[Ask], Awaitable[Ruling]]) -> Judgement:
+        """The majority of the models, or the only one."""
+        answers: list[Answer] = []
         rulings = await asyncio.gather(
-            *(self._ruling(number, seat, used, judge) for number, seat in enumerate(self._seats))
+            *(self._ruling(number, voter, answers, judge) for number, voter in enumerate(self._voters))
         )
         outcome, rationale = rulings[0] if len(rulings) == 1 else vote(rulings)
         return Judgement(
             outcome,
             rationale,
-            tokens=sum(answer.tokens for answer in used),
-            cost_usd=sum(answer.usd for answer in used),
-            latency_s=sum(answer.latency_s for answer in used),
+            tokens=sum(answer.tokens for answer in answers),
+            cost_usd=sum(answer.usd for answer in answers),
+            latency_s=sum(answer.latency_s for answer in answers),
         )
 
     async def _ruling(
-        self, number: int, seat: EndpointParams, used: list[Answer], judge: Callable[[Ask], Awaitable[Ruling]]
+        self, number: int, voter: EndpointParams, answers: list[Answer], judge: Callable[[Ask], Awaitable[Ruling]]
     ) -> Ruling:
-        """What one model says; its answers are added to `used`. The seat's number is its seed: the same model may have
-        several and vote."""
-        endpoint = await self._clients.to(seat)
+        """The ruling of one model; its answers are added to `answers`. The voter's number is its seed, because the same
+        model may vote several times."""
+        endpoint = await self._clients.to(voter)
 
         async def ask(messages: list[Message], response_format: Message | None = None) -> Answer:
             answer = await self._until_up(endpoint, messages, response_format, number)
-            used.append(answer)
+            answers.append(answer)
             return answer
 
         try:
@@ -212,13 +210,13 @@ class ModelJudge:
             return Ruling(Outcome.ERROR, str(error))
         except EndpointDown as error:
             if self.params.on_outage == "fail":
-                raise JudgeOutage(f"{error} (judge.on_outage is fail)") from error
+                raise JudgeOutage(f"{error} (judge.model.on_outage is fail)") from error
             return Ruling(Outcome.ERROR, str(error))
 
     async def _until_up(
         self, endpoint: Endpoint, messages: list[Message], response_format: Message | None, seed: int
     ) -> Answer:
-        tried = 0
+        pauses = 0
         while True:
             try:
                 return await endpoint.ask(
@@ -231,8 +229,8 @@ class ModelJudge:
             except EndpointDown as error:
                 if self.params.on_outage != "pause":
                     raise
-                pause_s = self._pauses_s[min(tried, len(self._pauses_s) - 1)] * random.uniform(0.8, 1.2)
-                tried += 1
+                pause_s = self._pauses_s[min(pauses, len(self._pauses_s) - 1)] * random.uniform(0.8, 1.2)
+                pauses += 1
                 print(f"the judge pauses for {pause_s:.0f} s: {error}", flush=True)
                 await asyncio.sleep(pause_s)
 

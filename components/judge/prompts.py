@@ -1,7 +1,7 @@
-"""What a judge sees: task, answer, action history with feedback, the last screenshots (OpenWebRL, section 4.3).
+"""The judge's prompt: task, answer, action history with feedback, the last screenshots (OpenWebRL, section 4.3).
 
-The wording is our own. `full` is for judges that were never trained on it; `compact` spends as few tokens as
-possible, for the small judge that is distilled in the demo.
+The wording is our own. `full` is for judges that were not trained on it; `compact` uses as few tokens as
+possible, for the small judge that the demo distills.
 """
 
 from __future__ import annotations
@@ -39,13 +39,15 @@ class JudgePrompt(Record):
     images: list[Image]
 
 
-def judge_prompt(trajectory: Trajectory, screenshots: int, form: Literal["full", "compact"] = "full") -> JudgePrompt:
+def judge_prompt(
+    trajectory: Trajectory, screenshots: int, form: Literal["full", "extended", "compact"] = "full"
+) -> JudgePrompt:
     """The question about one trajectory.
 
     Args:
-        screenshots: how many of the last screenshots to show, the page after the last call included. Screenshots with
-            the same content in a row count once.
-        form: `full` or `compact`.
+        screenshots: the number of last screenshots, with the page after the last call. Consecutive equal screenshots
+            count once.
+        form: `compact`; anything else is the full form.
     """
     images = last_images(trajectory, screenshots)
     if form == "compact":
@@ -81,10 +83,10 @@ def last_images(trajectory: Trajectory, count: int) -> list[Image]:
 
 
 def distinct_images(trajectory: Trajectory) -> list[Image]:
-    """All screenshots, oldest first, the page after the last call included; those alike in a row count once."""
-    every = [turn.observation.screenshot for turn in trajectory.turns]
+    """All screenshots, oldest first, with the page after the last call; consecutive equal ones count once."""
+    images = [turn.observation.screenshot for turn in trajectory.turns]
     if trajectory.final_screenshot is not None:
-        every.append(trajectory.final_screenshot)
+        images.append(trajectory.final_screenshot)
     return [
-        image for position, image in enumerate(every) if position == 0 or image.sha256 != every[position - 1].sha256
+        image for position, image in enumerate(images) if position == 0 or image.sha256 != images[position - 1].sha256
     ]

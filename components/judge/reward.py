@@ -1,8 +1,8 @@
-"""The reward of a trajectory (OpenWebRL, appendix A.4): rules first, the judge only where the rules leave it open.
+"""The reward of a trajectory (OpenWebRL, appendix A.4): by the ending first, by the judge only where the ending allows.
 
-+1 if the format is valid and the judge says success; -1 if repeated format errors ended the episode, or what the recipe
-says (WebAgent-R1, section 2.2, and WebGym score 0); 0 otherwise. What cannot be scored is masked, never scored 0: the
-environment ended the episode, or the judge failed or was unreadable.
+The reward is +1 if the format is valid and the judge says success; -1, or the recipe's value, if repeated format errors
+ended the episode (WebAgent-R1, section 2.2, and WebGym score 0); 0 otherwise. A trajectory is masked, and never scored
+0, if the environment ended the episode, or if the judge failed or its verdict is unreadable.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable
 from components.records import Outcome, Reward, Termination, Trajectory, Verdict
 
 JudgeFn = Callable[[list[Trajectory]], Awaitable[list[Verdict]]]
-"""Judges trajectories; asked only about those that need a judge."""
+"""Judges trajectories; it is called only with those that need a judge."""
 
 
 def needs_judge(trajectory: Trajectory) -> bool:
-    """True if only a judge can tell: the agent said `done` with an answer, in a valid response."""
+    """True if only a judge can decide: the agent called `done` with an answer, in a valid response."""
     return trajectory.termination is Termination.DONE and trajectory.answer is not None and trajectory.format_ok
 
 
@@ -24,11 +24,11 @@ def reward(trajectory: Trajectory, verdict: Verdict | None, format_error: float 
     """The reward of one trajectory.
 
     Args:
-        verdict: the judge's; not looked at, and may be None, where `needs_judge` is false.
-        format_error: what an episode gets that repeated format errors ended.
+        verdict: the judge's; ignored, and may be None, where `needs_judge` is false.
+        format_error: the reward of an episode that repeated format errors ended.
 
     Raises:
-        ValueError: the verdict is missing, or another trajectory's.
+        ValueError: the verdict is missing, or is on another trajectory.
     """
     if verdict is not None and verdict.trajectory_id != trajectory.trajectory_id:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The sections of tasks by difficulty: how a model makes them, in which ratio they are drawn."""
+"""The sections of tasks by difficulty: their construction by a model, and the ratio in which RL draws them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ class ConstructionParams(Section):
     """Construction of tasks (WebGym, section 3)."""
 
     endpoint: EndpointParams
-    """The model that proposes rubrics and tasks; the paper's is GPT-4o."""
+    """The model that proposes rubrics and tasks. The paper uses GPT-4o."""
     temperature: float | None = Field(default=0.0, ge=0)
-    """null leaves it to the endpoint; some reasoning models take no other."""
+    """null uses the default of the endpoint; some reasoning models accept nothing else."""
     max_response_tokens: int = Field(default=4096, gt=0)
     max_tries: int = Field(default=3, gt=0)
-    """Answers that the model may give to one question; what was wrong with the last one is told back."""
+    """Answers of the model to one question. The next question contains the error in the last answer."""
     max_subtasks: int | None = Field(default=64, gt=0)
-    """Tasks that one is decomposed into at most, a seeded sample; null takes all, as the paper does."""
+    """Maximum number of subtasks of one task, a seeded sample; null takes all, as the paper does."""
     test_websites: int = Field(default=1167, gt=0)
-    """Websites that are held out with one task each."""
+    """Websites of the held-out test set, with one task each."""
 
 
 class RatioParams(Section):
-    """Of so many tasks in turn, so many easy, medium and hard ones (WebGym, section 5.3)."""
+    """The numbers of easy, medium and hard tasks in each cycle of tasks (WebGym, section 5.3)."""
 
     easy: int = Field(ge=0, le=1000)
     medium: int = Field(ge=0, le=1000)

@@ -1,4 +1,4 @@
-"""The sections of what an agent lives in: what it sees, how it is spoken to, its browsers."""
+"""The sections of the agent harness: observation, protocol, browsers, rollouts and sampling."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pydantic import Field, PositiveInt
 from components.params.section import Section
 
 TextKind = Literal["none", "elements", "axtree", "html"]
-"""`elements`: what can be acted on, with its coordinates; `axtree`, `html`: the accessible page, with element ids."""
+"""`elements` lists the interactive elements with coordinates; `axtree` and `html` show the accessible page with ids."""
 ProtocolName = Literal["openwebrl", "webgym", "webagent_r1", "webagent_r1_bare", "browseragent"]
 ELEMENT_PROTOCOLS = frozenset({"webagent_r1", "webagent_r1_bare", "browseragent"})
-"""Protocols whose actions name elements by id, which `axtree` and `html` show."""
+"""Protocols whose actions name elements by id. They need `axtree` or `html`."""
 
 
 class ObservationParams(Section):
@@ -27,73 +27,121 @@ class AgentParams(Section):
     """The harness (OpenWebRL, sections 4.1 and A.3)."""
 
     protocol: ProtocolName = "openwebrl"
-    """How the agent is spoken to and answers (`components/agent/protocols`); `webagent_r1_bare` is without thinking."""
-    prompt: Literal["full", "compact"] = "full"
-    """`full` describes the tools; `compact` is one sentence, for models that know the tools from training."""
+    """The form of prompts and responses (`components/agent/protocols`). `webagent_r1_bare` has no thinking."""
+    prompt: Literal["full", "extended", "compact"] = "full"
+    """`full` describes the tools with the paper's arguments; `extended` also those that Waymark adds, such as the
+    modifiers of a click; `compact` is one sentence, for models that know the tools from training."""
     max_response_tokens: int = Field(gt=0)
     max_context_tokens: int = Field(gt=0)
     max_format_errors: int = Field(default=3, gt=0)
     """Consecutive unparsable turns that end the episode."""
     inference_timeout_s: float = Field(default=30, gt=0)
-    """Limit of one response, in seconds, in which somebody could give it: waiting for a vLLM server is not counted."""
+    """Limit of one response in seconds. The time in which no vLLM server is available does not count."""
     task_timeout_s: float = Field(default=600, gt=0)
-    """Limit of one episode, in seconds, counted likewise."""
+    """Limit of one episode in seconds, without the same time."""
 
 
 class EgressParams(Section):
-    """Where a browser may go. Host names are shell patterns, such as `*.example.org`."""
+    """The hosts that a browser may open. Host names are shell patterns, such as `*.example.org`."""
 
     guard: bool = True
-    """All traffic goes through a proxy that holds to these rules; false: the browser asks anybody itself."""
+    """All traffic goes through a proxy that enforces these rules. With false, the browser connects directly."""
     allowed_hosts: list[str] = Field(default_factory=lambda: ["*"])
     blocked_hosts: list[str] = Field(default_factory=list)
     private_hosts: list[str] = Field(default_factory=list)
-    """Hosts, or host:port, that may lie on loopback or private addresses: a benchmark's own servers, say."""
+    """Hosts, or host:port, that may have loopback or private addresses, such as the servers of a benchmark."""
 
 
 class QueueParams(Section):
-    """How many operations of a kind one pool of browsers does at once; null: as many as there are."""
+    """Limits of concurrent operations per kind in one pool of browsers; null sets no limit."""
 
     navigate: PositiveInt | None = None
     act: PositiveInt | None = None
     screenshot: PositiveInt | None = None
 
 
+class GeolocationParams(Section):
+    """A place on Earth that pages may read."""
+
+    latitude: float = Field(ge=-90, le=90)
+    longitude: float = Field(ge=-180, le=180)
+    accuracy: float = Field(default=0, ge=0)
+    """Metres."""
+
+
+class HttpCredentialsParams(Section):
+    """A name and password for HTTP authentication."""
+
+    username: str
+    password_env: str
+    """The environment variable that holds the password, so that no recipe does."""
+    origin: str | None = None
+    """The only origin, such as `https://desk.example`, to which they are sent; null: any that asks."""
+
+
+class ContextParams(Section):
+    """What pages learn of the browser and its user. A site of a world may have values of its own."""
+
+    locale: str = "en-US"
+    timezone: str | None = None
+    """An IANA name such as `Europe/Paris`; null: the machine's."""
+    color_scheme: Literal["light", "dark", "no-preference"] = "light"
+    user_agent: str | None = None
+    geolocation: GeolocationParams | None = None
+    """Null: pages may not ask for it."""
+    http_credentials: HttpCredentialsParams | None = None
+    ignore_https_errors: bool = False
+    storage_state: str | None = None
+    """A file with cookies and local storage, as Playwright's `storage_state` writes it, with which every episode
+    begins. For pages on the web only: the storage of a world's own site is cleared between episodes."""
+
+
 class BrowserParams(Section):
-    """The environment's limits, in seconds unless said otherwise (OpenWebRL, table 7)."""
+    """The limits of the environment, in seconds unless a field has another unit (OpenWebRL, table 7)."""
 
     viewport: tuple[PositiveInt, PositiveInt] = (1280, 720)
     concurrency: int = Field(default=8, gt=0)
-    """Episodes at once on this machine."""
+    """Concurrent episodes on this machine."""
     start_timeout_s: float = Field(default=60, gt=0)
     step_timeout_s: float = Field(default=45, gt=0)
     screenshot_timeout_s: float = Field(default=20, gt=0)
     navigation_retries: int = Field(default=2, ge=0)
     settle_ms: int = Field(default=1500, ge=0)
-    """Longest wait for a page to become quiet after a call, in milliseconds."""
+    """Longest wait, in milliseconds, for a page to become quiet after a call."""
     quiet_ms: int = Field(default=250, ge=0)
-    """How long a page must not have changed to count as quiet, in milliseconds; 0 for pages that answer at once."""
+    """Milliseconds without a change after which a page is quiet; 0 for pages that react at once."""
     logins: str | None = None
-    """Folder of the files of cookies that tasks name (WebArena's `storage_state`); null: no task needs a login."""
+    """Folder of the cookie files that tasks name (WebArena's `storage_state`); null if no task needs a login."""
+    dialogs: Literal["accept", "ask"] = "accept"
+    """`accept` confirms the dialogs of pages and says so; `ask` lets the agent's next call answer `confirm` and
+    `prompt`."""
+    dialog_wait_s: float = Field(default=120, gt=0)
+    """With `ask`: seconds after which a dialog without an answer is confirmed."""
+    uploads: str | None = None
+    """Folder of the files that an agent may give to pages; null: file choosers stay closed."""
+    context: ContextParams = ContextParams()
     queues: QueueParams = QueueParams()
     egress: EgressParams = EgressParams()
 
 
 class RolloutParams(Section):
-    """Where the browsers of rollouts run, and how fast they go. It changes no result, so no stage depends on it."""
+    """The machines, the pace and the tolerance of rollouts. The keys change no result, so no stage depends on them."""
 
     executor: Literal["local", "ray"] = "local"
     """`local`: on this machine. `ray`: on the machines of a Ray cluster, `browser.concurrency` episodes on each."""
     ray_address: str | None = None
-    """The cluster to join: `auto` on one of its machines; null starts Ray on this machine alone."""
+    """The cluster to join: `auto` on one of its machines; null: the one in `RAY_ADDRESS`, or Ray is started on this
+    machine only."""
     ray_workers: PositiveInt | None = None
     """Pools of browsers in the cluster; null: one per machine."""
     ray_cpus: float = Field(default=1, gt=0)
-    """Cores that Ray reserves for each."""
+    """CPU cores that Ray reserves for each pool."""
     per_host: PositiveInt | None = None
-    """Episodes at once that begin on one host; null: no limit. Benchmarks name their own."""
+    """Concurrent episodes that begin on one host; null sets no limit. Benchmarks have their own limits."""
     host_delay_s: float = Field(default=0.0, ge=0)
-    """Seconds between the starts of two episodes on one host, where `per_host` is set."""
+    """Seconds between the starts of two episodes on one host, if `per_host` is set."""
+    max_harness_errors: float = Field(default=0.2, ge=0, le=1)
+    """Share of a rollout's episodes that bugs of the harness may end (`harness_error`); above it the stage fails."""
 
 
 class SamplingParams(Section):

@@ -1,11 +1,36 @@
-"""What every section of a recipe is."""
+"""The base class of all sections of a recipe, and the mark of keys that do not affect results."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 
 class Section(BaseModel):
-    """Immutable; an unknown key is an error."""
+    """An immutable section. An unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, serialize_by_alias=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
+
+
+class NoEffect:
+    """Marks a field that does not affect results: `Annotated[int, NoEffect]`.
+
+    A stage's state does not depend on such a field, so an interrupted stage continues after a change of it.
+    """
+
+
+def deciding(section: Section) -> dict[str, Any]:
+    """The values of a section, at any depth, without the fields that are marked `NoEffect`."""
+    fields = type(section).model_fields
+    return {name: _plain(getattr(section, name)) for name in fields if NoEffect not in fields[name].metadata}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Section):
+        return deciding(value)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value

@@ -1,4 +1,4 @@
-"""A prompt as the messages of a chat, for servers that know no ids."""
+"""Converts a prompt to chat messages, for servers that take text instead of token ids."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _MARKS = re.compile(f"({re.escape(IM_START)}[a-z]+\n|{re.escape(IM_END)}\n?)")
 
 
 def as_messages(prompt: Prompt) -> list[Message]:
-    """OpenAI's chat messages. The opening of the answer that is asked for is not among them: servers write it.
+    """The prompt as OpenAI's chat messages, without the opening of the answer, which servers write themselves.
 
-    Only text that the harness wrote is searched for marks; what it quotes has none.
+    Only text that the harness wrote can contain marks; quoted text in it has none (`agent.rendering.plain`).
     """
     messages: list[Message] = []
     is_open = False
@@ -36,11 +36,11 @@ def as_messages(prompt: Prompt) -> list[Message]:
                 messages[-1]["content"].append(image_part(segment))
     if is_open and messages[-1]["role"] == "assistant":
         messages.pop()
-    return [_simple(message) for message in messages]
+    return [_simplified(message) for message in messages]
 
 
-def _simple(message: Message) -> Message:
-    """Content that is nothing but text as a string, which all servers take."""
+def _simplified(message: Message) -> Message:
+    """The message with its content as a string if it is only text, because all servers accept a string."""
     parts = message["content"]
     if any(part["type"] != "text" for part in parts):
         return message

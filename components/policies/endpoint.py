@@ -1,7 +1,7 @@
-"""Any OpenAI-compatible endpoint as a policy: a teacher of 235B behind vLLM, or somebody's API.
+"""Any OpenAI-compatible endpoint as a policy: for example a teacher of 235B parameters behind vLLM, or a public API.
 
-An endpoint's tokens mean nothing to our tokenizer: completions have no ids, and training tokenizes their text. Answers
-are not kept by content, as a judge's are: finished episodes are in the journal.
+The endpoint may use another tokenizer, so completions have no ids, and training tokenizes their text. Answers are not
+cached by content, as a judge's are, because the journal keeps finished episodes.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ PIXELS_PER_TOKEN = 32 * 32
 
 
 class EndpointPolicy:
-    """An async context manager, and a policy inside of it. `version` is the model's name."""
+    """A policy; use it inside of `async with`. `version` is the model's name."""
 
     def __init__(self, params: EndpointParams, ledger: Path) -> None:
         """
         Args:
-            ledger: the file that what was spent is counted in.
+            ledger: the file that records the money and tokens spent.
         """
         self.version = params.model
         self._endpoint = Endpoint(params, ledger)
 
     @property
     def spent(self) -> Spent:
-        """Over all tries."""
+        """What was spent so far, over all restarts."""
         return self._endpoint.spent
 
     async def __aenter__(self) -> EndpointPolicy:
@@ -53,7 +53,7 @@ class EndpointPolicy:
         await self._endpoint.__aexit__(*exc)
 
     def prompt_tokens(self, prompt: Prompt) -> int:
-        """An estimate: the endpoint's tokenizer is not ours."""
+        """An estimate, because the endpoint's tokenizer is unknown."""
         total = 0.0
         for segment in prompt.segments:
             match segment:
@@ -68,7 +68,7 @@ class EndpointPolicy:
         """Sample a response.
 
         Raises:
-            EndpointError: it is refused, fails after all retries, or the budget is spent.
+            EndpointError: the endpoint refused the request, all retries failed, or the budget is spent.
         """
         sampling = request.sampling
         answer = await self._endpoint.ask(

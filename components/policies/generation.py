@@ -1,72 +1,41 @@
-"""Decoding many rows side by side: rows join between two steps, and leave when they end (continuous batching).
+"""Decodes many responses at once. Rows join between two steps and leave when they end (continuous batching).
 
-Most of a response is the form of a tool call, so a step also reads what is guessed to come next (`Drafts`) and keeps
-the guesses that prove right (speculative decoding). A row draws its n-th token with the n-th of its own seeded random
-numbers, and a guess is right if it is the token so drawn: neither the guesses nor the rows that happened to be decoded
-together change a response (up to the last bit of the logits).
+Most of a response is the fixed form of a tool call. So a step also reads draft tokens (`NgramDrafts`) and keeps those
+that prove right (speculative decoding). A row samples its n-th token with the n-th of its own seeded random numbers,
+and a draft token is right if it is the token so sampled. So neither the drafts nor the other rows change a response, up
+to the last bit of the logits.
 
-Trade-off: all rows are padded on the left to the longest of those that run, and wrong guesses leave holes in the
-cache, which the mask hides. Out of scope: paged attention and prefix caching, which vLLM has. Names: U different
-prompts, B rows, S positions of a step, L cached positions, V vocabulary, H hidden.
+Trade-off: all rows are padded on the left to the longest that runs, and wrong draft tokens leave holes in the cache,
+which the mask hides. Paged attention and prefix caching are not implemented; vLLM has them.
+
+Names: U different prompts, B rows, K kept rows, S positions of a step, L cached positions, V vocabulary, H hidden size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol, TypeGuard
 
 import numpy as np
 import torch
 from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
 
 from components.agent.policy import Completion
+from components.model.encoding import Encoded, Encoder
+from components.model.vlm import VLM
 from components.params import SamplingParams
-from components.policies.encoding import Encoded, Encoder
-from components.policies.vlm import VLM
+from components.policies.drafts import NgramDrafts
+from components.policies.token_sampling import sample_tokens
 
-MOST_GUESSED = 4
-"""Tokens guessed ahead in a step."""
-
-
-class Drafts:
-    """Guesses what comes next: what followed the same last tokens the last two times.
-
-    Where the form of a call ends and a name or a number begins it is silent: reading a wrong guess costs as much as
-    reading a right one.
-    """
-
-    ORDER = 3
-    MOST = 200_000
-    """Contexts that it remembers before it starts anew, some 50 MB."""
-
-    def __init__(self) -> None:
-        self._next: dict[tuple[int, ...], tuple[int, bool]] = {}
-        """What followed the last time, and whether it did so the time before."""
-
-    def learn(self, ids: Sequence[int]) -> None:
-        """Remember a response."""
-        if len(self._next) > self.MOST:
-            self._next.clear()
-        for index, token in enumerate(ids):
-            before = tuple(ids[max(0, index - self.ORDER) : index])
-            self._next[before] = (token, self._next.get(before, (None,))[0] == token)
-
-    def guess(self, ids: Sequence[int], count: int) -> list[int]:
-        """At most `count` tokens that may follow the first `ids` of a response."""
-        said, guessed = list(ids[-self.ORDER :]), []
-        while len(guessed) < count:
-            token, is_sure = self._next.get(tuple(said), (0, False))
-            if not is_sure:
-                break
-            guessed.append(token)
-            said = [*said, token][-self.ORDER :]
-        return guessed
+MAX_DRAFT = 4
+"""Draft tokens read in one step."""
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One response to sample. Two rows are never the same, even if they ask the same."""
+    """One response to sample. Rows are compared by identity, so equal requests are different rows."""
 
     prompt: Encoded
     sampling: SamplingParams
@@ -79,35 +48,39 @@ class Row:
 
 
 @dataclass(eq=False)
-class _Sampled:
+class _RunningRow:
+    """A row with the tokens sampled so far."""
+
     row: Row
     uniforms: np.ndarray
+    """One random number per token."""
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
 
     def next_uniforms(self, count: int) -> list[float]:
-        """The random numbers of the next tokens; beyond the longest response none is ever used."""
+        """The random numbers of the next `count` tokens, padded with 0 beyond the longest response."""
         rest = self.uniforms[len(self.ids) : len(self.ids) + count].tolist()
         return rest + [0.0] * (count - len(rest))
 
     def ended(self, end_id: int) -> Literal["stop", "length"] | None:
-        """Why no token comes after the last one, or None."""
+        """The reason if the last token ends the response, else None."""
         if self.ids[-1] == end_id:
             return "stop"
         return "length" if len(self.ids) >= self.row.max_tokens else None
 
 
 class Generation:
-    """Rows being decoded. `prefill` begins some, `merge` brings two together, `step` samples tokens of each."""
+    """The rows that are decoded together. `prefill` starts rows, `merge` joins two generations, `step` samples
+    tokens."""
 
-    def __init__(self, vlm: VLM, encoder: Encoder, drafts: Drafts) -> None:
+    def __init__(self, vlm: VLM, encoder: Encoder, drafts: NgramDrafts) -> None:
         self.vlm = vlm
         self.encoder = encoder
         self.drafts = drafts
         self.ended: list[tuple[Row, Completion]] = []
-        """Rows that ended, with their responses; the caller takes them out."""
-        self._running: list[_Sampled] = []
-        self._cache = DynamicCache(config=vlm.model.config.text_config)
+        """Rows that ended, with their responses. The caller removes them."""
+        self._running: list[_RunningRow] = []
+        self._cache = DynamicCache(config=vlm.model.model.language_model.config)
         self._mask_BL = torch.empty(0)
         self._position_B = torch.empty(0)
 
@@ -117,17 +90,17 @@ class Generation:
     @property
     def rows(self) -> list[Row]:
         """The rows that have not ended."""
-        return [sampled.row for sampled in self._running]
+        return [running.row for running in self._running]
 
     @classmethod
     @torch.inference_mode()
-    def prefill(cls, vlm: VLM, encoder: Encoder, rows: Sequence[Row], drafts: Drafts) -> Generation:
-        """Read the prompts of some rows and sample their first token. Attempts at one prompt are encoded once."""
+    def prefill(cls, vlm: VLM, encoder: Encoder, rows: Sequence[Row], drafts: NgramDrafts) -> Generation:
+        """Read the prompts of rows and sample their first tokens. Rows with equal prompts are read once."""
         self, model = cls(vlm, encoder, drafts), vlm.model
         model.eval()
         keys_B = [(tuple(row.prompt.ids), *(image.sha256 for image in row.prompt.images)) for row in rows]
         prompts = {key: row.prompt for key, row in zip(keys_B, rows, strict=True)}
-        place = {key: index for index, key in enumerate(prompts)}
+        prompt_index = {key: index for index, key in enumerate(prompts)}
         images = [image for prompt in prompts.values() for image in prompt.images]
         inputs = encoder.collate([prompt.ids for prompt in prompts.values()], pad="left")
         positions_3UL, _ = model.model.get_rope_index(
@@ -145,17 +118,17 @@ class Generation:
                 use_cache=True,
             ).last_hidden_state
             logits_U1V = model.lm_head(hidden_ULH[:, -1:])
-        index_B = torch.tensor([place[key] for key in keys_B], device=hidden_ULH.device)
+        index_B = torch.tensor([prompt_index[key] for key in keys_B], device=hidden_ULH.device)
         self._cache.batch_select_indices(index_B)
         self._position_B = (positions_3UL.amax(dim=(0, 2)) + 1)[index_B]
         self._mask_BL = inputs["attention_mask"][index_B]
-        self._running = [_Sampled(row, np.random.default_rng(row.seed).random(row.max_tokens)) for row in rows]
+        self._running = [_RunningRow(row, np.random.default_rng(row.seed).random(row.max_tokens)) for row in rows]
         self._advance(logits_U1V[index_B], [[]] * len(rows))
         return self
 
     @torch.inference_mode()
     def merge(self, other: Generation) -> None:
-        """Take over the rows of another generation of the same model."""
+        """Add the rows of another generation of the same model, which must not be used afterwards."""
         self.ended += other.ended
         if not other._running:
             return
@@ -164,142 +137,126 @@ class Generation:
             self._position_B, self._running = other._position_B, other._running
             return
         length = max(self._mask_BL.shape[1], other._mask_BL.shape[1])
-        for mine, theirs in zip(self._cache.layers, other._cache.layers, strict=True):
-            mine.keys = torch.cat([_pad_left(mine.keys, length, -2), _pad_left(theirs.keys, length, -2)])
-            mine.values = torch.cat([_pad_left(mine.values, length, -2), _pad_left(theirs.values, length, -2)])
+        for layer, added in zip(_layers(self._cache), _layers(other._cache), strict=True):
+            layer.keys = torch.cat([_pad_left(layer.keys, length, -2), _pad_left(added.keys, length, -2)])
+            layer.values = torch.cat([_pad_left(layer.values, length, -2), _pad_left(added.values, length, -2)])
         self._mask_BL = torch.cat([_pad_left(self._mask_BL, length, -1), _pad_left(other._mask_BL, length, -1)])
         self._position_B = torch.cat([self._position_B, other._position_B])
         self._running += other._running
 
     @torch.inference_mode()
     def step(self) -> None:
-        """Sample the next token of every row, and those after it that were guessed right."""
+        """Sample the next token of every row, and those after it whose draft tokens are right."""
         model = self.vlm.model
-        guesses = [
-            self.drafts.guess(sampled.ids, min(MOST_GUESSED, sampled.row.max_tokens - len(sampled.ids) - 1))
-            for sampled in self._running
+        drafts = [
+            self.drafts.draft(running.ids, min(MAX_DRAFT, running.row.max_tokens - len(running.ids) - 1))
+            for running in self._running
         ]
-        width = 1 + max(map(len, guesses))
-        read = [[sampled.ids[-1], *guessed] for sampled, guessed in zip(self._running, guesses, strict=True)]
-        read_BS = torch.tensor([ids + ids[:1] * (width - len(ids)) for ids in read], device=self._mask_BL.device)
-        before = self._mask_BL.shape[1]
+        width = 1 + max(map(len, drafts))
+        inputs = [[running.ids[-1], *draft] for running, draft in zip(self._running, drafts, strict=True)]
+        input_BS = torch.tensor([ids + ids[:1] * (width - len(ids)) for ids in inputs], device=self._mask_BL.device)
+        cached = self._mask_BL.shape[1]
         self._mask_BL = torch.cat([self._mask_BL, self._mask_BL.new_ones(len(self), width)], dim=1)
-        position_BS = self._position_B[:, None] + torch.arange(width, device=read_BS.device)
+        position_BS = self._position_B[:, None] + torch.arange(width, device=input_BS.device)
         with self.vlm.precision():
             hidden_BSH = model.model.language_model(
-                inputs_embeds=model.get_input_embeddings()(read_BS),
+                inputs_embeds=model.get_input_embeddings()(input_BS),
                 position_ids=position_BS.expand(3, -1, -1),
                 attention_mask=self._mask_BL,
                 past_key_values=self._cache,
                 use_cache=True,
             ).last_hidden_state
             logits_BSV = model.lm_head(hidden_BSH)
-        self._advance(logits_BSV, guesses, before)
+        self._advance(logits_BSV, drafts, cached)
 
     @torch.inference_mode()
     def drop(self, rows: set[Row]) -> None:
-        """Forget rows that nobody waits for any more."""
-        self._keep([index for index, sampled in enumerate(self._running) if sampled.row not in rows])
+        """Remove rows whose responses are no longer needed."""
+        self._keep([index for index, running in enumerate(self._running) if running.row not in rows])
 
-    def _advance(self, logits_BSV: torch.Tensor, guesses: list[list[int]], read_from: int | None = None) -> None:
-        """Draw at every position of a step, keep what follows from right guesses, and let go of rows that ended.
+    def _advance(self, logits_BSV: torch.Tensor, drafts: list[list[int]], cached: int | None = None) -> None:
+        """Sample at every position of a step, keep the tokens up to the first wrong draft, and remove ended rows.
 
-        `read_from` is the first cached position of what this step read; None after a prefill, which read no guess.
+        Args:
+            cached: number of cached positions before the step; None after a prefill, which reads no drafts.
         """
         width = logits_BSV.shape[1]
-        sampling = [sampled.row.sampling for sampled in self._running for _ in range(width)]
-        uniforms = [u for sampled in self._running for u in sampled.next_uniforms(width)]
-        drawn, logprobs = draw(self.encoder.sayable(logits_BSV.flatten(0, 1).float()), sampling, uniforms)
-        drawn_BS, logprob_BS = drawn.view(-1, width).tolist(), logprobs.view(-1, width).tolist()
-        going_on, kept = [], []
-        for index, (sampled, guessed) in enumerate(zip(self._running, guesses, strict=True)):
-            before = len(sampled.ids)
-            for token, logprob, guess in zip(drawn_BS[index], logprob_BS[index], [*guessed, None], strict=False):
-                sampled.ids.append(token)
-                sampled.logprobs.append(logprob)
-                reason = sampled.ended(self.encoder.end_id)
-                if reason or token != guess:
+        sampling = [running.row.sampling for running in self._running for _ in range(width)]
+        uniforms = [u for running in self._running for u in running.next_uniforms(width)]
+        tokens, logprobs = sample_tokens(
+            self.encoder.mask_placeholders(logits_BSV.flatten(0, 1).float()), sampling, uniforms
+        )
+        token_BS, logprob_BS = tokens.view(-1, width).tolist(), logprobs.view(-1, width).tolist()
+        unfinished, kept = [], []
+        for index, (running, draft) in enumerate(zip(self._running, drafts, strict=True)):
+            before = len(running.ids)
+            for token, logprob, expected in zip(token_BS[index], logprob_BS[index], [*draft, None], strict=False):
+                running.ids.append(token)
+                running.logprobs.append(logprob)
+                reason = running.ended(self.encoder.end_id)
+                if reason or token != expected:
                     break
-            kept.append(len(sampled.ids) - before)
+            kept.append(len(running.ids) - before)
             if reason is None:
-                going_on.append(index)
+                unfinished.append(index)
             else:
-                self.drafts.learn(sampled.ids)
-                text = self.encoder.decode(sampled.ids)
-                self.ended.append((sampled.row, Completion(sampled.ids, sampled.logprobs, text, reason)))
-        if read_from is not None:
-            self._forget_wrong(torch.tensor(kept, device=logits_BSV.device), read_from, width)
-        self._keep(going_on)
+                self.drafts.learn(running.ids)
+                text = self.encoder.decode(running.ids)
+                self.ended.append((running.row, Completion(running.ids, running.logprobs, text, reason)))
+        if cached is not None:
+            self._hide_wrong_drafts(torch.tensor(kept, device=logits_BSV.device), cached, width)
+        self._keep(unfinished)
 
-    def _forget_wrong(self, kept_B: torch.Tensor, read_from: int, width: int) -> None:
-        """Hide what a step read in vain; `kept_B` of its `width` tokens, from position `read_from` on, were right."""
+    def _hide_wrong_drafts(self, kept_B: torch.Tensor, cached: int, width: int) -> None:
+        """Mask the wrong tokens of a step: of its `width` positions after the first `cached`, `kept_B` are right."""
         self._position_B = self._position_B + kept_B
-        self._mask_BL[:, read_from:] = torch.arange(width, device=kept_B.device) < kept_B[:, None]
-        length = read_from + int(kept_B.max())
+        self._mask_BL[:, cached:] = torch.arange(width, device=kept_B.device) < kept_B[:, None]
+        length = cached + int(kept_B.max())
         self._mask_BL = self._mask_BL[:, :length]
-        for layer in self._cache.layers:
+        for layer in _layers(self._cache):
             layer.keys, layer.values = layer.keys[:, :, :length], layer.values[:, :, :length]
 
     def _keep(self, indices: list[int]) -> None:
+        """Remove all rows but those at `indices`."""
         if len(indices) == len(self._running):
             return
         self._running = [self._running[index] for index in indices]
         if not indices:
-            self._cache = DynamicCache(config=self.vlm.model.config.text_config)
+            self._cache = DynamicCache(config=self.vlm.model.model.language_model.config)
             return
         index_K = torch.tensor(indices, device=self._mask_BL.device)
         self._position_B = self._position_B[index_K]
         mask_KL = self._mask_BL[index_K]
-        unused = int(mask_KL.any(dim=0).int().argmax())  # columns that only padded for a longer row that has left
+        unused = int(mask_KL.any(dim=0).int().argmax())  # columns of padding for longer rows that have ended
         self._mask_BL = mask_KL[:, unused:]
-        for layer in self._cache.layers:
+        for layer in _layers(self._cache):
             layer.keys = layer.keys[index_K, :, unused:]
             layer.values = layer.values[index_K, :, unused:]
 
 
 def generate_batch(vlm: VLM, encoder: Encoder, rows: Sequence[Row]) -> list[Completion]:
-    """Sample one response per row, all of them side by side."""
+    """Sample one response per row, all together."""
     if not rows:
         return []
-    generation = Generation.prefill(vlm, encoder, rows, Drafts())
+    generation = Generation.prefill(vlm, encoder, rows, NgramDrafts())
     while generation:
         generation.step()
-    found = dict(generation.ended)
-    return [found[row] for row in rows]
+    completions = dict(generation.ended)
+    return [completions[row] for row in rows]
 
 
-def draw(
-    logits_BV: torch.Tensor, sampling: Sequence[SamplingParams], uniform_B: Sequence[float]
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Choose one id per row: greedy where the temperature is 0, else by inverse transform of `uniform_B`.
-
-    Returns the ids (B,) and their log-probabilities under the distribution that was drawn from (B,); a greedy choice
-    reports its log-probability at temperature 1, since its own distribution is a point.
-    """
-    temperature_B1 = torch.tensor([[s.temperature or 1.0] for s in sampling], device=logits_BV.device)
-    logprobs_BV = torch.log_softmax(logits_BV / temperature_B1, dim=-1)
-    if any(s.top_p < 1 or s.top_k > 0 for s in sampling):
-        logprobs_BV = torch.stack([_truncate(row, s) for row, s in zip(logprobs_BV, sampling, strict=True)])
-    cumulative_BV = logprobs_BV.double().exp().cumsum(dim=-1)
-    target_B1 = torch.tensor(uniform_B, dtype=torch.float64, device=logits_BV.device)[:, None] * cumulative_BV[:, -1:]
-    sampled_B = torch.searchsorted(cumulative_BV, target_B1, right=True)[:, 0].clamp(max=logits_BV.shape[1] - 1)
-    greedy_B = logits_BV.argmax(dim=-1)
-    is_greedy_B = torch.tensor([s.temperature == 0 for s in sampling], device=logits_BV.device)
-    chosen_B = torch.where(is_greedy_B, greedy_B, sampled_B)
-    return chosen_B, logprobs_BV.gather(1, chosen_B[:, None])[:, 0]
+class _Layer(Protocol):
+    keys: torch.Tensor
+    values: torch.Tensor
 
 
-def _truncate(logprobs_V: torch.Tensor, sampling: SamplingParams) -> torch.Tensor:
-    ordered_V, order_V = logprobs_V.sort(descending=True)
-    keep_V = torch.ones_like(ordered_V, dtype=torch.bool)
-    if sampling.top_k > 0:
-        keep_V[sampling.top_k :] = False
-    if sampling.top_p < 1:
-        before_V = ordered_V.exp().cumsum(-1) - ordered_V.exp()
-        keep_V &= before_V < sampling.top_p
-    kept_V = torch.full_like(logprobs_V, float("-inf"))
-    kept_V[order_V[keep_V]] = ordered_V[keep_V]
-    return torch.log_softmax(kept_V, dim=-1)
+def _is_filled(layer: object) -> TypeGuard[_Layer]:
+    return isinstance(layer, DynamicLayer) and layer.keys is not None and layer.values is not None
+
+
+def _layers(cache: DynamicCache) -> list[_Layer]:
+    """The layers of a cache that has read something."""
+    return [layer for layer in cache.layers if _is_filled(layer)]
 
 
 def _pad_left(tensor: torch.Tensor, length: int, dim: int) -> torch.Tensor:

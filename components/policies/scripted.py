@@ -1,8 +1,8 @@
 """The scripted teachers as a policy: their decisions come from an oracle that looks at the page; they answer in text.
 
-A site's teacher thinks in its own terms, MiniWoB++'s in points, the encyclopaedia's in elements. Protocols over text
-act on element ids, one call per turn; the visual ones on points. The difference is made up for here: a point becomes
-the innermost numbered element under it, an element its middle.
+A world's teacher acts on points or on elements. Protocols over text act on element ids, one call per turn; the visual
+ones act on points. This policy translates: a point becomes the innermost numbered element under it, an element becomes
+its middle.
 
 Another model's tokens mean nothing to this one's tokenizer, so a teacher's completion has no ids and no
 log-probabilities; training tokenizes its text.
@@ -10,50 +10,66 @@ log-probabilities; training tokenizes its text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from components.agent import Completion, EpisodeSpec, Prompt, Request
 from components.agent.protocols import protocol
 from components.browser import Environment, Placed, parse_elements
 from components.params import ELEMENT_PROTOCOLS, ProtocolName
 from components.records import ToolCall
-from components.sites import Encyclopaedia, EncyclopaediaTeacher, Teacher, TeacherTurn
+from components.worlds import ElementTeacher, PointTeacher, Teacher, TeacherTurn, Worlds
 
 GIVE_UP = ToolCall(name="done", arguments={"answer": "N/A"})
+
+
+def scripted_policy(
+    worlds: Worlds, noise: float = 0.0, speaks: ProtocolName = "openwebrl"
+) -> Callable[[EpisodeSpec, Environment], ScriptedTeacher]:
+    """The policy of each episode: the scripted teacher of its task's world.
+
+    Args:
+        noise: probability that an episode has a mistake in it.
+        speaks: the protocol in which the teacher answers.
+    """
+
+    def policy(spec: EpisodeSpec, session: Environment) -> ScriptedTeacher:
+        teacher = worlds.of(spec.task).teacher(spec.task, spec.attempt, spec.seed, noise)
+        return ScriptedTeacher(session, teacher, speaks)
+
+    return policy
 
 
 class ScriptedTeacher:
     """One episode's teacher. The only policy that may look at the DOM.
 
-    Raises:
-        ValueError: the site has no teacher for this task.
+    Args:
+        session: the episode's browser.
+        teacher: what decides; `World.teacher` makes it.
+        speaks: the protocol in which it answers.
     """
 
     version = "scripted"
 
-    def __init__(
-        self, session: Environment, spec: EpisodeSpec, noise: float, speaks: ProtocolName = "openwebrl"
-    ) -> None:
+    def __init__(self, session: Environment, teacher: Teacher, speaks: ProtocolName = "openwebrl") -> None:
         self._write = protocol(speaks).write
         self._by_element = speaks in ELEMENT_PROTOCOLS
         self._session = session
+        self._teacher = teacher
         self._left: list[ToolCall] = []
-        self._points: Teacher | None = None
-        self._elements: EncyclopaediaTeacher | None = None
-        if spec.task.start_url.startswith(f"{Encyclopaedia.origin}/"):
-            self._elements = EncyclopaediaTeacher(spec.task, spec.attempt, spec.seed, noise)
-        else:
-            self._points = Teacher(spec.task, spec.attempt, spec.seed, noise)
 
     def prompt_tokens(self, prompt: Prompt) -> int:
         """A script has no context to fill."""
         return 0
 
     async def complete(self, request: Request) -> Completion:
-        turn = await (self._of_elements(self._elements) if self._elements else self._of_points(self._points))
+        """The next response of the script, written in the protocol."""
+        if self._teacher.acts_on == "elements":
+            turn = await self._of_elements(self._teacher)
+        else:
+            turn = await self._of_points(self._teacher)
         return Completion([], [], self._write(turn.thought, turn.calls, turn.note), "stop")
 
-    async def _of_elements(self, teacher: EncyclopaediaTeacher) -> TeacherTurn:
+    async def _of_elements(self, teacher: ElementTeacher) -> TeacherTurn:
         seen = await self._session.oracle_elements()
         turn = teacher.next(seen)
         if self._by_element:
@@ -62,8 +78,7 @@ class ScriptedTeacher:
             turn.thought, [by_point for call in turn.calls for by_point in at_points(call, seen)], turn.note
         )
 
-    async def _of_points(self, teacher: Teacher | None) -> TeacherTurn:
-        assert teacher is not None
+    async def _of_points(self, teacher: PointTeacher) -> TeacherTurn:
         if not self._by_element:
             return teacher.next(parse_elements(await self._session.oracle()))
         if not self._left:
@@ -71,16 +86,16 @@ class ScriptedTeacher:
         call = self._left.pop(0)
         if "x" not in call.arguments:
             return TeacherTurn(call.name, [call])
-        found = under(call.arguments["x"], call.arguments["y"], await self._session.oracle_elements())
-        if found is None:
+        element = under(call.arguments["x"], call.arguments["y"], await self._session.oracle_elements())
+        if element is None:
             self._left = []
             return TeacherTurn("nothing to act on", [GIVE_UP])
-        name = f'{found.role} "{found.name}"' if found.name else found.role
+        name = f'{element.role} "{element.name}"' if element.name else element.role
         if call.name == "click":
-            click = ToolCall(name="click_element", arguments={"element": found.id})
+            click = ToolCall(name="click_element", arguments={"element": element.id})
             return TeacherTurn(called(f"click {name}", click), [click])
         text = call.arguments["text"]
-        write = ToolCall(name="write_element", arguments={"element": found.id, "text": text})
+        write = ToolCall(name="write_element", arguments={"element": element.id, "text": text})
         return TeacherTurn(called(f'write "{text}" in {name}', write), [write])
 
 
@@ -102,14 +117,14 @@ def fused(calls: Sequence[ToolCall]) -> list[ToolCall]:
 
 def under(x: float, y: float, seen: Sequence[Placed]) -> Placed | None:
     """The element at a point: the last in the tree that holds it, which is the innermost and the one on top."""
-    return next((one for one in reversed(seen) if one.holds(x, y)), None)
+    return next((element for element in reversed(seen) if element.holds(x, y)), None)
 
 
 def at_points(call: ToolCall, seen: Sequence[Placed]) -> list[ToolCall]:
     """A call on an element as calls on its middle."""
     if "element" not in call.arguments:
         return [call]
-    x, y = next(one.middle for one in seen if one.id == call.arguments["element"])
+    x, y = next(element.middle for element in seen if element.id == call.arguments["element"])
     click = ToolCall(name="click", arguments={"x": x, "y": y})
     if call.name == "click_element":
         return [click]

@@ -1,4 +1,4 @@
-"""Which policy a recipe's episodes ask: the model in this process, or vLLM servers."""
+"""Opens the policy of a recipe (`inference.engine`): the model in this process, or vLLM servers."""
 
 from __future__ import annotations
 
@@ -12,53 +12,66 @@ from pathlib import Path
 import torch
 
 from components.agent.policy import Policy
+from components.model.encoding import Encoder
+from components.model.vlm import VLM
 from components.params import Params
-from components.policies.encoding import Encoder
 from components.policies.transformers_policy import TransformersPolicy
 from components.policies.vllm import Fleet, VLLMPolicy
-from components.policies.vlm import VLM
 
 OpenPolicy = Callable[[str], Awaitable[AbstractAsyncContextManager[Policy]]]
-"""Takes a model's weights as they are now, under a name. The policy that it gives has them; of several that were taken,
-one is entered after the other has ended."""
+"""Copies a model's present weights under a version name and returns a policy with them. Of several such policies, one
+is entered only after the one before has ended."""
 
-Whole = Callable[[], dict[str, torch.Tensor] | None]
+GatherState = Callable[[], dict[str, torch.Tensor] | None]
+"""Gathers the state of a sharded model; None if the model is not sharded."""
 
 
 def open_model(path: str | Path, params: Params, version: str, work: Path) -> AbstractAsyncContextManager[Policy]:
-    """The policy of a model that stays as it is; `work` is a directory for what servers leave.
+    """The policy of a model that does not change.
+
+    Args:
+        work: a directory for the servers' logs.
 
     Raises:
-        ServerError: when entered; vLLM does not start.
+        ServerError: vLLM does not start; raised when the policy is entered.
     """
     if params.inference.engine == "vllm":
-        return _served(path, params, version, work)
+        return _fixed_policy(path, params, version, work)
     return TransformersPolicy(VLM.load(path, params.model), version, params.browser.concurrency)
 
 
 @asynccontextmanager
-async def follow(
-    vlm: VLM, encoder: Encoder, path: str | Path, params: Params, work: Path, whole: Whole = lambda: None
+async def training_policies(
+    vlm: VLM,
+    encoder: Encoder,
+    path: str | Path,
+    params: Params,
+    work: Path,
+    gather_state: GatherState = lambda: None,
 ) -> AsyncIterator[OpenPolicy]:
-    """Policies of a model that is trained here, and that began as `path`: each has the weights as they were taken.
+    """Yields a function that opens policies of a model in training; each has the weights of the time of the call.
 
-    Where the model is trained meanwhile (`rl.async`), the embedded policy has a copy. vLLM gets the weights from a
-    directory when the policy is entered, adapters alone where the model has some; the one before is deleted then.
+    If the model is trained during the rollouts (`rl.max_staleness` above 0), the policy in this process gets a copy of
+    it. vLLM reads the weights (with adapters, only those) from a directory when the policy is entered; the directory of
+    the policy before is then deleted.
 
     Args:
-        whole: gives the model's state, or its adapters' where it has some, if it is spread over processes.
+        vlm: the model in training.
+        path: the model's directory or name before the training.
+        work: a directory for the servers' logs and weights.
+        gather_state: returns the model's state, or that of its adapters, if the model is sharded over processes.
 
     Raises:
-        ServerError: vLLM does not start or cannot take the weights.
+        ServerError: vLLM does not start or cannot load the weights.
     """
     if params.inference.engine == "transformers":
 
-        async def embedded(version: str) -> TransformersPolicy:
-            if not params.rl.asynchronous:
+        async def open_embedded(version: str) -> TransformersPolicy:
+            if not params.rl.max_staleness:
                 return TransformersPolicy(vlm, version, params.browser.concurrency, encoder)
             return TransformersPolicy(vlm.frozen_copy(), version, params.browser.concurrency)
 
-        yield embedded
+        yield open_embedded
         return
     served = work / "served"
     shutil.rmtree(served, ignore_errors=True)
@@ -66,7 +79,7 @@ async def follow(
     async with _fleet(path, params, work) as fleet:
 
         @asynccontextmanager
-        async def handed_over(version: str, number: int) -> AsyncIterator[Policy]:
+        async def served_policy(version: str, number: int) -> AsyncIterator[Policy]:
             if vlm.has_lora:
                 fleet.load_adapter(served / str(number))
             else:
@@ -74,23 +87,23 @@ async def follow(
             shutil.rmtree(served / str(number - 1), ignore_errors=True)
             yield VLLMPolicy(fleet, version, encoder)
 
-        async def written(version: str) -> AbstractAsyncContextManager[Policy]:
+        async def open_served(version: str) -> AbstractAsyncContextManager[Policy]:
             number, write = next(numbers), vlm.save_adapter if vlm.has_lora else vlm.save
-            where = served / str(number)
-            where.mkdir(parents=True)
-            await asyncio.to_thread(lambda: write(where, whole()))
-            return handed_over(version, number)
+            directory = served / str(number)
+            directory.mkdir(parents=True)
+            await asyncio.to_thread(lambda: write(directory, gather_state()))
+            return served_policy(version, number)
 
-        yield written
+        yield open_served
     shutil.rmtree(served, ignore_errors=True)
 
 
 @asynccontextmanager
-async def _served(path: str | Path, params: Params, version: str, work: Path) -> AsyncIterator[Policy]:
+async def _fixed_policy(path: str | Path, params: Params, version: str, work: Path) -> AsyncIterator[Policy]:
     async with _fleet(path, params, work) as fleet:
-        yield VLLMPolicy(fleet, version, Encoder(VLM.skeleton(path)))
+        yield VLLMPolicy(fleet, version, Encoder(VLM.without_weights(path)))
 
 
 def _fleet(path: str | Path, params: Params, work: Path) -> Fleet:
-    most = params.agent.max_context_tokens, params.observation.screenshots
-    return Fleet(path, params.model, params.inference.vllm, *most, logs=work)
+    limits = params.agent.max_context_tokens, params.observation.screenshots
+    return Fleet(path, params.model, params.inference.vllm, *limits, logs=work)

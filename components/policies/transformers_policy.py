@@ -1,7 +1,8 @@
-"""The embedded policy: the model in this process, decoded across episodes, with exact ids and log-probabilities.
+"""The model in this process as a policy, with exact ids and log-probabilities.
 
-One thread decodes the requests of all running episodes together. A request joins between two tokens: at once while
-nothing is decoded, else with others that wait, since reading one prompt costs almost as much as reading several.
+One thread decodes the requests of all running episodes together. A request joins the batch between two tokens:
+immediately if the batch is empty, else together with other requests, because reading one prompt costs almost as much as
+reading several.
 """
 
 from __future__ import annotations
@@ -13,107 +14,116 @@ import torch
 
 from components.agent.policy import Completion, Request
 from components.agent.rendering import Prompt
-from components.policies.encoding import Encoder
-from components.policies.generation import Drafts, Generation, Row
-from components.policies.vlm import VLM
+from components.model.encoding import Encoder
+from components.model.vlm import VLM
+from components.policies.drafts import NgramDrafts
+from components.policies.generation import Generation, Row
 
 GATHER_S = 0.01
-"""How long the first of a batch waits for one more request, while nothing is decoded."""
+"""How long an empty batch waits for one more request before it starts."""
 
-JOIN_ROWS, JOIN_STEPS = 5, 8
-"""Requests join a running batch when so many wait, or after so many tokens."""
+JOIN_ROWS = 5
+"""Requests join a running batch when this many wait, …"""
+JOIN_STEPS = 8
+"""… or after this many steps."""
 
-_Waiting = tuple[Row, "asyncio.Future[Completion]"]
+_PendingRow = tuple[Row, "asyncio.Future[Completion]"]
 
 
 class TransformersPolicy:
-    """A policy in this process. Use it inside `async with`, which runs its decoder."""
+    """A policy in this process; use it inside of `async with`, which runs its decoder.
+
+    Args:
+        max_batch: largest number of responses that are decoded together.
+    """
 
     def __init__(self, vlm: VLM, version: str, max_batch: int = 64, encoder: Encoder | None = None) -> None:
         self.vlm = vlm
         self.version = version
         self.encoder = encoder or Encoder(vlm)
         self.max_batch = max_batch
-        self._asked: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[_PendingRow | None] = queue.SimpleQueue()
         self._decoder: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> TransformersPolicy:
-        self._asked = queue.SimpleQueue()
+        self._requests = queue.SimpleQueue()
         self._decoder = asyncio.create_task(asyncio.to_thread(self._decode, asyncio.get_running_loop()))
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        self._asked.put(None)
+        self._requests.put(None)
         if self._decoder is not None:
             await self._decoder
 
     def prompt_tokens(self, prompt: Prompt) -> int:
+        """Number of tokens of a prompt."""
         return self.encoder.length(prompt)
 
     async def complete(self, request: Request) -> Completion:
+        """Sample a response. Errors of the model are raised unchanged."""
         future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
         row = Row(self.encoder.encode(request.prompt), request.sampling, request.max_tokens, request.seed)
-        self._asked.put((row, future))
+        self._requests.put((row, future))
         return await future
 
     def _decode(self, loop: asyncio.AbstractEventLoop) -> None:
-        """`_serve` in a thread of its own, on half of the cores: the browsers need the others."""
+        """Run `_serve` in this thread on half of the cores; the browsers need the others."""
         threads = torch.get_num_threads()
         torch.set_num_threads(max(1, threads // 2))
         try:
             self._serve(loop)
         finally:
-            torch.set_num_threads(threads)  # the thread goes back to a pool
+            torch.set_num_threads(threads)  # the thread returns to a pool, and others use it
 
     def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Serve requests until the end of `async with`."""
-        drafts = Drafts()
+        """Decode requests until the end of `async with`."""
+        drafts = NgramDrafts()
         generation = Generation(self.vlm, self.encoder, drafts)
         callers: dict[Row, asyncio.Future[Completion]] = {}
-        waiting: list[_Waiting] = []
+        waiting: list[_PendingRow] = []
         steps = 0
-        while self._listen(waiting, idle=not generation):
+        while self._collect(waiting, idle=not generation):
             waiting = [(row, future) for row, future in waiting if not future.done()]
-            gone = {row for row, future in callers.items() if future.done()}  # timed out, or cancelled
-            joining: list[_Waiting] = []
+            cancelled = {row for row, future in callers.items() if future.done()}  # a time-out cancels, too
+            joining: list[_PendingRow] = []
             if not generation or len(waiting) >= JOIN_ROWS or steps >= JOIN_STEPS:
-                room = self.max_batch - len(generation)
-                joining, waiting = waiting[:room], waiting[room:]
-            concerned = [*callers.values(), *(future for _, future in joining)]
+                free = self.max_batch - len(generation)
+                joining, waiting = waiting[:free], waiting[free:]
+            affected = [*callers.values(), *(future for _, future in joining)]
             try:
-                generation.drop(gone)
+                generation.drop(cancelled)
                 if joining:
-                    concerned, steps = [future for _, future in joining], 0
+                    affected, steps = [future for _, future in joining], 0
                     new = Generation.prefill(self.vlm, self.encoder, [row for row, _ in joining], drafts)
-                    concerned += callers.values()
+                    affected += callers.values()
                     callers.update(joining)
                     generation.merge(new)
                 elif generation:
                     generation.step()
                     steps += 1
-            except Exception as error:  # whatever broke belongs to whom it concerns, the decoder lives on
-                for future in concerned:
+            except Exception as error:  # the affected requests fail, and the decoder goes on
+                for future in affected:
                     loop.call_soon_threadsafe(_fail, future, error)
-                callers = {row: future for row, future in callers.items() if future not in concerned}
+                callers = {row: future for row, future in callers.items() if future not in affected}
                 if not callers:
                     generation = Generation(self.vlm, self.encoder, drafts)
             for row, completion in generation.ended:
                 loop.call_soon_threadsafe(_answer, callers.pop(row), completion)
             generation.ended.clear()
-            callers = {row: future for row, future in callers.items() if row not in gone}
+            callers = {row: future for row, future in callers.items() if row not in cancelled}
 
-    def _listen(self, waiting: list[_Waiting], idle: bool) -> bool:
-        """Collect what was asked; wait for something where there is nothing to do. False at the end."""
-        patience = None if idle and not waiting else 0.0
+    def _collect(self, waiting: list[_PendingRow], idle: bool) -> bool:
+        """Append new requests to `waiting`; if there is nothing to decode, wait for one. False at the end."""
+        timeout_s = None if idle and not waiting else 0.0
         while True:
             try:
-                item = self._asked.get(block=patience != 0.0, timeout=patience or None)
+                item = self._requests.get(block=timeout_s != 0.0, timeout=timeout_s or None)
             except queue.Empty:
                 return True
             if item is None:
                 return False
             waiting.append(item)
-            patience = GATHER_S if idle and len(waiting) < self.max_batch else 0.0
+            timeout_s = GATHER_S if idle and len(waiting) < self.max_batch else 0.0
 
 
 def _answer(future: asyncio.Future[Completion], completion: Completion) -> None:

@@ -1,9 +1,9 @@
-"""The one room that knows Great Expectations: is this table fit to train on?
+"""Checks of tables with Great Expectations. No other package imports it.
 
     check("training", trajectory_frame(curated), docs_dir=Path("reports/quality/curate_sft"),
           evaluation=task_frame(held_out), max_rows=412)
 
-Great Expectations is imported inside functions: it costs two seconds, and `import components.quality` must not.
+Great Expectations is imported inside of functions, because its import takes two seconds.
 """
 
 from components.quality.frames import task_frame, trajectory_frame, verdict_frame

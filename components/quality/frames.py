@@ -1,4 +1,4 @@
-"""Records as flat tables for the suites: one row per record, no image among them."""
+"""Records as flat tables for the suites: one row per record, without images."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VERDICT = {**dict.fromkeys(("trajectory_id", "outcome", "judge", "judge_version
 
 
 def task_frame(tasks: Iterable[Task]) -> pd.DataFrame:
-    """One row per task. `seed` is the site's, empty where the site has none."""
+    """One row per task. `seed` is that of the page, empty without one."""
     return _frame((task.model_dump(include=set(_TASK)) for task in tasks), _TASK)
 
 
@@ -51,7 +51,7 @@ def trajectory_frame(trajectories: Iterable[Trajectory]) -> pd.DataFrame:
 
 
 def verdict_frame(verdicts: Iterable[Verdict]) -> pd.DataFrame:
-    """One row per verdict. `positive` is 1 for success, 0 for failure, and empty for an outage or an unreadable one."""
+    """One row per verdict. `positive` is 1 for success, 0 for failure, and empty for other outcomes."""
     positive = {Outcome.SUCCESS: 1.0, Outcome.FAILURE: 0.0}
     rows = (
         {

@@ -1,4 +1,4 @@
-"""Run a suite on a frame; a table that breaks a promise stops its stage and leaves a page that shows where."""
+"""Runs a suite on a table. A table that fails an expectation stops its stage and leaves a page with the failures."""
 
 from __future__ import annotations
 
@@ -24,37 +24,38 @@ SUITES: dict[str, Callable[..., suites.Suite]] = {
     "training": suites.training,
 }
 _SITE = "waymark"
-_SHOWN = 5
-"""Broken values that an error quotes; the page has more."""
+_MAX_SHOWN = 5
+"""Unexpected values that an error quotes; the page has more."""
 
 
 class QualityError(ValueError):
-    """A table that is not fit for the next stage. One line per broken expectation, then the page to open."""
+    """A table that the next stage cannot use. One line per failed expectation, then the page to open."""
 
 
 def check(suite: str, frame: pd.DataFrame, *, docs_dir: Path, **context: object) -> None:
-    """Hold a frame against a suite.
+    """Validate a table with a suite.
 
     Args:
-        suite: a key of `SUITES`; its function in `components/quality/suites.py` says what is promised.
+        suite: a key of `SUITES`; its function in `components/quality/suites.py` has the expectations.
         docs_dir: where `<suite>/index.html` (Data Docs) is written if the table fails; a page of an earlier failure
             is removed.
-        context: what the suite is held against, by the names of its function's arguments.
+        context: the other arguments of the suite's function, by name.
 
     Raises:
-        QualityError: names each failed expectation with what was observed, and the page.
+        QualityError: names each failed expectation with the observed values, and the page.
     """
     if suite not in SUITES:
         raise ValueError(f"no suite {suite!r}; there are {', '.join(SUITES)}")
     os.environ["GX_ANALYTICS_ENABLED"] = "false"  # read when Great Expectations is imported
     import great_expectations as gx
+    from great_expectations.data_context.types.base import ProgressBarsConfig
 
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     pages = docs_dir / suite
     shutil.rmtree(pages, ignore_errors=True)
     frame, expectations = SUITES[suite](frame, **context)
     gx_context = gx.get_context(mode="ephemeral")
-    gx_context.variables.progress_bars = {"globally": False}
+    gx_context.variables.progress_bars = ProgressBarsConfig(globally=False)
     asset = gx_context.data_sources.add_pandas(_SITE).add_dataframe_asset(suite)
     validation = gx_context.validation_definitions.add(
         gx.ValidationDefinition(
@@ -73,21 +74,23 @@ def check(suite: str, frame: pd.DataFrame, *, docs_dir: Path, **context: object)
 
 def _failures(result: Result) -> list[str]:
     lines = []
-    for one in result.results:
-        if one.success:
+    for check_result in result.results:
+        config = check_result.expectation_config
+        if check_result.success or config is None:
             continue
-        config = one.expectation_config
-        wanted = {k: v for k, v in config.kwargs.items() if k not in ("batch_id", "column")}
+        arguments = {name: value for name, value in config.kwargs.items() if name not in ("batch_id", "column")}
         column = f" {config.kwargs['column']}" if "column" in config.kwargs else ""
-        lines.append(f"  {config.type}{column}{f' {wanted}' if wanted else ''}: observed {_observed(one.result)}")
+        lines.append(
+            f"  {config.type}{column}{f' {arguments}' if arguments else ''}: observed {_observed(check_result.result)}"
+        )
     return lines
 
 
 def _observed(result: dict) -> str:
     if "unexpected_count" in result:
         values = list(dict.fromkeys(str(value) for value in result["partial_unexpected_list"]))
-        more = ", ..." if len(values) > _SHOWN else ""
-        shown = ", ".join(values[:_SHOWN]) + more
+        more = ", ..." if len(values) > _MAX_SHOWN else ""
+        shown = ", ".join(values[:_MAX_SHOWN]) + more
         return f"{result['unexpected_count']} of {result['element_count']} rows, such as {shown}"
     if "observed_value" in result:
         return str(result["observed_value"])

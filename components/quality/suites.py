@@ -1,5 +1,8 @@
-"""What each table promises. A suite takes a frame and the facts it is held against, and returns both ready to validate:
-the frame, with columns that name the rows breaking a rule between tables, and the expectations."""
+"""The expectations of each table.
+
+A suite is a function of a table and related facts. It returns the table, with added columns that name the rows which
+break a rule between tables, and the expectations.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ Suite = tuple[pd.DataFrame, "list[Expectation]"]
 
 
 def tasks(frame: pd.DataFrame, max_rows: int | None = None) -> Suite:
-    """Tasks of all splits in one table: usable rows, and nothing of the evaluation to train on.
+    """Tasks of all splits in one table: usable rows, and no evaluation task among the training tasks.
 
-    `max_rows` is the previous stage's number of tasks, where a stage only takes some away.
+    `max_rows` is the previous stage's number of tasks, for a stage that only drops tasks.
     """
     import great_expectations.expectations as gxe
 
@@ -39,25 +42,27 @@ def tasks(frame: pd.DataFrame, max_rows: int | None = None) -> Suite:
 
 
 def trajectories(frame: pd.DataFrame, expected: int) -> Suite:
-    """Rollouts: `expected` is the number of episodes that were asked for, none missing and none twice."""
+    """Rollouts: exactly `expected` episodes, each once."""
     import great_expectations.expectations as gxe
 
     return frame, [
         gxe.ExpectTableRowCountToEqual(value=expected),
         *_ids("trajectory_id"),
         gxe.ExpectColumnValuesToNotBeNull(column="termination"),
-        gxe.ExpectColumnValuesToBeInSet(column="termination", value_set=[t.value for t in Termination]),
+        gxe.ExpectColumnValuesToBeInSet(
+            column="termination", value_set=[termination.value for termination in Termination]
+        ),
         gxe.ExpectColumnValuesToNotBeNull(column="turns"),
         gxe.ExpectColumnValuesToBeBetween(column="turns", min_value=0),
     ]
 
 
 def verdicts(frame: pd.DataFrame, trajectories: pd.DataFrame, min_positive: float, max_positive: float) -> Suite:
-    """One verdict per trajectory, and a share of successes (among successes and failures) that can teach something."""
+    """One verdict per trajectory, and a share of successes (among successes and failures) within the limits."""
     import great_expectations.expectations as gxe
 
-    strangers = frame["trajectory_id"].where(~frame["trajectory_id"].isin(trajectories["trajectory_id"]))
-    return frame.assign(no_such_trajectory=strangers), [
+    unknown_ids = frame["trajectory_id"].where(~frame["trajectory_id"].isin(trajectories["trajectory_id"]))
+    return frame.assign(no_such_trajectory=unknown_ids), [
         gxe.ExpectTableRowCountToEqual(value=len(trajectories)),
         *_ids("trajectory_id"),
         gxe.ExpectColumnValuesToBeNull(column="no_such_trajectory"),
@@ -68,8 +73,8 @@ def verdicts(frame: pd.DataFrame, trajectories: pd.DataFrame, min_positive: floa
 
 
 def training(frame: pd.DataFrame, evaluation: pd.DataFrame, max_rows: int) -> Suite:
-    """Trajectories to train on: `evaluation` holds the tasks of the evaluation pools, `max_rows` what there was to
-    choose from."""
+    """Trajectories to train on. `evaluation` has the tasks of the evaluation pools, `max_rows` is the number of
+    candidates."""
     import great_expectations.expectations as gxe
 
     overlap = frame["task_id"].where(_overlaps(frame, evaluation))
@@ -99,7 +104,7 @@ def _filled(column: str) -> list[Expectation]:
 
 
 def _overlaps(frame: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
-    """Rows of `frame` whose task, by its id or by website and seed, is in `other`; no seed means only the id."""
+    """Rows of `frame` whose task is in `other`, by its id or by website and seed; without a seed only by its id."""
     pairs = set(zip(other["website"], other["seed"], strict=True))
     same_seed = [
         pd.notna(seed) and (website, seed) in pairs

@@ -1,29 +1,44 @@
-"""Many episodes at once: journal, retries, groups, dynamic sampling; here, or with browsers on a Ray cluster.
+"""Runs many episodes at once: journal, retries, groups, dynamic sampling, pacing.
 
-`collect` runs episodes side by side and writes down each as it ends; `sample_groups` asks for waves of groups until
-enough are worth learning from; `paced` is for other people's sites: a few episodes at a time per host, within a budget;
-`ray_pool.RayPool` is a `browser.BrowserPool` on many machines (imported by who uses it, since it imports Ray).
+- `collect`: runs episodes in parallel and appends each to the journal as it ends. `endings` says why the environment
+  ended episodes, and how many may end so.
+- `sampling`: samples waves of groups until enough are effective (`sample_groups`), and chooses the tasks
+  (`TaskSampler`). `groups` defines when a group is effective.
+- `pacing`: for public sites. It limits the episodes at once and their rate per host, and the cost of a run.
+- `ray_pool.RayPool`: a `browser.BrowserPool` on many machines. Import it directly; it imports Ray.
 """
 
-from components.rollout.collect import PolicyFor, collect, episode_seed, specs
-from components.rollout.groups import Group, NothingLearnable, Sampled
-from components.rollout.paced import Budget, NotStarted, PacedSeats, Spent, paced
+from components.rollout.collect import PolicyFor, collect, episode_seed, episode_specs
+from components.rollout.endings import (
+    AllEndedByEnvironment,
+    TooManyHarnessErrors,
+    commonest_reason,
+    require_agents_endings,
+    termination_counts,
+)
+from components.rollout.groups import Group, NothingLearnableError, SampledGroups
+from components.rollout.pacing import Budget, EpisodeNotStartedError, PacedSessions, RunCost, paced_sessions
 from components.rollout.sampling import SamplerState, TaskSampler, sample_groups
 
 __all__ = [
+    "AllEndedByEnvironment",
     "Budget",
+    "EpisodeNotStartedError",
     "Group",
-    "NotStarted",
-    "NothingLearnable",
-    "PacedSeats",
+    "NothingLearnableError",
+    "PacedSessions",
     "PolicyFor",
-    "Sampled",
+    "RunCost",
+    "SampledGroups",
     "SamplerState",
-    "Spent",
     "TaskSampler",
+    "TooManyHarnessErrors",
     "collect",
+    "commonest_reason",
     "episode_seed",
-    "paced",
+    "episode_specs",
+    "paced_sessions",
+    "require_agents_endings",
     "sample_groups",
-    "specs",
+    "termination_counts",
 ]

@@ -1,10 +1,11 @@
-"""Many episodes at once, each finished one in the journal before the next step is taken.
+"""Runs many episodes at once and appends each to the journal as it ends.
 
-Steps: leave out what the journal already holds; run the rest side by side, as many as the pool has slots; append each
-trajectory as it ends. An episode whose browser died is run again, at most `SANDBOX_RETRIES` times, and then recorded as
-`sandbox_error`: an infrastructure failure is never a reward of 0, nor a lost task. Episodes that the environment ended
-are tried again by the next run, after those never tried, since its cause may be mended by then; the journal's last word
-on an episode counts. On other people's sites, `paced` says when an episode may take its seat, or that it may not.
+Episodes that the journal already holds are skipped. The others run in parallel, as many as the pool has slots. An
+episode whose browser died runs again, at most `SANDBOX_RETRIES` times, and is then recorded as `sandbox_error`:
+infrastructure failures are masked and never scored as 0. A bug of the harness ends one episode, as `harness_error`; the
+run stops only above `max_harness_errors`. The next run repeats the episodes that the environment ended,
+because the cause may be fixed by then, after those that never ran; the last record of an episode counts. On public
+sites, `pacing` decides when an episode may start, or that it may not.
 """
 
 from __future__ import annotations
@@ -16,23 +17,24 @@ from collections.abc import Callable, Iterable
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, run_episode, trajectory_of
 from components.browser import Environment, Environments, SandboxError
 from components.records import Task, Termination, Trajectory
-from components.rollout.paced import NotStarted, Seat
+from components.rollout.endings import HarnessErrorLimit
+from components.rollout.pacing import EpisodeNotStartedError, OpenSession
 from components.store import Journal
 
 SANDBOX_RETRIES = 5
 
 PolicyFor = Callable[[EpisodeSpec, Environment], Policy]
-"""Gives the policy of one episode. Only a scripted teacher looks at the session."""
+"""Makes the policy of one episode. Only a scripted teacher uses the session."""
 
 
 def episode_seed(run_seed: int, task_id: str, attempt: int, policy_version: str) -> int:
-    """The seed of an episode: 31 bits, the same for the same work."""
+    """The seed of an episode: 31 bits, equal for equal arguments."""
     text = f"{run_seed}:{task_id}:{attempt}:{policy_version}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
 
-def specs(tasks: Iterable[Task], attempts: int, policy_version: str, run_seed: int) -> list[EpisodeSpec]:
-    """`attempts` episodes per task, attempts of a task side by side."""
+def episode_specs(tasks: Iterable[Task], attempts: int, policy_version: str, run_seed: int) -> list[EpisodeSpec]:
+    """`attempts` episodes per task; the attempts at one task are neighbours in the list."""
     return [
         EpisodeSpec(task, attempt, policy_version, episode_seed(run_seed, task.task_id, attempt, policy_version))
         for task in tasks
@@ -47,40 +49,50 @@ async def collect(
     settings: EpisodeSettings,
     journal: Journal[Trajectory],
     progress: Callable[[int, int], None] | None = None,
-    seat: Seat | None = None,
+    open_session: OpenSession | None = None,
+    max_harness_errors: float = 1.0,
 ) -> list[Trajectory]:
-    """Run the episodes that the journal does not hold yet; return all of them in the order asked.
+    """Run the episodes that the journal does not hold yet. Returns all trajectories, in the order of `episodes`.
 
     Args:
-        seat: gives an episode its browser, in the place of `pool`; an episode for which it raises `NotStarted` is left
-            out, and is missing in what is returned.
+        progress: called with the number of finished episodes and of all.
+        open_session: opens an episode's browser, instead of `pool`. An episode for which it raises
+            `EpisodeNotStartedError` is missing in the result.
+        max_harness_errors: share of `episodes` that bugs of the harness may end.
 
     Raises:
-        whatever the policy raises: a model that cannot answer is no fault of an episode.
+        TooManyHarnessErrors: they ended more. The finished episodes are in the journal.
+        ChromiumNotFoundError: there is no browser that could be run.
+        Exception: any error of the policy, unchanged, because it is no fault of an episode.
     """
     ended = {t.trajectory_id: t for t in journal.records}
     missing = [spec for spec in episodes if not _is_done(ended.get(spec.trajectory_id))]
     missing.sort(key=lambda spec: spec.trajectory_id in ended)
     finished = len(episodes) - len(missing)
-    seated = seat or (lambda spec: pool.session())
+    limit = HarnessErrorLimit(len(episodes), max_harness_errors)
+    opener = open_session or (lambda spec: pool.session(spec.task))
     if progress:
         progress(finished, len(episodes))
 
     async def run(spec: EpisodeSpec) -> None:
         nonlocal finished
         try:
-            trajectory = await _with_retries(spec, seated, policy_for, settings)
-        except NotStarted:
+            trajectory = await _with_retries(spec, opener, policy_for, settings)
+        except EpisodeNotStartedError:
             return
         journal.append(trajectory)
         ended[spec.trajectory_id] = trajectory
+        limit.count(trajectory)
         finished += 1
         if progress:
             progress(finished, len(episodes))
 
-    async with asyncio.TaskGroup() as group:
-        for spec in missing:
-            group.create_task(run(spec))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for spec in missing:
+                group.create_task(run(spec))
+    except ExceptionGroup as errors:  # the first error cancelled the other episodes
+        raise errors.exceptions[0] from None
     return [ended[spec.trajectory_id] for spec in episodes if spec.trajectory_id in ended]
 
 
@@ -90,14 +102,14 @@ def _is_done(trajectory: Trajectory | None) -> bool:
 
 async def _with_retries(
     spec: EpisodeSpec,
-    seat: Seat,
+    open_session: OpenSession,
     policy_for: PolicyFor,
     settings: EpisodeSettings,
 ) -> Trajectory:
     problem = ""
     for _ in range(SANDBOX_RETRIES + 1):
         try:
-            async with seat(spec) as session:
+            async with open_session(spec) as session:
                 return await run_episode(spec, session, policy_for(spec, session), settings)
         except SandboxError as error:
             problem = str(error)

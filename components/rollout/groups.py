@@ -1,7 +1,7 @@
 """Groups of trajectories per task (OpenWebRL, section 4.4).
 
-A group is effective if at least two of its members are scored and their rewards differ; for an objective that learns
-from successes alone, if one succeeds. Whole groups are kept or discarded, never rows.
+A group is effective if at least two of its members are scored and their rewards differ. For an objective that learns
+from successes alone, it is effective if one member succeeds. Only whole groups are kept or discarded.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components.records import Reward, Task, Trajectory
+from components.rollout.endings import commonest_reason
 
 
-class NothingLearnable(RuntimeError):
-    """No sampled group has a spread of rewards, and that will not pass. The message says why."""
+class NothingLearnableError(RuntimeError):
+    """No sampled group has a spread of rewards, and more sampling will not change that. The message names the cause."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Group:
     trajectories: list[Trajectory]
     rewards: list[Reward]
     needs_spread: bool = True
+    """Whether the objective needs different rewards within a group."""
 
     @property
     def scored(self) -> list[float]:
@@ -31,26 +33,27 @@ class Group:
 
     @property
     def is_effective(self) -> bool:
-        """True if the group can teach something."""
+        """Whether the objective can learn from the group."""
         if not self.needs_spread:
             return any(value > 0 for value in self.scored)
         return len(self.scored) >= 2 and max(self.scored) > min(self.scored)
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """What an iteration sampled."""
+class SampledGroups:
+    """The groups that an iteration sampled."""
 
     groups: list[Group]
 
-    def why_nothing(self) -> str:
-        """Why no group is effective, and what helps."""
+    def why_none_is_effective(self) -> str:
+        """A sentence: why no group is effective, and what to change."""
         scored = self._scored
         masked = sum(reward.masked for group in self.groups for reward in group.rewards)
         head = f"none of {len(self.groups)} sampled groups has a spread of rewards"
         if not scored:
-            why = f"all {masked} trajectories are masked, the environment or the judge fails; see their terminations"
-            return f"{head}: {why}"
+            why = f"all {masked} trajectories are masked, the environment or the judge fails"
+            ended = [t for group in self.groups for t in group.trajectories if not t.termination.is_agents_doing]
+            return f"{head}: {why}" + (f"; most often {commonest_reason(ended)}" if ended else "")
         if max(scored) <= 0:
             why = "no trajectory succeeds; train SFT longer, sample hotter (rl.temperature) or choose easier tasks"
             return f"{head}: {why}"
@@ -60,7 +63,7 @@ class Sampled:
 
     @property
     def mastered(self) -> bool:
-        """True if every scored attempt succeeded: there is nothing left to learn here, and nothing wrong."""
+        """Whether every scored attempt succeeded: no group is effective, but nothing is wrong."""
         return bool(self._scored) and min(self._scored) > 0
 
     @property
@@ -69,4 +72,5 @@ class Sampled:
 
     @property
     def effective(self) -> list[Group]:
+        """The groups from which the objective can learn."""
         return [group for group in self.groups if group.is_effective]

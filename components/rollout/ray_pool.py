@@ -1,8 +1,8 @@
-"""Browsers on the machines of a Ray cluster (WebGym, appendix B.1): the same pool, as an actor on each.
+"""Browsers on the machines of a Ray cluster (WebGym, appendix B.1): a `BrowserPool` as an actor on each machine.
 
-Prompts, the policy and the journal stay here; what crosses the network are calls, feedback and observations. A machine
-that dies takes its episodes' browsers with it and nothing else: they raise `SandboxError`, as with a browser that died
-here, and are run again on another machine. Its slots come back when Ray has started the actor again.
+Prompts, the policy and the journal stay in this process; calls, feedback and observations cross the network. When a
+machine dies, only the episodes on its browsers are lost: they raise `SandboxError`, as for a browser that died here,
+and run again on another machine. The machine's slots are available again once Ray has restarted the actor.
 """
 
 from __future__ import annotations
@@ -10,191 +10,125 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
 
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from components.browser import BrowserPool, EnvError, Environment, Placed, SandboxError, Session, Site, StepResult
+from components.browser import EnvError, Environment, Environments, SandboxError, Site, open_browsers
 from components.params import BrowserParams, RolloutParams, TextKind
-from components.records import Observation, Probe, Reading, Task, ToolCall
+from components.records import Task
+from components.rollout.ray_session import TRANSPORT_LIMIT_S, RemoteSession, WorkerAnswer, first_line
 
-GRACE_S = 15.0
-"""How much longer than its own limit an operation may take on its way to a machine and back."""
-OPEN_LIMIT_S = 150.0
-"""A slot is free when a session is opened; what takes time is a browser that must be started first, twice at most."""
-LOST_AFTER_S = 600.0
+CLUSTER_TIMEOUT_S = 600.0
 """How long episodes wait while no machine of the cluster answers (OpenWebRL, table 7: sandbox acquire)."""
 REPAIR_POLL_S = 1.0
 
 
 class NoWorkersError(RuntimeError):
-    """No machine of the cluster has browsers to offer."""
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """What an operation on a session gave, or how it failed."""
-
-    value: Any = None
-    error: EnvError | None = None
-    timings: dict[str, float] = field(default_factory=dict)
-    health: dict[str, float] = field(default_factory=dict)
-    requests: int = 0
+    """No machine of the cluster can run browsers."""
 
 
 class BrowserWorker:
-    """The actor: one machine's `BrowserPool`. Its sessions go by the numbers that the caller gives them."""
+    """The actor: one machine's `BrowserPool`. The caller numbers the sessions."""
 
-    def __init__(self, params: BrowserParams, site: Site | None, text: TextKind) -> None:
-        self._pool = BrowserPool(params, site, text)
-        self._started: asyncio.Task[BrowserPool] | None = None
-        self._held: dict[int, tuple[contextlib.AbstractAsyncContextManager[Session], Session]] = {}
+    def __init__(self, params: BrowserParams, sites: Sequence[Site | None], text: TextKind) -> None:
+        self._pool = open_browsers(params, sites, text)
+        self._started: asyncio.Task[Environments] | None = None
+        self._open_sessions: dict[int, tuple[contextlib.AbstractAsyncContextManager[Environment], Environment]] = {}
         self._running: dict[int, asyncio.Task[Any]] = {}
 
     async def ready(self) -> None:
-        """Start the browsers, once.
+        """Start the browsers unless they run.
 
         Raises:
-            SandboxError, ChromiumNotFoundError: they do not start.
+            SandboxError: Chromium could not be started.
+            ChromiumNotFoundError: the machine has no Chromium.
         """
         if self._started is None or (self._started.done() and self._started.exception() is not None):
             self._started = asyncio.create_task(self._pool.__aenter__())
         await asyncio.shield(self._started)
 
-    async def open(self, number: int) -> _Answer:
-        """Take a slot."""
-        return await self._run(number, self._open(number))
+    async def open(self, number: int, task: Task | None) -> WorkerAnswer:
+        """Open session `number` on a free slot, for an episode of this task."""
+        return await self._run(number, self._open(number, task))
 
-    async def call(self, number: int, method: str, *arguments: Any) -> _Answer:
-        """One of the methods of `Environment`."""
-        _, session = self._held[number]
+    async def call(self, number: int, method: str, *arguments: Any) -> WorkerAnswer:
+        """Run a method of `Environment` on session `number`."""
+        _, session = self._open_sessions[number]
         answer = await self._run(number, getattr(session, method)(*arguments))
         return replace(answer, timings=session.timings, health=session.health, requests=session.requests)
 
     async def close(self, number: int) -> None:
-        """Give the slot back, even while an operation still runs."""
+        """Close session `number` and free its slot, even while an operation runs."""
         if number in self._running:
             self._running[number].cancel()
             await asyncio.wait([self._running[number]])
-        if number in self._held:
-            held, _ = self._held.pop(number)
-            await held.__aexit__(None, None, None)
+        if number in self._open_sessions:
+            manager, _ = self._open_sessions.pop(number)
+            await manager.__aexit__(None, None, None)
 
     async def stop(self) -> None:
         """Close the browsers."""
         await self._pool.__aexit__()
 
-    async def _open(self, number: int) -> None:
+    async def _open(self, number: int, task: Task | None) -> None:
         await self.ready()
-        held = self._pool.session()
-        self._held[number] = held, await held.__aenter__()
+        manager = self._pool.session(task)
+        self._open_sessions[number] = manager, await manager.__aenter__()
 
-    async def _run(self, number: int, work: Coroutine[Any, Any, Any]) -> _Answer:
-        self._running[number] = task = asyncio.create_task(work)
+    async def _run(self, number: int, operation: Coroutine[Any, Any, Any]) -> WorkerAnswer:
+        self._running[number] = task = asyncio.create_task(operation)
         try:
-            return _Answer(await task)
+            return WorkerAnswer(await task)
         except EnvError as error:
-            return _Answer(error=error)
+            return WorkerAnswer(error=error)
         finally:
             self._running.pop(number, None)
-
-
-class _RemoteSession:
-    """An `Environment` on a worker."""
-
-    def __init__(self, worker: Any, number: int, params: BrowserParams) -> None:
-        self.timings: dict[str, float] = {}
-        self.health: dict[str, float] = {}
-        self.requests = 0
-        self._worker_lost = False
-        self._worker = worker
-        self._number = number
-        self._params = params
-
-    async def open(self) -> None:
-        answer = await self._ask(OPEN_LIMIT_S, self._worker.open, self._number)
-        if answer.error is not None:
-            raise answer.error
-
-    async def close(self) -> bool:
-        """Whether the machine is fit for another episode."""
-        return not self._worker_lost and await _answers(self._worker.close.remote(self._number))
-
-    async def start(self, task: Task) -> Observation:
-        return await self._call(self._params.start_timeout_s, "start", task)
-
-    async def step(self, calls: Sequence[ToolCall]) -> StepResult:
-        return await self._call(self._params.step_timeout_s, "step", list(calls))
-
-    async def site_reward(self) -> float | None:
-        return await self._call(self._params.step_timeout_s, "site_reward")
-
-    async def read(self, probe: Probe) -> Reading:
-        return await self._call(self._params.start_timeout_s, "read", probe)
-
-    async def oracle(self) -> str:
-        return await self._call(self._params.step_timeout_s, "oracle")
-
-    async def oracle_elements(self) -> list[Placed]:
-        return await self._call(self._params.step_timeout_s, "oracle_elements")
-
-    async def _call(self, limit_s: float, method: str, *arguments: Any) -> Any:
-        answer = await self._ask(limit_s, self._worker.call, self._number, method, *arguments)
-        self.timings, self.health, self.requests = answer.timings, answer.health, answer.requests
-        if answer.error is not None:
-            raise answer.error
-        return answer.value
-
-    async def _ask(self, limit_s: float, method: Any, *arguments: Any) -> _Answer:
-        try:
-            async with asyncio.timeout(limit_s + GRACE_S):
-                answer: _Answer = await method.remote(*arguments)
-        except (RayError, TimeoutError) as error:
-            self._worker_lost = True
-            raise SandboxError(f"the machine with the browser was lost: {_first_line(error)}") from error
-        return answer
 
 
 class RayPool:
     """An async context manager; `session()` waits for a free slot on any machine. See `Environments`.
 
     Args:
-        params: of each machine: `concurrency` slots each.
-        rollout: which cluster, how many workers.
-        site: a site that each machine serves for itself, not started yet.
+        params: for each machine, which gets `concurrency` slots.
+        rollout: names the cluster and the number of workers.
+        sites: the sites, not started yet, that each machine serves for itself, one per world; None stands for pages on
+            the web.
     """
 
     def __init__(
-        self, params: BrowserParams, rollout: RolloutParams, site: Site | None = None, text: TextKind = "none"
+        self,
+        params: BrowserParams,
+        rollout: RolloutParams,
+        sites: Sequence[Site | None] = (None,),
+        text: TextKind = "none",
     ) -> None:
         self._params = params
         self._rollout = rollout
-        self._made_of = (params, site, text)
+        self._worker_arguments = (params, list(sites), text)
         self._workers: list[Any] = []
         self._alive: set[int] = set()
         self._free: asyncio.Queue[int] = asyncio.Queue()
         self._repairs: dict[int, asyncio.Task[None]] = {}
-        self._owed: dict[int, int] = {}
+        self._lost_slots: dict[int, int] = {}
         self._numbers = itertools.count()
-        self._is_ours = False
+        self._started_cluster = False
 
     async def __aenter__(self) -> RayPool:
         await asyncio.to_thread(self._join)
         try:
-            options = {
-                "num_cpus": self._rollout.ray_cpus,
-                "max_restarts": -1,
-                "scheduling_strategy": "SPREAD",
-            }
-            actor = ray.remote(**options)(BrowserWorker)
-            self._workers = [actor.remote(*self._made_of) for _ in range(self._rollout.ray_workers or _machines())]
+            options = ray.remote(num_cpus=self._rollout.ray_cpus, max_restarts=-1, scheduling_strategy="SPREAD")
+            actor = options(BrowserWorker)
+            count = self._rollout.ray_workers or _machine_count()
+            self._workers = [actor.remote(*self._worker_arguments) for _ in range(count)]
             for index in range(len(self._workers)):
-                self._lost(index, self._params.concurrency)
-            await self._first_alive()
+                self._mark_lost(index, self._params.concurrency)
+            await self._wait_for_first_worker()
         except BaseException:
             await self.__aexit__()
             raise
@@ -206,70 +140,74 @@ class RayPool:
         for index, worker in enumerate(self._workers):
             if index in self._alive:
                 with contextlib.suppress(RayError, TimeoutError):
-                    async with asyncio.timeout(GRACE_S):
+                    async with asyncio.timeout(TRANSPORT_LIMIT_S):
                         await worker.stop.remote()
             ray.kill(worker)
         self._workers = []
-        if self._is_ours:
+        if self._started_cluster:
             await asyncio.to_thread(ray.shutdown)
 
     @contextlib.asynccontextmanager
-    async def session(self) -> AsyncIterator[Environment]:
-        """A session on a free slot of any machine.
+    async def session(self, task: Task | None = None) -> AsyncIterator[Environment]:
+        """Wait for a free slot on any machine and give a session on it.
+
+        Args:
+            task: the episode's task; required if there are several sites.
 
         Raises:
             SandboxError: the machine was lost, or could not start a browser.
-            NoWorkersError: no machine has answered for `LOST_AFTER_S`.
+            NoWorkersError: no machine has answered for `CLUSTER_TIMEOUT_S`.
         """
-        index = await self._slot()
-        session = _RemoteSession(self._workers[index], next(self._numbers), self._params)
+        index = await self._take_slot()
+        session = RemoteSession(self._workers[index], next(self._numbers), self._params)
         try:
-            await session.open()
+            await session.open(task)
             yield session
         finally:
             if await session.close():
                 self._free.put_nowait(index)
             else:
-                self._lost(index, 1)
+                self._mark_lost(index, 1)
 
-    async def _first_alive(self) -> None:
+    async def _wait_for_first_worker(self) -> None:
         starting = set(self._repairs.values())
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LOST_AFTER_S):
+            async with asyncio.timeout(CLUSTER_TIMEOUT_S):
                 while starting and not self._alive:
                     _, starting = await asyncio.wait(starting, return_when=asyncio.FIRST_COMPLETED)
         if not self._alive:
-            raise self._nobody()
+            raise self._no_workers_error()
 
-    async def _slot(self) -> int:
+    async def _take_slot(self) -> int:
         while True:
             try:
-                return await asyncio.wait_for(self._free.get(), LOST_AFTER_S)
+                return await asyncio.wait_for(self._free.get(), CLUSTER_TIMEOUT_S)
             except TimeoutError:
                 if not self._alive:
-                    raise self._nobody() from None
+                    raise self._no_workers_error() from None
 
-    def _lost(self, index: int, slots: int) -> None:
-        """A worker does not answer: its slots come back when it does."""
+    def _mark_lost(self, index: int, slots: int) -> None:
+        """A worker does not answer: take `slots` of its slots out of use until it does."""
         self._alive.discard(index)
-        self._owed[index] = self._owed.get(index, 0) + slots
+        self._lost_slots[index] = self._lost_slots.get(index, 0) + slots
         if index not in self._repairs:
             self._repairs[index] = asyncio.create_task(self._repair(index))
 
-    def _nobody(self) -> Exception:
+    def _no_workers_error(self) -> Exception:
         for repair in self._repairs.values():
             if repair.done() and (error := repair.exception()) is not None:
-                return NoWorkersError(f"a machine of the Ray cluster has no browser: {_first_line(error)}")
+                return NoWorkersError(f"a machine of the Ray cluster has no browser: {first_line(error)}")
         return NoWorkersError(
-            f"no machine of the Ray cluster has answered for {LOST_AFTER_S:.0f} s, or none has "
+            f"no machine of the Ray cluster has answered for {CLUSTER_TIMEOUT_S:.0f} s, or none has "
             f"{self._rollout.ray_cpus:g} CPUs free (rollout.ray_cpus); look at `ray status`"
         )
 
     async def _repair(self, index: int) -> None:
-        """Wait until the worker answers. Raises what no waiting mends: a machine without Chromium."""
+        """Wait until the worker answers, then free its lost slots. Permanent errors, such as a missing Chromium, are
+        raised."""
         while True:
             try:
-                async with asyncio.timeout(LOST_AFTER_S):
+                async with asyncio.timeout(CLUSTER_TIMEOUT_S):
                     await self._workers[index].ready.remote()
                     break
             except RayTaskError as error:
@@ -280,37 +218,23 @@ class RayPool:
             await asyncio.sleep(REPAIR_POLL_S)
         self._alive.add(index)
         del self._repairs[index]
-        for _ in range(self._owed.pop(index)):
+        for _ in range(self._lost_slots.pop(index)):
             self._free.put_nowait(index)
 
     def _join(self) -> None:
-        """Join the recipe's cluster, or the one this process is in already, or start one on this machine."""
+        """Join the recipe's cluster. Without one, join the cluster that this process is in (`RAY_ADDRESS` names it), or
+        start one on this machine. Ray itself would join any cluster that runs on this machine."""
         if ray.is_initialized():
             return
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         ray.init(
-            address=self._rollout.ray_address,
+            address=self._rollout.ray_address or os.environ.get("RAY_ADDRESS") or "local",
             include_dashboard=False if self._rollout.ray_address is None else None,
             log_to_driver=False,
-            logging_level="error",  # it sets no signal handler outside of the main thread, which suits us, and says so
+            logging_level=logging.ERROR,  # hides the warning that no signal handler is set outside of the main thread
         )
-        self._is_ours = True
+        self._started_cluster = True
 
 
-async def _answers(asked: Awaitable[Any]) -> bool:
-    """Whether a worker answered in time, without an error."""
-    try:
-        async with asyncio.timeout(GRACE_S):
-            await asked
-    except (RayError, TimeoutError):
-        return False
-    return True
-
-
-def _machines() -> int:
+def _machine_count() -> int:
     return max(1, sum(node["Alive"] and node["Resources"].get("CPU", 0) > 0 for node in ray.nodes()))
-
-
-def _first_line(error: BaseException) -> str:
-    error = error.cause if isinstance(error, RayTaskError) else error
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,16 +1,16 @@
-"""Dynamic sampling (OpenWebRL, section 4.4, after DAPO), and which tasks it tries.
+"""Dynamic sampling (OpenWebRL, section 4.4, after DAPO), and the choice of its tasks.
 
-Waves of groups are sampled until enough are effective; every effective group of the last wave is used, so that no group
-is preferred for having finished early and nothing that was paid for is thrown away.
+Waves of groups are sampled until enough are effective. Every effective group of the last wave is used, so that groups
+that end early are not preferred and no paid episode is discarded.
 
-`uniform` (OpenWebRL) passes over the whole pool in a seeded order, reshuffled on every lap. `adaptive` draws a website
-first, in proportion to its tasks and to the share of its recent groups that were effective, and then its next task. A
-group whose attempts all end alike is paid for and discarded, tasks of one website are alike, and as the policy improves
-most websites are solved always or not yet: drawn uniformly, four groups of five teach nothing by then. No website is
-ever given up; the least rate keeps asking whether it has changed.
+`uniform` (OpenWebRL) goes through the whole pool in a seeded order, reshuffled in every pass. `adaptive` first draws a
+website, in proportion to its tasks and to the share of its recent groups that were effective, and then its next task.
+The reason: a group whose attempts all end alike is paid for and discarded, tasks of one website are alike, and as the
+policy improves, most websites are solved always or not yet: with uniform draws, four of five groups then teach nothing.
+Every website keeps at least `MIN_RATE`, so that a change is noticed.
 
-`ratio` (WebGym, section 5.3) draws a level of difficulty by turns and then its next task. A level that has no task left
-for this iteration loses its turn, and is owed nothing later.
+`ratio` (WebGym, section 5.3) takes levels of difficulty in turns, and then the level's next task. A level without tasks
+left for this iteration loses its turn, without compensation later.
 """
 
 from __future__ import annotations
@@ -22,22 +22,24 @@ from dataclasses import dataclass, field
 
 from components.params import RatioParams
 from components.records import Task
-from components.rollout.groups import Group, Sampled
+from components.rollout.groups import Group, SampledGroups
 from components.tasks import level_of, mixture
 
-MEMORY = 0.2  # weight of the newest group in a website's rate: it remembers about the last five
-LEAST_RATE = 0.1
+NEWEST_WEIGHT = 0.2
+"""Weight of the newest group in a website's running averages, which so cover about five groups."""
+MIN_RATE = 0.1
 UNKNOWN_RATE = 0.5
+"""Rate of a website before its first group."""
 
 
 @dataclass
 class SamplerState:
-    """All that a sampler remembers, for a checkpoint."""
+    """The sampler's whole state, for a checkpoint."""
 
     draws: int = 0
-    """Tasks taken; of a ratio, turns taken or lost."""
+    """Number of tasks taken; with a ratio, number of turns taken or lost."""
     positions: dict[str, int] = field(default_factory=dict)
-    """How many tasks of each pool were taken so far."""
+    """Number of tasks taken from each pool so far."""
     rates: dict[str, float] = field(default_factory=dict)
     """Running share of effective groups by website."""
     rewards: dict[str, float] = field(default_factory=dict)
@@ -45,7 +47,7 @@ class SamplerState:
 
 
 class TaskSampler:
-    """Takes tasks from the pool. The same seed, state and observed groups give the same tasks."""
+    """Chooses tasks of the RL pool. Equal seeds, states and observed groups give equal tasks."""
 
     def __init__(
         self,
@@ -55,9 +57,10 @@ class TaskSampler:
         state: SamplerState | None = None,
         ratio: RatioParams | None = None,
     ) -> None:
-        """
+        """Sort the tasks into pools: by level for a ratio, by website if `adaptive`, else into one.
+
         Raises:
-            ValueError: there is no task to take, or `ratio` is given and a task has no difficulty.
+            ValueError: no task can be taken, or `ratio` is given and a task has no difficulty.
         """
         self.state = state or SamplerState()
         self._seed = seed
@@ -73,15 +76,15 @@ class TaskSampler:
                 self._pools.setdefault(name, []).append(task)
         if not self._pools:
             raise ValueError(
-                "the RL pool has none of the tasks that rl.task_ratio asks for; change it or add tasks"
+                "the RL pool has none of the tasks that rl.task_sampling asks for; change it or add tasks"
                 if self._turns
                 else "the RL pool is empty; loosen dedup.rl_threshold or add tasks"
             )
 
-    def take(self, count: int, besides: Collection[str] = ()) -> list[Task]:
-        """The next `count` tasks, none twice and none whose id is in `besides`; fewer if the pool has no more."""
+    def take(self, count: int, excluded: Collection[str] = ()) -> list[Task]:
+        """The next `count` different tasks, without those whose ids are `excluded`; fewer if the pool has no more."""
         taken: list[Task] = []
-        seen = set(besides)
+        seen = set(excluded)
         left = {name: sum(task.task_id not in seen for task in pool) for name, pool in self._pools.items()}
         while len(taken) < count and any(left.values()):
             name = self._draw([name for name, number in left.items() if number])
@@ -93,31 +96,31 @@ class TaskSampler:
         return taken
 
     def observe(self, groups: Iterable[Group]) -> None:
-        """Learn from sampled groups; those that the environment masked say nothing."""
+        """Update the running averages with sampled groups. Groups with fewer than two scored members are ignored."""
         for group in groups:
             if len(group.scored) >= 2:
-                name, before = group.task.website, self.rate(group.task.website)
-                self.state.rates[name] = before + MEMORY * (group.is_effective - before)
+                name, rate = group.task.website, self.rate(group.task.website)
+                self.state.rates[name] = rate + NEWEST_WEIGHT * (group.is_effective - rate)
                 reward = sum(group.scored) / len(group.scored)
-                known = self.state.rewards.get(name, reward)
-                self.state.rewards[name] = known + MEMORY * (reward - known)
+                mean = self.state.rewards.get(name, reward)
+                self.state.rewards[name] = mean + NEWEST_WEIGHT * (reward - mean)
 
     def pool_reward(self) -> float:
-        """The mean reward that the whole pool would give, from the running mean of each website that was sampled yet.
+        """Estimated mean reward of the whole pool, from the running means of the websites sampled so far.
 
-        What was sampled lately says little of it: adaptive sampling stays where attempts fail and succeed alike. 0
-        before anything was scored.
+        The mean of the latest samples would be biased, because adaptive sampling prefers websites where attempts fail
+        and succeed alike. 0 before the first score.
         """
-        known = {name: number for name, number in self._sizes.items() if name in self.state.rewards}
-        total = sum(self.state.rewards[name] * number for name, number in known.items())
-        return total / sum(known.values()) if known else 0.0
+        sizes = {name: number for name, number in self._sizes.items() if name in self.state.rewards}
+        total = sum(self.state.rewards[name] * number for name, number in sizes.items())
+        return total / sum(sizes.values()) if sizes else 0.0
 
     def rate(self, website: str) -> float:
-        """Expected share of effective groups, at least `LEAST_RATE`."""
-        return max(self.state.rates.get(website, UNKNOWN_RATE), LEAST_RATE)
+        """Expected share of effective groups of a website, at least `MIN_RATE`."""
+        return max(self.state.rates.get(website, UNKNOWN_RATE), MIN_RATE)
 
     def expected_rate(self) -> float:
-        """Share of effective groups to expect among the next tasks."""
+        """Expected share of effective groups among the next tasks."""
         weights = {name: number * (self.rate(name) if self._adaptive else 1.0) for name, number in self._sizes.items()}
         return sum(weight * self.rate(name) for name, weight in weights.items()) / sum(weights.values())
 
@@ -127,13 +130,13 @@ class TaskSampler:
         level = level_of(task.difficulty)
         if level is None:
             raise ValueError(
-                f"rl.task_sampling = ratio needs the number of facts of every task, {task.task_id} has none: give it a "
-                "rubric (`waymark tasks propose`), or sample uniformly"
+                f"rl.task_sampling.name = ratio needs every task's number of facts, but {task.task_id} has none: "
+                "give it a rubric (`waymark tasks propose`), or sample uniformly"
             )
         return level
 
     def _draw(self, names: list[str]) -> str:
-        """Which of the pools is next."""
+        """The name of the next pool."""
         if self._turns:
             while (name := self._turns[self.state.draws % len(self._turns)]) not in names:
                 self.state.draws += 1
@@ -159,19 +162,19 @@ class TaskSampler:
 
 
 async def sample_groups(
-    sampler: TaskSampler, roll: Callable[[list[Task]], Awaitable[list[Group]]], wanted: int, most: int
-) -> Sampled:
-    """Sample waves of groups until `wanted` are effective or `most` were sampled. There may be none at all."""
+    sampler: TaskSampler, roll: Callable[[list[Task]], Awaitable[list[Group]]], target: int, limit: int
+) -> SampledGroups:
+    """Sample waves of groups until `target` groups are effective or `limit` were sampled. The result may be empty."""
     groups: list[Group] = []
-    while (effective := sum(group.is_effective for group in groups)) < wanted and len(groups) < most:
-        # as many as are missing at the rate seen so far, so that a wave neither overshoots nor trickles
+    while (effective := sum(group.is_effective for group in groups)) < target and len(groups) < limit:
+        # the number still needed at the rate so far, so that waves are neither too large nor too small
         rate = effective / len(groups) if groups else sampler.expected_rate()
-        wave = min(max(round((wanted - effective) / max(rate, 0.25)), 2), most - len(groups))
-        # a task comes round once per iteration: the same policy on the same task is the same group
-        tasks = sampler.take(wave, besides={group.task.task_id for group in groups})
+        wave = min(max(round((target - effective) / max(rate, 0.25)), 2), limit - len(groups))
+        # each task once per iteration: the same policy on the same task would give the same group
+        tasks = sampler.take(wave, excluded={group.task.task_id for group in groups})
         if not tasks:
             break
         rolled = await roll(tasks)
         sampler.observe(rolled)
         groups += rolled
-    return Sampled(groups)
+    return SampledGroups(groups)

@@ -1,7 +1,7 @@
-"""One file per DVC stage: read params, call rooms, write outputs."""
+"""One file per DVC stage: it reads parameters, calls packages and writes outputs."""
 
 import os
 
-# Threads of a matrix product that wait by spinning take the cores from the browsers and from a stage beside them. Read
-# when torch is imported; changes no result.
+# By default OpenMP threads that wait keep spinning, which takes the cores from browsers and from stages that run at the
+# same time. OpenMP reads the variable when torch is imported. It changes no result.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -1,10 +1,12 @@
-"""The shortest success per task, capped per website."""
+"""Select the demonstrations of SFT: the shortest success per task, capped per website, and those by people."""
 
 from pathlib import Path
 
 from components import quality
+from components.params import load
+from components.pipeline.demonstrations import read_demonstrations
+from components.pipeline.stage_run import stage
 from components.records import Task, Trajectory, Verdict
-from components.stages._run import stage
 from components.store import read_table, write_table
 from components.tasks import curate
 
@@ -14,19 +16,24 @@ OUT = Path("data/sft/trajectories.parquet")
 
 
 def main() -> None:
-    with stage("curate_sft", inputs=[TRAJECTORIES, VERDICTS, *EVALUATION]) as run:
+    """Run the stage."""
+    files = [Path(path) for path in load().curate.demonstrations]
+    with stage("curate_sft", inputs=[TRAJECTORIES, VERDICTS, *EVALUATION, *filter(Path.exists, files)]) as run:
+        demonstrations = read_demonstrations(files, run.params)
         trajectories = read_table(TRAJECTORIES, Trajectory)
         evaluation = [task for path in EVALUATION for task in read_table(path, Task)]
-        chosen, funnel = curate(trajectories, read_table(VERDICTS, Verdict), run.params.curate, run.params.seed)
+        selected, funnel = curate(trajectories, read_table(VERDICTS, Verdict), run.params.curate, run.params.seed)
+        chosen = [*selected, *demonstrations]
         run.check(
             "training",
             quality.trajectory_frame(chosen),
             evaluation=quality.task_frame(evaluation),
-            max_rows=len(trajectories),
+            max_rows=len(trajectories) + len(demonstrations),
         )
         write_table(OUT, Trajectory, chosen)
         websites = {trajectory.task.website for trajectory in chosen}
-        run.result({"trajectories": len(chosen), "websites": len(websites), "funnel": funnel.rows()})
+        figures = {"trajectories": len(chosen), "websites": len(websites), "demonstrations": len(demonstrations)}
+        run.result({**figures, "funnel": funnel.rows()})
 
 
 if __name__ == "__main__":

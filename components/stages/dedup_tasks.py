@@ -1,10 +1,10 @@
-"""Greedy similarity dedup into the SFT pool and the stricter RL pool, both in seeded order, which mixes families."""
+"""Greedy similarity dedup into the SFT pool and the stricter RL pool, in a seeded order that mixes families."""
 
 from pathlib import Path
 
 from components import quality
+from components.pipeline.stage_run import stage
 from components.records import Task
-from components.stages._run import stage
 from components.store import read_table, write_table
 from components.tasks import Funnel, dedup, embed, shuffled
 
@@ -13,6 +13,7 @@ TRAIN, EVALUATION = POOLS / "train.parquet", [POOLS / "eval.parquet", POOLS / "h
 
 
 def main() -> None:
+    """Run the stage."""
     with stage("dedup_tasks", inputs=[TRAIN, *EVALUATION]) as run:
         params = run.params.dedup
         tasks = shuffled(read_table(TRAIN, Task), run.params.seed)
@@ -25,8 +26,8 @@ def main() -> None:
             kept = [tasks[index] for index in indices]
             run.check("tasks", quality.task_frame(kept + evaluation), max_rows=len(tasks) + len(evaluation))
             write_table(POOLS / f"{pool}.parquet", Task, kept)
-            sizes[pool], stay = len(kept), set(indices)
-            dropped = [f"{task.task_id}: {task.intent[:120]}" for i, task in enumerate(tasks) if i not in stay]
+            sizes[pool], kept_indices = len(kept), set(indices)
+            dropped = [f"{task.task_id}: {task.intent[:120]}" for i, task in enumerate(tasks) if i not in kept_indices]
             funnels[f"{pool}_funnel"] = Funnel(total=len(tasks)).then("near duplicates", dropped).rows()
         run.progress(1, 1, f"SFT pool {sizes['sft']}, RL pool {sizes['rl']}")
         run.result({**sizes, **funnels})

@@ -1,4 +1,4 @@
-"""Train the judge on rationale and verdict, and measure its agreement on tasks it has not seen."""
+"""Train the judge on rationales and verdicts, and measure its agreement on tasks that it has not seen."""
 
 from __future__ import annotations
 
@@ -6,70 +6,73 @@ import gc
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from components import quality, store, tracking
 from components.judge import agreement
 from components.judge.calibration import Calibration, calibrate
-from components.judge.distilled import DistilledJudge, hold_out, training_sample
+from components.judge.distilled import DistilledJudge, hold_out
 from components.judge.protocols import voted
+from components.model import VLM
 from components.params import Params, load
-from components.policies import VLM, Encoder
+from components.pipeline.curve import write_curve
+from components.pipeline.judge_champion import decide_judge
+from components.pipeline.launch import process_group
+from components.pipeline.stage_run import local_model, stage
 from components.records import Outcome, Task, Trajectory, Verdict
-from components.stages._curve import write_curve
-from components.stages._judge_champion import decide_judge
-from components.stages._launch import team
-from components.stages._run import local_model, stage
 from components.store import read_table
-from components.training.objectives.judge import weights
-from components.training.sft import Checked, Weighted, train
-from components.training.sharding import shard, whole_state
-from components.training.team import Team
+from components.training.objectives.judge import JudgeDistillation
+from components.training.supervised import LossReport, TrainedModel, no_report, train_model
+from components.training.workers import Workers
 
 POOLS = [Path("data/pools/eval.parquet"), Path("data/pools/heldout.parquet")]
 TEACHER = Path("data/teacher")
 VOTE_TEMPERATURE = 0.3
-"""Of the samples that vote with the distilled judge's greedy word."""
+"""Of the samples that vote beside the distilled judge's greedy verdict."""
 DATA, OUT, CURVE = Path("data/judge"), Path("models/judge/distilled"), Path("reports/curves/judge.csv")
 
 
 @dataclass(frozen=True)
 class Split:
-    """What the judge learns from and what it is measured on, with the verdicts on both by trajectory."""
+    """The trajectories that the judge learns from and those that it is measured on."""
 
     training: list[Trajectory]
     tested: list[Trajectory]
     verdicts: dict[str, Verdict]
+    """On all of them, by trajectory id."""
     available: int
     """Labelled trajectories in all."""
 
     @classmethod
     def read(cls, params: Params) -> Split:
-        rolled, verdicts = _labelled(DATA)
-        taught, teacher_verdicts = _labelled(TEACHER)
-        # the teacher's attempts are more to learn from; agreement is measured on the policy's own, on tasks held out
-        held = hold_out([t.task for t in rolled], params.judge, params.seed)
+        """Read the labelled trajectories and hold out a share of the tasks (`judge.distill.holdout_share`).
+
+        The judge learns from the teacher's attempts, too. Agreement is measured on the policy's own attempts only.
+        """
+        rolled_out, verdicts = _labelled(DATA)
+        teacher_attempts, teacher_verdicts = _labelled(TEACHER)
+        held_out = hold_out([t.task for t in rolled_out], params.judge.distill, params.seed)
         return cls(
-            training=[t for t in [*rolled, *taught] if t.task_id not in held],
-            tested=[t for t in rolled if t.task_id in held],
+            training=[t for t in [*rolled_out, *teacher_attempts] if t.task_id not in held_out],
+            tested=[t for t in rolled_out if t.task_id in held_out],
             verdicts=verdicts | teacher_verdicts,
-            available=len(rolled) + len(taught),
+            available=len(rolled_out) + len(teacher_attempts),
         )
 
     def outcome(self, trajectory: Trajectory) -> Outcome:
+        """The label of a trajectory, success or failure."""
         return self.verdicts[trajectory.trajectory_id].outcome
 
 
 def main() -> None:
-    with team("components.stages.distill_judge") as together:
-        if together.leads:
-            lead(together)
+    """Run the stage on the main process, and serve its jobs on the others."""
+    with process_group("components.stages.distill_judge") as workers:
+        if workers.is_main:
+            run_stage(workers)
         else:
-            together.follow()
+            workers.serve_jobs()
 
 
-def lead(together: Team) -> None:
-    """The stage."""
+def run_stage(workers: Workers) -> None:
+    """The stage, on the main process."""
     inputs = [folder / f"{table}.parquet" for folder in (DATA, TEACHER) for table in ("trajectories", "verdicts")]
     with stage("distill_judge", inputs=[*inputs, *local_model(load().model.judge_base)]) as run:
         params = run.params
@@ -82,9 +85,9 @@ def lead(together: Team) -> None:
             max_rows=split.available,
         )
         base = VLM.load(params.model.judge_base, params.model)
-        by_base = DistilledJudge(base, run.key, params).judge(tested)
+        base_verdicts = DistilledJudge(base, run.key, params).judge(tested)
         del base
-        untrained = agreement(labels, [verdict.outcome for verdict in by_base])
+        untrained = agreement(labels, [verdict.outcome for verdict in base_verdicts])
         curve: list[dict[str, float]] = []
 
         def report(step: int, steps: int, loss: float) -> None:
@@ -92,62 +95,51 @@ def lead(together: Team) -> None:
             run.metrics({"loss": loss}, step)
             run.progress(step, steps, f"loss {loss:.3f}")
 
-        together.held["report"] = report
-        vlm, state, checked = together.run(distill, params)
-        vlm.publish(OUT, state=state)
-        del vlm, state
-        gc.collect()  # layers that were spread, and what spread them, hold each other
+        trained = workers.run(distill, params, report=report)
+        trained.vlm.publish(OUT, state=trained.state)
+        packing = trained.packing.figures
+        del trained
+        gc.collect()  # sharded layers and their FSDP state are in reference cycles
         vlm = VLM.load(OUT, params.model)
-        judged = DistilledJudge(vlm, run.key, params).judge(tested)
-        measured = agreement(labels, [verdict.outcome for verdict in judged])
-        contest = {"base": by_base, "distilled": judged, "vote of three": _vote(vlm, tested, judged, params)}
+        verdicts = DistilledJudge(vlm, run.key, params).judge(tested)
+        measured = agreement(labels, [verdict.outcome for verdict in verdicts])
+        compared = {"base": base_verdicts, "distilled": verdicts, "vote of three": _vote(vlm, tested, verdicts, params)}
         store.write_json(OUT / "agreement.json", measured.model_dump(mode="json"))
         write_curve(CURVE, curve)
         version = run.tracker.register(OUT, tracking.JUDGE)
-        decide_judge(run, version, tested, labels, judged)
+        decide_judge(run, version, tested, labels, verdicts)
         run.result(
             measured.model_dump(mode="json")
             | {
                 "untrained_accuracy": untrained.accuracy,
                 "calibration": [
-                    _held_against(name, tested, labels, said, params).model_dump(mode="json")
-                    for name, said in contest.items()
+                    _calibration(name, tested, labels, judged, params).model_dump(mode="json")
+                    for name, judged in compared.items()
                 ],
                 "trained_on": len(split.training),
-                **checked.figures,
+                **packing,
                 "version": version,
                 "losses": curve,
             }
         )
 
 
-def distill(together: Team, params: Params) -> tuple[VLM, dict[str, torch.Tensor] | None, Checked]:
-    """A job: train the judge, shared by all processes; the model, its state where it is spread over them, and whether
-    it packed."""
-    torch.manual_seed(params.seed)
+def distill(workers: Workers, params: Params, report: LossReport = no_report) -> TrainedModel:
+    """Job: train the judge."""
     split = Split.read(params)
-    vlm = VLM.load(params.model.judge_base, params.model, train=True)
-    vlm.prepare(params.model, params.seed)
-    if params.training.shard and together.size > 1:
-        shard(vlm, together)
-    encoder = Encoder(vlm)
-    outcomes = [split.outcome(t) for t in split.training]
-    data = [
-        [Weighted(training_sample(t, split.verdicts[t.trajectory_id], params, encoder), weight)]
-        for t, weight in zip(split.training, weights(outcomes, params.judge.balance), strict=True)
-    ]
-    report = together.held.get("report", lambda step, steps, loss: None)
-    checked = train(vlm, encoder, data, params.judge.optim, params.seed, report, together)
-    return vlm, whole_state(vlm), checked
+    objective = JudgeDistillation(params, split.verdicts)
+    return train_model(
+        workers, params.model.judge_base, params, params.judge.distill.optim, objective, split.training, report
+    )
 
 
 def _vote(vlm: VLM, tested: list[Trajectory], greedy: list[Verdict], params: Params) -> list[Verdict]:
-    """Two of three: the greedy word and two samples, the second of which is asked for only where the others differ."""
+    """Two of three verdicts: the greedy one and two samples. The second is drawn only where the others differ."""
 
-    def sample(seed: int, of: list[Trajectory]) -> list[Verdict]:
-        return DistilledJudge(vlm, "sample", params, temperature=VOTE_TEMPERATURE, seed=seed).judge(of)
+    def sample(seed: int, trajectories: list[Trajectory]) -> list[Verdict]:
+        return DistilledJudge(vlm, "sample", params, temperature=VOTE_TEMPERATURE, seed=seed).judge(trajectories)
 
-    votes = {one.trajectory_id: [one] for one in greedy}
+    votes = {verdict.trajectory_id: [verdict] for verdict in greedy}
     for first in sample(params.seed + 1, tested):
         votes[first.trajectory_id].append(first)
     undecided = [t for t in tested if voted(votes[t.trajectory_id]).outcome is Outcome.UNPARSED]
@@ -156,11 +148,12 @@ def _vote(vlm: VLM, tested: list[Trajectory], greedy: list[Verdict], params: Par
     return [voted(votes[trajectory.trajectory_id]) for trajectory in tested]
 
 
-def _held_against(
-    name: str, tested: list[Trajectory], labels: list[Outcome], said: list[Verdict], params: Params
+def _calibration(
+    name: str, tested: list[Trajectory], labels: list[Outcome], verdicts: list[Verdict], params: Params
 ) -> Calibration:
+    """How often the verdicts agree with the labels, with an interval over tasks."""
     tasks = [trajectory.task_id for trajectory in tested]
-    return calibrate(name, tasks, labels, said, params.evaluation.bootstrap, params.seed)
+    return calibrate(name, tasks, labels, verdicts, params.evaluation.bootstrap, params.seed)
 
 
 def _labelled(folder: Path) -> tuple[list[Trajectory], dict[str, Verdict]]:

@@ -1,4 +1,4 @@
-"""Rollouts of the SFT policy with labels, for the judge to learn from."""
+"""Roll out the SFT policy and label the trajectories, as training data for the judge."""
 
 import asyncio
 from pathlib import Path
@@ -6,55 +6,60 @@ from pathlib import Path
 from components import quality
 from components.judge import needs_judge
 from components.params import SamplingParams
+from components.pipeline.labels import label
+from components.pipeline.rollouts import roll_out
+from components.pipeline.stage_run import WORLD_SETTINGS, stage
 from components.policies import open_model
 from components.records import Task, Trajectory, Verdict
-from components.stages._episodes import roll_out
-from components.stages._judging import label
-from components.stages._run import stage
+from components.rollout import termination_counts
 from components.store import read_table, write_table
 
 POOL, MODEL, OUT = Path("data/pools/sft.parquet"), Path("models/sft"), Path("data/judge")
 LABELS = Path("models/judge/model/verdicts.parquet")
-"""The labels once more, in the folder that RL depends on where a model rewards: only there does it wait for them."""
+"""A copy of the labels in a folder on which RL depends only if a model rewards, so that other recipes need not wait."""
 
 
 def main() -> None:
-    with stage("judge_rollouts", inputs=[POOL, MODEL]) as run:
+    """Run the stage."""
+    with stage("judge_rollouts", inputs=[POOL, WORLD_SETTINGS, MODEL]) as run:
         params = run.params
-        tasks = read_table(POOL, Task)[-params.judge.rollout_tasks :]
+        tasks = read_table(POOL, Task)[-params.judge.distill.rollout_tasks :]
         version = f"sft:{run.key}"
         trajectories = asyncio.run(
             roll_out(
                 run,
                 tasks,
-                params.judge.rollout_attempts,
+                params.judge.distill.rollout_attempts,
                 open_model(MODEL, params, version, run.state),
                 version,
-                SamplingParams(temperature=params.judge.rollout_temperature),
+                SamplingParams(temperature=params.judge.distill.rollout_temperature),
                 params.evaluation.max_steps,
             )
         )
         run.check(
-            "trajectories", quality.trajectory_frame(trajectories), expected=len(tasks) * params.judge.rollout_attempts
+            "trajectories",
+            quality.trajectory_frame(trajectories),
+            expected=len(tasks) * params.judge.distill.rollout_attempts,
         )
-        # a judge is asked only about finished episodes with an answer, so it learns from those
-        asked = [trajectory for trajectory in trajectories if needs_judge(trajectory)]
-        verdicts = label(run, asked)
+        # a judge judges finished episodes with an answer only, so it learns from those
+        finished = [trajectory for trajectory in trajectories if needs_judge(trajectory)]
+        verdicts = label(run, finished)
         run.check(
             "verdicts",
             quality.verdict_frame(verdicts),
-            trajectories=quality.trajectory_frame(asked),
+            trajectories=quality.trajectory_frame(finished),
             min_positive=params.quality.min_positive,
             max_positive=params.quality.max_positive,
         )
-        write_table(OUT / "trajectories.parquet", Trajectory, asked)
+        write_table(OUT / "trajectories.parquet", Trajectory, finished)
         write_table(OUT / "verdicts.parquet", Verdict, verdicts)
         write_table(LABELS, Verdict, verdicts)
         positives = sum(verdict.outcome == "success" for verdict in verdicts)
-        run.traces(asked, verdicts)
+        run.traces(finished, verdicts)
         run.result(
             {
                 "trajectories": len(trajectories),
+                "terminations": termination_counts(trajectories),
                 "labelled": len(verdicts),
                 "positive_share": positives / max(1, len(verdicts)),
             }

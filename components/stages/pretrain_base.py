@@ -1,21 +1,25 @@
-"""The small base that the demo starts from. Frozen: its output is in the repository (`data/base_model`)."""
+"""The small base that the demo starts from. The stage is frozen: its output is in the repository (`data/base_model`).
+
+`python -m components.stages.pretrain_base` makes it anew in one go, as the section `pretrain` of params.yaml says.
+"""
 
 from pathlib import Path
 
-from components.stages._run import stage
+from components.pipeline.stage_run import stage
 from components.store import write_json
 from components.training.pages import render_pages_in_processes
-from components.training.pretrain import PretrainConfig, pretrain
+from components.training.pretrain import pretrain
 
 OUT = Path("data/base_model")
 
 
 def main() -> None:
-    config = PretrainConfig()
+    """Run the stage."""
     with stage("pretrain_base") as run:
-        steps = sum(phase.steps for phase in config.phases)
-        run.progress(0, steps, f"rendering {config.pages} pages")
-        pages = render_pages_in_processes(config.pages, config.seed)
+        params = run.params.pretrain
+        steps = sum(phase.steps for phase in params.phases)
+        run.progress(0, steps, f"rendering {params.pages} pages")
+        pages = render_pages_in_processes(params.pages, params.seed)
         curve: list[dict[str, float]] = []
 
         def report(figures: dict[str, float]) -> None:
@@ -23,7 +27,7 @@ def main() -> None:
             run.metrics(figures, int(figures["step"]))
             run.progress(figures["step"], steps, str(figures))
 
-        vlm = pretrain(pages, config, report)
+        vlm = pretrain(pages, params, report)
         vlm.publish(OUT)
         write_json(OUT / "pretraining.json", {"curve": curve})
         run.result(curve[-1])

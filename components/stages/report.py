@@ -1,16 +1,17 @@
-"""The run on one page: `reports/<name>.json` and `reports/<name>.html`."""
+"""Write the report of the run: `reports/<name>.json` and `reports/<name>.html`."""
 
 from pathlib import Path
 
-from components.evaluation import build, read_episodes, read_results, write_report
-from components.stages._leaderboard import publish
-from components.stages._run import RESULTS, stage
+from components.pipeline.leaderboard import publish
+from components.pipeline.stage_run import RESULTS, stage
+from components.reports import build, read_episodes, read_results, write_report
 from components.store import write_json
 
 EVALUATION, CURVES, REPORTS = Path("data/evaluation"), Path("reports/curves"), Path("reports")
 
 
 def main() -> None:
+    """Run the stage."""
     with stage("report", inputs=[EVALUATION]) as run:
         name = run.params.name
         results = read_results(RESULTS, CURVES)
@@ -22,8 +23,8 @@ def main() -> None:
         run.result(
             {
                 "wall_s_total": report.wall_s,
-                "success": {policy: one.rate for policy, one in report.success.items()},
-                "paired": {pair: one.diff for pair, one in report.paired.items()},
+                "success": {policy: rate.rate for policy, rate in report.success.items()},
+                "paired": {pair: difference.diff for pair, difference in report.paired.items()},
                 "judge_accuracy": report.judge.accuracy,
                 "html_bytes": size,
             }

@@ -1,31 +1,32 @@
-"""Several attempts per task with the teacher."""
+"""Roll out several attempts per task with the teacher."""
 
 import asyncio
 from dataclasses import asdict
 from pathlib import Path
 
 from components import quality
-from components.agent import EpisodeSpec, Policy
-from components.browser import Environment
-from components.params import Params, SamplingParams
+from components.params import Params, ScriptedTeacherParams
+from components.pipeline.rollouts import roll_out
+from components.pipeline.stage_run import WORLD_SETTINGS, stage
 from components.policies import EndpointPolicy
-from components.policies.scripted import ScriptedTeacher
+from components.policies.scripted import ScriptedTeacher, scripted_policy
 from components.records import Task, Trajectory
-from components.stages._episodes import roll_out
-from components.stages._run import stage
+from components.rollout import termination_counts
 from components.store import read_table, write_table
+from components.worlds import worlds_of
 
 POOL, OUT = Path("data/pools/sft.parquet"), Path("data/teacher/trajectories.parquet")
 
 
 def main() -> None:
-    with stage("teacher_rollouts", inputs=[POOL]) as run:
+    """Run the stage."""
+    with stage("teacher_rollouts", inputs=[POOL, WORLD_SETTINGS]) as run:
         params = run.params
         tasks = read_table(POOL, Task)[: params.teacher.tasks]
         model = _model(params, run.state)
 
-        def script(spec: EpisodeSpec, session: Environment) -> Policy:
-            return ScriptedTeacher(session, spec, params.teacher.noise, params.agent.protocol)
+        noise = params.teacher.noise if isinstance(params.teacher, ScriptedTeacherParams) else 0.0
+        script = scripted_policy(worlds_of(params), noise, params.agent.protocol)
 
         trajectories = asyncio.run(
             roll_out(
@@ -34,7 +35,7 @@ def main() -> None:
                 params.teacher.attempts,
                 policy=model,
                 version=model.version if model is not None else ScriptedTeacher.version,
-                sampling=SamplingParams(temperature=params.teacher.temperature),
+                sampling=params.teacher.sampling,
                 max_steps=params.teacher.max_steps,
                 policy_for=script if model is None else None,
             )
@@ -43,18 +44,15 @@ def main() -> None:
             run.result({"spent": asdict(model.spent)})
         run.check("trajectories", quality.trajectory_frame(trajectories), expected=len(tasks) * params.teacher.attempts)
         write_table(OUT, Trajectory, trajectories)
-        terminations: dict[str, int] = {}
-        for trajectory in trajectories:
-            terminations[trajectory.termination] = terminations.get(trajectory.termination, 0) + 1
-        run.result({"tasks": len(tasks), "trajectories": len(trajectories), "terminations": terminations})
+        counts = {"tasks": len(tasks), "trajectories": len(trajectories)}
+        run.result({**counts, "terminations": termination_counts(trajectories)})
 
 
 def _model(params: Params, state: Path) -> EndpointPolicy | None:
-    """The model that teaches, if one does."""
+    """The model behind an endpoint that teaches, or None if the teacher is a script."""
     teacher = params.teacher
-    if teacher.policy == "scripted":
+    if isinstance(teacher, ScriptedTeacherParams):
         return None
-    assert teacher.endpoint is not None
     return EndpointPolicy(teacher.endpoint, state / "spent.json")
 
 

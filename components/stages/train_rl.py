@@ -1,4 +1,4 @@
-"""RL, or rejection fine-tuning, on real pages: one phase of the horizon curriculum, `short` or `long`."""
+"""RL on real pages with the recipe's objective: one phase of the horizon curriculum, `short` or `long`."""
 
 import asyncio
 import sys
@@ -12,21 +12,24 @@ from components import tracking
 from components.endpoint import ANSWERS
 from components.judge import JudgeClients, JudgeFn
 from components.judge.distilled import DistilledJudge
+from components.model import VLM
 from components.params import Params, load
-from components.policies import VLM, follow
+from components.pipeline.curve import write_curve
+from components.pipeline.judge_gate import measured_on, trust_distilled, trusted_model
+from components.pipeline.labels import by_rules, open_auditor, report_spending
+from components.pipeline.launch import process_group
+from components.pipeline.rollouts import open_pool
+from components.pipeline.stage_run import WORLD_SETTINGS, StageRun, stage
+from components.policies import training_policies
 from components.records import Task, Trajectory, Verdict
 from components.rollout import SamplerState
-from components.stages._curve import write_curve
-from components.stages._episodes import open_pool
-from components.stages._judging import by_rules, open_auditor, tell_spent
-from components.stages._launch import team
-from components.stages._run import StageRun, stage
-from components.stages._trust import measured_on, trust_distilled, trusted_model
 from components.store import digest, read_json, read_table
 from components.training.health import health_line
-from components.training.learner import Learner, enlist, gather
-from components.training.rl import Trained, train_rl
-from components.training.team import Team
+from components.training.learner import Learner
+from components.training.objectives import objective_class
+from components.training.rl import RLTrainer, TrainedPhase
+from components.training.rl_rollouts import RolloutSetup
+from components.training.workers import Replicas, Workers
 
 POOL, JUDGE = Path("data/pools/rl.parquet"), Path("models/judge/distilled")
 DEMONSTRATIONS = Path("data/sft/trajectories.parquet")
@@ -35,85 +38,83 @@ INIT = {"short": Path("models/sft"), "long": Path("models/rl-short")}
 
 
 def main(phase: str) -> None:
+    """Run the stage on the main process, and serve its jobs on the others."""
     if phase not in INIT:
         raise SystemExit(f"unknown phase {phase!r}: one of {', '.join(INIT)}")
-    with team("components.stages.train_rl", phase) as together:
-        if together.leads:
-            lead(together, phase)
+    with process_group("components.stages.train_rl", phase) as workers:
+        if workers.is_main:
+            run_stage(workers, phase)
         else:
-            together.follow()
+            workers.serve_jobs()
 
 
-def lead(together: Team, phase: str) -> None:
-    """The stage."""
+def run_stage(workers: Workers, phase: str) -> None:
+    """The stage, on the main process."""
     name = f"train_rl@{phase}"
     with stage(name, inputs=_inputs(load(), phase)) as run:
         params = run.params
         torch.manual_seed(params.seed)
-        together.run(enlist, INIT[phase], params, DEMONSTRATIONS if params.rl.objective == "rft" else None)
-        learner: Learner = together.held["learner"]
-        trained = asyncio.run(_train(run, learner, together, phase))
+        demonstrations = DEMONSTRATIONS if objective_class(params).needs_demonstrations else None
+        learners = workers.replicate(Learner.load_model, INIT[phase], params, demonstrations)
+        trained = asyncio.run(_train(run, learners, phase))
         if trained.ended:
             print(f"the phase ends after {len(trained.figures)} iterations: {trained.ended}", flush=True)
-        state = together.run(gather)
-        learner.vlm.publish(Path(f"models/rl-{phase}"), {SAMPLER: asdict(trained.sampler)}, state)
+        state = learners.run(Learner.gathered_weights)
+        learners.local.vlm.publish(Path(f"models/rl-{phase}"), {SAMPLER: asdict(trained.sampler)}, state)
         write_curve(Path(f"reports/curves/rl-{phase}.csv"), trained.figures)
         version = run.tracker.register(Path(f"models/rl-{phase}"), tracking.POLICY)
         run.result({"iterations": trained.figures, "ended": trained.ended, "version": version})
 
 
 def _inputs(params: Params, phase: str) -> list[Path]:
-    """What the phase reads under this recipe; DVC's deps name all of it but the files of `judge.trust_labels`."""
-    inputs = [POOL, INIT[phase]]
+    """What the phase reads under this recipe. DVC's deps name all of it except the files of `judge.trust.labels`."""
+    inputs = [POOL, WORLD_SETTINGS, INIT[phase]]
     if params.judge.reward == "distilled":
         inputs.append(JUDGE)
     inputs += measured_on(params.judge)
-    if params.rl.objective == "rft":
+    if objective_class(params).needs_demonstrations:
         inputs.append(DEMONSTRATIONS)
     return inputs
 
 
-async def _train(run: StageRun, learner: Learner, together: Team, phase: str) -> Trained:
-    params = run.params
+async def _train(run: StageRun, learners: Replicas[Learner], phase: str) -> TrainedPhase:
+    params, learner = run.params, learners.local
 
     def report(figures: dict[str, float], trajectories: list[Trajectory], verdicts: list[Verdict]) -> None:
         run.metrics(figures, int(figures["iteration"]))
         if figures["iteration"] == 1:
             run.traces(trajectories, verdicts)
-        print(health_line(figures), flush=True)
-        if figures.get("judge_agreement", 1.0) < params.judge.min_agreement:
+        print(health_line(figures, learner.objective.summary(figures)), flush=True)
+        if figures.get("judge_agreement", 1.0) < params.judge.trust.min_agreement:
             print(
-                f"warning: the judge that rewards is right on {figures['judge_agreement']:.1%} of what was audited, "
-                f"judge.min_agreement is {params.judge.min_agreement:.1%}: look for what the policy gains by",
+                f"warning: the judge that rewards agrees with the auditor on {figures['judge_agreement']:.1%} of the "
+                f"audited trajectories, less than judge.trust.min_agreement = {params.judge.trust.min_agreement:.1%}: "
+                "read some of them to see what the policy is rewarded for",
                 flush=True,
             )
 
-    served = partial(together.run, gather, params.model.lora is not None)
-    serving = follow(learner.vlm, learner.encoder, INIT[phase], params, run.state, served)
-    async with JudgeClients(params.judge, run.state, ANSWERS) as clients:
+    gathered = partial(learners.run, Learner.gathered_weights, params.model.lora is not None)
+    serving = training_policies(learner.vlm, learner.encoder, INIT[phase], params, run.state, gathered)
+    async with JudgeClients(params.judge.model, run.state, ANSWERS) as clients:
         reward, audit = await _judge(run, clients), await open_auditor(params, clients)
         async with open_pool(params) as pool, serving as open_policy:
-            trained = await train_rl(
-                learner,
+            trainer = RLTrainer(
+                learners,
                 params.rl.short if phase == "short" else params.rl.long,
                 f"rl-{phase}",
-                read_table(POOL, Task),
-                pool,
-                open_policy,
-                reward,
+                RolloutSetup(read_table(POOL, Task), pool, open_policy, reward, audit),
                 run.state,
                 run.progress,
                 report,
-                SamplerState(**read_json(INIT[phase] / SAMPLER)) if phase == "long" else None,
-                together,
-                audit,
+                earlier=SamplerState(**read_json(INIT[phase] / SAMPLER)) if phase == "long" else None,
             )
-        tell_spent(run, clients)
+            trained = await trainer.run()
+        report_spending(run, clients)
         return trained
 
 
 async def _judge(run: StageRun, clients: JudgeClients) -> JudgeFn:
-    """Who rewards, as the recipe says."""
+    """The judge that rewards, as `judge.reward` says."""
     params = run.params
     match params.judge.reward:
         case "rules":

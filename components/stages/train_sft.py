@@ -2,34 +2,31 @@
 
 from pathlib import Path
 
-import torch
-
 from components import tracking
-from components.agent import Renderer
 from components.params import Params, load
-from components.policies import VLM, Encoder
+from components.pipeline.curve import write_curve
+from components.pipeline.launch import process_group
+from components.pipeline.stage_run import local_model, stage
 from components.records import Trajectory
-from components.stages._curve import write_curve
-from components.stages._launch import team
-from components.stages._run import local_model, stage
 from components.store import read_table
-from components.training.sft import Checked, demonstrations, shuffled_as, train
-from components.training.sharding import shard, whole_state
-from components.training.team import Team
+from components.training.objectives.sft import SFT
+from components.training.supervised import LossReport, TrainedModel, no_report, train_model
+from components.training.workers import Workers
 
 DATA, OUT, CURVE = Path("data/sft/trajectories.parquet"), Path("models/sft"), Path("reports/curves/sft.csv")
 
 
 def main() -> None:
-    with team("components.stages.train_sft") as together:
-        if together.leads:
-            lead(together)
+    """Run the stage on the main process, and serve its jobs on the others."""
+    with process_group("components.stages.train_sft") as workers:
+        if workers.is_main:
+            run_stage(workers)
         else:
-            together.follow()
+            workers.serve_jobs()
 
 
-def lead(together: Team) -> None:
-    """The stage."""
+def run_stage(workers: Workers) -> None:
+    """The stage, on the main process."""
     with stage("train_sft", inputs=[DATA, *local_model(load().model.base)]) as run:
         curve: list[dict[str, float]] = []
 
@@ -38,34 +35,26 @@ def lead(together: Team) -> None:
             run.metrics({"loss": loss}, step)
             run.progress(step, steps, f"loss {loss:.3f}")
 
-        together.held["report"] = report
-        vlm, state, trajectories, turns, checked = together.run(clone, run.params)
-        vlm.publish(OUT, state=state)
+        trained = workers.run(clone, run.params, report=report)
+        trained.vlm.publish(OUT, state=trained.state)
         write_curve(CURVE, curve)
         version = run.tracker.register(OUT, tracking.POLICY)
         run.result(
-            {"trajectories": trajectories, "turns": turns, "loss": curve[-1]["loss"], "version": version}
-            | checked.figures
-            | {"losses": curve}
+            {
+                "trajectories": trained.trajectories,
+                "turns": trained.samples,
+                "loss": curve[-1]["loss"],
+                "version": version,
+                **trained.packing.figures,
+                "losses": curve,
+            }
         )
 
 
-def clone(together: Team, params: Params) -> tuple[VLM, dict[str, torch.Tensor] | None, int, int, Checked]:
-    """A job: behaviour cloning, shared by all processes; the model, its state where it is spread over them, how many
-    trajectories and turns it saw, and whether it packed them."""
-    torch.manual_seed(params.seed)
-    vlm = VLM.load(params.model.base, params.model, train=True)
-    vlm.prepare(params.model, params.seed)
-    if params.training.shard and together.size > 1:
-        shard(vlm, together)
-    encoder = Encoder(vlm)
-    renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
-    trajectories = read_table(DATA, Trajectory)
-    turns = demonstrations(trajectories, renderer, encoder)
-    report = together.held.get("report", lambda step, steps, loss: None)
-    data = shuffled_as(params.sft.shuffle, turns)
-    checked = train(vlm, encoder, data, params.sft, params.seed, report, together)
-    return vlm, whole_state(vlm), len(trajectories), sum(map(len, turns)), checked
+def clone(workers: Workers, params: Params, report: LossReport = no_report) -> TrainedModel:
+    """Job: behaviour cloning."""
+    objective = SFT.from_params(params)
+    return train_model(workers, params.model.base, params, params.sft, objective, read_table(DATA, Trajectory), report)
 
 
 if __name__ == "__main__":

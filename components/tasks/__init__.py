@@ -1,5 +1,6 @@
-"""From files of web tasks to pools worth spending rollouts on, and from labelled rollouts to a training set."""
+"""Task files to pools of training and evaluation tasks; labelled trajectories to a training set."""
 
+from components.tasks.checksums import require_pinned, require_sets
 from components.tasks.construction import Constructed, add_rubrics, decompose, level_counts, write_tasks
 from components.tasks.curation import curate, curate_rft, mix
 from components.tasks.decomposition import subsets
@@ -8,11 +9,10 @@ from components.tasks.difficulty import Level, difficulty_of, level_of, with_hor
 from components.tasks.embedding import embed
 from components.tasks.filters import filter_tasks
 from components.tasks.funnel import Funnel, FunnelStep
-from components.tasks.pins import require_pinned, require_sets
-from components.tasks.placeholders import at_sites
 from components.tasks.proposal import Answer, Ask, Unusable
 from components.tasks.rejections import TooManyRejected, require_few_rejected, write_rejections_csv
 from components.tasks.sampling import mixture, shuffled
+from components.tasks.site_addresses import at_sites
 from components.tasks.sources import Loaded, Origin, load_files, parse_rows
 from components.tasks.split import split_by_website
 from components.tasks.start_pages import check_start_pages

@@ -1,10 +1,10 @@
-"""From tasks to a training set with rubrics (WebGym, section 3.2, algorithm 1).
+"""Constructs a training set with rubrics (WebGym, section 3.2, algorithm 1).
 
-    1. each task without fact groups gets those that a model proposes; its difficulty is the number of their facts
-    2. each training task with enough of them is decomposed, and the model words each subset
+    1. A model proposes fact groups for each task without any; the task's difficulty is the number of their facts.
+    2. Each training task with enough fact groups is decomposed, and the model writes the intent of each subset.
 
-Tasks come out in the order of the input, each parent followed by its subsets, whoever answered first. Nothing is kept
-here: a run that was interrupted asks all again, and the client's file of answers has what was paid for.
+Tasks keep the order of the input, each parent followed by its subsets. This module keeps no state: an interrupted run
+asks all questions again, and the client's file of answers has those that were paid for.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from components.tasks.proposal import Ask, Unusable, propose_rubric, propose_tas
 from components.tasks.sources import Origin, raw_of
 
 Origins = Mapping[str, Origin]
-"""Where each task stood, by its id."""
+"""The row of each task, by its id."""
 Advance = Callable[[int, int], None]
-"""Told how many questions of how many are answered."""
+"""Called with the number of answered questions and their total."""
 
 T = TypeVar("T")
 V = TypeVar("V")
 
 
 class Constructed(NamedTuple):
-    """Tasks, what could not be made and why, and the price of all answers in US dollars, unusable ones included."""
+    """Tasks, rejections, and the price of all answers in US dollars, including unusable answers."""
 
     tasks: list[Task]
     rejections: list[Rejection]
@@ -44,13 +44,13 @@ class Constructed(NamedTuple):
 async def add_rubrics(
     tasks: Sequence[Task], origins: Origins, ask: Ask, params: ConstructionParams, advance: Advance
 ) -> Constructed:
-    """The tasks with fact groups and their number of facts; those that have groups keep them.
+    """The tasks with fact groups and their number of facts; tasks that have groups keep them.
 
-    A task that the model gives no usable rubric is rejected.
+    A task for which the model gives no usable rubric is rejected.
 
     Args:
-        origins: where each task stood, for rejections.
-        advance: told how many questions are answered, of how many.
+        origins: the row of each task, for rejections.
+        advance: called with the number of answered questions and their total.
     """
 
     async def answer(task: Task) -> tuple[list[FactGroup], float]:
@@ -59,24 +59,24 @@ async def add_rubrics(
     without = [task for task in tasks if not difficulty_of(task.rubric)]
     answers, usd = await _answers(without, answer, params.endpoint.max_in_flight, advance)
     proposed = {task.task_id: proposal for task, proposal in zip(without, answers, strict=True)}
-    made: list[Task] = []
+    kept: list[Task] = []
     rejections: list[Rejection] = []
     for task in tasks:
         rubric = proposed.get(task.task_id, task.rubric)
         if isinstance(rubric, Unusable):
             rejections.append(_rejection(task, origins, str(rubric)))
         else:
-            made.append(task.model_copy(update={"rubric": rubric, "difficulty": difficulty_of(rubric)}))
-    return Constructed(made, rejections, usd)
+            kept.append(task.model_copy(update={"rubric": rubric, "difficulty": difficulty_of(rubric)}))
+    return Constructed(kept, rejections, usd)
 
 
 async def decompose(
     tasks: Sequence[Task], origins: Origins, ask: Ask, params: ConstructionParams, seed: int, advance: Advance
 ) -> Constructed:
-    """The tasks, and behind each one those that it is decomposed into; the arguments are those of `add_rubrics`.
+    """The tasks, each followed by the tasks that it is decomposed into; the arguments are those of `add_rubrics`.
 
-    Only training tasks that were not decomposed from others themselves are. A subset is rejected if the model gives it
-    no usable words, or those of its parent or of a smaller sibling.
+    Only training tasks that were not themselves decomposed from others are decomposed. A subset is rejected if the
+    model gives no usable intent, or the intent of its parent or of a smaller sibling.
     """
 
     async def answer(part: tuple[Task, Subset]) -> tuple[str, float]:
@@ -94,20 +94,20 @@ async def decompose(
 
     answers, usd = await _answers(parts, answer, params.endpoint.max_in_flight, advance)
     children: dict[str, list[Task]] = {task.task_id: [] for task in tasks}
-    for (parent, part), words in zip(parts, answers, strict=True):
+    for (parent, part), intent in zip(parts, answers, strict=True):
         siblings = children[parent.task_id]
         name = "+".join(group.id for group in part)
-        if isinstance(words, Unusable):
-            rejections.append(_rejection(parent, origins, f"groups {name}: {words}"))
-        elif normalise(words) in {normalise(one.intent) for one in siblings}:
+        if isinstance(intent, Unusable):
+            rejections.append(_rejection(parent, origins, f"groups {name}: {intent}"))
+        elif normalise(intent) in {normalise(sibling.intent) for sibling in siblings}:
             rejections.append(_rejection(parent, origins, f"groups {name}: the same words as other groups have"))
         else:
-            siblings.append(decomposed(parent, part, words))
-    return Constructed([one for task in tasks for one in (task, *children[task.task_id])], rejections, usd)
+            siblings.append(decomposed(parent, part, intent))
+    return Constructed([member for task in tasks for member in (task, *children[task.task_id])], rejections, usd)
 
 
 def write_tasks(path: Path, tasks: Iterable[Task]) -> None:
-    """Write tasks as JSONL in our own schema, which `load_files` reads; published by rename."""
+    """Write tasks as JSONL in the schema of `Task`, which `load_files` reads; published by rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.part")
     with partial.open("w", encoding="utf-8") as file:
@@ -116,38 +116,38 @@ def write_tasks(path: Path, tasks: Iterable[Task]) -> None:
 
 
 def level_counts(tasks: Iterable[Task]) -> dict[str, int]:
-    """Tasks by level of difficulty; `none` has no facts."""
-    counts = Counter(level_of(task.difficulty) or "none" for task in tasks)
+    """Numbers of tasks by level of difficulty; `none` counts tasks without facts."""
+    counts = Counter[str](level_of(task.difficulty) or "none" for task in tasks)
     return {level: counts[level] for level in (*LEVELS, "none")}
 
 
 async def _answers(
-    questions: Sequence[T], answer: Callable[[T], Awaitable[tuple[V, float]]], at_once: int, advance: Advance
+    questions: Sequence[T], answer: Callable[[T], Awaitable[tuple[V, float]]], workers: int, advance: Advance
 ) -> tuple[list[V | Unusable], float]:
-    """What came of each question, in their order, and the cost of all; so many are asked at once."""
-    came: dict[int, V | Unusable] = {}
+    """The answer to each question, in order, and the cost of all; `workers` questions are asked at once."""
+    results: dict[int, V | Unusable] = {}
     spent = 0.0
-    waiting = iter(range(len(questions)))
+    remaining = iter(range(len(questions)))
 
     async def worker() -> None:
         nonlocal spent
-        for index in waiting:
+        for index in remaining:
             try:
-                came[index], usd = await answer(questions[index])
+                results[index], usd = await answer(questions[index])
             except Unusable as error:
-                came[index], usd = error, error.usd
+                results[index], usd = error, error.usd
             spent += usd
-            advance(len(came), len(questions))
+            advance(len(results), len(questions))
 
     advance(0, len(questions))
-    workers = [asyncio.create_task(worker()) for _ in range(at_once)]
+    running = [asyncio.create_task(worker()) for _ in range(workers)]
     try:
-        await asyncio.gather(*workers)
-    finally:  # what ends one of them, a spent budget for one, ends all
-        for one in workers:
-            one.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-    return [came[index] for index in range(len(questions))], spent
+        await asyncio.gather(*running)
+    finally:  # an error in one worker, such as a spent budget, ends all of them
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+    return [results[index] for index in range(len(questions))], spent
 
 
 def _rejection(task: Task, origins: Origins, reason: str) -> Rejection:

@@ -1,17 +1,18 @@
-"""Greedy similarity dedup (OpenWebRL, section 4.2): exactly what the obvious loop keeps, in bounded memory.
+"""Greedy similarity dedup (OpenWebRL, section 4.2): the exact result of the simple loop, in bounded memory.
 
-The loop takes the vectors in order and keeps one unless enough of those kept before it are more similar to it than the
-threshold. Here a block of rows is held against the kept ones by matrix products of few columns, and only pairs that may
-be above the threshold are looked at closer:
+The simple loop takes the vectors in order and keeps one unless enough earlier kept vectors are more similar to it than
+the threshold. Here matrix products of few columns compare a block of rows with the kept ones, and only pairs that may
+be above the threshold are computed further:
 
-1. The rows' first P principal coordinates, and the norm of what these leave over as one more column: by Cauchy and
-   Schwarz the product of two such rows is at least that of the whole vectors. P is what costs least on a sample.
+1. The rows' first P principal coordinates, and the norm of the rest as one more column: by the Cauchy-Schwarz
+   inequality the product of two such rows is at least that of the whole vectors. P has the least cost on a sample.
 2. Pairs whose bound is above the threshold: their product in float32.
-3. Of these, pairs within float32's rounding of the threshold: in float64, and within its rounding exactly (`fsum`).
+3. Of these, pairs within float32's rounding of the threshold: their product in float64, and within its rounding exactly
+   (`fsum`).
 
 So a pair is similar if and only if the product of its float32 vectors, as real numbers, is above the threshold: the
-result does not depend on block sizes, on the linear algebra library, or on the machine. Accepted trade-off: a loop that
-computes in float32 may decide otherwise where a product is within its own rounding of the threshold.
+result does not depend on block sizes, on the linear algebra library, or on the machine. Accepted trade-off: a loop in
+float32 may decide differently where a product is within its own rounding of the threshold.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ import numpy as np
 
 _SAMPLE = (512, 4096)
 _SMALL = 4096
-"""Up to so many rows, whole products cost less than thinking about them."""
+"""Up to this number of rows, whole products cost less than choosing the columns."""
 _COLUMNS = (31, 47, 63, 79, 95, 127, 159, 191, 255)
-_PAIR = 12_000
-"""What one closer look costs, in products of one column (measured, roughly)."""
+_PAIR_COST = 12_000
+"""Cost of the further computation of a pair, in products of one column (a rough measurement)."""
 _PAIRS_AT_ONCE = 16_384
 
 
@@ -39,18 +40,18 @@ def dedup(
     block: int = 1024,
     chunk: int = 2048,
 ) -> list[int]:
-    """Indices of the rows that stay, ascending; earlier rows win.
+    """Indices of the kept rows, ascending; earlier rows are preferred.
 
     A row is dropped if at least `max_similar` kept rows before it have a cosine above `threshold` with it.
 
     Args:
-        embeddings_NE: unit embeddings, float32, (N, E), in the order in which they are preferred.
+        embeddings_NE: unit embeddings, float32, (N, E), the preferred rows first.
         groups: N names; only rows of the same group are compared. None compares all.
         block, chunk: rows per side of one product; memory beside the embeddings is about 8 * N * (P + 1) + 5 * block *
             chunk bytes and 130 MB.
 
     Raises:
-        ValueError: the embeddings are no finite float32 matrix, or there is not one group per row.
+        ValueError: the embeddings are not a finite float32 matrix, or there is not one group per row.
     """
     if embeddings_NE.ndim != 2 or embeddings_NE.dtype != np.float32 or not np.isfinite(embeddings_NE).all():
         raise ValueError(f"embeddings must be finite float32 rows, not {embeddings_NE.dtype} {embeddings_NE.shape}")
@@ -88,12 +89,14 @@ def similar_pairs(x_ME: np.ndarray, y_ME: np.ndarray, threshold: float) -> np.nd
 
 
 def _slack(columns: int, scale: float) -> float:
-    """More than float32 products of so many columns, of rows with norms whose product is `scale`, can be wrong by."""
+    """An upper bound on the error of float32 products of `columns` columns, for rows whose norms have the product
+    `scale`."""
     return 2 * (columns + 8) * 2.0**-24 * scale
 
 
 class _Bounds(NamedTuple):
-    """Rows whose products are never below those of the whole vectors by more than `slack`. `whole`: nor above."""
+    """Rows whose products are at least those of the whole vectors minus `slack`; if `whole`, also at most plus
+    `slack`."""
 
     rows_NP: np.ndarray
     slack: float
@@ -113,12 +116,12 @@ def _greedy(vectors_NE: np.ndarray, threshold: float, max_similar: int, block: i
             unsure = np.flatnonzero(products[first, second] <= threshold + bounds.slack)
         else:
             unsure = np.arange(len(first))
-        stays = np.ones(len(first), dtype=bool)
+        is_similar = np.ones(len(first), dtype=bool)
         for start in range(0, len(unsure), _PAIRS_AT_ONCE):
-            some = unsure[start : start + _PAIRS_AT_ONCE]
-            x, y = vectors_NE[rows[first[some]]], vectors_NE[others[second[some]]]
-            stays[some] = similar_pairs(x, y, threshold)
-        return first[stays], second[stays]
+            batch = unsure[start : start + _PAIRS_AT_ONCE]
+            x, y = vectors_NE[rows[first[batch]]], vectors_NE[others[second[batch]]]
+            is_similar[batch] = similar_pairs(x, y, threshold)
+        return first[is_similar], second[is_similar]
 
     for start in range(0, len(vectors_NE), block):
         rows = np.arange(start, min(start + block, len(vectors_NE)))
@@ -145,7 +148,7 @@ def _greedy(vectors_NE: np.ndarray, threshold: float, max_similar: int, block: i
 
 
 def _bounds(vectors_NE: np.ndarray, threshold: float) -> _Bounds:
-    """The rows to multiply, of as many columns as cost least by a sample of pairs."""
+    """The rows to multiply, with the number of columns that costs least on a sample of pairs."""
     count, width = vectors_NE.shape
     scale = float(np.einsum("ne,ne->n", vectors_NE, vectors_NE).max(initial=0))
     slack = _slack(width, scale)
@@ -155,14 +158,14 @@ def _bounds(vectors_NE: np.ndarray, threshold: float) -> _Bounds:
     sample = np.linspace(0, count - 1, min(count, 16_384)).astype(np.int64)
     gram_EE = vectors_NE[sample].astype(np.float64)
     axes_EE = np.linalg.eigh(gram_EE.T @ gram_EE)[1][:, ::-1]
-    some, others = (
+    left, right = (
         np.linspace(0, count - 1, size).astype(np.int64) + shift for size, shift in zip(_SAMPLE, (0, 1), strict=True)
     )
-    some, others = np.unique(some % count), np.unique(others % count)
+    left, right = np.unique(left % count), np.unique(right % count)
     cost = {width: float(width)}
     for columns in (columns for columns in _COLUMNS if columns < width):
-        x, y = _reduced(vectors_NE[some], axes_EE[:, :columns]), _reduced(vectors_NE[others], axes_EE[:, :columns])
-        cost[columns] = columns + 1 + _PAIR * float((x @ y.T > threshold - slack).mean())
+        x, y = _reduced(vectors_NE[left], axes_EE[:, :columns]), _reduced(vectors_NE[right], axes_EE[:, :columns])
+        cost[columns] = columns + 1 + _PAIR_COST * float((x @ y.T > threshold - slack).mean())
     best = min(cost, key=lambda columns: cost[columns])
     if best == width:
         return whole
@@ -173,7 +176,7 @@ def _bounds(vectors_NE: np.ndarray, threshold: float) -> _Bounds:
 
 
 def _reduced(rows_NE: np.ndarray, axes_EP: np.ndarray) -> np.ndarray:
-    """Coordinates on the axes, and the norm of the rest, rounded only once, (N, P + 1)."""
+    """Coordinates on the axes, and the norm of the rest, rounded once. Shape: (N, P + 1)."""
     exact_NE = rows_NE.astype(np.float64)
     first_NP = exact_NE @ axes_EP
     rest_N = np.sqrt(np.maximum(0, (exact_NE**2).sum(axis=1) - (first_NP**2).sum(axis=1)))

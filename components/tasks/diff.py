@@ -1,9 +1,9 @@
-"""What changed between two versions of a task set: added, removed, and changed field by field.
+"""The difference of two versions of a task set: added, removed and changed tasks, field by field.
 
 Tasks are matched by their published id, then by that id without the date that Online-Mind2Web appends to a task when it
-revises it (`…_110325`), in order; a task of WebArena-Lite by the number that it had in WebArena. Not compared: the
-order of the tasks and the name of the file, which is part of our ids. Out of scope: a task that came back under another
-id is one removed and one added.
+revises it (`…_110325`), in order; a task of WebArena-Lite by its number in WebArena. Not compared: the
+order of the tasks and the name of the file, which is part of our ids. Accepted: a task with a
+new id counts as one removed and one added.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from components.records import Record, Task
 from components.tasks.sources import load_files
 
 _DATE = re.compile(r"_\d{6}$")
-_SHOWN = 300
-"""Characters of a value that are shown."""
+_MAX_SHOWN = 300
+"""Characters of a value that `lines` shows."""
 
 
 class FieldChange(Record):
-    """A field, with a path into nested ones (`evaluator.level`), before and after; None where it was not there."""
+    """A field, with the path of nested ones (`evaluator.level`), before and after; None where it is missing."""
 
     field: str
     before: Any
@@ -49,27 +49,28 @@ class TaskSetDiff(Record):
 
     @property
     def unchanged(self) -> int:
+        """The number of equal tasks."""
         return self.before - len(self.removed) - len(self.changed)
 
 
 def diff_files(before: Path, after: Path) -> tuple[TaskSetDiff, int]:
-    """The difference of two task files, and how many rows of both were no tasks and are not compared.
+    """The difference of two task files, and the number of rejected rows in both, which are not compared.
 
     Raises:
-        ValueError: a file is not there, or is no task file.
+        ValueError: a file is missing, or is no task file.
     """
     loaded = [load_files([path]) for path in (before, after)]
-    missing = [name for one in loaded for name in one.missing]
+    missing = [name for version in loaded for name in version.missing]
     if missing:
         raise ValueError(
-            f"{', '.join(missing)} is not there; `dvc update data/benchmarks/NAME.dvc` fetches a public set"
+            f"{', '.join(missing)} is missing; `dvc update data/benchmarks/NAME.dvc` downloads a public set"
         )
-    return diff(loaded[0].tasks, loaded[1].tasks), sum(len(one.rejections) for one in loaded)
+    return diff(loaded[0].tasks, loaded[1].tasks), sum(len(version.rejections) for version in loaded)
 
 
 def diff(before: Sequence[Task], after: Sequence[Task]) -> TaskSetDiff:
     """The difference of two versions of one source's tasks."""
-    matched = _match([_name(task) for task in before], [_name(task) for task in after])
+    matched = _match([_matching_name(task) for task in before], [_matching_name(task) for task in after])
     taken = set(matched.values())
     changed = []
     for old, new in sorted(matched.items()):
@@ -87,29 +88,31 @@ def diff(before: Sequence[Task], after: Sequence[Task]) -> TaskSetDiff:
 
 
 def published_id(task: Task) -> str:
-    """The id that the task has in its file."""
+    """The task's id in its file."""
     return task.task_id.removeprefix(f"{task.source}/")
 
 
-def _name(task: Task) -> str:
-    """What a task is matched by."""
+def _matching_name(task: Task) -> str:
+    """The name by which a task is matched."""
     old = task.evaluator.get("old_task_id")
     return published_id(task) if old is None else str(old)
 
 
 def lines(difference: TaskSetDiff) -> list[str]:
-    """The difference for people; the last line counts."""
-    said = [f"- {published_id(task)}: {_short(task.intent)}" for task in difference.removed]
-    said += [f"+ {published_id(task)}: {_short(task.intent)}" for task in difference.added]
-    for one in difference.changed:
-        said.append(f"~ {one.before_id}")
-        for change in one.fields:
-            said += [f"    {change.field}", f"      - {_short(change.before)}", f"      + {_short(change.after)}"]
-    often = Counter(change.field for one in difference.changed for change in one.fields).most_common()
-    counted = f" ({', '.join(f'{field} {count}' for field, count in often)})" if often else ""
+    """The difference as text; the last line has the counts."""
+    text = [f"- {published_id(task)}: {_short(task.intent)}" for task in difference.removed]
+    text += [f"+ {published_id(task)}: {_short(task.intent)}" for task in difference.added]
+    for task_change in difference.changed:
+        text.append(f"~ {task_change.before_id}")
+        for change in task_change.fields:
+            text += [f"    {change.field}", f"      - {_short(change.before)}", f"      + {_short(change.after)}"]
+    by_field = Counter(
+        change.field for task_change in difference.changed for change in task_change.fields
+    ).most_common()
+    counted = f" ({', '.join(f'{field} {count}' for field, count in by_field)})" if by_field else ""
     changed = f"{len(difference.changed)} changed{counted}, {difference.unchanged} the same"
     moved = f"{len(difference.added)} added, {len(difference.removed)} removed"
-    return [*said, f"{difference.before} tasks -> {difference.after}: {moved}, {changed}"]
+    return [*text, f"{difference.before} tasks -> {difference.after}: {moved}, {changed}"]
 
 
 def _match(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
@@ -156,4 +159,4 @@ def _changes(before: dict[str, Any], after: dict[str, Any]) -> list[FieldChange]
 
 def _short(value: Any) -> str:
     text = str(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 1] + "…"

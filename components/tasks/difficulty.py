@@ -1,4 +1,4 @@
-"""How hard a task is: the number of facts in its rubric (WebGym, section 3.2), in three levels (figure 3).
+"""The difficulty of a task: the number of facts in its rubric (WebGym, section 3.2), in three levels (figure 3).
 
 Accepted trade-off: a task without facts has no level. It keeps the recipe's step budget, and sampling by ratio refuses
 it.
@@ -14,7 +14,7 @@ from components.records import FactGroup, Task
 
 Level = Literal["easy", "medium", "hard"]
 LEVELS: tuple[Level, ...] = ("easy", "medium", "hard")
-MOST_EASY, MOST_MEDIUM = 3, 6
+MAX_EASY, MAX_MEDIUM = 3, 6
 
 
 def difficulty_of(rubric: Iterable[FactGroup]) -> int:
@@ -23,19 +23,19 @@ def difficulty_of(rubric: Iterable[FactGroup]) -> int:
 
 
 def level_of(difficulty: int | None) -> Level | None:
-    """Easy is 1 to 3 facts, medium 4 to 6, hard 7 and more; None where there are none."""
+    """Easy is 1 to 3 facts, medium 4 to 6, hard 7 and more; None without facts."""
     if not difficulty:
         return None
-    if difficulty <= MOST_EASY:
+    if difficulty <= MAX_EASY:
         return "easy"
-    return "medium" if difficulty <= MOST_MEDIUM else "hard"
+    return "medium" if difficulty <= MAX_MEDIUM else "hard"
 
 
 def with_horizon(tasks: Sequence[Task], horizon: HorizonParams | None) -> list[Task]:
-    """The tasks, in order, with the step budget of their level where they are trained on and have none of their own.
+    """The tasks, in order; training tasks without a step budget get that of their level.
 
-    An episode ends after the smaller one of this and the phase's `max_steps` (`rl.short.max_steps` and so on). Tasks of
-    an evaluation keep the evaluation's budget: the paper shortens the horizon in training only (section 5.3).
+    An episode ends after the smaller of this budget and the phase's `max_steps` (`rl.short.max_steps` and so on). Tasks
+    of an evaluation keep the evaluation's budget: the paper shortens the horizon in training only (section 5.3).
     """
     if horizon is None:
         return list(tasks)

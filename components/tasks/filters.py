@@ -1,11 +1,12 @@
-"""Training tasks that must go before anything is spent on them (OpenWebRL, section 4.2).
+"""Drops unsuitable training tasks before they cost anything (OpenWebRL, section 4.2).
 
-In order: overlap with evaluation tasks (the same, the same words, nearly the same meaning), subtasks decomposed from a
-parent, tasks behind a login, blocked websites, hosts that refuse us, unstable hosts, the long tail. The order matters:
-a website is the long tail by what the earlier steps left of it. Near duplicates go next, in `dedup`.
+The steps in order: overlap with evaluation tasks (equal, equal words, nearly equal meaning), subtasks decomposed from a
+parent, tasks behind a login, blocked websites, hosts that refuse the agent, unstable hosts, the long tail. The order
+matters: a website is in the long tail by its tasks that are left after the earlier steps. `dedup` then drops near
+duplicates.
 
-Accepted trade-off: whether a task needs a login is read from its words where its source does not say, so a question
-about a login page goes, too.
+Accepted trade-off: where the source does not say whether a task needs a login, its wording decides, so a question
+about a login page is dropped, too.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ _ROWS = 4096
 
 Embed = Callable[[Sequence[str]], np.ndarray]
 """Texts to unit embeddings, (N, E)."""
-Goes = Callable[[Task], str | None]
-"""Why a task goes, in a word or two (they may be none); None if it stays."""
+DropReason = Callable[[Task], str | None]
+"""Returns the reason to drop a task, which may be empty; None keeps the task."""
 
 
 def filter_tasks(
@@ -45,19 +46,19 @@ def filter_tasks(
     blocked_hosts: Mapping[str, str] | None = None,
     embed: Embed | None = None,
 ) -> tuple[list[Task], Funnel]:
-    """The training tasks that stay, in order, and the funnel with what each step dropped.
+    """The training tasks that are kept, in order, and the funnel with the tasks that each step dropped.
 
-    Overlap is, for a task whose page is generated from a seed, the same website and seed as an evaluation task (such
-    pages share their wording, so the words say nothing). For any other task it is an evaluation task's id or intent;
-    its intent up to case and spaces on any website, or its words on the same website; an intent whose embedding is
-    nearer to one than `params.overlap_threshold`.
+    A task whose page is generated from a seed overlaps with an evaluation task of the same website and seed (such pages
+    share their wording, so words are not compared). Any other task overlaps with an evaluation task that has the same
+    id or intent; the same intent up to case and spaces, on any website; the same words on the same website; or an
+    embedding with a cosine above `params.overlap_threshold`.
 
     Args:
-        blocked_hosts: hosts that do not let us in, each with `refuses` or `unstable`.
+        blocked_hosts: hosts that refuse the agent or are unstable, each with `refuses` or `unstable`.
         embed: needed if `overlap_threshold` is set.
 
     Raises:
-        ValueError: there is a threshold and nothing to embed with.
+        ValueError: there is a threshold and no embedder.
     """
     blocked = blocked_hosts or {}
     seedless = [task for task in evaluation if task.seed is None]
@@ -68,7 +69,7 @@ def filter_tasks(
             raise ValueError("filters.overlap_threshold needs an embedder: pass embed, or set the threshold to null")
         near = _near_to(kept, seedless, params.overlap_threshold, embed)
         kept, funnel = _drop(kept, funnel, "evaluation overlap in meaning", near)
-    steps: list[tuple[str, Goes]] = []
+    steps: list[tuple[str, DropReason]] = []
     if params.drop_decomposed:
         steps.append(("decomposed subtasks", lambda task: task.decomposed_from))
     if params.drop_login:
@@ -78,8 +79,8 @@ def filter_tasks(
         ("blocked hosts", lambda task: "" if blocked.get(host_of(task.start_url) or "") == "refuses" else None)
     )
     steps.append(("unstable hosts", lambda task: "" if host_of(task.start_url) in blocked else None))
-    for name, goes in steps:
-        kept, funnel = _drop(kept, funnel, name, goes)
+    for name, reason in steps:
+        kept, funnel = _drop(kept, funnel, name, reason)
     sizes = Counter(task.website for task in kept)
     return _drop(
         kept, funnel, "long tail", lambda task: "" if sizes[task.website] < params.min_tasks_per_website else None
@@ -87,12 +88,12 @@ def filter_tasks(
 
 
 def normalise(intent: str) -> str:
-    """An intent up to Unicode form, case, spaces and the final punctuation."""
+    """An intent with normalised Unicode form, case and spaces, without final punctuation."""
     return " ".join(unicodedata.normalize("NFKC", intent).casefold().split()).rstrip(".!? ")
 
 
 def words(intent: str) -> str:
-    """An intent's words and numbers alone, in order."""
+    """Only the words and numbers of an intent, in order."""
     return _NO_WORD.sub(" ", normalise(intent)).strip()
 
 
@@ -101,39 +102,39 @@ def is_blocked(website: str, blocked: Sequence[str]) -> bool:
     return any(website == domain or website.endswith(f".{domain}") for domain in blocked)
 
 
-def _same_as(evaluation: Sequence[Task]) -> Goes:
+def _same_as(evaluation: Sequence[Task]) -> DropReason:
     ids = {task.task_id for task in evaluation}
     seeds = {(task.website, task.seed): task.task_id for task in evaluation if task.seed is not None}
     intents = {task.intent: task.task_id for task in evaluation if task.seed is None}
 
-    def same(task: Task) -> str | None:
+    def overlap(task: Task) -> str | None:
         if task.task_id in ids:
             return task.task_id
         return seeds.get((task.website, task.seed)) if task.seed is not None else intents.get(task.intent)
 
-    return same
+    return overlap
 
 
-def _same_words_as(evaluation: Sequence[Task]) -> Goes:
+def _same_words_as(evaluation: Sequence[Task]) -> DropReason:
     intents = {normalise(task.intent): task.task_id for task in evaluation}
     on_website = {(task.website, words(task.intent)): task.task_id for task in evaluation}
 
-    def same(task: Task) -> str | None:
+    def overlap(task: Task) -> str | None:
         if task.seed is not None:
             return None
         return intents.get(normalise(task.intent)) or on_website.get((task.website, words(task.intent)))
 
-    return same
+    return overlap
 
 
-def _near_to(train: Sequence[Task], evaluation: Sequence[Task], threshold: float, embed: Embed) -> Goes:
+def _near_to(train: Sequence[Task], evaluation: Sequence[Task], threshold: float, embed: Embed) -> DropReason:
     tasks = [task for task in train if task.seed is None]
     nearest: dict[str, str] = {}
     if tasks and evaluation:
-        theirs_ME = embed([task.intent for task in evaluation])
-        ours_NE = embed([task.intent for task in tasks])
+        evaluation_ME = embed([task.intent for task in evaluation])
+        train_NE = embed([task.intent for task in tasks])
         for start in range(0, len(tasks), _ROWS):
-            cosines_RM = ours_NE[start : start + _ROWS] @ theirs_ME.T
+            cosines_RM = train_NE[start : start + _ROWS] @ evaluation_ME.T
             best_R = cosines_RM.argmax(axis=1)
             for row in np.flatnonzero(cosines_RM.max(axis=1) > threshold):
                 other = evaluation[best_R[row]]
@@ -142,20 +143,20 @@ def _near_to(train: Sequence[Task], evaluation: Sequence[Task], threshold: float
 
 
 def _login(task: Task) -> str | None:
-    """Pages of a seed are on sites of ours, where a login is part of the task."""
+    """Whether a task needs a login. Pages with a seed are on local sites, where a login is part of the task."""
     if task.seed is not None:
         return None
-    asked = _LOGIN.search(task.intent)
-    return "its source says so" if task.evaluator.get("require_login") is True else asked and asked[0]
+    phrase = _LOGIN.search(task.intent)
+    return "its source says so" if task.evaluator.get("require_login") is True else phrase and phrase[0]
 
 
-def _drop(tasks: list[Task], funnel: Funnel, name: str, goes: Goes) -> tuple[list[Task], Funnel]:
+def _drop(tasks: list[Task], funnel: Funnel, step: str, reason_of: DropReason) -> tuple[list[Task], Funnel]:
     kept: list[Task] = []
     dropped: list[str] = []
     for task in tasks:
-        why = goes(task)
-        if why is None:
+        reason = reason_of(task)
+        if reason is None:
             kept.append(task)
         else:
-            dropped.append(f"{task.task_id}: {task.intent[:120]}" + (f" ({why})" if why else ""))
-    return kept, funnel.then(name, dropped)
+            dropped.append(f"{task.task_id}: {task.intent[:120]}" + (f" ({reason})" if reason else ""))
+    return kept, funnel.then(step, dropped)

@@ -1,4 +1,4 @@
-"""What went and why: the ordered steps from many to few."""
+"""Funnels: ordered steps with the items that each dropped."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic import Field
 from components.records import Record
 
 EXAMPLES = 3
-"""Dropped items that a step names."""
+"""Number of dropped items that a step names."""
 
 
 class FunnelStep(Record):
-    """One step: how many it dropped, how many were left, and the first few that went."""
+    """One step: the number of dropped items, the number of those left, and the first few dropped items."""
 
     step: str
     dropped: int
@@ -22,24 +22,25 @@ class FunnelStep(Record):
 
 
 class Funnel(Record):
-    """The steps in order; each starts with what the one before it left."""
+    """The steps in order; each begins with the items that the one before it left."""
 
     total: int
     steps: list[FunnelStep] = Field(default_factory=list)
 
     @property
     def left(self) -> int:
-        """How many came through."""
+        """The number of items after all steps."""
         return self.steps[-1].left if self.steps else self.total
 
     def then(self, step: str, dropped: Sequence[str]) -> Funnel:
-        """This funnel and one more step; `dropped` names everything that went."""
-        last = FunnelStep(
+        """This funnel and one more step; `dropped` names all dropped items."""
+        added = FunnelStep(
             step=step, dropped=len(dropped), left=self.left - len(dropped), examples=list(dropped[:EXAMPLES])
         )
-        return Funnel(total=self.total, steps=[*self.steps, last])
+        return Funnel(total=self.total, steps=[*self.steps, added])
 
     def rows(self) -> list[dict]:
-        """The steps as plain rows `{step, dropped, left, examples}`, what there was at first on top, for reports."""
+        """The steps as plain rows `{step, dropped, left, examples}`, with the initial total as the first row, for
+        reports."""
         first = FunnelStep(step="all", dropped=0, left=self.total)
         return [step.model_dump() for step in [first, *self.steps]]

@@ -1,12 +1,12 @@
 """A model proposes rubrics for tasks, and tasks for parts of a rubric (WebGym, section 3.2, appendices E.5 and E.6).
 
-The prompts are ours. The model answers in one JSON object, and what cannot be used is asked for again with the reason.
-Two checks need no second model: each fact quotes the words of the task that ask for it, so that a rubric demands
-nothing that the task does not; a proposed task quotes, for each of its fact groups, the words of its own that ask for
-it, so that none is forgotten. Case, spaces and Unicode form do not matter in a quote.
+The prompts are this project's own. The model answers in one JSON object; after an unusable answer it is asked again
+with the reason. Two checks need no second model: each fact quotes the words of the task that ask for it, so that a
+rubric demands only what the task demands; a proposed task quotes, for each of its fact groups, its own words that ask
+for it, so that no group is forgotten. Case, spaces and Unicode form do not matter in a quote.
 
-Not covered: whether a proposed task still asks for a group that was left out, which no quote can show, and the paper's
-guess at a website for tasks that name none: a Task has a start page.
+Not covered: whether a proposed task still asks for a group that was left out, which quotes cannot show; and the paper's
+guess of a website for tasks without one, since a Task has a start page.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pydantic import AfterValidator, Field, ValidationError
 from components.records import FactGroup, Record, Task, Text
 from components.tasks.filters import normalise
 
-MOST_GROUPS = 8
-MOST_FACTS = 12
-"""Per group."""
-MOST_CHARACTERS = 2000
-"""Of a fact, a quote, a description or a task."""
+MAX_GROUPS = 8
+MAX_FACTS = 12
+"""Facts per group."""
+MAX_CHARACTERS = 2000
+"""Characters of a fact, a quote, a description or a task."""
 SHOWN = 2000
-"""Characters of an unusable answer that the model is shown again."""
+"""Characters of an unusable answer that the next question repeats."""
 
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"\A```(?:json)?\s*\n(.*)\n\s*```\Z", re.DOTALL)
@@ -45,7 +45,7 @@ the details to report about it another.
 copied letter by letter.
 4. Leave nothing out that the task asks for, and state no fact twice.
 5. Do not say how to navigate and do not answer the task.
-6. At most {MOST_GROUPS} groups, at most {MOST_FACTS} facts each. A simple task has one group with one fact.
+6. At most {MAX_GROUPS} groups, at most {MAX_FACTS} facts each. A simple task has one group with one fact.
 
 Answer with one JSON object and nothing else:
 {{"groups": [{{"description": "what this part is about", "facts": [{{"fact": "…", "quote": "words of the task"}}]}}]}}\
@@ -69,20 +69,21 @@ Answer with one JSON object and nothing else; the keys of "quotes" are the ids o
 
 
 class Answer(NamedTuple):
-    """What a model said, and what that cost in US dollars."""
+    """A model's answer and its price in US dollars."""
 
     text: str
     usd: float = 0.0
 
 
 class Ask(Protocol):
-    """Asks a model one question. Retries, limits and a cache are its own business.
+    """Asks a model one question; it may retry, limit and cache.
 
-    It raises `Unusable` where the endpoint refuses this one question, a task that is too long for one; whatever else it
-    raises ends the work.
+    It raises `Unusable` if the endpoint refuses this one question, such as a task that is too long. Any other error
+    ends the work.
     """
 
-    async def __call__(self, system: str, user: str) -> Answer: ...
+    async def __call__(self, system: str, user: str) -> Answer:
+        """The model's answer to one question."""
 
 
 class Unusable(RuntimeError):
@@ -93,34 +94,34 @@ class Unusable(RuntimeError):
         self.usd = usd
 
 
-def _words(text: str) -> str:
+def _require_text(text: str) -> str:
     if not text.strip():
         raise ValueError("is empty")
-    if len(text) > MOST_CHARACTERS:
-        raise ValueError(f"has more than {MOST_CHARACTERS} characters")
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"has more than {MAX_CHARACTERS} characters")
     return text.strip()
 
 
-Said = Annotated[Text, AfterValidator(_words)]
+LimitedText = Annotated[Text, AfterValidator(_require_text)]
 
 
 class _Fact(Record):
-    fact: Said
-    quote: Said
+    fact: LimitedText
+    quote: LimitedText
 
 
 class _Group(Record):
-    description: Said
-    facts: list[_Fact] = Field(min_length=1, max_length=MOST_FACTS)
+    description: LimitedText
+    facts: list[_Fact] = Field(min_length=1, max_length=MAX_FACTS)
 
 
 class _Rubric(Record):
-    groups: list[_Group] = Field(min_length=1, max_length=MOST_GROUPS)
+    groups: list[_Group] = Field(min_length=1, max_length=MAX_GROUPS)
 
 
 class _Task(Record):
-    task: Said
-    quotes: dict[str, Said]
+    task: LimitedText
+    quotes: dict[str, LimitedText]
 
 
 R = TypeVar("R", bound=Record)
@@ -183,47 +184,47 @@ async def propose_task(parent: Task, groups: Sequence[FactGroup], ask: Ask, max_
 async def _ask_until(
     ask: Ask, system: str, shown: dict, kind: type[R], check: Callable[[R], None], max_tries: int
 ) -> tuple[R, float]:
-    """Ask until an answer can be used; what was wrong with the last one is part of the next question."""
+    """Ask until an answer is usable; the error of the last answer is part of the next question."""
     question = json.dumps(shown, ensure_ascii=False, indent=1)
-    said, wrong, usd = "", "", 0.0
+    answer, problem, usd = "", "", 0.0
     for _ in range(max_tries):
-        user = question if not wrong else f"{question}\n\n{_again(said, wrong)}"
-        user = user.encode(errors="replace").decode()  # half a surrogate pair cannot be sent
+        user = question if not problem else f"{question}\n\n{_correction(answer, problem)}"
+        user = user.encode(errors="replace").decode()  # a lone surrogate cannot be sent
         try:
-            said, cost = await ask(system, user)
+            answer, cost = await ask(system, user)
         except Unusable as error:
             raise Unusable(str(error), usd + error.usd) from error
         usd += cost
         try:
-            value = kind.model_validate(_object(said))
+            value = kind.model_validate(_json_object(answer))
             check(value)
         except ValidationError as error:
-            wrong = "; ".join(
-                f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}"
-                for one in error.errors()[:5]
+            problem = "; ".join(
+                f"{'.'.join(map(str, detail['loc']))}: {detail['msg'].removeprefix('Value error, ')}"
+                for detail in error.errors()[:5]
             )
         except ValueError as error:
-            wrong = str(error)
+            problem = str(error)
         else:
             return value, usd
-    raise Unusable(f"no usable answer in {max_tries} tries; the last: {wrong}", usd)
+    raise Unusable(f"no usable answer in {max_tries} tries; the last: {problem}", usd)
 
 
-def _again(said: str, wrong: str) -> str:
-    answer = json.dumps(said if len(said) <= SHOWN else said[: SHOWN - 1] + "…", ensure_ascii=False)
-    return f"Your last answer was {answer}.\nIt cannot be used: {wrong}.\nAnswer again, with the JSON object alone."
+def _correction(answer: str, problem: str) -> str:
+    quoted = json.dumps(answer if len(answer) <= SHOWN else answer[: SHOWN - 1] + "…", ensure_ascii=False)
+    return f"Your last answer was {quoted}.\nIt cannot be used: {problem}.\nAnswer again, with the JSON object alone."
 
 
-def _object(said: str) -> dict:
-    """The one JSON object of an answer. A leading thought and one fence around it go; anything else is an error.
+def _json_object(answer: str) -> dict:
+    """The JSON object of an answer, without leading reasoning and one fence around it; other text is an error.
 
     Raises:
         ValueError: it is not one JSON object, or has a key twice.
     """
-    text = _THOUGHT.sub("", said).strip()
+    text = _THOUGHT.sub("", answer).strip()
     fenced = _FENCED.match(text)
     try:
-        value = json.loads(fenced[1] if fenced else text, object_pairs_hook=_no_key_twice)
+        value = json.loads(fenced[1] if fenced else text, object_pairs_hook=_unique_keys)
     except json.JSONDecodeError as error:
         raise ValueError(f"not one JSON object: {error}") from error
     except RecursionError as error:
@@ -233,7 +234,7 @@ def _object(said: str) -> dict:
     return value
 
 
-def _no_key_twice(pairs: list[tuple[str, object]]) -> dict:
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict:
     value = dict(pairs)
     if len(value) < len(pairs):
         raise ValueError("an object has the same key twice")
@@ -241,12 +242,12 @@ def _no_key_twice(pairs: list[tuple[str, object]]) -> dict:
 
 
 def _require_quotes(text: str, quotes: Sequence[tuple[str, str]], where: str) -> None:
-    """Every quote is in the text.
+    """Check that every quote is in the text.
 
     Raises:
-        ValueError: one is not; the message names what it is for.
+        ValueError: a quote is not in it; the message names its purpose.
     """
-    whole = normalise(text)
-    for what, quote in quotes:
-        if normalise(quote) not in whole or not normalise(quote):
-            raise ValueError(f"the quote {quote!r} for {what} is not in {where}")
+    normal_text = normalise(text)
+    for purpose, quote in quotes:
+        if normalise(quote) not in normal_text or not normalise(quote):
+            raise ValueError(f"the quote {quote!r} for {purpose} is not in {where}")

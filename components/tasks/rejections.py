@@ -1,4 +1,4 @@
-"""What happens to rejected rows: a file that a person opens, and a limit on how many there may be."""
+"""Writes rejected rows to a CSV file, and limits their share."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from components.records import Rejection
 
 
 class TooManyRejected(RuntimeError):
-    """More task rows were rejected than the recipe allows. The message has the share, the reasons and where to look."""
+    """More task rows were rejected than the recipe allows. The message has the share, the reasons and the file."""
 
 
 def write_rejections_csv(path: Path, rejections: Sequence[Rejection]) -> None:
-    """Write rejections as CSV; with none, only the header, so that an old file does not mislead."""
+    """Write rejections as CSV; without rejections only the header, which replaces an earlier file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(Rejection.model_fields))
@@ -24,10 +24,10 @@ def write_rejections_csv(path: Path, rejections: Sequence[Rejection]) -> None:
 
 
 def require_few_rejected(rejections: Sequence[Rejection], rows: int, allowed: float, where: Path) -> None:
-    """Stop if more than `allowed` (a share, 0 to 1) of all `rows` were rejected.
+    """Refuse more rejections than `allowed`, a share of all `rows` from 0 to 1.
 
     Raises:
-        TooManyRejected: with the three most frequent reasons and the file that has all.
+        TooManyRejected: the share is larger; the message has the three most frequent reasons and the file with all.
     """
     if len(rejections) <= allowed * rows:
         return

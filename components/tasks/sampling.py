@@ -1,6 +1,6 @@
-"""Seeded order of tasks, and the order of difficulties in a mixture.
+"""The seeded order of tasks, and the order of difficulties in a mixture.
 
-Order comes from a hash of seed, purpose and id: the order of the input does not matter.
+The order comes from a hash of seed, purpose and id, so the order of the input does not matter.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ def shuffled(tasks: Iterable[Task], seed: int) -> list[Task]:
 
 
 def rank(task_id: str, seed: int, purpose: str) -> float:
-    """A task's place in a seeded order, uniform in [0, 1) and independent between purposes."""
+    """A task's position in a seeded order, uniform in [0, 1) and independent between purposes."""
     return int.from_bytes(hashlib.sha256(f"{seed}\x00{purpose}\x00{task_id}".encode()).digest()[:7], "big") / 2**56
 
 
 def mixture(ratio: RatioParams) -> list[Level]:
     """One round of the levels of tasks that are sampled in a ratio (WebGym, section 5.3: 2:5:3, 1:0:0, 0:1:0).
 
-    The round is repeated, so a sampler needs to remember nothing but how many it drew. Every run of the first n draws
-    has each level's share of n, rounded up or down: the k-th task of a level of weight w falls due at (k + 1/2) / w,
-    which is Webster's apportionment, and that one keeps to the quota for three parties (Balinski and Young, 1982).
+    The round is repeated, so a sampler only needs to keep the number of its draws. The first n draws have each level's
+    share of n, rounded up or down, for every n: the k-th task of a level of weight w is due at (k + 1/2) / w, which is
+    Webster's apportionment and stays within the quota for three parties (Balinski and Young, 1982).
     """
     weights: dict[Level, int] = {"easy": ratio.easy, "medium": ratio.medium, "hard": ratio.hard}
     due = [

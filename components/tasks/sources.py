@@ -1,11 +1,11 @@
-"""Task files to tasks. A row that is not a task is a rejection with its place and reason, never an exception.
+"""Reads task files as tasks. A row that is not a task becomes a rejection with its place and reason, not an error.
 
-WebVoyager's reference answers are a file of their own, `{site: {notice, answers: [{id, type, ans}]}}`, joined by id:
+WebVoyager's reference answers are in a separate file, `{site: {notice, answers: [{id, type, ans}]}}`, joined by id:
 the answer becomes the reference answer, its type (`golden`, or `possible` where several answers are right) and the
 site's notice go into the evaluator.
 
-Accepted trade-off: the schema is guessed row by row, so a row of an unknown schema is measured against the nearest
-known one, and its reason may list many fields.
+Accepted trade-off: the schema is guessed by row, so a row of an unknown schema is compared with the nearest known one,
+and its reason may list many fields.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from pydantic import ValidationError
 
 from components.params import TaskFile
 from components.records import Rejection, Task
-from components.secrets import redacted
-from components.tasks.files import read_rows
+from components.redaction import redacted
+from components.tasks.files import Row, read_rows
 from components.tasks.rows import ROWS, schema_of
 
 _ANSWER_TYPES = {"golden": "golden", "possible": "possible"}
 RAW_LIMIT = 2000
-"""Characters of a rejected row that are kept."""
+"""Characters of a rejected row that a rejection keeps."""
 
 
 class Origin(NamedTuple):
-    """Where a row stands: its file's name, its number from 0, and in a text file the line that it begins on."""
+    """The place of a row: its file's name, its number from 0, and in a text file its first line."""
 
     file: str
     row: int
@@ -37,7 +37,7 @@ class Origin(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """What task files held. `origins` maps a task's id to its row; `missing` are files that are not there."""
+    """The content of task files. `origins` maps a task's id to its row; `missing` lists files that do not exist."""
 
     tasks: list[Task]
     rejections: list[Rejection]
@@ -46,16 +46,18 @@ class Loaded(NamedTuple):
 
 
 def load_files(files: Iterable[TaskFile | Path | str]) -> Loaded:
-    """Read task files; the file's stem is the source of its tasks, so two revisions of a benchmark stay apart.
+    """Read task files; the file's stem is the source of its tasks, so two revisions of a benchmark are different
+    sources.
 
     Raises:
-        ValueError: a file is neither JSONL, a JSON list nor Parquet, or reference answers are no such file.
+        ValueError: a file is neither JSONL, a JSON list nor Parquet, or a file of reference answers has another form.
     """
     loaded = Loaded([], [], {}, [])
     taken: set[str] = set()
-    for file in (one if isinstance(one, TaskFile) else TaskFile(path=str(one)) for one in files):
+    for entry in files:
+        file = entry if isinstance(entry, TaskFile) else TaskFile(path=str(entry))
         path = Path(file.path)
-        loaded.missing.extend(one for one in (file.path, file.answers) if one and not Path(one).exists())
+        loaded.missing.extend(name for name in (file.path, file.answers) if name and not Path(name).exists())
         if not path.exists():
             continue
         numbered = list(read_rows(path))
@@ -68,24 +70,26 @@ def load_files(files: Iterable[TaskFile | Path | str]) -> Loaded:
             tasks = [_with_answer(task, answers) for task in tasks]
         rejected = {rejection.row for rejection in rejections}
         accepted = [index for index in range(len(rows)) if index not in rejected]
-        places = (Origin(path.name, index, numbered[index][0]) for index in accepted)
-        loaded.origins.update({task.task_id: place for task, place in zip(tasks, places, strict=True)})
+        origins = (Origin(path.name, index, numbered[index][0]) for index in accepted)
+        loaded.origins.update({task.task_id: origin for task, origin in zip(tasks, origins, strict=True)})
         loaded.tasks.extend(tasks)
-        loaded.rejections.extend(one.model_copy(update={"line": numbered[one.row][0]}) for one in rejections)
+        loaded.rejections.extend(
+            rejection.model_copy(update={"line": numbered[rejection.row][0]}) for rejection in rejections
+        )
     return loaded
 
 
 def parse_rows(
-    rows: Iterable[dict | str], source: str, file: str, taken: set[str] | None = None
+    rows: Iterable[Row], source: str, file: str, taken: set[str] | None = None
 ) -> tuple[list[Task], list[Rejection]]:
-    """Rows of one file to tasks, in order, each row to one task or one rejection.
+    """The tasks and rejections of the rows of one file, in order.
 
     Args:
-        rows: the file's rows; a string stands for a line that is not JSON, and a row with an `error` for a task whose
-            page its source could not open.
+        rows: the file's rows; a string is a line that is not JSON, and a row with an `error` is a task whose page its
+            source could not open.
         source: name of the source, recorded in the tasks and part of the ids of benchmark tasks.
         file: named in rejections.
-        taken: ids that tasks of other files have; the ids of this file's tasks are added.
+        taken: ids of tasks of other files; the ids of this file's tasks are added.
     """
     taken = set() if taken is None else taken
     tasks: list[Task] = []
@@ -101,7 +105,7 @@ def parse_rows(
 
 
 def raw_of(row: object) -> str:
-    """A row as it goes into a rejection: JSON, without passwords in addresses, cut to `RAW_LIMIT` characters."""
+    """A row's text in a rejection: JSON without passwords in addresses, cut to `RAW_LIMIT` characters."""
     text = redacted(row if isinstance(row, str) else json.dumps(row, ensure_ascii=False, default=str))
     text = text.encode(errors="backslashreplace").decode()  # a lone surrogate cannot be stored
     return text if len(text) <= RAW_LIMIT else text[: RAW_LIMIT - 1] + "…"
@@ -126,7 +130,7 @@ def _parse_row(row: object, source: str, taken: set[str]) -> tuple[Task | None, 
 
 
 def _explain(error: ValidationError, schema: str) -> tuple[str, str]:
-    """The wrong fields and what is wrong with each."""
+    """The wrong fields, and the error of each."""
     fields, reasons = [], []
     for detail in error.errors():
         field = ".".join(str(part) for part in detail["loc"])
@@ -145,20 +149,20 @@ def _read_answers(path: Path) -> dict[str, dict[str, str]]:
             f"{site}--{answer['id']}": {
                 "answer": answer["ans"],
                 "answer_type": _ANSWER_TYPES[answer["type"]],
-                "notice": held.get("notice", ""),
+                "notice": entry.get("notice", ""),
             }
-            for site, held in json.loads(path.read_text(encoding="utf-8")).items()
-            for answer in held["answers"]
+            for site, entry in json.loads(path.read_text(encoding="utf-8")).items()
+            for answer in entry["answers"]
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"{path} holds no reference answers in WebVoyager's form ({error!r}); take it out of the entry's answers"
+            f"{path} has no reference answers in WebVoyager's form ({error!r}); remove it from the entry's answers"
         ) from error
 
 
 def _with_answer(task: Task, answers: Mapping[str, Mapping[str, str]]) -> Task:
-    found = answers.get(task.task_id.removeprefix(f"{task.source}/"))
-    if found is None:
+    answer = answers.get(task.task_id.removeprefix(f"{task.source}/"))
+    if answer is None:
         return task
-    evaluator = {"type": "webvoyager", "answer_type": found["answer_type"], "notice": found["notice"]}
-    return task.model_copy(update={"reference_answer": found["answer"], "evaluator": task.evaluator | evaluator})
+    evaluator = {"type": "webvoyager", "answer_type": answer["answer_type"], "notice": answer["notice"]}
+    return task.model_copy(update={"reference_answer": answer["answer"], "evaluator": task.evaluator | evaluator})

@@ -1,10 +1,10 @@
-"""Whether start pages answer, asked once per address before anything is spent on its tasks.
+"""Checks that start pages answer: one request per address, before its tasks cost anything.
 
-A host that leaves its first two addresses without an answer is down: its other addresses fail with them, unasked.
+A host whose first two addresses do not answer is down, and its other addresses are rejected without a request.
 
-Asked without a browser: a site that answers 403 or 429 to a plain client is reachable, and whether it blocks browsers
-is for the rollouts to find out. Of a task that begins with several tabs, the first is asked. Out of scope: pages that a
-site of ours serves (nobody else knows its host), and placeholders of sites that stand nowhere yet.
+The requests use no browser: a site that answers them with 403 or 429 is reachable, and rollouts show whether it blocks
+browsers. Of a task with several tabs, the first is checked. Not covered: pages of local sites, whose host names exist
+only in the browser, and placeholders of sites without an address.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from components.records import Rejection, Task
-from components.tasks.placeholders import TABS, site_of
+from components.tasks.site_addresses import TABS, site_of
 from components.tasks.sources import Origin, raw_of
 
 _NO_ANSWER = "no answer"
@@ -27,13 +27,13 @@ _AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)
 def check_start_pages(
     tasks: Sequence[Task], origins: Mapping[str, Origin], timeout_s: float = 10.0, workers: int = 8
 ) -> tuple[list[Task], list[Rejection]]:
-    """Tasks whose start page answers, and a rejection for each of the others, both in order.
+    """The tasks whose start page answers, and a rejection for each other task, both in order.
 
     Args:
         tasks: tasks with http(s) start pages.
         origins: file and row of each task id, for the rejections.
         timeout_s: longest wait for one answer, in seconds.
-        workers: pages asked for at once.
+        workers: concurrent requests.
     """
     by_host: dict[str, list[str]] = {}
     first = {task.task_id: task.start_url.split(TABS)[0] for task in tasks}
@@ -57,7 +57,7 @@ def check_start_pages(
 
 
 def _problems(urls: Sequence[str], timeout_s: float) -> dict[str, str | None]:
-    """What is wrong with each address of one host."""
+    """The problem of each address of one host, None if it answers."""
     first = {url: _problem(url, timeout_s) for url in urls[:2]}
     if len(first) == 2 and all(problem and problem.startswith(_NO_ANSWER) for problem in first.values()):
         return dict.fromkeys(urls, first[urls[0]]) | first
@@ -65,17 +65,17 @@ def _problems(urls: Sequence[str], timeout_s: float) -> dict[str, str | None]:
 
 
 def _problem(url: str, timeout_s: float) -> str | None:
-    """None if the page answers. A refused HEAD is asked again with GET: many sites do not know HEAD."""
-    status = _ask(url, "HEAD", timeout_s)
+    """None if the page answers. A refused HEAD is repeated as GET, because many sites do not support HEAD."""
+    status = _status(url, "HEAD", timeout_s)
     if isinstance(status, int) and status >= 400:
-        status = _ask(url, "GET", timeout_s)
+        status = _status(url, "GET", timeout_s)
     if isinstance(status, str):
         return status
     return f"HTTP {status} at {url}" if status in _GONE or status >= 500 else None
 
 
-def _ask(url: str, method: str, timeout_s: float) -> int | str:
-    """The HTTP status after redirects, or why there is none."""
+def _status(url: str, method: str, timeout_s: float) -> int | str:
+    """The HTTP status after redirects, or the reason why there is none."""
     request = urllib.request.Request(url, method=method, headers={"User-Agent": _AGENT})
     try:
         with urllib.request.urlopen(request, timeout=timeout_s) as response:

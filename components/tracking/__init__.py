@@ -1,14 +1,25 @@
-"""The one room that knows MLflow: runs, metrics, datasets, traces and the model registry.
+"""MLflow: runs, metrics, datasets, traces and the model registry. No other package imports MLflow.
 
     with stage_run(params, "train_sft", key, state) as run:
         run.dataset(Path("data/sft/trajectories.parquet"), "training")
         run.metrics({"loss": 0.3}, step=3)
         version = run.register(Path("models/sft"), "waymark-policy")
 
-MLflow itself is imported inside functions: it costs a second, and `import components.tracking` must not.
+MLflow is imported inside of functions, because its import takes a second.
 """
 
-from components.tracking.registry import JUDGE, POLICY, Champion, champion, promote
+from components.tracking.backend import TrackingError
+from components.tracking.registry import JUDGE, POLICY, ModelVersion, champion, promote, registered
 from components.tracking.runs import StageRun, stage_run
 
-__all__ = ["JUDGE", "POLICY", "Champion", "StageRun", "champion", "promote", "stage_run"]
+__all__ = [
+    "JUDGE",
+    "POLICY",
+    "ModelVersion",
+    "StageRun",
+    "TrackingError",
+    "champion",
+    "promote",
+    "registered",
+    "stage_run",
+]

@@ -1,8 +1,8 @@
-"""The MLflow server or database behind this room: quiet, patient, and locked where two stages could collide.
+"""The connection to MLflow: without its console output, with retries, and with a lock where stages could conflict.
 
-With a SQLite address the database is made on first use (migrations, a second or two) and artifacts go to `artifacts`
-beside it; with an http address both are the server's. Accepted: the lock is this checkout's, so two machines that
-start the same recipe and commit at the same instant on one server can make two parent runs.
+With a SQLite address the database is created on first use (its migrations take a second or two) and artifacts go to
+`artifacts` beside it; with an http address the server has both. Accepted: the lock belongs to this checkout, so two
+machines that start the same recipe and commit at the same moment on one server can create two parent runs.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ T = TypeVar("T")
 
 _SQLITE = "sqlite:///"
 _BUSY_WAITS_S = (0.2, 1.0, 5.0)
-"""Waits between attempts on a locked SQLite file; MLflow itself waits up to 20 s in each attempt."""
+"""Seconds between attempts on a locked SQLite file; MLflow waits up to 20 s in each attempt."""
 
 
 class TrackingError(RuntimeError):
-    """MLflow does not hold what it should. The message says what to do."""
+    """MLflow lacks something that it should have. The message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -44,21 +44,23 @@ class Backend:
 
 
 def connect(tracking: TrackingParams) -> Backend:
-    """Open the tracking store, made with its experiment if it is not there yet."""
-    quiet()
+    """Connect to the tracking store; create it and its experiment if they are missing."""
+    disable_background_work()
     import mlflow
     from mlflow import MlflowClient
 
     for name in ("mlflow", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)
     uri = _absolute(tracking.tracking_uri)
-    mlflow.set_tracking_uri(uri)  # traces know no other way
+    mlflow.set_tracking_uri(uri)  # traces use only this global setting
     with exclusive():
-        client = patiently(lambda: MlflowClient(uri))
-        experiment = patiently(lambda: client.get_experiment_by_name(tracking.experiment))
+        client = with_retries(lambda: MlflowClient(uri))
+        experiment = with_retries(lambda: client.get_experiment_by_name(tracking.experiment))
         if experiment is None:
             location = _artifacts(uri)
-            experiment_id = patiently(lambda: client.create_experiment(tracking.experiment, artifact_location=location))
+            experiment_id = with_retries(
+                lambda: client.create_experiment(tracking.experiment, artifact_location=location)
+            )
         elif experiment.lifecycle_stage != "active":
             raise TrackingError(
                 f"experiment {tracking.experiment!r} was deleted in MLflow; run `mlflow experiments restore "
@@ -69,8 +71,8 @@ def connect(tracking: TrackingParams) -> Backend:
     return Backend(client, uri, experiment_id)
 
 
-def quiet() -> None:
-    """No telemetry, no progress bars, no background exporter. Must run before the first import of MLflow."""
+def disable_background_work() -> None:
+    """Disable telemetry, progress bars and the background exporter. Must run before the first import of MLflow."""
     os.environ.update(
         MLFLOW_DISABLE_TELEMETRY="true",
         MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR="false",
@@ -80,7 +82,7 @@ def quiet() -> None:
 
 @contextmanager
 def exclusive() -> Iterator[None]:
-    """One process of this checkout at a time. The kernel drops the lock with the process, however it dies."""
+    """Lock out other processes of this checkout. The kernel releases the lock when the process ends in any way."""
     path = store.STATE / "state" / "pipeline" / "lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
@@ -88,11 +90,11 @@ def exclusive() -> Iterator[None]:
         yield
 
 
-def patiently(call: Callable[[], T]) -> T:
-    """Call MLflow; if the SQLite file is locked by somebody else, wait and call again.
+def with_retries(call: Callable[[], T]) -> T:
+    """Call MLflow; if another process locks the SQLite file, wait and retry.
 
     Raises:
-        TrackingError: it is still locked after a minute or more.
+        TrackingError: the file is still locked after a minute or more.
     """
     from mlflow.exceptions import MlflowException
 
@@ -104,18 +106,18 @@ def patiently(call: Callable[[], T]) -> T:
                 raise
             if wait is None:
                 raise TrackingError(
-                    "the MLflow database stays locked; close what writes to it, then run the stage again: it goes on "
-                    "from where it was"
+                    "the MLflow database stays locked; end the process that writes to it, then run the stage again, "
+                    "which resumes"
                 ) from error
             time.sleep(wait)
     raise AssertionError("unreachable")
 
 
 def _absolute(uri: str) -> str:
-    """MLflow caches connections by address: a relative one would outlive a change of the working directory."""
+    """An absolute address: MLflow caches connections by address, so a relative one breaks if the directory changes."""
     return _SQLITE + str(Path(uri.removeprefix(_SQLITE)).resolve()) if uri.startswith(_SQLITE) else uri
 
 
 def _artifacts(uri: str) -> str | None:
-    """Beside a SQLite file; a server knows its own."""
+    """The artifact folder beside a SQLite file; None for a server, which has its own."""
     return (Path(uri.removeprefix(_SQLITE)).parent / "artifacts").as_uri() if uri.startswith(_SQLITE) else None

@@ -1,4 +1,4 @@
-"""Input tables as MLflow datasets, known by the md5 that DVC gives them. Only footers are read, never the images."""
+"""Input tables as MLflow datasets, identified by DVC's md5. Only the footers of tables are read, not the images."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from components.tracking.backend import Backend, patiently
+from components.tracking.backend import Backend, with_retries
 
 
 def log_dataset(backend: Backend, run_id: str, path: Path, context: str) -> None:
     """Log a file or directory as an input of a run.
 
     Args:
-        context: what it is for: `training`, `evaluation`, `input`, ...
+        context: its purpose, such as `training`, `evaluation` or `input`.
     """
     from mlflow.entities import Dataset, DatasetInput, InputTag
     from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT
@@ -30,14 +30,14 @@ def log_dataset(backend: Backend, run_id: str, path: Path, context: str) -> None
         schema=schema,
         profile=profile,
     )
-    given = DatasetInput(dataset, tags=[InputTag(MLFLOW_DATASET_CONTEXT, context)])
-    patiently(lambda: backend.client.log_inputs(run_id, datasets=[given]))
+    dataset_input = DatasetInput(dataset, tags=[InputTag(MLFLOW_DATASET_CONTEXT, context)])
+    with_retries(lambda: backend.client.log_inputs(run_id, datasets=[dataset_input]))
 
 
 def dvc_md5(path: Path) -> str:
     """The md5 of a file, or DVC's `<md5>.dir` of a directory: that of the sorted JSON list of its files.
 
-    Files that `.dvcignore` hides from DVC are counted here; a finished output has none.
+    Files that `.dvcignore` hides from DVC are counted here; finished outputs have none.
     """
     if path.is_file():
         with path.open("rb") as file:
@@ -49,7 +49,7 @@ def dvc_md5(path: Path) -> str:
 
 
 def _describe(path: Path) -> tuple[str | None, str | None]:
-    """MLflow's column specification and size of a Parquet file; nothing for other files."""
+    """MLflow's column specification and size of a Parquet file; None for other files."""
     if path.suffix != ".parquet" or not path.is_file():
         return None, None
     footer = pq.read_metadata(path)

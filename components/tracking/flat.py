@@ -1,4 +1,4 @@
-"""Nested mappings under the flat, dotted names that MLflow keeps."""
+"""Nested mappings as flat mappings with dotted names, as MLflow stores them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numbers import Real
 
 
 def flatten(values: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Nested mappings as one, with dotted names."""
+    """A nested mapping as one flat mapping with dotted names."""
     flat: dict[str, object] = {}
     for key, value in values.items():
         name = f"{prefix}{key}"
@@ -20,7 +20,7 @@ def flatten(values: Mapping[str, object], prefix: str = "") -> dict[str, object]
 
 
 def numbers(values: Mapping[str, object]) -> Iterator[tuple[str, float]]:
-    """The numbers in a mapping by name; those in lists with their index. All else is left out."""
+    """The numbers in a nested mapping by dotted name; those in lists get their index. Other values are left out."""
     for name, value in flatten(values).items():
         if isinstance(value, Real):
             yield mlflow_name(name), float(value)
@@ -33,5 +33,5 @@ def numbers(values: Mapping[str, object]) -> Iterator[tuple[str, float]]:
 
 
 def mlflow_name(key: str) -> str:
-    """A name that MLflow accepts."""
+    """The key with characters that MLflow refuses replaced by `_`."""
     return re.sub(r"[^\w\-. :/]", "_", key)

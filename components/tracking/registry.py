@@ -1,7 +1,8 @@
 """Models in the registry: `candidate` is the newest, `champion` the one in use.
 
-A version is a copy of a model directory among the run's artifacts, kept under the hash of its content; registering the
-same content again finds the version that is there. No MLflow flavor: what loads a model is `components/policies`.
+A version is a copy of a model directory in the run's artifacts, under the hash of its content. Registering the same
+content again returns the existing version. There is no MLflow flavor: `components/model` and `components/policies` load
+models.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from components import store
 from components.params import Params
-from components.tracking.backend import Backend, TrackingError, connect, exclusive, patiently
+from components.tracking.backend import Backend, TrackingError, connect, exclusive, with_retries
 
 DIGEST = "waymark.digest"
 INTERFACE = "waymark.interface"
@@ -24,8 +26,8 @@ JUDGE = "waymark-judge"
 
 
 @dataclass(frozen=True)
-class Champion:
-    """The version behind the alias `champion`. `path` is its model directory on this machine."""
+class ModelVersion:
+    """A registered version. `path` is its model directory on this machine."""
 
     name: str
     version: int
@@ -33,26 +35,27 @@ class Champion:
     tags: dict[str, str]
 
     def foreign_to(self, params: Params) -> str | None:
-        """Why it cannot be evaluated under a recipe, or None. A version from before interfaces were kept passes."""
-        here = interface(self.name, params)
-        if self.tags.get(INTERFACE, here) == here:
+        """The reason why a recipe cannot evaluate it, or None. Old versions without a recorded interface are
+        accepted."""
+        expected = interface(self.name, params)
+        if self.tags.get(INTERFACE, expected) == expected:
             return None
         return (
-            f"version {self.version} is of recipe {self.tags.get('waymark.recipe', 'unknown')}, which shows a model "
-            f"something else than {params.name} does (observation, agent, viewport, or the judge's screenshots)"
+            f"version {self.version} is of recipe {self.tags.get('waymark.recipe', 'unknown')}, whose model input "
+            f"differs from that of {params.name} (observation, agent, viewport, or the judge's screenshots)"
         )
 
 
 def interface(name: str, params: Params) -> str:
-    """What a model is shown and how it answers, in short: models of two interfaces cannot be compared on one page."""
+    """A digest of the model's input and answer format; models with different interfaces cannot be compared."""
     agent = params.agent
-    shown = [params.observation, agent.protocol, agent.prompt, str(params.browser.viewport)]
-    shown += [str(params.judge.screenshots)] if name == JUDGE else [str(params.model.think_prefix)]
-    return store.digest(*shown)[:16]
+    parts = [params.observation, agent.protocol, agent.prompt, str(params.browser.viewport)]
+    parts += [str(params.judge.distill.screenshots)] if name == JUDGE else [str(params.model.think_prefix)]
+    return store.digest(*parts)[:16]
 
 
 def register(backend: Backend, run_id: str, path: Path, name: str, alias: str, tags: Mapping[str, str]) -> int:
-    """Make `path` a version of model `name` and point the alias at it.
+    """Register `path` as a version of model `name` and move the alias to it; returns the version.
 
     Raises:
         TrackingError: there is no such directory.
@@ -62,56 +65,85 @@ def register(backend: Backend, run_id: str, path: Path, name: str, alias: str, t
     client, digest = backend.client, store.digest(path)
     with exclusive():
         _ensure_model(backend, name)
-        versions = patiently(lambda: client.search_model_versions(f"name = '{name}'"))
-        version = next((v for v in versions if v.tags.get(DIGEST) == digest), None)
+        versions = with_retries(lambda: client.search_model_versions(f"name = '{name}'"))
+        version = next((known for known in versions if known.tags.get(DIGEST) == digest), None)
         if version is None:
-            place = f"{name}/{digest}"
-            patiently(lambda: client.log_artifacts(run_id, str(path), place))
-            source = f"{patiently(lambda: client.get_run(run_id)).info.artifact_uri}/{place}"
-            version = patiently(
+            folder = f"{name}/{digest}"
+            with_retries(lambda: client.log_artifacts(run_id, str(path), folder))
+            source = f"{with_retries(lambda: client.get_run(run_id)).info.artifact_uri}/{folder}"
+            version = with_retries(
                 lambda: client.create_model_version(name, source, run_id=run_id, tags={DIGEST: digest, **tags})
             )
-        patiently(lambda: client.set_registered_model_alias(name, alias, version.version))
+        with_retries(lambda: client.set_registered_model_alias(name, alias, version.version))
     return int(version.version)
 
 
-def champion(params: Params, name: str) -> Champion | None:
-    """The model in use, or None if there is none yet.
+def champion(params: Params, name: str) -> ModelVersion | None:
+    """The model in use, or None if the registry has no champion.
 
     Raises:
-        TrackingError: the registry names a model whose files are gone.
+        TrackingError: the champion's files are missing.
     """
     backend = connect(params.tracking)
+    models = with_retries(lambda: backend.client.search_registered_models(f"name = '{name}'"))
+    if not models or CHAMPION not in models[0].aliases:
+        return None
+    return _fetched(backend, name, str(models[0].aliases[CHAMPION]))
+
+
+def registered(params: Params, name: str, version: str) -> ModelVersion:
+    """A version of a registered model.
+
+    Args:
+        version: its number, or `@` and an alias, such as `@candidate`.
+
+    Raises:
+        TrackingError: there is no such version, or its files are missing.
+    """
+    backend = connect(params.tracking)
+    from mlflow.exceptions import MlflowException
+
+    models = with_retries(lambda: backend.client.search_registered_models(f"name = '{name}'"))
+    aliases = models[0].aliases if models else {}
+    number = str(aliases.get(version[1:], "")) if version.startswith("@") else version
+    try:
+        if number:
+            return _fetched(backend, name, number)
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+            raise
+    raise TrackingError(
+        f"the registry has no version {version} of {name}; `make ui` shows its models, versions and aliases in MLflow"
+    )
+
+
+def _fetched(backend: Backend, name: str, number: str) -> ModelVersion:
+    """A version with its files on this machine."""
     from mlflow.artifacts import download_artifacts
     from mlflow.exceptions import MlflowException
 
-    models = patiently(lambda: backend.client.search_registered_models(f"name = '{name}'"))
-    if not models or CHAMPION not in models[0].aliases:
-        return None
-    version = patiently(lambda: backend.client.get_model_version(name, str(models[0].aliases[CHAMPION])))
+    version = with_retries(lambda: backend.client.get_model_version(name, number))
     try:
         path = Path(download_artifacts(artifact_uri=version.source, tracking_uri=backend.uri))
     except (MlflowException, OSError) as error:
         raise TrackingError(
-            f"{name} version {version.version} is the champion, but its files at {version.source} are gone; restore "
-            "them, or move the alias `champion` to another version in the MLflow UI"
+            f"{name} has version {version.version}, but its files at {version.source} are missing; restore them, or "
+            "move an alias that leads to it, such as `champion`, to another version in the MLflow UI"
         ) from error
-    return Champion(name, int(version.version), path, dict(version.tags))
+    return ModelVersion(name, int(version.version), path, dict(version.tags))
 
 
 def promote(params: Params, name: str, version: int, evidence: Mapping[str, object]) -> None:
-    """Make a version the champion; the evidence stays with it as tags."""
+    """Make a version the champion and store the evidence in its tags."""
     backend = connect(params.tracking)
     client = backend.client
     with exclusive():
         for key, value in evidence.items():
-            said = value if isinstance(value, str) else json.dumps(value)
-            patiently(
-                lambda key=key, said=said: client.set_model_version_tag(name, str(version), f"waymark.{key}", said)
-            )
-        patiently(lambda: client.set_registered_model_alias(name, CHAMPION, str(version)))
+            text = value if isinstance(value, str) else json.dumps(value)
+            with_retries(partial(client.set_model_version_tag, name, str(version), f"waymark.{key}", text))
+        with_retries(lambda: client.set_registered_model_alias(name, CHAMPION, str(version)))
 
 
 def _ensure_model(backend: Backend, name: str) -> None:
-    if not patiently(lambda: backend.client.search_registered_models(f"name = '{name}'")):
-        patiently(lambda: backend.client.create_registered_model(name))
+    if not with_retries(lambda: backend.client.search_registered_models(f"name = '{name}'")):
+        with_retries(lambda: backend.client.create_registered_model(name))

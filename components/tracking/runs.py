@@ -1,7 +1,7 @@
-"""What a stage does with MLflow: open its run, log to it, close it with what happened.
+"""The MLflow run of a stage: opening it, logging to it, closing it with its status.
 
-Accepted: a point that was logged just before a kill, and is computed again with another value, appears twice at its
-step; the later one counts. A stage that is killed and never run again stays RUNNING.
+Accepted: a point that was logged just before a kill and is computed again with another value appears twice at its step;
+the later one counts. A stage that is killed and never run again stays RUNNING.
 """
 
 from __future__ import annotations
@@ -11,34 +11,43 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from components.params import Params
 from components.records import Trajectory, Verdict
-from components.tracking.backend import Backend, connect, exclusive, patiently
+from components.tracking.backend import Backend, connect, exclusive, with_retries
 from components.tracking.datasets import log_dataset
 from components.tracking.flat import flatten, numbers
-from components.tracking.pipeline import COMMIT, RECIPE, STAGE, git_commit, log_params, nested_run, parent_run, settle
+from components.tracking.pipeline import (
+    COMMIT,
+    RECIPE,
+    STAGE,
+    close_if_done,
+    git_commit,
+    log_params,
+    nested_run,
+    parent_run,
+)
 from components.tracking.registry import INTERFACE, interface, promote, register
 from components.tracking.traces import log_traces
 
 _METRICS_PER_BATCH = 1000
 _TABLES = "mlflow.loggedArtifacts"
-"""The tag by which MLflow's UI knows tables."""
+"""The tag from which MLflow's UI takes its list of tables."""
 
 
 @contextmanager
 def stage_run(
     params: Params, stage: str, key: str, state: Path, sections: Sequence[str] | None = None
 ) -> Iterator[StageRun]:
-    """Open the stage's run, or go on in the one that a killed process left; close it with what happened.
+    """Open the stage's run, or resume the one of a killed process; close it with its status at the end.
 
     Args:
-        params: the recipe; all of it becomes the parent's parameters.
-        stage: name as in `dvc.yaml`, such as `train_rl@short`.
-        key: hash of the stage's inputs and parameters.
-        state: the stage's directory that survives kills; the run's id is kept there.
-        sections: dotted parts of the recipe that the stage uses (`["seed", "rl"]`); None logs all of it.
+        params: the recipe; all of it becomes the parent's parameters. stage: name as in `dvc.yaml`, such as
+        `train_rl@short`. key: hash of the stage's inputs and parameters. state: the stage's directory that survives
+        kills, for the run's id. sections: dotted names of the recipe's sections that the stage uses (`["seed", "rl"]`);
+        None logs the whole recipe.
     """
     backend = connect(params.tracking)
     recipe = flatten(params.model_dump(mode="json"))
@@ -61,7 +70,7 @@ def stage_run(
 
 @dataclass
 class StageRun:
-    """The MLflow run of one stage. `resumed`: an earlier process had begun it."""
+    """The MLflow run of one stage. `resumed`: an earlier process created it."""
 
     backend: Backend
     recipe: Params
@@ -74,18 +83,22 @@ class StageRun:
     def metrics(self, values: Mapping[str, object], step: int | None = None) -> None:
         """Log the numbers in a possibly nested mapping, under dotted names; lists of numbers get their index.
 
-        Texts, Nones and lists of anything else are left out. A resumed run does not log a point that it has already.
+        Other values are left out. A resumed run does not log a point that it already has.
         """
         from mlflow.entities import Metric
 
-        now, at = int(time.time() * 1000), step or 0
-        fresh = [Metric(name, value, now, at) for name, value in numbers(values) if not self._has(name, at, value)]
-        for first in range(0, len(fresh), _METRICS_PER_BATCH):
-            batch = fresh[first : first + _METRICS_PER_BATCH]
-            patiently(lambda batch=batch: self.backend.client.log_batch(self.run_id, metrics=batch))
+        timestamp_ms, index = int(time.time() * 1000), step or 0
+        new = [
+            Metric(name, value, timestamp_ms, index)
+            for name, value in numbers(values)
+            if not self._has(name, index, value)
+        ]
+        for first in range(0, len(new), _METRICS_PER_BATCH):
+            batch = new[first : first + _METRICS_PER_BATCH]
+            with_retries(partial(self.backend.client.log_batch, self.run_id, metrics=batch))
 
     def params(self, values: Mapping[str, object]) -> None:
-        """Log parameters under dotted names. MLflow refuses to change one that is logged."""
+        """Log parameters under dotted names. MLflow refuses to change a logged parameter."""
         log_params(self.backend, self.run_id, flatten(values))
 
     def tags(self, values: Mapping[str, str]) -> None:
@@ -93,37 +106,37 @@ class StageRun:
         from mlflow.entities import RunTag
 
         tags = [RunTag(key, str(value)) for key, value in values.items()]
-        patiently(lambda: self.backend.client.log_batch(self.run_id, tags=tags))
+        with_retries(lambda: self.backend.client.log_batch(self.run_id, tags=tags))
 
     def dataset(self, path: Path, context: str) -> None:
-        """Log a table or directory as an input; its digest is the md5 that DVC knows it by."""
+        """Log a table or directory as an input; its digest is DVC's md5."""
         log_dataset(self.backend, self.run_id, path, context)
 
     def artifact(self, path: Path) -> None:
         """Copy a file or directory to the run's artifacts."""
         client = self.backend.client
         if path.is_dir():
-            patiently(lambda: client.log_artifacts(self.run_id, str(path), path.name))
+            with_retries(lambda: client.log_artifacts(self.run_id, str(path), path.name))
         else:
-            patiently(lambda: client.log_artifact(self.run_id, str(path)))
+            with_retries(lambda: client.log_artifact(self.run_id, str(path)))
 
     def table(self, name: str, columns: Mapping[str, Sequence[object]]) -> None:
-        """Log a table, shown as one in MLflow's UI; logged again, it takes the place of the one before.
+        """Log a table, which MLflow's UI shows; it replaces an earlier one of the same name.
 
-        `MlflowClient.log_table` would append to it.
+        `MlflowClient.log_table` would append to the earlier one.
         """
         rows = [list(row) for row in zip(*columns.values(), strict=True)]
         file, known = f"{name}.json", self._tables()
-        patiently(lambda: self.backend.client.log_dict(self.run_id, {"columns": list(columns), "data": rows}, file))
+        with_retries(lambda: self.backend.client.log_dict(self.run_id, {"columns": list(columns), "data": rows}, file))
         if (entry := {"path": file, "type": "table"}) not in known:
             self.tags({_TABLES: json.dumps([*known, entry])})
 
     def traces(self, trajectories: Iterable[Trajectory], verdicts: Iterable[Verdict]) -> None:
-        """Log `tracking.trace_samples` trajectories as traces, of every outcome if there are several."""
+        """Log `tracking.trace_samples` trajectories as traces, with every outcome if possible."""
         log_traces(self.backend, self.run_id, self.stage, trajectories, verdicts, self.recipe.tracking.trace_samples)
 
     def register(self, path: Path, name: str, alias: str = "candidate") -> int:
-        """Register a model directory and move the alias to it; the same content is the same version.
+        """Register a model directory and move the alias to it; equal content gets the same version.
 
         Returns:
             The version.
@@ -139,30 +152,30 @@ class StageRun:
         return version
 
     def decision(self, name: str, version: int, promoted: bool, evidence: Mapping[str, object]) -> None:
-        """Write down whether a version became the champion and on what evidence; move the alias if it did."""
+        """Log whether a version became the champion, with the evidence; move the alias if it did."""
         if promoted:
             promote(self.recipe, name, version, evidence)
-        said = "is the champion now" if promoted else "did not become the champion"
-        self.tags({f"waymark.decision.{name}": f"version {version} {said}: {json.dumps(evidence)}"})
+        decision = "is the champion now" if promoted else "did not become the champion"
+        self.tags({f"waymark.decision.{name}": f"version {version} {decision}: {json.dumps(evidence)}"})
         self.metrics({"decision": {name: {"promoted": promoted, **evidence}}})
 
     def _tables(self) -> list[dict[str, str]]:
-        run = patiently(lambda: self.backend.client.get_run(self.run_id))
+        run = with_retries(lambda: self.backend.client.get_run(self.run_id))
         return json.loads(run.data.tags.get(_TABLES, "[]"))
 
     def _has(self, name: str, step: int, value: float) -> bool:
         if not self.resumed:
             return False
         if name not in self._logged:
-            history = patiently(lambda: self.backend.client.get_metric_history(self.run_id, name))
+            history = with_retries(lambda: self.backend.client.get_metric_history(self.run_id, name))
             self._logged[name] = {(point.step, point.value) for point in history}
         return (step, value) in self._logged[name]
 
 
 def _close(run: StageRun, status: str) -> None:
     with exclusive():
-        patiently(lambda: run.backend.client.set_terminated(run.run_id, status))
-        settle(run.backend, run.parent_id)
+        with_retries(lambda: run.backend.client.set_terminated(run.run_id, status))
+        close_if_done(run.backend, run.parent_id)
 
 
 def _within(name: str, sections: Sequence[str]) -> bool:

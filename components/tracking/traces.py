@@ -1,6 +1,6 @@
-"""Trajectories as MLflow traces: one span per turn with its screenshot attached, the verdict as feedback.
+"""Trajectories as MLflow traces: one span per turn with its screenshot as an attachment, the verdict as feedback.
 
-Spans are laid out after the fact from the recorded timings, ending now: durations are true, the time of day is not.
+Spans are created afterwards from the recorded timings and end now: durations are right, the time of day is not.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from components.records import Image, Trajectory, Turn, Verdict
-from components.tracking.backend import Backend, patiently
+from components.tracking.backend import Backend, with_retries
 
 if TYPE_CHECKING:
     from mlflow.entities.span import LiveSpan
@@ -30,18 +30,18 @@ def log_traces(
     verdicts: Iterable[Verdict],
     samples: int,
 ) -> None:
-    """Log a sample; trajectories that the run has as traces already are not logged again."""
+    """Log a sample of trajectories, without those that the run already has as traces."""
     if samples == 0:
         return
     verdict_of = {verdict.trajectory_id: verdict for verdict in verdicts}
-    known = _known(backend, run_id)
+    logged = _logged_ids(backend, run_id)
     for trajectory in sample(trajectories, verdict_of, samples):
-        if trajectory.trajectory_id not in known:
-            _log(backend, run_id, stage, trajectory, verdict_of.get(trajectory.trajectory_id))
+        if trajectory.trajectory_id not in logged:
+            _log_trace(backend, run_id, stage, trajectory, verdict_of.get(trajectory.trajectory_id))
 
 
 def sample(trajectories: Iterable[Trajectory], verdict_of: dict[str, Verdict], samples: int) -> list[Trajectory]:
-    """The first trajectories of each outcome in turn, so that a few show successes and failures alike."""
+    """The first trajectories of each outcome in turn, so that a small sample has successes and failures."""
     by_outcome: dict[str, list[Trajectory]] = defaultdict(list)
     for trajectory in trajectories:
         verdict = verdict_of.get(trajectory.trajectory_id)
@@ -52,30 +52,31 @@ def sample(trajectories: Iterable[Trajectory], verdict_of: dict[str, Verdict], s
     return [trajectory for row in rounds for trajectory in row if trajectory is not None][:samples]
 
 
-def _known(backend: Backend, run_id: str) -> set[str]:
-    traces = patiently(
+def _logged_ids(backend: Backend, run_id: str) -> set[str]:
+    traces = with_retries(
         lambda: backend.client.search_traces(locations=[backend.experiment_id], run_id=run_id, include_spans=False)
     )
     return {trace.info.tags.get(TRAJECTORY, "") for trace in traces}
 
 
-def _log(backend: Backend, run_id: str, stage: str, trajectory: Trajectory, verdict: Verdict | None) -> None:
+def _log_trace(backend: Backend, run_id: str, stage: str, trajectory: Trajectory, verdict: Verdict | None) -> None:
     import mlflow
     from mlflow.entities import SpanStatusCode, SpanType
     from mlflow.tracing.constant import TraceMetadataKey
 
+    attributes: dict[str, Any] = {  # MLflow declares text and takes any JSON
+        "policy": trajectory.policy,
+        "protocol": trajectory.protocol,
+        "attempt": trajectory.attempt,
+        "seed": trajectory.seed,
+        "diagnostics": trajectory.diagnostics,
+    }
     clock = time.time_ns() - sum(_duration(turn) for turn in trajectory.turns)
     root = mlflow.start_span_no_context(
         trajectory.task_id,
         span_type=SpanType.AGENT,
         inputs={"intent": trajectory.task.intent, "start_url": trajectory.task.start_url},
-        attributes={
-            "policy": trajectory.policy,
-            "protocol": trajectory.protocol,
-            "attempt": trajectory.attempt,
-            "seed": trajectory.seed,
-            "diagnostics": trajectory.diagnostics,
-        },
+        attributes=attributes,
         tags={TRAJECTORY: trajectory.trajectory_id, TERMINATION: trajectory.termination.value, "waymark.stage": stage},
         metadata={TraceMetadataKey.SOURCE_RUN: run_id},
         experiment_id=backend.experiment_id,
@@ -83,7 +84,7 @@ def _log(backend: Backend, run_id: str, stage: str, trajectory: Trajectory, verd
     )
     for turn in trajectory.turns:
         clock = _log_turn(root, turn, clock)
-    outputs = {
+    outputs: dict[str, object] = {
         "termination": trajectory.termination.value,
         "answer": trajectory.answer,
         "site_reward": trajectory.site_reward,
@@ -104,6 +105,11 @@ def _log_turn(root: LiveSpan, turn: Turn, clock: int) -> int:
 
     sampled = len(turn.token_ids)
     usage = {"input_tokens": turn.prompt_tokens, "output_tokens": sampled, "total_tokens": turn.prompt_tokens + sampled}
+    attributes: dict[str, Any] = {
+        SpanAttributeKey.CHAT_USAGE: usage,
+        "finish_reason": turn.finish_reason,
+        **{f"seconds.{operation}": seconds for operation, seconds in turn.timings.items()},
+    }
     span = mlflow.start_span_no_context(
         f"turn {turn.index}",
         span_type=SpanType.LLM,
@@ -113,11 +119,7 @@ def _log_turn(root: LiveSpan, turn: Turn, clock: int) -> int:
             "text": turn.observation.text,
             "screenshot": _attachment(turn.observation.screenshot),
         },
-        attributes={
-            SpanAttributeKey.CHAT_USAGE: usage,
-            "finish_reason": turn.finish_reason,
-            **{f"seconds.{operation}": seconds for operation, seconds in turn.timings.items()},
-        },
+        attributes=attributes,
         start_time_ns=clock,
     )
     span.set_outputs(
@@ -138,7 +140,7 @@ def _log_feedback(trace_id: str, verdict: Verdict) -> None:
     from mlflow.entities import AssessmentSource, AssessmentSourceType
 
     kind = AssessmentSourceType.CODE if verdict.judge == "rules" else AssessmentSourceType.LLM_JUDGE
-    patiently(
+    with_retries(
         lambda: mlflow.log_feedback(
             trace_id=trace_id,
             name="verdict",
@@ -161,5 +163,5 @@ def _attachment(image: Image) -> Attachment:
 
 
 def _duration(turn: Turn) -> int:
-    """Nanoseconds; at least one, so that spans keep their order."""
+    """The turn's duration in nanoseconds; at least one, so that spans keep their order."""
     return max(1, int(sum(turn.timings.values()) * _SECOND))

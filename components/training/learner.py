@@ -1,7 +1,7 @@
-"""What learns in RL: a model, its optimiser, the policy it holds on to, and their checkpoint.
+"""The learner of RL: a model in training, its optimiser, the policy that its objective refers to, and its checkpoint.
 
-Every process of a team has one; what involves all of them is a job. Names: an update's `number` is its iteration,
-counted from 1.
+Every process has one (`workers.Replicas`), and all of them take part in each method that says so. The `number` of an
+update is its iteration, counted from 1.
 """
 
 from __future__ import annotations
@@ -19,112 +19,119 @@ from torch.distributed.checkpoint.state_dict import (
     set_optimizer_state_dict,
 )
 
-from components.agent import Renderer
+from components.model import VLM, Encoder
 from components.params import Params
-from components.policies import VLM, Encoder
 from components.records import Trajectory
 from components.rollout import Group
 from components.store import publish, read_table
-from components.training.objectives import OBJECTIVES
-from components.training.rft import fine_tune
+from components.training.objectives import Objective, UpdateContext, UpdateStats, objective_of
 from components.training.sharding import WHOLE, is_sharded, shard, trained_state, whole_state
-from components.training.team import Team
-from components.training.update import UpdateStats, update
+from components.training.workers import SINGLE_PROCESS, Workers
 
 Weights = dict[str, torch.Tensor]
 
 
 @dataclass
 class Learner:
-    """A model in training. `begin` makes one."""
+    """A model in training. `begin` and `load_model` make one."""
 
     vlm: VLM
     encoder: Encoder
     params: Params
     optimizer: torch.optim.Optimizer
-    reference: VLM | None
-    taught: Sequence[Trajectory] = ()
-    """The demonstrations that rejection fine-tuning mixes in."""
-    behind: list[Weights | None] = field(default_factory=list)
-    """The trained weights before each of the last updates, the newest first, None for an iteration without an update;
-    as many as rollouts may be behind (`rl.max_staleness`)."""
-    lent: Weights = field(default_factory=dict)
-    """Weights that `gathered` gives instead of the model's own."""
+    objective: Objective
+    reference: VLM | None = None
+    """The policy with which the phase began, if the objective needs it."""
+    demonstrations: Sequence[Trajectory] = ()
+    """The trajectories of SFT, if the objective needs them."""
+    workers: Workers = field(default_factory=Workers)
+    earlier_weights: list[Weights | None] = field(default_factory=list)
+    """The trained weights before each of the last updates, the newest first; None for an iteration without an update.
+    There are as many as rollouts may be behind (`rl.max_staleness`)."""
     progress: Callable[[int, int], None] = field(default=lambda done, total: None)
     """Gets optimiser steps done and in all."""
+    _substitute: Weights = field(default_factory=dict)
+    """Weights that `gathered_weights` returns in place of the model's own, while an earlier version is handed out."""
 
     @classmethod
-    def begin(cls, vlm: VLM, params: Params, team: Team, taught: Sequence[Trajectory] = ()) -> Learner:
-        """Prepare a model as the stage loaded it: adapters or frozen parts, an optimiser, the objective's reference."""
+    def begin(
+        cls, vlm: VLM, params: Params, workers: Workers = SINGLE_PROCESS, demonstrations: Sequence[Trajectory] = ()
+    ) -> Learner:
+        """Prepare a loaded model in place for training: adapters or frozen parts, shards, optimiser, reference."""
         vlm.prepare(params.model, params.seed, dropout=False)
-        rl = params.rl
-        held = rl.objective != "rft" and OBJECTIVES[rl.objective].needs_reference and rl.kl > 0
-        reference = vlm.frozen_copy() if held else None
-        if params.training.shard and team.size > 1:
-            shard(vlm, team)
+        rl, objective = params.rl, objective_of(params)
+        reference = vlm.frozen_copy() if objective.needs_reference else None
+        if params.training.shard and workers.size > 1:
+            shard(vlm, workers)
             if reference is not None:
-                shard(reference, team)
+                shard(reference, workers)
         optimizer = torch.optim.AdamW(vlm.trainable(), lr=rl.lr, betas=rl.betas, weight_decay=rl.weight_decay)
-        return cls(vlm, Encoder(vlm), params, optimizer, reference, taught)
+        return cls(vlm, Encoder(vlm), params, optimizer, objective, reference, demonstrations, workers)
 
-    def update(self, groups: list[Group], number: int, team: Team) -> UpdateStats:
-        """One update on effective groups; rejection fine-tuning selects from all groups.
+    @classmethod
+    def load_model(cls, workers: Workers, model: Path, params: Params, demonstrations: Path | None = None) -> Learner:
+        """`begin` with the model in a directory and the table of demonstrations, for `Workers.replicate`."""
+        trajectories = read_table(demonstrations, Trajectory) if demonstrations is not None else []
+        return cls.begin(VLM.load(model, params.model, train=True), params, workers, trajectories)
+
+    def update(self, groups: Sequence[Group], number: int) -> UpdateStats:
+        """One update with the objective, on groups that `Objective.training_groups` chose. All ranks call this.
 
         Raises:
             Diverged: a gradient is not finite.
             TrainerMismatch: the trainer does not see what the policy saw.
         """
-        rl, model = self.params.rl, self.params.model
-        if rl.staleness:
+        rl = self.params.rl
+        if rl.max_staleness:
             self.remember(self._copied_weights())
-        seed = self.params.seed * 100_003 + number
-        if rl.objective == "rft":
-            return fine_tune(self.vlm, self.encoder, groups, self.taught, self.params, seed, self.progress, team)
-        return update(
+        context = UpdateContext(
             self.vlm,
             self.encoder,
-            Renderer(self.params.agent, self.params.observation, model.think_prefix),
-            groups,
-            rl,
+            self.params,
             self.optimizer,
-            seed,
-            self.progress,
-            self.reference,
-            team,
-            stale=rl.asynchronous and number > 1,
+            seed=self.params.seed * 100_003 + number,
+            reference=self.reference,
+            demonstrations=self.demonstrations,
+            workers=self.workers,
+            stale=rl.max_staleness > 0 and number > 1,
+            progress=self.progress,
         )
+        return self.objective.update(context, groups)
 
     def weights(self) -> Weights:
-        """The model's state without its frozen parameters, which are as the stage loaded them. Of a model that is
-        spread over processes the leader gets it, and all must ask."""
+        """The model's state without its frozen parameters, which are as the stage loaded them. Of a sharded model the
+        main process gets the whole state, and all ranks call this."""
         state = trained_state(self.vlm) if is_sharded(self.vlm) else self.vlm.model.state_dict()
         return {name: tensor for name, tensor in state.items() if name not in self._frozen()}
 
-    def gathered(self, adapters: bool = False) -> Weights | None:
-        """The whole state of a model that is spread, or that of its `adapters`, on the leader; None if it is not one.
-        All processes call this."""
+    def gathered_weights(self, adapters: bool = False) -> Weights | None:
+        """The whole state of a sharded model, or that of its `adapters` only, on the main process; None if the model is
+        not sharded. All ranks call this."""
         if not is_sharded(self.vlm):
             return None
-        return (self.weights() if adapters else whole_state(self.vlm)) | self.lent
+        state = self.weights() if adapters else whole_state(self.vlm)
+        return None if state is None else state | self._substitute
 
     def remember(self, before: Weights | None) -> None:
-        """Keep the weights from before an update, or None for an iteration that has none."""
-        self.behind = [before, *self.behind][: self.params.rl.staleness]
+        """Keep the weights from before an update, or None for an iteration that has no update."""
+        self.earlier_weights = [before, *self.earlier_weights][: self.params.rl.max_staleness]
 
     @contextmanager
-    def updates_back(self, count: int) -> Iterator[None]:
-        """The model as it was before its last `count` updates, for so long as it takes to copy it. One that is spread
-        stays as it is, and the leader, who alone calls this, gathers the weights from before."""
-        before = next((weights for weights in reversed(self.behind[:count]) if weights is not None), None)
+    def at_earlier_update(self, count: int) -> Iterator[None]:
+        """Temporarily restore the weights from `count` updates ago, on the main process.
+
+        A sharded model keeps its weights; `gathered_weights` returns the earlier ones meanwhile.
+        """
+        before = next((weights for weights in reversed(self.earlier_weights[:count]) if weights is not None), None)
         if before is None:
             yield
             return
         if is_sharded(self.vlm):
-            self.lent = before
+            self._substitute = before
             try:
                 yield
             finally:
-                self.lent = {}
+                self._substitute = {}
             return
         now = self._copied_weights()
         self.vlm.model.load_state_dict(before, strict=False)
@@ -133,82 +140,62 @@ class Learner:
         finally:
             self.vlm.model.load_state_dict(now, strict=False)
 
-    def save(self, path: Path, state: dict[str, Any], leads: bool = True) -> None:
-        """Write a checkpoint in one step, with the loop's own state; all processes call this, the leader writes."""
-        spread = is_sharded(self.vlm)
+    def save(self, path: Path, state: dict[str, Any]) -> None:
+        """Write a checkpoint atomically, with the loop's own state. All ranks call this; the main process writes."""
+        sharded = is_sharded(self.vlm)
         optimizer = (
             get_optimizer_state_dict(self.vlm.model, self.optimizer, options=WHOLE)
-            if spread
+            if sharded
             else self.optimizer.state_dict()
         )
-        held = {"model": self.weights(), "behind": self.behind, "optimizer": optimizer, "sharded": spread}
-        if leads:
+        checkpoint = {
+            "model": self.weights(),
+            "behind": self.earlier_weights,
+            "optimizer": optimizer,
+            "sharded": sharded,
+            "state": state,
+        }
+        if self.workers.is_main:
             partial = path.with_name(f".{path.name}.part")
-            torch.save({**held, "state": state}, partial)
+            torch.save(checkpoint, partial)
             publish(partial, path)
 
     def load(self, path: Path) -> dict[str, Any] | None:
-        """Take a checkpoint over and return the loop's state; None if there is none. All processes call this.
+        """Restore a checkpoint and return the loop's state; None if there is no checkpoint. All ranks call this.
 
         Raises:
-            RuntimeError: it lacks something that is trained, or is of another kind.
+            RuntimeError: a trained parameter is missing in the checkpoint, or one of model and checkpoint is sharded
+                and the other is not.
         """
         if not path.exists():
             return None
-        spread = is_sharded(self.vlm)
-        where = "cpu" if spread else self.vlm.model.device  # of what is spread, a process takes its part from the file
-        saved: dict[str, Any] = torch.load(path, map_location=where, mmap=spread, weights_only=True)
+        sharded = is_sharded(self.vlm)
+        device = "cpu" if sharded else self.vlm.model.device  # each rank copies its shard from the mapped file
+        saved: dict[str, Any] = torch.load(path, map_location=device, mmap=sharded, weights_only=True)
         trained = {name for name, parameter in self.vlm.model.named_parameters() if parameter.requires_grad}
         if missing := trained - saved["model"].keys():
             raise RuntimeError(
-                f"{path} does not hold {min(missing)}, which is trained now: delete it to begin the phase anew"
+                f"{path} does not contain {min(missing)}, which is trained now: delete the file to begin the phase anew"
             )
-        if saved.get("sharded", False) != spread:
+        if saved.get("sharded", False) != sharded:
             raise RuntimeError(
-                f"{path} was written with training.shard = {str(not spread).lower()}: set it so again, or delete the "
-                "file to begin the phase anew"
+                f"{path} was written with training.shard = {str(not sharded).lower()}: set it to that again, or delete "
+                "the file to begin the phase anew"
             )
-        if spread:
+        if sharded:
             set_model_state_dict(self.vlm.model, saved["model"], options=WHOLE)
             set_optimizer_state_dict(self.vlm.model, self.optimizer, saved["optimizer"], options=WHOLE)
         else:
             self.vlm.model.load_state_dict(saved["model"], strict=False)
             self.optimizer.load_state_dict(saved["optimizer"])
-        self.behind = saved["behind"]
+        self.earlier_weights = saved["behind"]
         return saved["state"]
 
     def _copied_weights(self) -> Weights:
-        """`weights` that no update changes; what is gathered is a copy already."""
+        """`weights` as copies that no update changes; the gathered weights of a sharded model are copies already."""
         weights = self.weights()
         return weights if is_sharded(self.vlm) else {name: tensor.clone() for name, tensor in weights.items()}
 
     def _frozen(self) -> set[str]:
         parameters = self.vlm.model.named_parameters(remove_duplicate=False)
         return {name for name, parameter in parameters if not parameter.requires_grad}
-
-
-def enlist(team: Team, path: Path, params: Params, demonstrations: Path | None = None) -> None:
-    """A job: give every process a learner; the leader may have one. `demonstrations` are those of SFT, for RFT."""
-    if "learner" not in team.held:
-        taught = read_table(demonstrations, Trajectory) if demonstrations is not None else []
-        team.held["learner"] = Learner.begin(VLM.load(path, params.model, train=True), params, team, taught)
-
-
-def resume(team: Team, checkpoint: Path) -> dict[str, Any] | None:
-    """A job: take a checkpoint over."""
-    return team.held["learner"].load(checkpoint)
-
-
-def learn(team: Team, groups: list[Group], number: int) -> UpdateStats:
-    """A job: an update that all processes share."""
-    return team.held["learner"].update(groups, number, team)
-
-
-def keep(team: Team, checkpoint: Path, state: dict[str, Any]) -> None:
-    """A job: write a checkpoint."""
-    team.held["learner"].save(checkpoint, state, team.leads)
-
-
-def gather(team: Team, adapters: bool = False) -> Weights | None:
-    """A job: the whole state of a model that is spread, or that of its `adapters`; None if it is not."""
-    return team.held["learner"].gathered(adapters)

@@ -1,12 +1,12 @@
-"""Shared-prefix packing: samples that begin alike are encoded once up to where they part.
+"""Shared-prefix packing: samples with a common prefix are encoded once up to the token at which they differ.
 
-With one screenshot in context a turn does not continue the turn before it, and the attempts of a group differ in their
-responses only. Encoding every turn by itself reads the same prompts again and again. Here the samples of a micro-batch
-are laid into one row: sorted, each continues the one before it from the first token that differs, images told apart by
-their content. Attention (`components.policies.attention`), M-RoPE positions and gradients are those of each sample by
-itself; only the sums are made in another order.
+With one screenshot in the context, a turn's prompt does not continue the prompt of the turn before it, and the attempts
+of a group differ in their responses only. If every turn is encoded by itself, the same prompts are encoded again and
+again. Here the samples of a micro-batch are laid out in one row: they are sorted, and each continues the one before it
+from the first token that differs, where images are compared by content. Attention (`components.model.attention`),
+M-RoPE positions and gradients are those of single samples; only the order of the sums differs.
 
-Names: P tokens of the packed row, T response tokens of one sample.
+Shape suffixes: P tokens of the packed row, T response tokens of one sample.
 """
 
 from __future__ import annotations
@@ -17,25 +17,30 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from components.policies import Encoder, Sample, Segment, Segments
+from components.model import Encoder, Sample, Segment, Segments
 from components.records import Image
 
 
 @dataclass(frozen=True)
 class Pack:
-    """A packed row. `predictors` are, per sample as given, the places (T,) in the row that predict its response."""
+    """A packed row."""
 
     ids: list[int]
+    """Token ids (P,)."""
     positions_3P: torch.Tensor
+    """M-RoPE positions: time, height, width."""
     images: list[Image]
     segments: Segments
+    """Which tokens of the row each stretch of the row attends to."""
     predictors: list[np.ndarray]
+    """Per sample, in the order given, the indices (T,) in the row whose outputs predict its response."""
 
 
 def micro_batches(samples: Sequence[Sample], encoder: Encoder, tokens: int, share: bool = True) -> Iterator[list[int]]:
-    """Indices of samples to take together: neighbours in sorted order, at most `tokens` in all (or a single sample).
+    """Indices of samples to compute together: neighbours in sorted order with at most `tokens` in all, or one sample.
 
-    With `share` false tokens that neighbours have in common count for each of them.
+    Args:
+        share: count a common prefix of neighbours once, as `pack` lays it out; otherwise it counts for each of them.
     """
     keys = _keys(samples, encoder.image_token_id)
     batch: list[int] = []
@@ -52,10 +57,12 @@ def micro_batches(samples: Sequence[Sample], encoder: Encoder, tokens: int, shar
 
 
 def pack(samples: Sequence[Sample], encoder: Encoder, share: bool = True) -> Pack:
-    """Lay samples into one row, each token that several share once.
+    """Lay samples out in one row, with each common prefix once.
 
-    The last token of a response predicts nothing and is left out. With `share` false every sample is laid out whole:
-    what sharing is measured against.
+    The last token of a response predicts no other token and is left out.
+
+    Args:
+        share: if false, every sample is laid out whole, which is the baseline that sharing is measured against.
     """
     keys = _keys(samples, encoder.image_token_id)
     ids: list[int] = []
@@ -85,7 +92,8 @@ def _sequence(sample: Sample) -> list[int]:
 
 
 def _keys(samples: Sequence[Sample], image_token_id: int) -> list[np.ndarray]:
-    """What tells tokens apart: their ids, and for the first of an image's placeholders a number for its content."""
+    """Per sample the numbers by which tokens are compared: their ids, and at the first placeholder of an image a
+    negative number for the image's content."""
     contents: dict[str, int] = {}
     keys = []
     for sample in samples:
@@ -109,7 +117,7 @@ def _shared(a: np.ndarray, b: np.ndarray) -> int:
 
 
 def _spans(path: np.ndarray) -> tuple[tuple[int, int], ...]:
-    """Runs of consecutive places, as (begin, end)."""
+    """Runs of consecutive indices, as (begin, end)."""
     if not len(path):
         return ()
     breaks = np.flatnonzero(np.diff(path) != 1) + 1

@@ -1,9 +1,9 @@
 """Generated pages for pre-training the small base: random layouts rendered in Chromium, with what is visible on them.
 
-The base must be able to point at what it is told, on pages unlike any evaluation task: absolute and flowing layouts of
+The base must learn to point at a named element, on pages unlike any evaluation task: absolute and flowing layouts of
 buttons, links, fields, checkboxes, radio buttons, tabs and coloured boxes, with labels from ordinary words, made-up
-words and random strings. A page is its screenshot and its element list (`components.browser.elements`); the questions
-about it are made from the list, anew each time it is shown (`components.training.questions`).
+words and random strings. A page is its screenshot and its element list (`components.browser.elements`). New questions
+are generated from the list each time the page is used (`components.training.questions`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from playwright.async_api import async_playwright
 
 from components.browser import find_chromium
-from components.browser.chromium import launch_flags
+from components.browser.chromium import launch, launch_flags
 from components.browser.elements import element_list
 
 WORDS = """
@@ -53,14 +53,14 @@ _FOCUS_ONE = """share => {
 
 @dataclass(frozen=True)
 class Page:
-    """A rendered page: PNG bytes and the lines of its element list."""
+    """A rendered page: its screenshot as PNG bytes, and the lines of its element list."""
 
     png: bytes
     lines: list[str]
 
 
 def random_word(rng: random.Random) -> str:
-    """A label: an ordinary word, a name, a made-up word or a random string."""
+    """Return an ordinary word, a name, a made-up word or a random string."""
     kind = rng.random()
     if kind < 0.3:
         word = rng.choice(WORDS)
@@ -78,12 +78,12 @@ def random_word(rng: random.Random) -> str:
 
 
 def random_label(rng: random.Random) -> str:
-    """One word mostly, sometimes two."""
+    """Return a label of one word in 85% of the draws, else of two."""
     return " ".join(random_word(rng) for _ in range(1 if rng.random() < 0.85 else 2))
 
 
 def random_page(rng: random.Random) -> str:
-    """The HTML of one page."""
+    """Return the HTML of one page."""
     size = rng.choice([10, 11, 12, 13])
     height, colour = rng.choice([0, 20, 50, 50, 50]), rng.choice(["#ff0", "#eef", "#fff"])
     header = f'<div style="height:{height}px;background:{colour};overflow:hidden">'
@@ -155,9 +155,9 @@ def _widget(rng: random.Random) -> tuple[str, int, int]:
     if kind < 0.7:
         return _field(rng), 104, 26
     if kind < 0.8:
-        kind_of = rng.choice(["checkbox", "radio"])
+        input_type = rng.choice(["checkbox", "radio"])
         label = random_label(rng)
-        return f"<label><input type={kind_of}>{html.escape(label)}</label>", len(label) * 8 + 30, 20
+        return f"<label><input type={input_type}>{html.escape(label)}</label>", len(label) * 8 + 30, 20
     side = rng.choice([16, 20, 30])
     return (
         f'<div style="width:{side}px;height:{side}px;background:{rng.choice(COLOURS)};border:1px solid #000"></div>',
@@ -187,7 +187,7 @@ async def render_pages(count: int, seed: int) -> list[Page]:
     rng = random.Random(seed)
     pages: list[Page] = []
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=str(find_chromium()), args=launch_flags())
+        browser = await launch(playwright, find_chromium(), launch_flags())
         page = await browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         while len(pages) < count:
             await page.set_content(random_page(rng))
@@ -201,12 +201,12 @@ async def render_pages(count: int, seed: int) -> list[Page]:
 
 
 def render_pages_in_processes(count: int, seed: int, workers: int = 2) -> list[Page]:
-    """`render_pages` shared out over worker processes; the result depends on `workers`, which the stage fixes."""
+    """`render_pages` in several processes. The pages depend on the number of workers, so the stage must fix it."""
     from concurrent.futures import ProcessPoolExecutor
 
-    share = count // workers
+    shares = [count // workers + (worker < count % workers) for worker in range(workers)]
     with ProcessPoolExecutor(workers) as pool:
-        parts = pool.map(_render, [share] * workers, [seed * 1000 + worker for worker in range(workers)])
+        parts = pool.map(_render, shares, [seed * 1000 + worker for worker in range(workers)])
         return [page for part in parts for page in part]
 
 

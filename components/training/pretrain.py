@@ -1,9 +1,9 @@
 """The small base: a Qwen3-VL from random weights, trained on questions about generated pages.
 
-Run once by the frozen stage `pretrain_base`; its result is committed in `data/base_model`. One sequence per page: the
-page's screenshot and element list, shown with one of several questions, so that the model learns to read the list both
-before and after it knows what is asked, and to answer after a history. A share of the sequences shows the screenshot
-alone, for the recipes that train on pixels.
+The frozen stage `pretrain_base` runs it once, and the result is committed in `data/base_model`. A sequence is a
+conversation of several questions about one page, whose screenshot and element list are shown with one of the questions:
+so the model learns to answer with and without a history before the page. A share of the sequences shows the screenshot
+without the list, for the recipes that train on pixels.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLIm
 from components.agent.grammar import parse_response
 from components.agent.protocols.openwebrl import COMPACT
 from components.agent.rendering import IM_END, IM_START
-from components.policies.encoding import IMAGE_PAD, VISION_END, VISION_START, Encoder
-from components.policies.vlm import VLM
+from components.model.encoding import IMAGE_PAD, VISION_END, VISION_START, Encoder, token_id
+from components.model.vlm import VLM, generate
+from components.params import PretrainParams, PretrainPhase
 from components.records import Image
 from components.training.pages import Page, random_label, random_word
 from components.training.questions import Question, ask
@@ -37,50 +38,10 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 
-HELD_OUT = 100
-"""Pages never trained on, to measure accuracy."""
 
-
-@dataclass(frozen=True)
-class Phase:
-    """A part of the curriculum: first thoughts name what they mean, then they give its point too (`points`), and at
-    last the questions come in wordings of all kinds (`varied`).
-
-    The rate rises over `warmup_steps` and falls linearly to 2% over `decay_steps`; each phase has its own optimiser.
-    """
-
-    steps: int
-    decay_steps: int
-    warmup_steps: int
-    points: bool
-    varied: bool = False
-
-
-@dataclass(frozen=True)
-class PretrainConfig:
-    """Everything that makes the base what it is."""
-
-    pages: int = 10_000
-    phases: tuple[Phase, ...] = (
-        Phase(steps=600, decay_steps=950, warmup_steps=100, points=False),
-        Phase(steps=1300, decay_steps=1300, warmup_steps=30, points=True),
-        Phase(steps=1000, decay_steps=1000, warmup_steps=50, points=True, varied=True),
-    )
-    seed: int = 7
-    vocabulary: int = 2560
-    hidden: int = 192
-    layers: int = 4
-    vision_hidden: int = 96
-    vision_depth: int = 3
-    patch: int = 16
-    lr: float = 1.5e-3
-    batch: int = 32
-    questions: int = 6
-    pixel_share: float = 0.15
-
-
-def train_tokenizer(pages: list[Page], config: PretrainConfig) -> PreTrainedTokenizerFast:
-    """A byte-level BPE with the Qwen special tokens. Words, numbers of up to 3 digits and punctuation stay apart."""
+def train_tokenizer(pages: list[Page], params: PretrainParams) -> PreTrainedTokenizerFast:
+    """Train a byte-level BPE with Qwen's special tokens. A token never spans words, numbers of up to 3 digits and
+    punctuation."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -89,11 +50,11 @@ def train_tokenizer(pages: list[Page], config: PretrainConfig) -> PreTrainedToke
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    rng = random.Random(config.seed)
+    rng = random.Random(params.seed)
     corpus = [*(" ".join(page.lines) for page in pages), *_harness_texts(rng), *(f"{n} " * 400 for n in range(1001))]
     corpus += [q.instruction + q.response for page in pages for q in ask(page.lines, rng, random_word(rng), 4)]
     trainer = trainers.BpeTrainer(
-        vocab_size=config.vocabulary - len(MARKS),
+        vocab_size=params.vocabulary - len(MARKS),
         special_tokens=SPECIAL,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
@@ -105,7 +66,8 @@ def train_tokenizer(pages: list[Page], config: PretrainConfig) -> PreTrainedToke
 
 
 def _harness_texts(rng: random.Random) -> list[str]:
-    """What the harness says at run time, so that its words are short in tokens. Not trained on, only counted."""
+    """Texts that the harness writes at run time, so that its words need few tokens. The tokenizer counts them; the
+    model is not trained on them."""
     lines = []
     for _ in range(3000):
         word, role = random_word(rng), rng.choice(["button", "a", "input", "div", "span", "label"])
@@ -120,17 +82,17 @@ def _harness_texts(rng: random.Random) -> list[str]:
     return lines
 
 
-def new_vlm(tokenizer: PreTrainedTokenizerFast, config: PretrainConfig) -> VLM:
-    """The untrained model."""
-    torch.manual_seed(config.seed)
-    ids = {token: tokenizer.convert_tokens_to_ids(token) for token in SPECIAL}
+def new_vlm(tokenizer: PreTrainedTokenizerFast, params: PretrainParams) -> VLM:
+    """The model with random weights."""
+    torch.manual_seed(params.seed)
+    ids = {token: token_id(tokenizer, token) for token in SPECIAL}
     heads, head_dim = 4, 48
     model_config = Qwen3VLConfig(
         text_config={
             "vocab_size": len(tokenizer),
-            "hidden_size": config.hidden,
-            "intermediate_size": 2 * config.hidden,
-            "num_hidden_layers": config.layers,
+            "hidden_size": params.hidden,
+            "intermediate_size": 2 * params.hidden,
+            "num_hidden_layers": params.layers,
             "num_attention_heads": heads,
             "num_key_value_heads": 2,
             "head_dim": head_dim,
@@ -147,12 +109,12 @@ def new_vlm(tokenizer: PreTrainedTokenizerFast, config: PretrainConfig) -> VLM:
             "pad_token_id": ids["<|endoftext|>"],
         },
         vision_config={
-            "depth": config.vision_depth,
-            "hidden_size": config.vision_hidden,
-            "intermediate_size": 3 * config.vision_hidden,
+            "depth": params.vision_depth,
+            "hidden_size": params.vision_hidden,
+            "intermediate_size": 3 * params.vision_hidden,
             "num_heads": 4,
-            "out_hidden_size": config.hidden,
-            "patch_size": config.patch,
+            "out_hidden_size": params.hidden,
+            "patch_size": params.patch,
             "spatial_merge_size": 2,
             "temporal_patch_size": 2,
             "deepstack_visual_indexes": [0, 1],
@@ -168,7 +130,7 @@ def new_vlm(tokenizer: PreTrainedTokenizerFast, config: PretrainConfig) -> VLM:
     model.generation_config.eos_token_id = ids[IM_END]
     model.generation_config.pad_token_id = ids["<|endoftext|>"]
     processor = Qwen2VLImageProcessorPil(
-        patch_size=config.patch,
+        patch_size=params.patch,
         temporal_patch_size=2,
         merge_size=2,
         size={"shortest_edge": 32 * 32, "longest_edge": 1280 * 1280},
@@ -188,12 +150,13 @@ class _Sequence:
 def _sequence(
     encoder: Encoder, page: Page, image: Image, questions: list[Question], shown_at: int, with_list: bool
 ) -> _Sequence:
-    """Questions as a conversation; the page is shown with question `shown_at` and answers count from there on."""
+    """Questions as a conversation. The page is shown with question `shown_at`; only the answers from there on are
+    trained on."""
     ids = encoder.tokens(f"{IM_START}system\n{COMPACT}{IM_END}\n")
     labels = [-100] * len(ids)
     vision = (
         encoder.tokens(VISION_START)
-        + [encoder.image_token_id] * encoder._image_tokens(image)
+        + [encoder.image_token_id] * encoder.vision.tokens(image)
         + encoder.tokens(VISION_END)
     )
     for index, question in enumerate(questions):
@@ -209,14 +172,14 @@ def _sequence(
     return _Sequence(ids, labels, [image])
 
 
-def pretrain(pages: list[Page], config: PretrainConfig, report: Callable[[dict], None]) -> VLM:
-    """Train the base on all but the first `HELD_OUT` pages; `report` gets loss and accuracy as they come."""
-    vlm = new_vlm(train_tokenizer(pages, config), config)
+def pretrain(pages: list[Page], params: PretrainParams, report: Callable[[dict], None]) -> VLM:
+    """Train the base on all pages except the first `params.held_out`; `report` gets figures of loss and accuracy."""
+    vlm = new_vlm(train_tokenizer(pages, params), params)
     images = [Image.of(page.png) for page in pages]
-    for number, phase in enumerate(config.phases):
-        train_phase(vlm, pages, images, config, number, report)
-        figures = accuracy(vlm, Encoder(vlm), pages[:HELD_OUT], images[:HELD_OUT], phase, seed=2)
-        report({"step": sum(p.steps for p in config.phases[: number + 1]), **figures})
+    for number, phase in enumerate(params.phases):
+        train_phase(vlm, pages, images, params, number, report)
+        figures = accuracy(vlm, Encoder(vlm), pages[: params.held_out], images[: params.held_out], phase, seed=2)
+        report({"step": sum(p.steps for p in params.phases[: number + 1]), **figures})
     return vlm
 
 
@@ -224,45 +187,47 @@ def train_phase(
     vlm: VLM,
     pages: list[Page],
     images: list[Image],
-    config: PretrainConfig,
+    params: PretrainParams,
     number: int,
     report: Callable[[dict], None],
 ) -> None:
-    """One phase of the curriculum, in place."""
-    phase, model, encoder = config.phases[number], vlm.model, Encoder(vlm)
-    before = sum(p.steps for p in config.phases[:number])
-    rng = random.Random(config.seed + number)
+    """Train one phase of the curriculum, in place."""
+    phase, model, encoder = params.phases[number], vlm.model, Encoder(vlm)
+    before = sum(p.steps for p in params.phases[:number])
+    rng = random.Random(params.seed + number)
     matrices = [p for p in model.parameters() if p.ndim > 1]
     vectors = [p for p in model.parameters() if p.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": 0.01}, {"params": vectors, "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=config.lr, betas=(0.9, 0.98))
-    started, asked = time.monotonic(), 0
+    optimizer = torch.optim.AdamW(groups, lr=params.lr, betas=(0.9, 0.98))
+    started, question_count = time.monotonic(), 0
     pool: list[_Sequence] = []
     model.train()
     for step in range(1, phase.steps + 1):
-        batch, pool = _draw(pool, encoder, pages, images, config, phase, rng)
+        batch, pool = _draw(pool, encoder, pages, images, params, phase, rng)
         for group in optimizer.param_groups:
-            group["lr"] = config.lr * min(1.0, step / phase.warmup_steps) * max(0.02, 1 - step / phase.decay_steps)
+            group["lr"] = params.lr * min(1.0, step / phase.warmup_steps) * max(0.02, 1 - step / phase.decay_steps)
         inputs = encoder.collate([s.ids for s in batch], [s.images for s in batch], pad="right")
         labels = torch.full_like(inputs["input_ids"], -100)
         for row, sequence in enumerate(batch):
             labels[row, : len(sequence.labels)] = torch.tensor(sequence.labels)
-        # bfloat16 products, float32 weights: faster where the CPU has them, and nothing here must be exact
+        # bfloat16 products with float32 weights are faster on CPUs that have them, and precise enough here
         with torch.autocast(model.device.type, torch.bfloat16):
             hidden = model.model(**inputs, use_cache=False).last_hidden_state[:, :-1]
-            wanted = labels[:, 1:] != -100
-            logits = model.lm_head(hidden[wanted]).float()
-        loss = torch.nn.functional.cross_entropy(logits, labels[:, 1:][wanted])
+            is_target = labels[:, 1:] != -100
+            logits = model.lm_head(hidden[is_target]).float()
+        loss = torch.nn.functional.cross_entropy(logits, labels[:, 1:][is_target])
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        asked += int((labels == encoder.end_id).sum())
+        question_count += int((labels == encoder.end_id).sum())
         if step % 25 == 0:
             seconds = round(time.monotonic() - started)
-            report({"step": before + step, "questions": asked, "loss": round(loss.item(), 4), "seconds": seconds})
+            report(
+                {"step": before + step, "questions": question_count, "loss": round(loss.item(), 4), "seconds": seconds}
+            )
         if step % 200 == 0:
-            figures = accuracy(vlm, encoder, pages[:HELD_OUT], images[:HELD_OUT], phase, seed=1)
+            figures = accuracy(vlm, encoder, pages[: params.held_out], images[: params.held_out], phase, seed=1)
             report({"step": before + step, **figures})
             model.train()
     model.eval()
@@ -273,30 +238,32 @@ def _draw(
     encoder: Encoder,
     pages: list[Page],
     images: list[Image],
-    config: PretrainConfig,
-    phase: Phase,
+    params: PretrainParams,
+    phase: PretrainPhase,
     rng: random.Random,
 ) -> tuple[list[_Sequence], list[_Sequence]]:
-    """A batch, and what stays in the pool. Like lengths share a batch: padding is a third of the cost otherwise."""
-    while len(pool) < 8 * config.batch:
-        index = rng.randrange(HELD_OUT, len(pages))
-        questions = ask(pages[index].lines, rng, random_label(rng), config.questions, phase.points, phase.varied)
+    """A batch, and the rest of the pool. Sequences of similar lengths share a batch; otherwise padding is a third of
+    the cost."""
+    while len(pool) < 8 * params.batch:
+        index = rng.randrange(params.held_out, len(pages))
+        questions = ask(pages[index].lines, rng, random_label(rng), params.questions, phase.points, phase.varied)
         if questions:
             shown_at = 0 if rng.random() < 0.6 else rng.randrange(len(questions))
-            with_list = rng.random() >= config.pixel_share
+            with_list = rng.random() >= params.pixel_share
             pool.append(_sequence(encoder, pages[index], images[index], questions, shown_at, with_list))
     pool = sorted(pool, key=lambda sequence: len(sequence.ids))
-    cut = rng.randrange(0, len(pool) - config.batch + 1)
-    return pool[cut : cut + config.batch], pool[:cut] + pool[cut + config.batch :]
+    cut = rng.randrange(0, len(pool) - params.batch + 1)
+    return pool[cut : cut + params.batch], pool[:cut] + pool[cut + params.batch :]
 
 
 @torch.no_grad()
 def accuracy(
-    vlm: VLM, encoder: Encoder, pages: list[Page], images: list[Image], phase: Phase, seed: int
+    vlm: VLM, encoder: Encoder, pages: list[Page], images: list[Image], phase: PretrainPhase, seed: int
 ) -> dict[str, float]:
-    """Share of right answers on pages never trained on, greedy: with the list and from the screenshot alone.
+    """Shares of right answers of greedy decoding, with the element list and from the screenshot alone.
 
-    Right means the same tool calls, with every coordinate within 15 of 1000 (about half a small button).
+    An answer is right if it has the same tool calls, with every coordinate within 15 of 1000 (about half a small
+    button).
     """
     vlm.model.eval()
     right: dict[str, list[bool]] = {"list": [], "pixels": []}
@@ -312,8 +279,13 @@ def accuracy(
             sequences = [_sequence(encoder, pages[i], images[i], [q], 0, mode == "list") for i, q in part]
             prompts = [s.ids[: next(k for k, label in enumerate(s.labels) if label != -100)] for s in sequences]
             inputs = encoder.collate(prompts, [s.images for s in sequences], pad="left")
-            out = vlm.model.generate(
-                **inputs, max_new_tokens=72, do_sample=False, eos_token_id=encoder.end_id, pad_token_id=encoder.pad_id
+            out = generate(
+                vlm.model,
+                inputs,
+                max_new_tokens=72,
+                do_sample=False,
+                eos_token_id=encoder.end_id,
+                pad_token_id=encoder.pad_id,
             )
             for (_, question), row in zip(part, out[:, inputs["input_ids"].shape[1] :].tolist(), strict=True):
                 ids = row[: row.index(encoder.end_id)] if encoder.end_id in row else row
@@ -321,20 +293,17 @@ def accuracy(
     return {f"accuracy_{mode}": round(sum(values) / len(values), 3) for mode, values in right.items()}
 
 
-def _same_calls(text: str, wanted: str) -> bool:
-    got, want = parse_response(text), parse_response(wanted)
-    if got.error or len(got.calls) != len(want.calls):
+def _same_calls(text: str, expected: str) -> bool:
+    actual, target = parse_response(text), parse_response(expected)
+    if actual.error or len(actual.calls) != len(target.calls):
         return False
-    for a, b in zip(got.calls, want.calls, strict=True):
-        if a.name != b.name or a.arguments.keys() != b.arguments.keys():
+    for actual_call, target_call in zip(actual.calls, target.calls, strict=True):
+        if actual_call.name != target_call.name or actual_call.arguments.keys() != target_call.arguments.keys():
             return False
-        for key, value in b.arguments.items():
-            other = a.arguments[key]
+        for key, value in target_call.arguments.items():
+            other = actual_call.arguments[key]
             if isinstance(value, int) and isinstance(other, int) and abs(value - other) <= 15:
                 continue
             if value != other:
                 return False
     return True
-
-
-__all__ = ["PretrainConfig", "accuracy", "new_vlm", "pretrain", "train_tokenizer"]

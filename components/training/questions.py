@@ -1,14 +1,16 @@
-"""Questions about a page, made from its element list, with answers in the agent's own format.
+"""Questions about a page, generated from its element list, with answers in the agent's own format.
 
-What the base shall know before it is an agent: find an element by its name, role, colour or place in the list, copy
-its coordinates, type what it is told, click several things in one turn, say what is at a point, and say whether two
-things are the same. Wordings are few, or as varied as random words make them: then only its quotes, or its place in
-the list, tell what is asked for. What the base shall not know: MiniWoB's wording, feedback, when a task is over.
+They teach the base what it must know before it becomes an agent: to find an element by its name, role, colour or
+position in the list, to copy its coordinates, to type a given text, to click several elements in one turn, to name the
+element at a point, and to compare a name with the element at a point. The wordings are a few fixed ones, or a name
+among random words, so that only the name shows which element is meant. The questions leave out what the base must not
+know: the wording of any world's tasks, feedback, and the end of a task.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import NamedTuple
 
 from components.agent.grammar import format_call, format_response
@@ -20,14 +22,14 @@ _ORDINALS = ["1st", "2nd", "3rd", "4th", "5th", "6th"]
 
 
 def target(element: Listed) -> str:
-    """How a thought names an element: as the list does."""
+    """The words with which a thought names an element; they are those of the list."""
     if element.role == "box":
         return f"box {element.name}"
     return f'{element.role} "{element.name}"' if element.name else element.role
 
 
 def located(element: Listed, points: bool) -> str:
-    """The same with its point, so that the call need only copy what the thought found."""
+    """`target` and, if `points`, the element's coordinates, so that the call can copy them from the thought."""
     return f"{target(element)} {element.x} {element.y}" if points else target(element)
 
 
@@ -39,24 +41,27 @@ class Question(NamedTuple):
 
 
 def click(instruction: str, elements: list[Listed], points: bool) -> Question:
-    """The question whose answer clicks the elements in one turn."""
+    """A question whose answer clicks all the elements in one turn."""
     calls = [format_call("click", x=element.x, y=element.y) for element in elements]
     thought = "click " + ", ".join(located(element, points) for element in elements)
     return Question(instruction, format_response(thought, calls))
 
 
 def answer(thought: str, text: str) -> str:
-    """The response that ends with an answer."""
+    """A response that ends the task with an answer."""
     return format_response(thought, [format_call("done", answer=text)])
 
 
 def ask(
     lines: list[str], rng: random.Random, word: str, count: int, points: bool = True, varied: bool = False
 ) -> list[Question]:
-    """Up to `count` questions about a page. `word` is something to type or to look for in vain.
+    """Up to `count` questions about a page.
 
-    `points` tells whether thoughts give the coordinates of what they name, `varied` whether half of what is to be
-    clicked or written is asked for in random words.
+    Args:
+        lines: the page's element list.
+        word: a text to type, or a name that the page may not have.
+        points: thoughts give the coordinates of the elements that they name.
+        varied: about half of the questions to click or to write use random words around the names.
     """
     elements = parse_elements("\n".join(lines))
     named: dict[str, list[Listed]] = {}
@@ -70,7 +75,7 @@ def ask(
     taken = {name.lower() for name in named}
     spare = [other for other in [*WORDS, *_JOINTS * 4] if other not in taken]
     questions: list[Question] = []
-    makers = []
+    makers: list[Callable[[], Question | None]] = []
     if varied and unique:
         makers += [lambda: _click_worded(rng, [rng.choice(unique)], spare, points)] * 5
         makers += [
@@ -122,15 +127,15 @@ def _click_several(rng: random.Random, elements: list[Listed], points: bool) -> 
 
 
 def _worded(rng: random.Random, parts: list[str], spare: list[str]) -> str:
-    """The parts in their order, among random words that are no element's name."""
+    """The parts in their order, among random words that are not the name of any element."""
     quoted = rng.random() < 0.6
-    said = rng.sample(spare, rng.randint(0, 5))
+    words = rng.sample(spare, rng.randint(0, 5))
     for number, part in enumerate(parts, start=1):
-        said += [f'"{part}"' if quoted else part, *rng.sample(spare, rng.randint(0, 3))]
+        words += [f'"{part}"' if quoted else part, *rng.sample(spare, rng.randint(0, 3))]
         if rng.random() < 0.3 and number < len(parts):
-            said[-1] += ","
-    text = " ".join(said) + rng.choice(["", "", "."])
-    return text[0].upper() + text[1:] if said[0] in spare and rng.random() < 0.5 else text
+            words[-1] += ","
+    text = " ".join(words) + rng.choice(["", "", "."])
+    return text[0].upper() + text[1:] if words[0] in spare and rng.random() < 0.5 else text
 
 
 def _click_worded(rng: random.Random, elements: list[Listed], spare: list[str], points: bool) -> Question:
@@ -170,8 +175,8 @@ def _write(rng: random.Random, fields: list[Listed], word: str, points: bool) ->
 
 def _write_worded(rng: random.Random, field: Listed, word: str, spare: list[str], points: bool) -> Question:
     verb = rng.choice(["write", "type", "put", "fill in", "insert"])
-    said = [*rng.sample(spare, rng.randint(0, 3)), f'{verb} "{word}"', *rng.sample(spare, rng.randint(0, 4))]
-    return _written(" ".join(said), field, word, points)
+    words = [*rng.sample(spare, rng.randint(0, 3)), f'{verb} "{word}"', *rng.sample(spare, rng.randint(0, 4))]
+    return _written(" ".join(words), field, word, points)
 
 
 def _written(instruction: str, field: Listed, word: str, points: bool) -> Question:
@@ -184,9 +189,9 @@ def _what_is_at(element: Listed) -> Question:
 
 
 def _is_there(rng: random.Random, element: Listed, unique: list[Listed], word: str) -> Question:
-    asked = element.name if rng.random() < 0.5 else rng.choice([other.name for other in unique] + [word])
-    is_same = asked == element.name
+    name = element.name if rng.random() < 0.5 else rng.choice([other.name for other in unique] + [word])
+    is_same = name == element.name
     return Question(
-        f'is "{asked}" at {element.x} {element.y}?',
-        answer(f'{target(element)} is {"" if is_same else "not "}"{asked}"', "yes" if is_same else "no"),
+        f'is "{name}" at {element.x} {element.y}?',
+        answer(f'{target(element)} is {"" if is_same else "not "}"{name}"', "yes" if is_same else "no"),
     )

@@ -1,12 +1,13 @@
-"""Weights, gradients and optimiser state spread over the processes of a team (FSDP2): a model too large for each.
+"""Weights, gradients and optimiser state spread over the processes (FSDP2), for a model too large for each.
 
-Every layer's weights come together for as long as they are computed with, so that all processes must run as many
-passes: a team of such processes goes in lockstep. Weights beneath adapters are spread like others, and so is a vision
-tower that is trained; a frozen one stays whole.
+A layer's weights are gathered for the time in which they are computed with, so all ranks must run the same number of
+passes: the workers go in lockstep. Weights beneath adapters are sharded like others, and so is a vision tower that is
+trained; a frozen one stays whole on every rank.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import torch
@@ -14,37 +15,44 @@ from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 
-from components.policies import VLM
-from components.training.team import Team
+from components.model import VLM
+from components.training.workers import Workers
 
 WHOLE = StateDictOptions(full_state_dict=True, cpu_offload=True, strict=False)
-"""How states are gathered, on the leader, and spread again."""
+"""How states are gathered on the main process, and how they are sharded again."""
 
 
-def shard(vlm: VLM, team: Team) -> None:
-    """Spread a model. Adapters and what is frozen have to be settled before, an optimiser and copies come after."""
-    mesh = init_device_mesh(vlm.model.device.type, (team.size,))
+def shard(vlm: VLM, workers: Workers) -> None:
+    """Shard a model in place over the workers. Add adapters and freeze parameters before this call; make optimisers
+    and copies after it."""
+    mesh = init_device_mesh(vlm.model.device.type, (workers.size,))
     tower = vlm.model.model.visual
-    trained = any(parameter.requires_grad for parameter in tower.parameters())
-    for layer in [*vlm.model.model.language_model.layers, *(tower.blocks if trained else ())]:
+    is_tower_trained = any(parameter.requires_grad for parameter in tower.parameters())
+    for layer in [*vlm.model.model.language_model.layers, *(tower.blocks if is_tower_trained else ())]:
         fully_shard(layer, mesh=mesh)
-    if trained:
+    if is_tower_trained:
         fully_shard(tower, mesh=mesh)
-    fully_shard(vlm.model, mesh=mesh, ignored_params=set() if trained else set(tower.parameters()))
+    fully_shard(vlm.model, mesh=mesh, ignored_params=set() if is_tower_trained else set(tower.parameters()))
     register_fsdp_forward_method(vlm.model, "token_logprobs")
-    team.lockstep = True
+    workers.lockstep = True
 
 
 def is_sharded(vlm: VLM) -> bool:
+    """Whether this process holds a part of the weights only."""
     return isinstance(vlm.model, FSDPModule)
 
 
 def whole_state(vlm: VLM) -> dict[str, torch.Tensor] | None:
-    """The whole state of a model that is spread, on the leader and nothing on others; None if it is not spread. All
-    processes call this together."""
-    return get_model_state_dict(vlm.model, options=WHOLE) if is_sharded(vlm) else None
+    """The whole state of a sharded model on the main process, an empty one on other ranks; None if the model is not
+    sharded. All ranks call this together."""
+    return _tensors(get_model_state_dict(vlm.model, options=WHOLE)) if is_sharded(vlm) else None
 
 
 def trained_state(vlm: VLM) -> dict[str, torch.Tensor]:
-    """`whole_state` of a model that is spread, without its frozen parameters (but for one that is another's twin)."""
-    return get_model_state_dict(vlm.model, options=replace(WHOLE, ignore_frozen_params=True))
+    """`whole_state` of a sharded model without its frozen parameters, except one that shares its tensor with another
+    (tied embeddings). All ranks call this together."""
+    return _tensors(get_model_state_dict(vlm.model, options=replace(WHOLE, ignore_frozen_params=True)))
+
+
+def _tensors(state: Mapping[str, object]) -> dict[str, torch.Tensor]:
+    return {name: value for name, value in state.items() if isinstance(value, torch.Tensor)}

@@ -61,11 +61,11 @@ def episode(*bills: tuple[int | None, float | None]) -> Trajectory:
     return asyncio.run(run_episode(EpisodeSpec(a_task(), 0, "endpoint", 0), Page(), Answers(*bills), settings))
 
 
-def test_bills_add_up_over_the_turns():
+def test_costs_add_up_over_the_turns():
     done = episode((30, 0.001), (50, 0.0025))
     assert done.termination is Termination.MAX_STEPS
     assert (done.diagnostics["response_tokens"], done.diagnostics["usd"]) == (80, 0.0035)
 
 
-def test_a_policy_that_bills_nothing_leaves_no_zero():
+def test_a_policy_without_costs_records_none_and_not_zero():
     assert {"response_tokens", "usd"} & episode((None, None)).diagnostics.keys() == set()

@@ -66,6 +66,6 @@ def test_a_call_cut_off_before_its_end_tag_is_read_if_it_is_whole():
         )
     ).map("".join)
 )
-def test_whatever_a_model_writes_is_a_typed_outcome(text):
+def test_any_response_is_parsed_to_a_typed_outcome(text):
     parsed = parse_response(text)
     assert parsed.error is not None or any(call.error is None for call in parsed.calls)

@@ -106,12 +106,12 @@ def rendered(name: ProtocolName, kind: str = "compact", think_prefix: bool = Fal
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
-def test_the_fourth_turn_reads_exactly_so(name):
+def test_the_fourth_turn_is_rendered_as_in_the_golden_file(name):
     assert rendered(name) == GOLDEN[name]
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
-def test_the_second_response_of_the_samples_is_unreadable_and_the_others_are_not(name):
+def test_only_the_second_response_of_the_samples_is_unreadable(name):
     assert [turn.parse_error is None for turn in turns(name)] == [True, False, True]
 
 
@@ -126,6 +126,17 @@ def test_the_full_prompt_names_every_action(name):
     )
     assert all(action in system for action in actions)
     assert "{form}" not in system
+
+
+@pytest.mark.parametrize("name", ["openwebrl", "webgym"])
+def test_only_the_extended_prompt_describes_arguments_beyond_the_papers(name):
+    def system(prompt):
+        return protocol(name).system(AgentParams(prompt=prompt, max_response_tokens=1, max_context_tokens=2))
+
+    assert "write(text: string):" in system("full")
+    assert "write(text: string, clear: boolean = True):" in system("extended")
+    assert "modifiers" in system("extended")
+    assert "modifiers" not in system("full") + system("compact")
 
 
 def test_only_a_protocol_that_thinks_is_opened_by_a_thinking_model():
@@ -163,7 +174,7 @@ def call(name: str, **arguments: object) -> ToolCall:
         ('```\n# Element: a link\ndo(action="Click", element="7")\n```', call("click_element", element="7")),
     ],
 )  # fmt: skip
-def test_webagent_r1_calls(code, wanted):
+def test_webagent_r1_code_is_read_as_calls(code, wanted):
     bare = protocol("webagent_r1_bare").parse(code)
     assert (bare.calls, bare.error) == ([wanted], None)
     thinking = protocol("webagent_r1").parse(f"<think>why</think>\n<answer>{code}</answer>")
@@ -183,7 +194,7 @@ def test_webagent_r1_calls(code, wanted):
         ("click the button", "no call"),
     ],
 )
-def test_webagent_r1_says_what_is_wrong(code, reason):
+def test_webagent_r1_names_what_is_wrong(code, reason):
     assert reason in (protocol("webagent_r1_bare").parse(code).error or "")
 
 
@@ -217,7 +228,7 @@ def test_webagent_r1_runs_the_first_of_two_actions_and_reports_the_second():
         ("```stop [N/A]```", call("done", answer="N/A")),
     ],
 )  # fmt: skip
-def test_browseragent_commands(command, wanted):
+def test_browseragent_commands_are_read_as_calls(command, wanted):
     parsed = protocol("browseragent").parse(f"<think>t</think><conclusion>c</conclusion><action>{command}</action>")
     assert (parsed.calls, parsed.error) == ([wanted], None)
 
@@ -231,11 +242,11 @@ def test_browseragent_commands(command, wanted):
         ("", "unknown"),
     ],
 )
-def test_browseragent_says_what_is_wrong(command, reason):
+def test_browseragent_names_what_is_wrong(command, reason):
     assert reason in (protocol("browseragent").parse(f"<think>t</think><action>{command}</action>").error or "")
 
 
-def test_webgym_reads_bold_headings_and_forgets_the_sections_that_were_thought():
+def test_webgym_reads_bold_headings_and_ignores_sections_of_the_thought():
     text = (
         "<think>Memory: draft</think>**Memory:** kept\n**Progress:** none\n**Intention:** look\n"
         '**Action:** <tool_call>{"name": "done", "arguments": {"answer": "7"}}</tool_call>'
@@ -246,7 +257,7 @@ def test_webgym_reads_bold_headings_and_forgets_the_sections_that_were_thought()
 
 
 @pytest.mark.parametrize("name", ["openwebrl", "webgym"])  # the others: tests/policies/test_scripted.py
-def test_what_a_teacher_writes_is_read_back(name):
+def test_a_teachers_response_is_read_back(name):
     calls = [call("click", x=512, y=86), call("write", text='"Bob" </x>')]
     parsed = protocol(name).parse(protocol(name).write('click field, write "Bob"', calls))
     assert (parsed.calls, parsed.error) == (calls, None)
@@ -267,7 +278,7 @@ PIECES = st.sampled_from(
 @pytest.mark.parametrize("name", PROTOCOLS)
 @settings(max_examples=150)
 @given(text=st.one_of(st.text(max_size=200), st.lists(PIECES | st.text(max_size=5), max_size=25).map("".join)))
-def test_whatever_a_model_writes_is_parsed_or_refused(name, text):
+def test_any_response_is_parsed_or_refused(name, text):
     parsed = protocol(name).parse(text)
     assert parsed.error is not None or any(one.error is None for one in parsed.calls)
     for one in parsed.calls:

@@ -3,7 +3,7 @@
 import pytest
 
 from components.agent.rendering import Prompt, Response, Text
-from components.policies import Encoder
+from components.model import Encoder
 from components.records import Image, Turn
 from tests.vlm import TASK, observation, random_vlm, renderer, tokenizer
 
@@ -92,7 +92,7 @@ def test_rendering_agrees_with_the_chat_template():
     assert text_of(prompt).replace("<image>", "<|vision_start|><|image_pad|><|vision_end|>") == template
 
 
-def test_two_screenshots_of_one_size_make_different_prompts_of_the_same_ids():
+def test_screenshots_of_one_size_give_the_same_ids_but_different_prompts():
     encoder = Encoder(random_vlm())
     one, other = renderer().prompt(TASK, [], observation(1)), renderer().prompt(TASK, [], observation(2))
     assert encoder.encode(one).ids == encoder.encode(other).ids

@@ -9,7 +9,7 @@ import pytest
 
 from components.agent import Completion, EpisodeSettings, EpisodeSpec, Renderer, Request, format_call, format_response
 from components.agent.loop import run_episode
-from components.agent.policy import Clock
+from components.agent.policy import RequestClock
 from components.records import Termination
 from tests.agent.test_billing import Page
 from tests.samples import a_task, recipe
@@ -20,7 +20,7 @@ class Takes:
 
     version = "slow"
 
-    def __init__(self, first: Callable[[Clock], Awaitable[None]]) -> None:
+    def __init__(self, first: Callable[[RequestClock], Awaitable[None]]) -> None:
         self._first = first
 
     def prompt_tokens(self, prompt: object) -> int:
@@ -31,13 +31,13 @@ class Takes:
         return Completion([], [], format_response("Go on.", [format_call("wait", seconds=0)]), "stop")
 
 
-async def waits_for_somebody_to_answer(clock: Clock) -> None:
+async def waits_for_somebody_to_answer(clock: RequestClock) -> None:
     with clock.stopped():
         await asyncio.sleep(2.0)
     await asyncio.sleep(0.2)
 
 
-async def is_asked_again_where_it_was_given_up(clock: Clock) -> None:
+async def is_asked_again_where_it_was_given_up(clock: RequestClock) -> None:
     for _ in range(3):
         asked = asyncio.get_running_loop().time()
         await asyncio.sleep(0.7)
@@ -45,13 +45,13 @@ async def is_asked_again_where_it_was_given_up(clock: Clock) -> None:
             await asyncio.sleep(0)
 
 
-async def takes_too_long_after_a_wait(clock: Clock) -> None:
+async def takes_too_long_after_a_wait(clock: RequestClock) -> None:
     with clock.stopped():
         await asyncio.sleep(0.1)
     await asyncio.sleep(10)
 
 
-async def never_answers(clock: Clock) -> None:
+async def never_answers(clock: RequestClock) -> None:
     await asyncio.sleep(10)
 
 
@@ -65,7 +65,7 @@ async def never_answers(clock: Clock) -> None:
         (never_answers, 0.2, 5.0, Termination.INFERENCE_TIMEOUT),
     ],
 )
-def test_time_without_anybody_to_answer_is_not_the_agents(first, inference_s, task_s, ending):
+def test_waiting_for_a_server_does_not_count_against_the_task_limit(first, inference_s, task_s, ending):
     params = recipe()
     agent = params.agent.model_copy(update={"inference_timeout_s": inference_s, "task_timeout_s": task_s})
     rendered = Renderer(agent, params.observation, params.model.think_prefix)
@@ -74,17 +74,17 @@ def test_time_without_anybody_to_answer_is_not_the_agents(first, inference_s, ta
     assert done.termination is ending
 
 
-def test_what_has_no_limit_gets_none_and_what_has_run_out_stays_so():
+def test_a_stopped_clock_adds_no_limit_and_revives_no_expired_one():
     async def main() -> None:
         async with asyncio.timeout(None) as unlimited:
-            with Clock(unlimited).stopped():
+            with RequestClock(unlimited).stopped():
                 await asyncio.sleep(0)
         assert unlimited.when() is None
         async with asyncio.timeout(0) as limit:
             try:
                 await asyncio.sleep(10)
             finally:
-                with Clock(limit).stopped():
+                with RequestClock(limit).stopped():
                     pass
 
     with pytest.raises(TimeoutError):

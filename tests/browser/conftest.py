@@ -1,4 +1,4 @@
-"""One Chromium and one web server for all tests of a module; every test has its own context and tab."""
+"""One Chromium and one web server for all tests of a module. Each test has its own context and tab."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARAMS = BrowserParams(
 
 
 class Pages(Loopback):
-    """A web server on loopback: path to (status, html, headers); `hits` counts requests per path."""
+    """A web server on loopback. `pages` maps a path to (status, html, headers); `hits` counts requests per path."""
 
     def __init__(self) -> None:
         self.pages: dict[str, tuple[int, str, dict[str, str]]] = {}
@@ -46,14 +46,14 @@ class Pages(Loopback):
         super().__init__(Serving)
 
     def add(self, path: str, body: str, status: int = 200, title: str = "a page", **headers: str) -> str:
-        """Serve a page; its URL."""
+        """Serve a page and return its URL."""
         html = f"<!DOCTYPE html><title>{title}</title><body style='margin:0'>{body}</body>"
         self.pages[path] = (status, html, headers)
         return self.origin + path
 
 
 def task(url: str) -> Task:
-    """A task that starts at a URL."""
+    """Make a task that starts at a URL."""
     return Task(task_id="t", intent="look", start_url=url, website="test", source="test")
 
 
@@ -66,7 +66,7 @@ def pages() -> Iterator[Pages]:
 
 @pytest.fixture(scope="module")
 def visit() -> Iterator[Callable[[str, Callable[[Session, Any], Awaitable[Any]]], Any]]:
-    """`visit(url, body)` runs `await body(session, observation)` on the opened page and gives back its result."""
+    """`visit(url, body)` opens the page, runs `await body(session, observation)` and returns its result."""
     with asyncio.Runner() as runner:
         pool = BrowserPool(PARAMS, text="elements")
         runner.run(pool.__aenter__())

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.browser import BrowserPool
-from components.browser.axtree import MOST_NODES, ElementIds, Node, as_html, as_tree, parse, simplify
+from components.browser.axtree import ElementIds, Node, simplify
+from components.browser.axtree_rendering import MAX_NODES, as_html, as_tree
+from components.browser.axtree_snapshot import parse
 from components.browser.tools import ALL_TOOLS, check_call
 from tests.browser.conftest import PARAMS, task
 
@@ -36,7 +38,7 @@ SNAPSHOT = r"""
 """.strip()
 
 
-def test_a_snapshot_becomes_a_tree_of_what_is_seen():
+def test_a_snapshot_becomes_a_tree_of_visible_elements():
     assert as_tree(ElementIds().number(simplify(parse(SNAPSHOT), (800, 600)), 1)) == (
         '[1] heading "Shop"\n'
         "[2] paragraph\n"
@@ -51,7 +53,7 @@ def test_a_snapshot_becomes_a_tree_of_what_is_seen():
     )
 
 
-def test_the_same_tree_as_markup():
+def test_the_tree_can_be_written_as_markup():
     assert as_html(ElementIds().number(simplify(parse(SNAPSHOT), (800, 600)), 1)) == (
         '<h2 id="1">Shop</h2>\n'
         '<p id="2">\n  one two\n  <a id="3">three</a>\n</p>\n'
@@ -62,13 +64,13 @@ def test_the_same_tree_as_markup():
     )
 
 
-def test_without_a_viewport_everything_is_there():
+def test_without_a_viewport_the_tree_has_all_elements():
     assert "deep" in as_tree(simplify(parse(SNAPSHOT)))
 
 
 def test_a_page_of_many_elements_is_cut_and_says_so():
-    shown = as_tree([Node("button", name="b", id=str(number)) for number in range(MOST_NODES + 7)])
-    assert shown.splitlines()[-1] == "... 7 more"
+    shown = as_tree([Node("button", name="b", id=str(number)) for number in range(MAX_NODES + 7)])
+    assert shown.splitlines()[-1] == "... 7 more elements in view"
 
 
 def test_an_id_stays_until_another_document_is_shown():
@@ -76,10 +78,10 @@ def test_an_id_stays_until_another_document_is_shown():
     first = ids.number([Node("button", id="e7"), Node("text", text="x"), Node("link", id="f1e2")], document=1)
     again = ids.number([Node("link", id="f1e2"), Node("link", id="e9")], document=1)
     assert [node.id for node in [*first, *again]] == ["1", None, "2", "2", "3"]
-    assert [ids.selector(shown) for shown in ("1", "[2]", " 3 ")] == ["aria-ref=e7", "aria-ref=f1e2", "aria-ref=e9"]
-    assert [ids.selector(wrong) for wrong in ("4", "e7", "", "1 >> css=body", "button")] == [None] * 5
+    assert [ids.reference(shown) for shown in ("1", "[2]", " 3 ")] == ["e7", "f1e2", "e9"]
+    assert [ids.reference(wrong) for wrong in ("4", "e7", "", "1 >> css=body", "button")] == [None] * 5
     assert ids.number([Node("button", id="f3e7")], document=2)[0].id == "1"
-    assert ids.selector("2") is None
+    assert ids.reference("2") is None
 
 
 @given(
@@ -157,7 +159,7 @@ def test_elements_are_acted_on_by_their_ids(walk):
     assert found["search"] == (
         'Succeed: `write_element` typed "tea" into <input> "Search" and pressed Enter.', "found tea"
     )  # fmt: skip
-    assert found["option"] == ('Succeed: `select_option` chose "L".', "large")
+    assert found["option"] == ('Succeed: `select_option` chose "L". The page changed.', "large")
     assert found["shadow"][1] == "shadow"
     assert found["frame"][1] == "framed"
     assert found["hover"][0].startswith('Succeed: `hover` on <button> "Buy" at (')
@@ -184,7 +186,7 @@ def test_an_id_stays_with_its_element_and_a_wrong_one_fails(walk):
     assert 'no element of this page was shown with the id "the button"' in failures[3]
 
 
-def test_history_forward_and_fields_in_frames(walk):
+def test_forward_in_history_and_fields_in_frames_work(walk):
     async def body(session, first):
         typed = await session.step([act("write_element", element=by_name(first.text, "Inner"), text="in a frame")])
         await session.step([act("click_element", element=by_name(first.text, "Next"))])
@@ -199,7 +201,7 @@ def test_history_forward_and_fields_in_frames(walk):
 
 
 @pytest.mark.parametrize("text", ["axtree", "html"])
-def test_of_a_password_only_its_length_is_seen(pages, text):
+def test_only_the_length_of_a_password_is_shown(pages, text):
     pages.add("/pin", "<input type=password value=4321>")
     url = pages.add("/login", "<input value=alice><input type=password value=hunter2><iframe src=/pin></iframe>")
 
@@ -221,3 +223,21 @@ def test_html_shows_the_viewport_and_scrolling_shows_more(walk):
     assert "Far below" not in top
     assert ">Far below</button>" in bottom
     assert "Shop" not in bottom
+
+
+def test_a_select_in_its_label_is_named_without_its_options(pages):
+    select = "<label>Size <select><option>S</option><option>M</option></select></label>"
+    url = pages.add("/label", select + f'<iframe srcdoc="{select}"></iframe>')
+
+    async def scenario():
+        async with BrowserPool(PARAMS, text="axtree") as pool, pool.session() as session:
+            first = (await session.start(task(url))).text
+            shown = [line.strip() for line in first.splitlines() if "combobox" in line]
+            calls = [act("select_option", element=line.split()[0], option="M") for line in shown]
+            result = await session.step(calls)
+            return first, result.feedback, result.observation.text
+
+    before, feedback, after = asyncio.run(scenario())
+    assert before.count('combobox "Size"') == 2
+    assert [line.split(". ")[0] for line in feedback] == ['Succeed: `select_option` chose "M"'] * 2
+    assert after == before.replace('"S" selected', '"S"').replace('option "M"', 'option "M" selected')

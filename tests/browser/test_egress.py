@@ -34,7 +34,7 @@ def test_special_addresses_are_not_public(address):
 
 
 @pytest.mark.parametrize("address", [PUBLIC, "1.1.1.1", "2606:4700:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101"])
-def test_ordinary_addresses_are(address):
+def test_ordinary_addresses_are_public(address):
     assert is_public(address)
 
 
@@ -45,7 +45,7 @@ def addresses(rules: Rules, host: str, found: list[str], port: int = 443) -> lis
     return asyncio.run(rules.addresses(host, port, resolve))
 
 
-def test_rules_by_name():
+def test_host_rules_allow_block_and_open_private_hosts_by_name():
     rules = Rules(allowed=["*.example.org", "example.org"], blocked=["bad.example.org"], private=["shop:7770"])
     assert addresses(rules, "www.example.org", [PUBLIC]) == [PUBLIC]
     assert addresses(rules, "EXAMPLE.org.", [PUBLIC]) == [PUBLIC]
@@ -55,7 +55,7 @@ def test_rules_by_name():
             addresses(rules, host, [PUBLIC], port)
 
 
-def test_of_several_addresses_only_public_ones_are_asked():
+def test_only_public_ones_of_several_addresses_are_connected():
     assert addresses(Rules(), "mixed.org", ["127.0.0.1", PUBLIC, "::1"]) == [PUBLIC]
     with pytest.raises(RefusedError, match=r"leads to 10\.0\.0\.1, which is no public address"):
         addresses(Rules(), "inside.org", ["10.0.0.1"])
@@ -103,7 +103,7 @@ async def ask(port: int, data: bytes, then: bytes = b"") -> bytes:
     return answer
 
 
-def test_requests_and_tunnels_go_where_they_may_and_nowhere_else():
+def test_requests_and_tunnels_reach_only_allowed_hosts():
     async def scenario():
         async with Upstream() as friend, Upstream() as stranger:
             proxy = await Proxy(Rules(private=[f"127.0.0.1:{friend.port}"])).start()
@@ -179,7 +179,7 @@ def params(origin: str) -> BrowserParams:
     )  # fmt: skip
 
 
-def test_no_server_can_know_how_the_guard_marks_its_answers(pages):
+def test_no_server_can_learn_the_mark_on_the_guards_answers(pages):
     """A page that could speak for the guard would have itself counted as unreachable."""
     known = EgressGuard(EgressParams()).refusal_header
     forged = {"X-Waymark-Refusal": "not now", known: "not now"}
@@ -225,7 +225,7 @@ def test_a_page_reaches_its_own_host_and_no_other(pages):
     assert connections == 0
 
 
-def test_a_killed_guard_lets_nothing_through_and_the_next_episode_has_a_new_one(pages):
+def test_a_killed_guard_passes_nothing_and_the_next_episode_has_a_new_one(pages):
     url = pages.add("/again", "<p>again")
 
     async def scenario():
@@ -241,6 +241,24 @@ def test_a_killed_guard_lets_nothing_through_and_the_next_episode_has_a_new_one(
 
     assert asyncio.run(scenario()) == url
     assert "/again?2" not in pages.hits
+
+
+def test_new_rules_hold_from_the_next_connection_on():
+    async def scenario():
+        async with Upstream() as upstream:
+            guard, address = EgressGuard(EgressParams(allowed_hosts=[])), f"127.0.0.1:{upstream.port}"
+            await guard.start()
+            request = f"GET http://{address}/ HTTP/1.1\r\nHost: {address}\r\n\r\n".encode()
+            before = await ask(guard.port, request)
+            await guard.replace_rules(EgressParams(allowed_hosts=[], private_hosts=[address]))
+            after = await ask(guard.port, request)
+            await guard.stop()
+            return before, after, upstream.connections
+
+    before, after, connections = asyncio.run(scenario())
+    assert b"403 Forbidden" in before
+    assert b"200 OK" in after
+    assert connections == 1
 
 
 def test_the_guard_ends_with_its_pool_and_with_a_killed_parent():
@@ -269,8 +287,8 @@ def test_the_guard_ends_with_its_pool_and_with_a_killed_parent():
 
 
 @pytest.mark.slow
-def test_of_the_ways_out_of_a_browser_none_gets_through_and_without_the_guard_most_do():
-    from benchmarks.egress import attempts, try_all
+def test_the_guard_stops_all_ways_out_and_without_it_most_of_them_work():
+    from perf.egress import attempts, try_all
 
     assert asyncio.run(try_all(guard=True, linger_s=1.0)) == []
     assert len(asyncio.run(try_all(guard=False, linger_s=1.0))) > 0.5 * len(attempts())

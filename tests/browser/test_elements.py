@@ -11,11 +11,11 @@ _COUNT = itertools.count()
 
 @pytest.fixture
 def listing(pages, visit):
-    """The element list of a body of HTML."""
+    """The lines of elements of a body of HTML."""
 
     def of(body: str) -> str:
         async def look(session, observation):
-            return observation.text
+            return "\n".join(line for line in observation.text.splitlines() if line.startswith("- "))
 
         return visit(pages.add(f"/list{next(_COUNT)}", body), look)
 
@@ -48,24 +48,24 @@ def test_reading_order_is_row_by_row(listing):
         "width:0;padding:0;border:0;overflow:hidden",
     ],
 )
-def test_what_is_not_seen_is_not_listed(listing, style):
+def test_invisible_elements_are_not_listed(listing, style):
     assert listing(at(10, 10, style=style)) == ""
 
 
-def test_what_is_covered_is_not_listed(listing):
+def test_covered_elements_are_not_listed(listing):
     assert (
         listing(at(10, 10, text="under") + at(0, 0, "div", "width:300px;height:200px;background:#eee", text="a sheet"))
         == ""
     )
 
 
-def test_what_is_partly_covered_is_clicked_where_it_is_seen(listing, pages, visit):
+def test_a_partly_covered_element_is_clicked_where_it_is_visible(listing, pages, visit):
     text = listing(at(100, 100, text="under") + at(130, 100, text="over"))
     under = next(item for item in parse_elements(text) if item.name == "under")
     assert 100 / 800 * 1000 <= under.x <= 130 / 800 * 1000
 
 
-def test_what_is_scrolled_out_of_a_box_is_not_listed(listing):
+def test_elements_scrolled_out_of_a_box_are_not_listed(listing):
     assert (
         listing('<div style="height:50px;overflow:auto"><div style="height:200px">text</div><button>far</button></div>')
         == ""
@@ -98,7 +98,7 @@ def test_a_styled_checkbox_is_listed_where_its_label_is(listing):
     assert [(i.role, i.name) for i in parse_elements(text)] == [("checkbox", "news")]
 
 
-def test_disabled_expanded_and_multiline_are_said(listing):
+def test_disabled_expanded_and_multiline_states_are_listed(listing):
     text = listing("<button disabled>a</button><br><button aria-expanded=true>b</button><br><textarea>c</textarea>")
     assert [i.states for i in parse_elements(text)] == [{"disabled"}, {"expanded"}, {"multiline"}]
 
@@ -114,7 +114,7 @@ def test_text_that_looks_like_a_link_is_a_link(listing):
     assert [(i.role, i.name) for i in parse_elements(text)] == [("link", "word")]
 
 
-def test_what_has_a_pointer_cursor_is_listed_once(listing):
+def test_an_element_with_a_pointer_cursor_is_listed_once(listing):
     text = listing(
         '<div style="cursor:pointer"><span><b>Open</b></span></div><div style="cursor:pointer"><a href="#">in</a></div>'
     )
@@ -187,7 +187,7 @@ def test_a_document_without_any_element_has_an_empty_list(pages, visit):
     assert said.startswith("Succeed: `click` at")
 
 
-def test_a_page_that_tampers_with_the_built_ins_is_read_all_the_same(pages, visit):
+def test_a_page_that_overrides_built_ins_is_still_read(pages, visit):
     tampered = (
         "<button onclick=\"document.title='pressed'\" style='width:800px;height:600px'>Go</button><script>"
         "for (const name of ['map', 'filter', 'find', 'flatMap', 'sort', 'push'])"

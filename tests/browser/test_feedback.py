@@ -19,14 +19,14 @@ def test_a_click_on_a_checkbox_ends_with_its_state():
     assert line == 'Succeed: `click` on <input> "abc" at (1, 2) executed. Unchecked.'
 
 
-def test_what_a_click_did_comes_before_what_else_changed():
+def test_effects_of_a_click_come_before_other_changes():
     changed = Effect(changed=True)
     for state, effect, said in (
         ("", changed, "The page changed."),
         ("checked", changed, "Checked."),
         (feedback.FOCUSED, changed, "The field is focused."),
         ("checked", Effect(navigated_to="http://a/", changed=True), "Page navigated to http://a/."),
-        ("", Effect(asides=("A dialog.",), changed=True), "A dialog."),
+        ("", Effect(notices=("A dialog.",), changed=True), "A dialog."),
     ):
         line = feedback.click(SEARCH, (1, 2), effect, state, clamped=False)
         assert line == f'Succeed: `click` on <button> "Search" at (1, 2) executed. {said}'

@@ -36,8 +36,12 @@ class OurSite:
     """`PAGE` as a site of ours at `http://ours`."""
 
     origin = "http://ours"
+    origins = (origin,)
     instruction = None
     rewards = True
+    names_options = True
+    lists_details = True
+    context = None
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -46,8 +50,8 @@ class OurSite:
     async def start(self) -> None: ...
     async def stop(self) -> None: ...
 
-    def address(self) -> tuple[str, int]:
-        return "ours", self._port
+    def addresses(self) -> dict[str, int]:
+        return {"ours": self._port}
 
     def cookies(self, task: Task) -> dict[str, str]:
         return {"episode": "1"}

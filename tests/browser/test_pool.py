@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from components.browser import BrowserPool, EnvError, EnvInitError, SandboxError, check_call
+from components.browser import (
+    BrowserPool,
+    ChromiumNotFoundError,
+    EnvError,
+    EnvInitError,
+    SandboxError,
+    check_call,
+    find_chromium,
+)
 from components.params import BrowserParams
 
 from .conftest import LOOPBACK, task
@@ -53,7 +61,7 @@ def main_process(pids: list[int]) -> int:
     return main_processes(pids)[0]
 
 
-def test_a_killed_browser_is_a_sandbox_error_and_the_next_episode_has_a_new_one(pages):
+def test_a_killed_browser_is_a_sandbox_error_and_is_replaced(pages):
     async def scenario():
         async with BrowserPool(PARAMS) as pool:
             url = pages.add("/a", BIG.format(""))
@@ -68,7 +76,7 @@ def test_a_killed_browser_is_a_sandbox_error_and_the_next_episode_has_a_new_one(
     asyncio.run(scenario())
 
 
-def test_a_browser_that_dies_under_the_teachers_eyes_is_a_sandbox_error(pages):
+def test_a_browser_that_dies_while_the_teacher_looks_is_a_sandbox_error(pages):
     async def scenario():
         async with BrowserPool(PARAMS) as pool, pool.session() as session:
             await session.start(task(pages.add("/a", BIG.format(""))))
@@ -95,7 +103,7 @@ def test_a_crashed_renderer_is_a_sandbox_error_and_the_next_episode_works(pages)
     asyncio.run(scenario())
 
 
-def test_a_page_that_hangs_is_an_env_error_within_the_step_timeout_and_the_next_episode_works(pages):
+def test_a_page_that_hangs_in_a_step_is_an_env_error_within_its_limit(pages):
     async def scenario():
         async with BrowserPool(PARAMS) as pool:
             async with pool.session() as session:
@@ -110,7 +118,7 @@ def test_a_page_that_hangs_is_an_env_error_within_the_step_timeout_and_the_next_
     asyncio.run(scenario())
 
 
-def test_a_page_that_never_answers_is_an_init_error_within_the_start_timeout(pages):
+def test_a_page_that_hangs_at_the_start_is_an_init_error_within_its_limit(pages):
     async def scenario():
         params = PARAMS.model_copy(update={"start_timeout_s": 3.0, "navigation_retries": 0})
         async with BrowserPool(params) as pool, pool.session() as session:
@@ -191,7 +199,7 @@ def gone(left) -> bool:
     return not left()
 
 
-def test_waiting_longer_than_a_step_may_take_is_the_agents_right_and_ends_no_episode(pages):
+def test_an_agent_may_wait_longer_than_a_step_may_take(pages):
     async def scenario():
         async with BrowserPool(PARAMS) as pool, pool.session() as session:
             await session.start(task(pages.add("/a", "still")))
@@ -201,3 +209,24 @@ def test_waiting_longer_than_a_step_may_take_is_the_agents_right_and_ends_no_epi
     lines = asyncio.run(scenario())
     assert len(lines) == 2
     assert all(line.startswith("Succeed: `wait` ") for line in lines)
+
+
+def test_a_failure_on_a_browser_whose_program_is_gone_says_so(pages, tmp_path, monkeypatch):
+    program = tmp_path / "chromium"
+    program.write_text(f'#!/bin/sh\nexec {find_chromium()} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("WAYMARK_CHROMIUM", str(program))
+
+    async def scenario():
+        async with BrowserPool(PARAMS) as pool:
+            program.chmod(0o644)
+            async with pool.session() as session:  # the browser runs on, so nothing has failed yet
+                await session.start(task(pages.add("/a", "works")))
+            async with pool.session() as session:
+                with pytest.raises(SandboxError, match=r"cannot be run: it is not executable; correct or unset"):
+                    await session.start(task("http://127.0.0.1:1/"))
+            with pytest.raises(ChromiumNotFoundError, match="cannot be run: it is not executable"):
+                async with pool.session():
+                    pass
+
+    asyncio.run(scenario())

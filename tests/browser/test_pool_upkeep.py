@@ -30,7 +30,7 @@ async def visit(opened: BrowserPool, url: str) -> None:
         await session.step(CLICK)
 
 
-def test_a_browser_that_dies_while_pages_are_opened_keeps_nobody_waiting(pages, monkeypatch):
+def test_a_browser_that_dies_while_pages_open_blocks_no_episode(pages, monkeypatch):
     monkeypatch.setattr(pool, "OPEN_TIMEOUT_S", 1000.0)
     url = pages.add("/a", BIG.format(""))
 
@@ -57,7 +57,7 @@ def test_a_browser_that_dies_while_pages_are_opened_keeps_nobody_waiting(pages, 
     asyncio.run(scenario())
 
 
-def test_a_worn_out_browser_is_replaced_and_let_go_when_its_last_episode_ends(pages, monkeypatch):
+def test_a_worn_out_browser_is_replaced_and_closes_after_its_last_episode(pages, monkeypatch):
     monkeypatch.setattr(pool, "EPISODES_PER_BROWSER", 3)
     url = pages.add("/a", BIG.format(""))
 
@@ -76,7 +76,7 @@ def test_a_worn_out_browser_is_replaced_and_let_go_when_its_last_episode_ends(pa
     asyncio.run(scenario())
 
 
-def test_the_next_context_is_there_before_it_is_needed_and_knows_nothing(pages):
+def test_the_next_context_is_made_in_advance_and_is_clean(pages):
     url = pages.add(
         "/a", "<script>document.title = document.cookie || 'new here'; document.cookie = 'seen=yes'</script>"
     )
@@ -89,9 +89,9 @@ def test_the_next_context_is_there_before_it_is_needed_and_knows_nothing(pages):
                     titles.append((await session.start(task(url))).tabs[0].title)
                     used.append(session.page.context)
                     async with asyncio.timeout(10):
-                        while not opened._engine.spares:
+                        while not opened._current.spares:
                             await asyncio.sleep(0.01)
-                    ahead.append(opened._engine.spares[-1][0])
+                    ahead.append(opened._current.spares[-1][0])
         assert titles == ["new here"] * 4
         assert used[1:] == ahead[:-1]
         assert len(set(used)) == 4
@@ -99,7 +99,7 @@ def test_the_next_context_is_there_before_it_is_needed_and_knows_nothing(pages):
     asyncio.run(scenario())
 
 
-def test_a_queue_lets_so_many_through_at_once_and_waiting_in_it_costs_no_limit(pages):
+def test_a_queue_bounds_steps_at_once_and_its_waits_are_not_step_time(pages):
     """Each turn takes 1.5 s, each step may take 4 s: six in a queue for one at a time end well."""
     url = pages.add("/busy", BIG.format("const end = Date.now() + 1500; while (Date.now() < end);"))
     params = PARAMS.model_copy(update={"concurrency": 6, "queues": QueueParams(act=1)})
@@ -124,7 +124,7 @@ def test_a_queue_lets_so_many_through_at_once_and_waiting_in_it_costs_no_limit(p
     asyncio.run(scenario())
 
 
-def test_a_failure_tells_of_the_browser(pages):
+def test_a_failure_reports_the_health_of_the_browser(pages):
     async def scenario():
         async with BrowserPool(PARAMS) as opened, opened.session() as session:
             await session.start(task(pages.add("/hang", BIG.format("while(true);"))))

@@ -30,7 +30,7 @@ def read(pages, visit):
     return of
 
 
-def test_the_page_that_the_agent_left_is_read_as_it_is(read, pages):
+def test_the_agents_last_page_is_read_as_it_is(read, pages):
     reading = read("<input name=title value='a &amp; b'>", Probe(url="last", locator=VALUE, script=VALUE))
     assert (reading.text, reading.error, reading.address) == ("a & b", None, pages.origin + "/start")
 
@@ -41,20 +41,20 @@ def test_without_a_locator_it_is_the_whole_page(read):
     assert "seen</p>" in text
 
 
-def test_another_page_is_opened_in_a_tab_of_its_own_with_the_agents_cookies(read, pages):
+def test_another_page_opens_in_its_own_tab_with_the_agents_cookies(read, pages):
     url = pages.add("/cart", "<p id=who></p><script>who.textContent = document.cookie</script>")
     probe = Probe(url=url, locator="x", address=url, script="document.querySelector('#who').textContent")
     reading = read("<script>document.cookie = 'cart=3'</script>", probe)
     assert (reading.text, reading.address) == ("cart=3", url)
 
 
-def test_what_comes_late_is_waited_for(read, pages):
+def test_an_element_that_comes_late_is_waited_for(read, pages):
     url = pages.add("/late", "<script>setTimeout(() => document.body.append('here'), 2200)</script>")
     probe = Probe(url=url, locator="x", address=url, script="document.body.lastChild.data")
     assert read("", probe).text == "here"
 
 
-def test_what_is_not_there_is_an_empty_text_and_says_what_was_thrown(read, pages):
+def test_a_missing_element_is_an_empty_text_with_the_exception(read, pages):
     url = pages.add("/missing", "no such page", status=404)
     began = time.monotonic()
     reading = read("", Probe(url=url, locator=VALUE, address=url, script=VALUE))
@@ -64,26 +64,26 @@ def test_what_is_not_there_is_an_empty_text_and_says_what_was_thrown(read, pages
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_server_that_fails_is_no_reading(read, pages, status):
+def test_a_failing_server_gives_no_reading(read, pages, status):
     url = pages.add("/broken", "sorry", status=status)
     reading = read("", Probe(url=url, locator="", address=url))
     assert reading.text is None
     assert f"status {status}" in reading.error
 
 
-def test_a_page_that_nobody_serves_is_no_reading(read):
+def test_a_page_without_a_server_gives_no_reading(read):
     reading = read("", Probe(url="x", locator="", address="http://127.0.0.1:9/"))
     assert reading.text is None
     assert reading.error
 
 
-def test_an_address_with_a_placeholder_is_no_reading(read):
+def test_an_address_with_a_placeholder_gives_no_reading(read):
     reading = read("", Probe(url="__SHOPPING__/x", locator="", address="__SHOPPING__/x"))
     assert reading.text is None
     assert reading.error
 
 
-def test_what_is_no_javascript_is_no_reading(read):
+def test_invalid_javascript_gives_no_reading(read):
     reading = read("", Probe(url="last", locator="x", script="document.("))
     assert reading.text is None
     assert "SyntaxError" in reading.error
@@ -103,14 +103,14 @@ def test_a_promise_is_awaited_and_an_address_can_be_asked_for(read, pages):
     assert (reading.text, reading.address) == ("two lamps", order)
 
 
-def test_an_address_that_cannot_be_found_is_no_reading(read, pages):
+def test_an_address_that_cannot_be_resolved_gives_no_reading(read, pages):
     probe = Probe(url="f", locator="", address=pages.origin + "/start", resolve="fetch('/nothing').then(r => r.json())")
     reading = read("", probe)
     assert reading.text is None
     assert "could not be found" in reading.error
 
 
-def test_a_server_that_must_answer_and_does_not_is_no_reading(read):
+def test_a_required_server_that_does_not_answer_gives_no_reading(read):
     throws = "Promise.reject(new Error('HTTP 401'))"
     assert read("", Probe(url="last", locator="f", script=throws)).text == ""
     reading = read("", Probe(url="last", locator="f", script=throws, must_answer=True))
@@ -118,7 +118,7 @@ def test_a_server_that_must_answer_and_does_not_is_no_reading(read):
     assert "HTTP 401" in reading.error
 
 
-def test_what_must_be_opened_first_is_opened(read):
+def test_a_page_that_must_be_opened_first_is_opened(read):
     body = "<button onclick=\"setTimeout(() => { document.body.append('inside') }, 50)\">more</button>"
     probe = Probe(
         url="last",
@@ -129,12 +129,12 @@ def test_what_must_be_opened_first_is_opened(read):
     assert read(body, probe).text == "inside"
 
 
-def test_a_page_that_lies_about_its_elements_is_read_by_built_ins_of_our_own(read):
+def test_a_page_that_overrides_built_ins_is_read_with_our_own(read):
     body = "<p>true</p><script>document.querySelector = () => ({outerText: 'a lie'})</script>"
     assert read(body, Probe(url="last", locator="x", script="document.querySelector('p').outerText")).text == "true"
 
 
-def test_the_active_tab_is_the_page_that_was_left(read, pages):
+def test_the_active_tab_is_the_agents_last_page(read, pages):
     pages.add("/other", "second")
     calls = [("new_tab", {}), ("goto_url", {"url": pages.origin + "/other"})]
     reading = read("first", Probe(url="last", locator="x", script="document.body.outerText"), *calls)

@@ -9,7 +9,7 @@ import pytest
 from components.browser.egress import allows
 from components.browser.robots import disallowed
 from components.params import EgressParams
-from tests.stages.benchmark_world import Shop
+from tests.benchmarks.price_shops import Shop
 
 RULES = "User-agent: *\nDisallow: /lamp\n\nUser-agent: waymark\nDisallow: /table\n"
 
@@ -32,7 +32,7 @@ def ask(shops: list[Shop], urls: list[str], **egress: object) -> dict[str, str]:
     return asyncio.run(disallowed(urls, EgressParams(**{"private_hosts": private, **egress})))
 
 
-def test_rules_for_us_come_before_those_for_all_and_each_site_is_asked_once(shops):
+def test_our_own_robots_rules_come_first_and_each_site_is_asked_once(shops):
     ours, others, none, down = (shop.origin for shop in shops)
     urls = [f"{ours}/lamp", f"{ours}/table", f"{others}/lamp", f"{others}/chair", f"{none}/lamp", f"{down}/lamp"]
     said = ask(shops, [*urls, *urls])
@@ -44,7 +44,7 @@ def test_rules_for_us_come_before_those_for_all_and_each_site_is_asked_once(shop
     assert [shop.asked_robots for shop in shops] == [1, 1, 1, 1]
 
 
-def test_whoever_does_not_answer_is_left_to_the_episodes(shops):
+def test_a_site_that_does_not_answer_is_left_to_the_episodes(shops):
     assert ask(shops, ["http://no-such-host.invalid/lamp", "http://127.0.0.9:9/lamp"], guard=False) == {}
     assert ask(shops, ["http://no-such-host.invalid/lamp", "https://no-such-host.invalid/", "http://127.0.0.9/x"]) == {}
 
@@ -65,7 +65,7 @@ def test_a_host_that_the_guard_forbids_is_not_asked(shops):
         ("http://shop.internal/", True),
     ],
 )
-def test_what_the_guard_would_allow_by_name(url, is_allowed):
+def test_allows_agrees_with_the_guards_rules_by_name(url, is_allowed):
     egress = EgressParams(
         allowed_hosts=["*.example.org"],
         blocked_hosts=["bad.*"],

@@ -30,7 +30,7 @@ def tell(pages, visit):
 CLICK = ("click", {"x": 500, "y": 500})
 
 
-def test_a_click_names_its_target_and_that_nothing_was_seen_to_happen(tell):
+def test_a_click_without_effect_names_its_target_and_says_so(tell):
     assert tell(BUTTON.format(""), CLICK).feedback == [
         'Succeed: `click` on <button> "Go" at (500, 500) executed. Note: no visible navigation or new tab detected.'
     ]
@@ -69,12 +69,12 @@ def test_a_click_that_opens_a_tab_makes_it_active(tell, pages):
          "The field is focused."),
     ],
 )  # fmt: skip
-def test_a_click_says_what_it_did_to_the_page(tell, body, said):
+def test_a_click_reports_its_effect_on_the_page(tell, body, said):
     (line,) = tell(body, CLICK).feedback
     assert line.split("executed. ")[1].startswith(said)
 
 
-def test_a_menu_that_opens_under_the_cursor_and_what_keys_do_is_said(tell):
+def test_menus_under_the_cursor_and_effects_of_keys_are_reported(tell):
     body = (
         BUTTON.format("")
         + "<script>document.querySelector('button').onmouseenter = () => document.body.append('menu')</script>"
@@ -102,7 +102,7 @@ def test_a_double_and_a_right_click_reach_the_page(tell):
     assert tell(body, double, right).observation.tabs[0].title == "a pagedblclickcontextmenu"
 
 
-def test_coordinates_outside_are_clamped_and_that_is_said(tell):
+def test_coordinates_outside_are_clamped_with_a_note(tell):
     line = tell("", ("click", {"x": 1200, "y": -5})).feedback[0]
     assert "at (1000, 0) executed. Note: the coordinates were outside 0-1000 and were clamped." in line
 
@@ -133,7 +133,7 @@ def test_a_date_field_takes_an_iso_date(tell):
     assert line == 'Succeed: `write` typed "2024-02-03" into <input> "Search".'
 
 
-def test_enter_submits_a_form_and_the_navigation_is_said(tell, pages):
+def test_enter_submits_a_form_and_the_navigation_is_reported(tell, pages):
     url = pages.add("/found?q=x", "there")
     body = f'<form action="/found">{FIELD.format("name=q")}</form>'
     result = tell(body, CLICK, ("write", {"text": "x"}), ("press_keys", {"keys": ["return"]}))
@@ -161,7 +161,7 @@ def test_scrolling_at_a_point_scrolls_the_element_there(pages, visit):
         await session.step([check_call("scroll", {"direction": "down", "amount": 0.1, "x": 500, "y": 100})])
         return await session.page.evaluate("d.scrollTop")
 
-    assert visit(pages.add("/page", body), scroll) == 60
+    assert visit(pages.add("/page", body), scroll) == 20, "a tenth of the element"
 
 
 def test_goto_url_says_where_it_went_or_the_browsers_reason(tell, pages):
@@ -181,7 +181,7 @@ def test_going_back_needs_a_previous_page(tell, pages):
     assert lines[1] == f"Succeed: `go_back` executed. Page navigated to {pages.origin}/page."
 
 
-def test_tabs_open_switch_and_close(tell, pages):
+def test_tabs_can_be_opened_switched_and_closed(tell, pages):
     calls = [
         ("new_tab", {}),
         ("switch_tab", {"index": 0}),
@@ -211,7 +211,7 @@ def test_a_drag_moves_what_it_holds(tell):
     assert result.observation.tabs[0].title.endswith("mu")
 
 
-def test_done_counts_wherever_it_stands_and_bad_calls_leave_their_neighbours_alone(pages, visit):
+def test_done_counts_at_any_position_and_bad_calls_do_not_affect_others(pages, visit):
     async def steps(session, observation):
         return await session.step(
             [
@@ -245,7 +245,7 @@ def test_a_page_that_is_still_moving_is_waited_for(tell):
     assert tell(body, CLICK).observation.tabs[0].title == "n12"
 
 
-def test_a_start_page_that_cannot_be_reached_is_an_init_error_after_its_retries(visit):
+def test_an_unreachable_start_page_is_an_init_error_after_its_retries(visit):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -255,10 +255,18 @@ def test_a_start_page_that_cannot_be_reached_is_an_init_error_after_its_retries(
         visit(f"http://127.0.0.1:{port}/", None)
 
 
-@pytest.mark.parametrize(("status", "title"), [(403, "x"), (429, "x"), (200, "Just a moment...")])
-def test_a_block_page_is_recognised(pages, visit, status, title):
+@pytest.mark.parametrize(
+    ("status", "title", "body"), [(403, "x", "no"), (429, "x", "no"), (200, "Access denied", "no")]
+)
+def test_a_block_page_is_recognised(pages, visit, status, title, body):
     with pytest.raises(BlockedError, match="block page"):
-        visit(pages.add("/blocked", "no", status, title), None)
+        visit(pages.add("/blocked", body, status, title), None)
+
+
+def test_a_start_page_under_maintenance_is_unavailable_not_a_block(pages, visit):
+    with pytest.raises(EnvInitError, match="status 503") as error:
+        visit(pages.add("/maintenance", "back soon", 503, "Maintenance"), None)
+    assert not isinstance(error.value, BlockedError)
 
 
 def test_cookies_and_storage_do_not_reach_the_next_episode(pages, visit):
@@ -273,13 +281,13 @@ def test_cookies_and_storage_do_not_reach_the_next_episode(pages, visit):
     assert [visit(url, look), visit(url, look)] == ["clean", "clean"]
 
 
-def test_a_challenge_met_on_the_way_ends_the_episode_and_a_denial_does_not(pages, visit):
+def test_a_later_challenge_ends_the_episode_and_a_denial_does_not(pages, visit):
     pages.add("/challenge", "prove it", 403, title="Verify you are human")
     denied = pages.add("/denied", "members only", 403, title="Access denied")
 
     async def body(session, _):
         result = await session.step([check_call("goto_url", {"url": denied})])
-        with pytest.raises(BlockedError, match="asks whether it is a person"):
+        with pytest.raises(BlockedError, match="asks whether the visitor is human"):
             await session.step([check_call("goto_url", {"url": pages.origin + "/challenge"})])
         return result.observation.url
 
@@ -294,19 +302,19 @@ def test_a_challenge_met_on_the_way_ends_the_episode_and_a_denial_does_not(pages
         ("document.title = prompt('Name?', 'Ada')", 'A dialog (prompt) said "Name?" and was answered "Ada".'),
     ],
 )
-def test_a_dialog_is_confirmed_and_said(tell, script, said):
+def test_a_dialog_is_confirmed_and_reported(tell, script, said):
     result = tell(BUTTON.format(script), CLICK)
     assert result.feedback == [f'Succeed: `click` on <button> "Go" at (500, 500) executed. {said}']
     assert result.observation.tabs[0].title in ("a page", "true", "Ada")
 
 
-def test_dialogs_without_end_are_told_three_times_and_end_with_the_step(tell):
+def test_endless_dialogs_are_reported_three_times_and_end_with_the_step(tell):
     result = tell(BUTTON.format("for (let i = 0; i < 30; i++) alert(i)"), CLICK, ("hover", {"x": 1, "y": 1}))
     assert result.feedback[0].count("A dialog (alert)") == 3
     assert "dialog" not in result.feedback[1]
 
 
-def test_a_page_that_does_not_want_to_be_left_is_left(tell, pages):
+def test_a_page_cannot_refuse_to_be_left(tell, pages):
     url = pages.add("/next", "there")
     body = BUTTON.format("") + "<script>onbeforeunload = event => event.preventDefault()</script>"
     result = tell(body, CLICK, ("goto_url", {"url": url}))
@@ -321,19 +329,19 @@ def test_a_flood_of_dialogs_hides_no_download(tell):
     assert 'A download of "all.csv" was blocked.' in said
 
 
-def test_a_download_is_blocked_and_said(tell):
+def test_a_download_is_blocked_and_reported(tell):
     place = "position:absolute;left:390px;top:290px"
     result = tell(f'<a style="{place}" download="all.csv" href="data:text/csv,1,2">get it</a>', CLICK)
     assert result.feedback[0].endswith('executed. A download of "all.csv" was blocked.')
 
 
-def test_a_page_that_asks_for_a_file_is_told_of(tell):
+def test_a_request_for_a_file_is_reported(tell):
     place = "position:absolute;left:300px;top:285px;width:200px;height:30px"
     result = tell(f'<input type=file style="{place}">', CLICK)
     assert result.feedback[0].endswith("The page asked for a file; there are none to choose.")
 
 
-def test_what_a_page_said_between_two_calls_is_said_with_the_next(tell):
+def test_dialogs_between_two_calls_are_reported_with_the_next(tell):
     body = BUTTON.format("setTimeout(() => alert('late'), 400)")
     result = tell(body, CLICK, ("wait", {"seconds": 1}))
     assert "late" in " ".join(result.feedback)

@@ -1,7 +1,8 @@
 import pytest
 
 from components.browser import TOOLS, check_call
-from components.browser.tools import Click, PressKeys, Scroll, normalise_keys, parse_arguments
+from components.browser.keys import normalise_keys
+from components.browser.tools import Click, PressKeys, Scroll, parse_arguments
 
 
 def test_the_action_space_is_the_papers_13_tools():

@@ -11,10 +11,10 @@ from scipy import stats
 
 from components.evaluation import success
 from components.evaluation.breakdowns import AXES, HORIZONS, Facets, breakdowns, horizon, level
-from components.evaluation.intervals import wilson
 from components.records import Outcome, Termination
+from components.statistics import wilson
 from components.tasks import load_files
-from tests.evaluation.making import DONE, task, trajectory, turn, verdict
+from tests.evaluation.run_records import DONE, task, trajectory, turn, verdict
 
 ONLINE_MIND2WEB = Path(__file__).parents[3] / "shared/data/online_mind2web_300.json"
 
@@ -49,7 +49,7 @@ facets = st.builds(
 
 
 @given(st.lists(st.tuples(facets, st.floats(0, 1)), min_size=1, max_size=30))
-def test_the_counts_of_an_axis_add_up_and_its_rates_weigh_to_the_whole(rows):
+def test_counts_of_an_axis_add_up_and_its_rates_average_to_the_whole(rows):
     scores = {f"t{index}": score for index, (_, score) in enumerate(rows)}
     found = breakdowns(scores, {f"t{index}": one for index, (one, _) in enumerate(rows)})
     for axis in {one.axis for one in found}:
@@ -59,7 +59,7 @@ def test_the_counts_of_an_axis_add_up_and_its_rates_weigh_to_the_whole(rows):
         assert len({one.value for one in slices}) == len(slices)
 
 
-def test_slices_stand_in_the_order_that_a_reader_expects():
+def test_slices_are_sorted_as_a_reader_expects():
     of = {
         "a": Facets(website="b.com", difficulty="hard", horizon="21 and more"),
         "b": Facets(website="a.com", difficulty=None, horizon="6 to 10"),
@@ -120,7 +120,7 @@ def test_a_summarys_slices_are_of_its_judged_tasks():
         ({"difficulty": 1}, "1"),
     ],
 )
-def test_a_tasks_length_is_its_budget_else_its_annotators_steps_else_its_facts(fields, expected):
+def test_a_tasks_length_is_its_budget_or_its_annotators_steps_or_its_facts(fields, expected):
     assert horizon(task(**fields)) == expected
 
 
@@ -143,12 +143,12 @@ def test_online_mind2web_is_broken_down_by_the_steps_of_its_annotators():
 
 
 @given(st.integers(1, 400), st.data())
-def test_wilson_is_scipys(n, data):
+def test_the_wilson_interval_is_that_of_scipy(n, data):
     hits = data.draw(st.integers(0, n))
     expected = stats.binomtest(hits, n).proportion_ci(0.95, method="wilson")
     assert wilson(hits / n, n) == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
-def test_three_successes_of_three_are_not_certain():
+def test_three_successes_of_three_still_have_an_interval():
     # (1 + z²/6) / (1 + z²/3) ± the same half width: low = 3 / (3 + z²) with z² = 3.8415
     assert wilson(1.0, 3) == pytest.approx((3 / 6.841459, 1.0))

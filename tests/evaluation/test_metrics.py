@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from components.evaluation import Difference, EvaluationError, beats, episodes, paired, scores, success
+from components.evaluation import Difference, EvaluationError, beats, join_verdicts, paired_difference, scores, success
 from components.records import Outcome, Termination
-from tests.evaluation.making import task, trajectory, turn, verdict
+from tests.evaluation.run_records import task, trajectory, turn, verdict
 
 SUCCESS, FAILURE, ERROR, UNPARSED = Outcome.SUCCESS, Outcome.FAILURE, Outcome.ERROR, Outcome.UNPARSED
 
@@ -33,7 +33,7 @@ def test_three_successes_of_four_are_a_rate_of_three_quarters():
     assert (one.rate, one.n) == (0.75, 4)
 
 
-def test_the_wilson_interval_is_the_textbooks():
+def test_the_wilson_interval_is_that_of_the_textbook():
     # n = 10, k = 5, z = 1.959964: centre 0.5, half width z / (n + z²) * sqrt(n / 4 + z² / 4) = 0.263405
     one = summary(*[(f"t{i}", SUCCESS if i < 5 else FAILURE) for i in range(10)])
     assert one.wilson95 == pytest.approx((0.236595, 0.763405), abs=1e-5)
@@ -50,7 +50,7 @@ def test_the_same_seed_gives_the_same_interval():
     assert summary(*rows, seed=5).ci95 == summary(*rows, seed=5).ci95
 
 
-def test_a_task_that_the_environment_ended_is_no_success_and_leaves_the_rate_without_aborted():
+def test_an_aborted_task_fails_the_official_rate_and_leaves_the_other():
     one = summary(("a", SUCCESS), ("b", FAILURE), ("c", Termination.BLOCKED), ("d", Termination.SANDBOX_ERROR))
     assert (one.rate, one.n) == (0.25, 4)
     assert (one.rate_without_aborted, one.n_without_aborted, one.aborted) == (0.5, 2, 2)
@@ -122,7 +122,7 @@ def test_the_summary_survives_its_json():
 
 def test_a_paired_difference_is_first_minus_second():
     # four tasks: +1, 0, 0, +1
-    one = paired({"a": 1.0, "b": 1.0, "c": 0.0, "d": 1.0}, {"a": 0.0, "b": 1.0, "c": 0.0, "d": 0.0}, 2000, 0)
+    one = paired_difference({"a": 1.0, "b": 1.0, "c": 0.0, "d": 1.0}, {"a": 0.0, "b": 1.0, "c": 0.0, "d": 0.0}, 2000, 0)
     assert (one.diff, one.n) == (0.5, 4)
 
 
@@ -130,25 +130,29 @@ def test_pairing_narrows_the_interval_where_tasks_agree():
     # 100 tasks, half easy for both, ten of the hard ones newly solved: differences: mean 0.1, standard error 0.03
     before = {f"t{i}": float(i < 50) for i in range(100)}
     after = {f"t{i}": float(i < 60) for i in range(100)}
-    assert paired(after, before, 4000, 0).ci95 == pytest.approx((0.041, 0.159), abs=0.012)
+    assert paired_difference(after, before, 4000, 0).ci95 == pytest.approx((0.041, 0.159), abs=0.012)
 
 
 def test_a_paired_difference_that_never_varies_has_no_width():
-    assert paired({"a": 1.0, "b": 1.0}, {"a": 0.0, "b": 0.0}, 100, 0).ci95 == (1.0, 1.0)
+    assert paired_difference({"a": 1.0, "b": 1.0}, {"a": 0.0, "b": 0.0}, 100, 0).ci95 == (1.0, 1.0)
 
 
 def test_pairing_names_the_tasks_that_one_side_lacks():
     with pytest.raises(EvaluationError, match="the second lacks a, b; the first lacks d"):
-        paired({"a": 1.0, "b": 0.0, "c": 1.0}, {"c": 1.0, "d": 0.0}, 100, 0)
+        paired_difference({"a": 1.0, "b": 0.0, "c": 1.0}, {"c": 1.0, "d": 0.0}, 100, 0)
 
 
 def test_tasks_unjudged_on_one_side_leave_the_comparison():
-    one = paired({"a": 1.0, "b": None}, {"a": 0.0, "b": 1.0}, 100, 0)
+    one = paired_difference({"a": 1.0, "b": None}, {"a": 0.0, "b": 1.0}, 100, 0)
     assert (one.diff, one.n) == (1.0, 1)
 
 
 def test_scores_say_none_for_an_unjudged_task():
-    assert scores(episodes(*judged(("a", SUCCESS), ("b", FAILURE), ("c", ERROR)))) == {"a": 1.0, "b": 0.0, "c": None}
+    assert scores(join_verdicts(*judged(("a", SUCCESS), ("b", FAILURE), ("c", ERROR)))) == {
+        "a": 1.0,
+        "b": 0.0,
+        "c": None,
+    }
 
 
 @pytest.mark.parametrize(("low", "promoted"), [(0.01, True), (0.0, False), (-0.02, False)])
@@ -164,7 +168,7 @@ def test_held_out_families_that_never_loaded_make_the_evaluation_invalid():
     assert not summary(*trained, *broken, apart[-1]).valid
 
 
-def test_one_family_that_never_loaded_makes_the_evaluation_invalid_though_few_episodes_are_concerned():
+def test_one_family_that_never_loaded_makes_the_evaluation_invalid():
     rows = [
         (f"t{i}", Termination.ENV_INIT_ERROR if i < 20 else SUCCESS, f"family-{i // 20}", "eval") for i in range(220)
     ]
@@ -184,7 +188,7 @@ def test_attempts_give_pass_at_k():
     assert {k: (each.rate, each.n) for k, each in one.pass_at_k.items()} == {"1": (0.25, 2), "2": (0.5, 2)}
 
 
-def test_usage_is_what_turns_diagnostics_and_verdicts_say():
+def test_usage_is_summed_from_turns_diagnostics_and_verdicts():
     # two turns of 212 prompt tokens, 0.412 s of the policy and 0.083 s of the browser
     a = trajectory(task("a"), diagnostics={"wall_s": 3.0, "start": {"navigate": 1.0}, "usd": 0.02})
     b = trajectory(task("b"), diagnostics={"wall_s": 5.0, "usd": 0.03})
@@ -214,7 +218,7 @@ def test_an_endpoints_tokens_are_those_it_billed():
     assert success([one], [], 10, 0).response_tokens_mean == 70
 
 
-def test_what_nobody_recorded_is_none_and_not_zero():
+def test_unrecorded_figures_are_none_and_not_zero():
     usage = summary(("a", Termination.MAX_STEPS)).usage
     assert (usage.wall_s_mean, usage.policy_usd, usage.judge_usd, usage.judged) == (None, None, None, 0)
 

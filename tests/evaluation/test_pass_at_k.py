@@ -73,7 +73,7 @@ def test_pass_at_1_is_the_mean_and_the_numbers_grow_with_k(outcomes):
     assert found["5"] == pytest.approx(sum("s" in letters for letters in outcomes.values()) / len(outcomes))
 
 
-def test_tasks_count_alike():
+def test_all_tasks_have_equal_weight():
     # a: 1/4 and 1/2, b: 0 and 0
     assert rates(tried(a="sfff", b="ffff")) == pytest.approx({"1": 0.125, "2": 0.25, "4": 0.5})
 
@@ -100,6 +100,6 @@ def test_one_attempt_has_no_pass_at_k():
 
 
 @pytest.mark.parametrize(("n", "c", "k"), [(2, 1, 3), (2, 3, 1), (2, 1, 0)])
-def test_more_than_was_tried_is_refused(n, c, k):
+def test_a_k_above_the_number_of_attempts_is_refused(n, c, k):
     with pytest.raises(ValueError, match=f"pass@{k} needs at least {k} attempts, there are {n}"):
         unbiased(n, c, k)

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.browser.feedback import AT_BOUNDARY, NO_EFFECT
-from components.evaluation import GROUP, FailureGroup, FailureKind, Proxy, episodes, failure_kind
+from components.evaluation import GROUP, FailureGroup, FailureKind, ReasoningMarker, failure_kind, join_verdicts
 from components.evaluation.taxonomy import PUBLISHED
 from components.judge import needs_judge
 from components.records import Outcome, Tab, Termination, ToolCall
-from tests.evaluation.making import DONE, observation, task, trajectory, turn, verdict
+from tests.evaluation.run_records import DONE, observation, task, trajectory, turn, verdict
 
 CLICKS = [ToolCall(name="click", arguments={"x": x, "y": 500}) for x in (100, 200, 300, 400, 500)]
 IN_VAIN = f'Succeed: `click` on <div> "ok" at (250, 500) executed. {NO_EFFECT}'
@@ -188,26 +188,26 @@ def test_a_success_has_no_kind():
 
 
 @pytest.mark.parametrize("ending", [ending for ending in Termination if not ending.is_agents_doing])
-def test_what_the_environment_ended_is_never_the_agents_doing(ending):
+def test_an_ending_by_the_environment_is_never_the_agents_failure(ending):
     of = trajectory(termination=ending)
     assert GROUP[failure_kind(of, verdict(of, Outcome.SUCCESS))] is FailureGroup.ACCESS
 
 
-def test_a_blocker_in_the_last_words_counts_where_nothing_surer_does():
-    blocked = [(Proxy.HISTORY,), (Proxy.BLOCKER,)]
+def test_a_blocker_in_the_last_words_counts_unless_surer_evidence_exists():
+    blocked = [(ReasoningMarker.HISTORY,), (ReasoningMarker.BLOCKER,)]
     of, judged = said("The answer does not meet the requirements.")
     assert failure_kind(of, judged, blocked) is FailureKind.BLOCKER_REPORTED
     assert failure_kind(*said("", of=CHALLENGE), blocked) is FailureKind.BLOCKED
-    assert failure_kind(of, judged, [(Proxy.BLOCKER,), (), ()]) is FailureKind.CONSTRAINT_MISSED
+    assert failure_kind(of, judged, [(ReasoningMarker.BLOCKER,), (), ()]) is FailureKind.CONSTRAINT_MISSED
 
 
-def test_an_episodes_own_words_reach_the_rules():
+def test_the_taxonomy_reads_the_agents_own_thoughts():
     of = trajectory(turns=[turn(0), turn(1, DONE, thought="Cloudflare keeps us out, I give up.")], site_reward=None)
-    (episode,) = episodes([of], [verdict(of, Outcome.FAILURE)])
+    (episode,) = join_verdicts([of], [verdict(of, Outcome.FAILURE)])
     assert episode.failure is FailureKind.BLOCKER_REPORTED
 
 
-def test_each_kind_is_in_one_group_and_the_papers_four_groups_are_all_there():
+def test_each_kind_is_in_one_of_the_papers_four_groups():
     assert set(GROUP) == set(FailureKind)
     assert set(GROUP.values()) == {*PUBLISHED, FailureGroup.UNCLEAR}
     assert sum(PUBLISHED.values()) == pytest.approx(1)
@@ -231,14 +231,14 @@ def test_every_failure_has_a_kind_and_only_a_success_has_none(data):
     )
     judged = verdict(of, outcome, data.draw(st.sampled_from(WORDS)))
     judged = judged.model_copy(update={"judge": data.draw(st.sampled_from(["rules", "openwebrl"]))})
-    reasons = [data.draw(st.sampled_from([(), (Proxy.BLOCKER,)])) for _ in lines]
+    reasons = [data.draw(st.sampled_from([(), (ReasoningMarker.BLOCKER,)])) for _ in lines]
     kind = failure_kind(of, judged, reasons)
     assert (kind is None) == (needs_judge(of) and outcome is Outcome.SUCCESS)
     assert kind is None or GROUP[kind] in FailureGroup
     assert (kind is FailureKind.UNJUDGED) == (needs_judge(of) and outcome in (Outcome.ERROR, Outcome.UNPARSED))
 
 
-@pytest.mark.parametrize("evaluator", [{"type": "online_mind2web", "level": "easy"}, {"type": "of another house"}, {}])
-def test_a_rule_that_cannot_be_read_contradicts_no_judge(evaluator):
+@pytest.mark.parametrize("evaluator", [{"type": "online_mind2web", "level": "easy"}, {"type": "another benchmark"}, {}])
+def test_an_unreadable_rule_does_not_contradict_the_judge(evaluator):
     of, judged = said("No.", of=trajectory(task(evaluator=evaluator), site_reward=None))
     assert failure_kind(of, judged) is FailureKind.WRONG

@@ -1,12 +1,18 @@
-"""A toy project with real DVC, whose stages behave like Waymark's: progress files, metrics, outputs by rename."""
+"""A small project with real DVC. Its stages write progress files and metrics and rename outputs, as Waymark's do."""
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from flows.crash_safe_dvc import Outcome, repro
 
 STAGE = """
 import json, os, pathlib, sys, time
@@ -56,14 +62,29 @@ stages:
     metrics: [reports/stages/report.json: {{cache: false}}]
 """
 
+ORDER = ["collect", "train@left", "train@right", "report"]
+"""The stages in an order in which they can run."""
 FINAL = "collected+collect+base+train@left+collected+collect+base+train@right+report\n"
 
 
-def make_project(root: Path, seconds: float = 0.05) -> Path:
-    """A git and DVC repository of five stages; `FINAL` is what reports/report.txt must say in the end."""
-    root.mkdir(parents=True, exist_ok=True)
+@cache
+def _template() -> Path:
+    """An empty repository of git and DVC, made once per process; a copy of it costs no process."""
+    root = Path(tempfile.mkdtemp(prefix="dvc-template-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     subprocess.run([sys.executable, "-m", "dvc", "init", "-q"], cwd=root, check=True)
+    return root
+
+
+def make_repository(root: Path) -> Path:
+    """Make an empty repository of git and DVC."""
+    return Path(shutil.copytree(_template(), root, dirs_exist_ok=True))
+
+
+def make_project(root: Path, seconds: float = 0.05) -> Path:
+    """Make a repository of git and DVC with five stages; in the end, `reports/report.txt` must say `FINAL`."""
+    make_repository(root)
     (root / ".dvc/config").write_text("[core]\n    analytics = false\n    check_update = false\n")
     (root / ".gitignore").write_text("/data/\n/models/\n/reports/\n/.waymark/\n")
     (root / "stage.py").write_text(STAGE)
@@ -79,7 +100,21 @@ def project(tmp_path: Path) -> Path:
     return make_project(tmp_path / "project")
 
 
+@pytest.fixture(scope="session")
+def finished_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project in which all stages have run once."""
+    root = make_project(tmp_path_factory.mktemp("finished") / "project")
+    assert [repro(stage, root) for stage in ORDER] == [Outcome.RAN] * 4
+    return root
+
+
+@pytest.fixture
+def finished(tmp_path: Path, finished_template: Path) -> Path:
+    """A copy of the project in which all stages have run once."""
+    return Path(shutil.copytree(finished_template, tmp_path / "finished"))
+
+
 def ran(root: Path) -> list[str]:
-    """The stages whose command ran to its end, in that order."""
+    """Return the stages whose command ran to its end, in that order."""
     path = root / "ran.txt"
     return path.read_text().split() if path.exists() else []

@@ -1,7 +1,8 @@
-"""Whatever a SIGKILL left behind, the next call goes on and the results are right. Real DVC, real kills."""
+"""After any SIGKILL the next call continues and the results are right. The tests use real DVC and real kills."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -17,9 +18,7 @@ import pytest
 
 from flows import crash_safe_dvc, process
 from flows.crash_safe_dvc import GOOD_LOCK, InfrastructureFailed, Outcome, StageFailed, repair, repro
-from tests.flows.conftest import FINAL, make_project, ran
-
-ORDER = ["collect", "train@left", "train@right", "report"]
+from tests.flows.conftest import FINAL, ORDER, make_project, ran
 
 
 def run_all(root: Path) -> list[Outcome]:
@@ -33,17 +32,18 @@ def test_every_stage_runs_once_and_a_second_call_runs_none(project: Path) -> Non
     assert (project / "reports/report.txt").read_text() == FINAL
 
 
-@pytest.mark.parametrize(
-    "text", ["", '{"write": {"/a": {"pid"', '{"write": []}', '{"read": {"/a": [{"pid": 1}]}}', "null", "\x00" * 64]
-)
-def test_a_damaged_rwlock_is_removed(project: Path, text: str) -> None:
+def test_a_damaged_rwlock_is_removed(project: Path) -> None:
     repro("collect", project)
-    (project / ".dvc/tmp/rwlock").write_text(text)
-    assert repair(project) == ["rwlock was damaged: removed"]
+    rwlock = project / ".dvc/tmp/rwlock"
+    damaged = ["", '{"write": {"/a": {"pid"', '{"write": []}', '{"read": {"/a": [{"pid": 1}]}}', "null", "\x00" * 64]
+    for text in damaged:
+        rwlock.write_text(text)
+        assert repair(project) == ["rwlock was damaged: removed"], text
+        assert not rwlock.exists(), text
     assert repro("train@left", project) == Outcome.RAN
 
 
-def test_an_rwlock_entry_of_a_dead_process_whose_number_was_given_again_is_dropped(project: Path) -> None:
+def test_an_rwlock_entry_of_a_dead_process_with_a_reused_pid_is_dropped(project: Path) -> None:
     """DVC itself would say that the file is busy, for as long as the other process lives."""
     repro("collect", project)
     entry = {"pid": os.getpid(), "cmd": "dvc repro --single-item collect"}
@@ -64,74 +64,84 @@ def test_an_rwlock_entry_of_a_living_dvc_stays(project: Path) -> None:
         child.kill()
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.35, 0.6, 0.99])
-def test_a_cut_off_dvc_lock_comes_back_from_the_copy_and_nothing_runs_again(project: Path, share: float) -> None:
-    run_all(project)
-    lock = project / "dvc.lock"
+def test_a_cut_off_dvc_lock_is_restored_and_nothing_runs_again(finished: Path) -> None:
+    lock = finished / "dvc.lock"
     whole = lock.read_bytes()
-    lock.write_bytes(whole[: int(len(whole) * share)].rstrip(b"\n"))
-    assert repair(project) == ["dvc.lock was damaged: restored from the copy of the last stage"]
-    assert lock.read_bytes() == whole
-    assert run_all(project) == [Outcome.UP_TO_DATE] * 4
+    for share in (0.0, 0.1, 0.35, 0.6, 0.99):
+        lock.write_bytes(whole[: int(len(whole) * share)].rstrip(b"\n"))
+        assert repair(finished) == ["dvc.lock was damaged: restored from the copy of the last stage"], share
+        assert lock.read_bytes() == whole, share
+    assert run_all(finished) == [Outcome.UP_TO_DATE] * 4
 
 
-def test_without_a_copy_a_damaged_dvc_lock_comes_back_from_git(project: Path) -> None:
-    run_all(project)
+def test_without_a_copy_a_damaged_dvc_lock_comes_back_from_git(finished: Path) -> None:
     name = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-    subprocess.run(["git", "add", "-f", "dvc.lock"], cwd=project, check=True)
-    subprocess.run(["git", *name, "commit", "-q", "-m", "lock"], cwd=project, check=True)
-    (project / GOOD_LOCK).unlink()
-    (project / "dvc.lock").write_text("")
-    assert repair(project) == ["dvc.lock was damaged: restored from git"]
-    assert run_all(project) == [Outcome.UP_TO_DATE] * 4
+    subprocess.run(["git", "add", "-f", "dvc.lock"], cwd=finished, check=True)
+    subprocess.run(["git", *name, "commit", "-q", "-m", "lock"], cwd=finished, check=True)
+    (finished / GOOD_LOCK).unlink()
+    (finished / "dvc.lock").write_text("")
+    assert repair(finished) == ["dvc.lock was damaged: restored from git"]
+    assert run_all(finished) == [Outcome.UP_TO_DATE] * 4
 
 
-def test_with_nothing_to_restore_from_the_run_cache_still_saves_the_work(project: Path) -> None:
-    run_all(project)
-    (project / GOOD_LOCK).unlink()
-    (project / "dvc.lock").write_text("")
-    assert run_all(project) == [Outcome.RESTORED] * 4
-    assert ran(project) == ORDER
+def test_the_run_cache_saves_the_work_without_any_lock_to_restore(finished: Path) -> None:
+    (finished / GOOD_LOCK).unlink()
+    (finished / "dvc.lock").write_text("")
+    assert run_all(finished) == [Outcome.RESTORED] * 4
+    assert ran(finished) == ORDER
 
 
-def test_a_lock_file_left_by_a_dead_dvc_is_no_hindrance(project: Path) -> None:
+def test_a_lock_file_of_a_dead_dvc_is_ignored(project: Path) -> None:
     (project / ".dvc/tmp/lock").write_text(" 999999\n")
     (project / ".dvc/tmp/rwlock.lock").write_text(" 999999\n")
     assert repro("collect", project) == Outcome.RAN
 
 
-def test_a_stage_that_fails_says_so_with_its_log(project: Path) -> None:
+def test_a_failed_stage_is_reported_with_its_log(project: Path) -> None:
     (project / "source.txt").unlink()
     (project / "source.txt").mkdir()  # the stage cannot read it
     with pytest.raises(StageFailed, match=r"(?s)collect: failed with status 1.*IsADirectoryError"):
         repro("collect", project)
 
 
-def test_a_missing_dependency_is_the_stages_failure_not_the_machines(project: Path) -> None:
+def test_a_missing_dependency_is_a_stage_failure_and_not_the_machines(project: Path) -> None:
     with pytest.raises(StageFailed, match="dvc refused it"):
         repro("report", project)
 
 
 def kill_one(root: Path, stage: str, matching: str, after_s: float) -> None:
-    """SIGKILL the process of a call whose command line has `matching`, `after_s` seconds after it was first seen."""
+    """SIGKILL the process of a call whose command line has `matching`, `after_s` seconds after it was first seen.
+
+    The process may have ended by then; the kill has missed in that case.
+    """
     record = root / process.CALLS / f"{stage}.json"
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        try:
-            mark = json.loads(record.read_text())["mark"]
-        except (FileNotFoundError, ValueError):
-            continue
-        for one in process._family(mark):
-            try:
-                if matching in " ".join(one.cmdline()):
-                    time.sleep(after_s)
-                    one.kill()
-                    return
-            except psutil.Error:
-                continue
+        for candidate in _processes_of(record):
+            if matching in _command(candidate):
+                time.sleep(after_s)
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    candidate.kill()
+                return
+        time.sleep(0.02)
 
 
-def test_a_killed_stage_is_the_machines_failure_and_the_next_call_succeeds(tmp_path: Path) -> None:
+def _processes_of(record: Path) -> list[psutil.Process]:
+    """Return the processes of the call that a record describes, or none while nothing runs."""
+    try:
+        return process._marked_processes(json.loads(record.read_text())["mark"])
+    except (FileNotFoundError, ValueError):
+        return []
+
+
+def _command(candidate: psutil.Process) -> str:
+    try:
+        return " ".join(candidate.cmdline())
+    except psutil.Error:
+        return ""
+
+
+def test_a_killed_stage_is_a_machine_failure_and_the_next_call_succeeds(tmp_path: Path) -> None:
     project = make_project(tmp_path / "slow", seconds=30)
     killer = threading.Thread(target=kill_one, args=(project, "collect", "python stage.py", 0.1))
     killer.start()
@@ -167,7 +177,7 @@ print(repro("collect", sys.argv[1]))
 """
 
 
-def test_what_a_killed_flow_left_running_is_ended_before_the_stage_starts_again(tmp_path: Path) -> None:
+def test_processes_of_a_killed_flow_end_before_the_stage_starts_again(tmp_path: Path) -> None:
     project = make_project(tmp_path / "slow", seconds=30)
     flow = subprocess.Popen([sys.executable, "-c", KILLED_FLOW, str(project)], cwd=Path.cwd())
     record = project / process.CALLS / "collect.json"
@@ -178,10 +188,10 @@ def test_what_a_killed_flow_left_running_is_ended_before_the_stage_starts_again(
         repro("collect", project)
     flow.send_signal(signal.SIGKILL)
     flow.wait()
-    assert process._family(mark)
+    assert process._marked_processes(mark)
     (project / "dvc.yaml").write_text((project / "dvc.yaml").read_text().replace(" 30 ", " 0.05 "))
     assert repro("collect", project) == Outcome.RAN
-    assert not process._family(mark)
+    assert not process._marked_processes(mark)
     assert ran(project) == ["collect"]
 
 
@@ -220,7 +230,7 @@ def test_dvc_killed_at_25_random_moments_ends_with_the_right_results(project: Pa
     kill_at_random(project, moments=25, least=8, seed=2)
 
 
-def test_the_command_reports_the_machines_failure_apart_from_the_stages(project: Path) -> None:
+def test_the_command_tells_a_machine_failure_from_a_stage_failure(project: Path) -> None:
     command = [sys.executable, "-m", "flows.crash_safe_dvc", "report"]
     environment = {**os.environ, "PYTHONPATH": str(Path(crash_safe_dvc.__file__).parent.parent)}
     done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)

@@ -51,7 +51,7 @@ def reporting(project: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_first_run_runs_every_stage_and_the_second_none_within_thirty_seconds(reporting: Path) -> None:
+def test_the_first_run_runs_all_stages_and_the_second_none_within_30_s(reporting: Path) -> None:
     first = demo(reporting)
     assert first.returncode == 0, first.stdout + first.stderr
     assert "✔ report" in first.stdout
@@ -92,8 +92,8 @@ def test_the_table_has_a_row_per_model_with_its_interval() -> None:
     ]
 
 
-def test_nothing_of_the_users_prefect_profile_is_touched(reporting: Path, tmp_path: Path) -> None:
-    program = "from pathlib import Path; from flows.demo import own_prefect; own_prefect(Path.cwd())\n"
+def test_the_users_prefect_profile_stays_untouched(reporting: Path, tmp_path: Path) -> None:
+    program = "from pathlib import Path; from flows.demo import configure_prefect; configure_prefect(Path.cwd())\n"
     program += "from prefect.settings import get_current_settings as s; print(s().home, s().api.url)"
     home = tmp_path / "home"
     home.mkdir()
@@ -106,7 +106,7 @@ def test_nothing_of_the_users_prefect_profile_is_touched(reporting: Path, tmp_pa
 
 
 def test_a_server_that_the_user_named_is_used(reporting: Path) -> None:
-    program = "from pathlib import Path; from flows.demo import own_prefect; own_prefect(Path.cwd())\n"
+    program = "from pathlib import Path; from flows.demo import configure_prefect; configure_prefect(Path.cwd())\n"
     program += "from prefect.settings import get_current_settings as s; print(s().api.url)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PREFECT_API_URL": "http://127.0.0.1:9/api"}
     command = [sys.executable, "-c", program]

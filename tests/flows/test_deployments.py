@@ -1,4 +1,4 @@
-"""prefect.yaml against a real Prefect server and a real process worker, as the README says to start them."""
+"""prefect.yaml against a real Prefect server and a real process worker, started as docs/how-to/operate.md says."""
 
 from __future__ import annotations
 
@@ -107,11 +107,11 @@ def served(tmp_path: Path) -> Iterator[Prefect]:
     project = make_project(tmp_path / "project", seconds=0.2)
     (project / "flows").symlink_to(ROOT / "flows")
     shutil.copy(ROOT / "prefect.yaml", project)
-    (project / "components/stages").mkdir(parents=True)
-    (project / "components/__init__.py").touch()
-    (project / "components/stages/__init__.py").touch()
-    (project / "components/stages/nightly.py").write_text(NIGHTLY)
-    (project / "components/cli.py").write_text(BENCHMARK)
+    for folder in ("components", "components/benchmarks", "components/cli"):
+        (project / folder).mkdir(parents=True, exist_ok=True)
+        (project / folder / "__init__.py").touch()
+    (project / "components/benchmarks/nightly.py").write_text(NIGHTLY)
+    (project / "components/cli/main.py").write_text(BENCHMARK)
     home = tmp_path / "home"
     home.mkdir()
     prefect = Prefect(home, project)

@@ -21,8 +21,8 @@ RUN = """
 import json, sys
 from pathlib import Path
 from flows import process
-from flows.demo import own_prefect
-own_prefect(Path.cwd())
+from flows.demo import configure_prefect
+configure_prefect(Path.cwd())
 process.own_children(Path.cwd())
 from flows.pipeline import PipelineFailed, pipeline
 try:
@@ -34,8 +34,8 @@ except PipelineFailed as error:
 ASK = """
 import json
 from pathlib import Path
-from flows.demo import own_prefect
-own_prefect(Path.cwd())
+from flows.demo import configure_prefect
+configure_prefect(Path.cwd())
 from prefect.client.orchestration import get_client
 with get_client(sync_client=True) as client:
     artifacts = [{"key": one.key, "type": one.type, "data": one.data} for one in client.read_artifacts()]
@@ -64,7 +64,7 @@ def said(text: str, word: str) -> dict:
 
 
 @pytest.mark.slow
-def test_every_stage_is_a_task_with_progress_metrics_funnel_and_curve_and_runs_once(tmp_path: Path) -> None:
+def test_each_stage_is_a_task_with_progress_and_artifacts_and_runs_once(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project", seconds=4)
     first, _ = start(RUN, project).communicate(timeout=240)
     assert said(first, "OUTCOME") == dict.fromkeys(["collect", "train@left", "train@right", "report"], "ran")
@@ -89,7 +89,7 @@ def test_every_stage_is_a_task_with_progress_metrics_funnel_and_curve_and_runs_o
 
 
 @pytest.mark.slow
-def test_a_failed_stage_stops_what_needs_it_and_nothing_else(project: Path) -> None:
+def test_a_failed_stage_stops_only_stages_that_need_it(project: Path) -> None:
     yaml = (project / "dvc.yaml").read_text()
     assert "right: {}" in yaml
     (project / "dvc.yaml").write_text(
@@ -103,7 +103,7 @@ def test_a_failed_stage_stops_what_needs_it_and_nothing_else(project: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_stage_that_is_killed_is_tried_again(tmp_path: Path) -> None:
+def test_a_killed_stage_is_retried(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project", seconds=6)
     flow = start(RUN, project)
     child = wait_for_stage(project, "collect")
@@ -115,7 +115,7 @@ def test_a_stage_that_is_killed_is_tried_again(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_flow_leaves_no_process_behind_and_the_next_run_goes_on(tmp_path: Path, signal_number: int) -> None:
+def test_a_stopped_flow_leaves_no_process_and_the_next_run_continues(tmp_path: Path, signal_number: int) -> None:
     project = make_project(tmp_path / "project", seconds=60)
     flow = start(RUN, project)
     child = wait_for_stage(project, "collect")
@@ -124,7 +124,7 @@ def test_a_stopped_flow_leaves_no_process_behind_and_the_next_run_goes_on(tmp_pa
     flow.communicate(timeout=60)
     assert flow.returncode != 0
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE  # until its new parent looks at it
-    assert not process._family(mark)
+    assert not process._marked_processes(mark)
 
 
 def wait_for_stage(project: Path, stage: str) -> psutil.Process:
@@ -135,7 +135,7 @@ def wait_for_stage(project: Path, stage: str) -> psutil.Process:
         time.sleep(0.1)
         try:
             mark = json.loads(record.read_text())["mark"]
-            for one in process._family(mark):
+            for one in process._marked_processes(mark):
                 if one.cmdline()[1:2] == ["stage.py"]:
                     return one
         except (FileNotFoundError, ValueError, psutil.Error):

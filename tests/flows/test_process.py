@@ -51,7 +51,7 @@ def run_tree(tmp_path: Path, seconds: float) -> int:
     return process.call([sys.executable, "-c", TREE, str(seconds)], name="tree", log=tmp_path / "log", root=tmp_path)
 
 
-def test_what_a_finished_command_left_running_is_ended(tmp_path: Path) -> None:
+def test_processes_left_by_a_finished_command_are_ended(tmp_path: Path) -> None:
     assert run_tree(tmp_path, 1.0) == 0
     assert "ready" in (tmp_path / "log").read_text()
     assert marked(tmp_path) == []
@@ -136,7 +136,7 @@ def test_a_signal_ends_the_calls_even_if_its_exception_is_swallowed(tmp_path: Pa
 
     before = signal.getsignal(number)
     worker = threading.Thread(target=work)
-    with process.stopped_by_signals(also=let_in.set):
+    with process.stopped_by_signals(on_stop=let_in.set):
         worker.start()
         deadline = time.monotonic() + 20
         while len(marked(tmp_path)) < 2 and time.monotonic() < deadline:

@@ -1,3 +1,5 @@
+"""Episodes for the tests of judges."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,7 +15,7 @@ def page(content: str) -> Observation:
 
 @pytest.fixture
 def episode() -> Callable[..., Trajectory]:
-    """Make an episode with one turn per list of feedback strings; turn i saw the screenshot `page i`."""
+    """Make an episode with one turn per list of feedback strings. The screenshot of turn i is `page i`."""
 
     def make(
         *feedback: list[str],
@@ -49,7 +51,7 @@ def episode() -> Callable[..., Trajectory]:
                 start_url="http://miniwob/click-button.html",
                 website="miniwob/click-button",
                 source="miniwob",
-                evaluator={"type": "miniwob"} if evaluator is None else evaluator,
+                evaluator={"type": "site_reward"} if evaluator is None else evaluator,
                 seed=5,
             ),
             attempt=0,

@@ -63,7 +63,7 @@ def cleaned(folder: Path, task: str = "webarena.7", **changes: object) -> Path:
     return folder
 
 
-def test_the_primary_expert_labels_and_who_is_unsure_does_not(tmp_path):
+def test_the_primary_expert_labels_unless_unsure(tmp_path):
     path = annotations(
         tmp_path / "a.csv",
         ("A", "webarena.1", "Successful"),
@@ -97,7 +97,7 @@ def test_a_trajectory_is_what_our_judges_read(tmp_path):
     assert one.final_screenshot == png("blue")
 
 
-def test_an_action_that_failed_is_told_and_one_without_a_message_is_judged_too(tmp_path):
+def test_the_judge_sees_failed_actions_and_actions_without_a_message(tmp_path):
     folder = cleaned(tmp_path / "trajectories")
     file = next((folder / "cleaned").rglob("*.json"))
     content = json.loads(file.read_text())
@@ -108,7 +108,7 @@ def test_an_action_that_failed_is_told_and_one_without_a_message_is_judged_too(t
     assert (one.answer, one.termination) == ("", "done")
 
 
-def test_what_they_call_invalid_is_left_out_and_what_is_broken_is_named(tmp_path):
+def test_invalid_trajectories_are_left_out_and_broken_ones_are_named(tmp_path):
     assert list(iter_trajectories(cleaned(tmp_path / "a", valid=False))) == []
     with pytest.raises(Unreadable, match=r"webarena\.7\.json"):
         list(iter_trajectories(cleaned(tmp_path / "b", goal=None)))

@@ -8,7 +8,7 @@ from components.records import Outcome
 S, F, U, E = Outcome.SUCCESS, Outcome.FAILURE, Outcome.UNPARSED, Outcome.ERROR
 
 
-def test_agreement_by_hand() -> None:
+def test_agreement_is_the_one_worked_out_by_hand() -> None:
     labels = [S, S, S, F, F, F, F, F]
     said = [S, S, F, S, F, F, F, F]
     result = agreement(labels, said)
@@ -20,7 +20,7 @@ def test_agreement_by_hand() -> None:
     assert (result.n, result.unparsed) == (8, 0)
 
 
-def test_a_silent_judge_gains_nothing() -> None:
+def test_unreadable_verdicts_do_not_raise_the_agreement() -> None:
     result = agreement([S, S, F, F], [S, U, U, E])
     assert result.confusion.model_dump() == {"tp": 1, "fp": 2, "tn": 0, "fn": 1}
     assert (result.accuracy, result.unparsed) == (0.25, 3)
@@ -33,7 +33,7 @@ def test_a_judge_that_never_says_success_has_zero_precision_and_no_crash() -> No
     assert result.accuracy == result.majority_accuracy == pytest.approx(2 / 3)
 
 
-def test_what_cannot_be_compared_is_refused() -> None:
+def test_incomparable_verdicts_are_refused() -> None:
     with pytest.raises(ValueError, match="at least one"):
         agreement([], [])
     with pytest.raises(ValueError, match="at least one"):

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.judge import agreement
-from components.judge.calibration import METRICS, Calibration, NothingToCompare, as_text, calibrate
+from components.judge.calibration import METRICS, Calibration, NothingToCompare, calibrate
+from components.judge.calibration_table import as_text
 from components.records import Outcome, Verdict
 
 S, F, U, E = Outcome.SUCCESS, Outcome.FAILURE, Outcome.UNPARSED, Outcome.ERROR
@@ -23,7 +24,7 @@ def of(labels: list[Outcome], said: list[Outcome], tasks: list[str] | None = Non
     return calibrate("j", names, labels, [verdict(outcome) for outcome in said], 500, 0)
 
 
-def test_every_figure_by_hand():
+def test_all_figures_are_those_worked_out_by_hand():
     found = of([S, S, S, F, F, F, F, F], [S, S, F, S, F, F, F, F])
     values = {name: estimate.value for name, estimate in found.estimates.items()}
     assert values == pytest.approx(
@@ -42,18 +43,18 @@ def test_every_figure_by_hand():
     assert (found.n, found.tasks, found.majority_accuracy) == (8, 8, 5 / 8)
 
 
-def test_a_verdict_that_cannot_be_read_is_wrong_and_one_that_was_never_given_is_left_out():
+def test_an_unreadable_verdict_is_wrong_and_a_missing_one_is_left_out():
     found = of([S, F, S, F], [U, U, S, E])
     assert (found.n, found.unparsed, found.outages, found.accuracy.value) == (3, 2, 1, 1 / 3)
     assert found.said_by_label["failure"] == {"success": 0, "failure": 0, "unparsed": 1}
 
 
-def test_a_judge_that_nobody_could_ask_has_no_figures():
+def test_an_unreachable_judge_has_no_figures():
     with pytest.raises(NothingToCompare, match="on any of 2 labelled trajectories: down"):
         of([S, F], [E, E])
 
 
-def test_kappa_is_1_for_a_perfect_judge_0_for_one_that_always_says_the_same_and_negative_for_a_contrary_one():
+def test_kappa_is_1_if_perfect_0_if_constant_and_negative_if_contrary():
     labels = [S, F] * 10
     assert of(labels, labels).kappa.value == 1
     assert of(labels, [F] * 20).kappa.value == 0
@@ -82,7 +83,7 @@ def test_the_same_seed_gives_the_same_intervals():
 
 @given(st.lists(st.tuples(st.sampled_from([S, F]), st.sampled_from([S, F, U])), min_size=1, max_size=30))
 @settings(max_examples=60)
-def test_it_says_what_agreement_says(pairs: list[tuple[Outcome, Outcome]]):
+def test_calibration_and_agreement_give_the_same_figures(pairs: list[tuple[Outcome, Outcome]]):
     labels, said = [list(side) for side in zip(*pairs, strict=True)]
     found, known = of(labels, said), agreement(labels, said)
     assert (found.accuracy.value, found.precision.value, found.recall.value, found.f1.value) == pytest.approx(

@@ -3,12 +3,12 @@
 from components.agent.rendering import Text
 from components.judge import parse_verdict, rules_verdict
 from components.judge.distilled import DistilledJudge, hold_out, render, training_sample
-from components.policies import Encoder
+from components.model import Encoder
 from components.records import Outcome
 from tests.samples import a_task, a_trajectory, recipe
 from tests.vlm import random_vlm
 
-PARAMS = recipe(agent__prompt="compact", judge__max_response_tokens=6)
+PARAMS = recipe(agent__prompt="compact", judge__distill__max_response_tokens=6)
 
 
 def test_the_prompt_is_chatml_with_the_last_screenshots_after_the_history():
@@ -18,10 +18,10 @@ def test_the_prompt_is_chatml_with_the_last_screenshots_after_the_history():
         "<|im_start|>system\nDid the agent do the task?<|im_end|>\n<|im_start|>user\nasked:"
     )
     assert segments[-1] == Text("<|im_end|>\n<|im_start|>assistant\n")
-    assert 1 <= len(segments[1:-1]) <= PARAMS.judge.screenshots
+    assert 1 <= len(segments[1:-1]) <= PARAMS.judge.distill.screenshots
 
 
-def test_it_learns_to_write_what_the_parser_reads_back():
+def test_the_judge_learns_to_write_verdicts_that_the_parser_reads():
     encoder = Encoder(random_vlm())
     trajectory = a_trajectory(turns=2, site_reward=1.0)
     verdict = rules_verdict(trajectory)
@@ -41,14 +41,14 @@ def test_a_verdict_that_was_cut_off_is_unparsed():
 
 def test_tasks_are_held_out_whole_and_the_same_way_every_time():
     tasks = [a_task(seed) for seed in range(20)] * 3
-    held = hold_out(tasks, PARAMS.judge, seed=1)
-    assert len(held) == round(20 * PARAMS.judge.holdout_share)
-    assert held == hold_out(list(reversed(tasks)), PARAMS.judge, seed=1)
-    assert held != hold_out(tasks, PARAMS.judge, seed=2)
+    held = hold_out(tasks, PARAMS.judge.distill, seed=1)
+    assert len(held) == round(20 * PARAMS.judge.distill.holdout_share)
+    assert held == hold_out(list(reversed(tasks)), PARAMS.judge.distill, seed=1)
+    assert held != hold_out(tasks, PARAMS.judge.distill, seed=2)
 
 
-def test_samples_differ_by_their_seed_and_the_greedy_word_does_not():
-    vlm, params = random_vlm(), recipe(agent__prompt="compact", judge__max_response_tokens=12)
+def test_samples_differ_by_seed_and_the_greedy_verdict_does_not():
+    vlm, params = random_vlm(), recipe(agent__prompt="compact", judge__distill__max_response_tokens=12)
     trajectories = [a_trajectory(a_task(seed), turns=1) for seed in range(2)]
 
     def said(**how: float) -> list[str]:

@@ -10,10 +10,10 @@ import pytest
 
 from components.endpoint import BudgetSpent, EndpointError, Spent
 from components.judge import JudgeClients, Judgement, JudgeOutage, ModelJudge, needs_judge, reward
-from components.params import EndpointParams, JudgeParams, RecipeError, parse
+from components.params import EndpointParams, ModelJudgeParams, RecipeError, parse
 from components.records import Outcome, Termination, Trajectory, Verdict
 from tests.endpoint_server import Server, images_of, text_of
-from tests.samples import raw_recipe, recipe
+from tests.samples import raw_recipe
 
 S, F, U, E = Outcome.SUCCESS, Outcome.FAILURE, Outcome.UNPARSED, Outcome.ERROR
 Episode = Callable[..., Trajectory]
@@ -33,13 +33,12 @@ def endpoint(server: Server, **changes: object) -> EndpointParams:
     return EndpointParams(**(fields | price | changes))
 
 
-def params(server: Server, of: dict | None = None, **changes: object) -> JudgeParams:
-    judge = recipe().judge.model_dump() | {"labels": "model", "endpoint": endpoint(server, **(of or {}))} | changes
-    return JudgeParams.model_validate(judge)
+def params(server: Server, of: dict | None = None, **changes: object) -> ModelJudgeParams:
+    return ModelJudgeParams.model_validate({"endpoint": endpoint(server, **(of or {}))} | changes)
 
 
 def judged(
-    judge: JudgeParams, folder: Path, trajectories: list[Trajectory], pauses_s: tuple[float, ...] = (0.05,)
+    judge: ModelJudgeParams, folder: Path, trajectories: list[Trajectory], pauses_s: tuple[float, ...] = (0.05,)
 ) -> tuple[list[Verdict], Spent]:
     async def main() -> tuple[list[Verdict], Spent]:
         async with JudgeClients(judge, folder, folder / "answers.sqlite") as clients:
@@ -77,7 +76,7 @@ def test_judging_again_costs_nothing_and_says_the_same(server, episode, tmp_path
     assert (spent.requests, spent.cached, spent.usd) == (3, 3, 6.0)
 
 
-def test_who_needs_no_judge_is_not_asked_about(server, episode, tmp_path):
+def test_the_model_is_asked_only_about_episodes_that_need_a_judge(server, episode, tmp_path):
     endings = [
         episode(["x"], termination=Termination.MAX_STEPS, answer=None),
         episode(["x"], answer=None),
@@ -111,7 +110,7 @@ def test_an_outage_pauses_until_the_endpoint_is_back(server, episode, tmp_path, 
     assert capsys.readouterr().out.count("the judge pauses") == 3
 
 
-def test_an_outage_fails_the_run_which_then_goes_on_from_what_was_answered(server, episode, tmp_path):
+def test_a_run_failed_by_an_outage_resumes_with_the_paid_answers(server, episode, tmp_path):
     one_by_one = {"max_in_flight": 1}
     trajectories = several(episode, 4)
     server.reply = lambda asked: server.trouble.extend([503] * (len(server.asked) == 2)) or "Verdict: SUCCESS"
@@ -124,7 +123,7 @@ def test_an_outage_fails_the_run_which_then_goes_on_from_what_was_answered(serve
     assert [sum(f"Task number {number}." in one for one in asked) for number in (0, 1)] == [1, 1]
 
 
-def test_a_request_that_is_refused_masks_only_itself_whatever_the_recipe_says_of_outages(server, episode, tmp_path):
+def test_a_refused_request_masks_only_itself_under_any_outage_setting(server, episode, tmp_path):
     server.trouble = [400]
     verdicts, _ = judged(params(server, {"max_in_flight": 1}, on_outage="fail"), tmp_path, several(episode, 2))
     assert [verdict.outcome for verdict in verdicts] == [E, S]
@@ -177,7 +176,7 @@ def test_a_voter_that_is_down_does_not_stop_the_two_that_agree(server, episode, 
     assert verdict.outcome is S
 
 
-def test_a_protocol_of_many_questions_adds_up_and_an_outage_within_it_is_an_outage(server, episode, tmp_path):
+def test_costs_of_many_questions_add_up_and_one_outage_is_an_outage_of_all(server, episode, tmp_path):
     server.reply = lambda asked: (
         "1. A point"
         if "numbered list" in text_of(asked)
@@ -194,7 +193,7 @@ def test_a_protocol_of_many_questions_adds_up_and_an_outage_within_it_is_an_outa
     assert verdict.outcome is E
 
 
-def test_trajectories_are_read_as_there_is_room_for_them(server, episode, tmp_path):
+def test_trajectories_are_read_only_as_fast_as_they_are_judged(server, episode, tmp_path):
     server.delay_s = 0.02
     read: list[int] = []
 
@@ -216,11 +215,11 @@ def test_trajectories_are_read_as_there_is_room_for_them(server, episode, tmp_pa
 @pytest.mark.parametrize(
     "changes, said",
     [
-        ({"judge__labels": "model"}, r"name it in judge\.endpoint"),
-        ({"judge__reward": "model"}, r"name it in judge\.endpoint"),
-        ({"judge__voters": [{"url": "u", "model": "m"}] * 2}, r"name it in judge\.endpoint"),
+        ({"judge__labels": "model"}, r"name it in judge\.model\.endpoint"),
+        ({"judge__reward": "model"}, r"name it in judge\.model\.endpoint"),
+        ({"judge__model": {"voters": [{"url": "u", "model": "m"}] * 2}}, r"judge\.model\.endpoint: is missing"),
         (
-            {"judge__endpoint": {"url": "u", "model": "m"}, "judge__voters": [{"url": "u", "model": "m"}]},
+            {"judge__model": {"endpoint": {"url": "u", "model": "m"}, "voters": [{"url": "u", "model": "m"}]}},
             "an even number of voters",
         ),
     ],
@@ -230,8 +229,8 @@ def test_a_recipe_that_cannot_judge_is_refused_before_anything_starts(changes, s
         parse(raw_recipe(**changes))
 
 
-def test_whether_an_answer_says_what_a_reference_says_is_asked_of_the_judge_too(server, tmp_path):
-    async def main(reference: str, answer: str, judge: JudgeParams) -> Judgement:
+def test_the_judge_is_asked_whether_an_answer_agrees_with_a_reference(server, tmp_path):
+    async def main(reference: str, answer: str, judge: ModelJudgeParams) -> Judgement:
         async with JudgeClients(judge, tmp_path, tmp_path / "answers.sqlite") as clients:
             return await ModelJudge(judge, clients).says_the_same("How far is it?", [reference], answer)
 
@@ -249,10 +248,10 @@ def test_whether_an_answer_says_what_a_reference_says_is_asked_of_the_judge_too(
     assert asyncio.run(main("2 km", "It is far.", params(server))).outcome is E
 
 
-def test_one_model_in_three_seats_has_one_limit_and_one_account(server, episode, tmp_path):
+def test_one_model_with_three_votes_has_one_limit_and_one_budget(server, episode, tmp_path):
     one = {"max_in_flight": 1, "max_usd": 5.0}
     judge = params(server, one, voters=[endpoint(server, **one)] * 2, temperature=0.7)
     with pytest.raises(BudgetSpent):
         judged(judge, tmp_path, several(episode, 2))
-    assert (len(server.asked), server.most) == (3, 1), "at 6 of 5 USD nobody asks any more"
+    assert (len(server.asked), server.most) == (3, 1), "after 6 of 5 USD no judge asks any more"
     assert [path.name for path in tmp_path.glob("spent-judge-*.json")] == ["spent-judge-1.json"]

@@ -14,7 +14,7 @@ def shown(trajectory: Trajectory, screenshots: int) -> list[str]:
     return [image.data.decode() for image in judge_prompt(trajectory, screenshots).images]
 
 
-def test_the_last_screenshots_are_shown_oldest_first_and_end_with_the_final_page(episode: Episode) -> None:
+def test_the_last_screenshots_are_in_order_and_end_with_the_final_page(episode: Episode) -> None:
     trajectory = episode([CLICK], [CLICK], [CLICK], [done("x")])
     assert shown(trajectory, 3) == ["page 2", "page 3", "the end"]
     assert shown(trajectory, 1) == ["the end"]
@@ -27,7 +27,7 @@ def test_a_page_that_did_not_change_takes_one_place_only(episode: Episode) -> No
     assert shown(trajectory, 3) == ["a", "b", "the end"]
 
 
-def test_the_full_prompt_has_task_calls_feedback_answer_and_the_form_of_the_verdict(episode: Episode) -> None:
+def test_the_full_prompt_has_the_whole_episode_and_the_form_of_the_verdict(episode: Episode) -> None:
     prompt = judge_prompt(episode([CLICK], [done("The price is 5.")], answer="The price is 5."), 3)
     assert 'Task: Click on the "ok" button.' in prompt.text
     assert f'1. click {{"x": 512, "y": 86}}\n   {CLICK}' in prompt.text
@@ -52,5 +52,5 @@ def test_the_reward_never_reaches_the_judge(episode: Episode) -> None:
         assert right == wrong
 
 
-def test_a_judge_that_repeats_its_instructions_says_nothing(episode: Episode) -> None:
+def test_a_judge_that_repeats_its_instructions_gives_no_verdict(episode: Episode) -> None:
     assert parse_verdict(judge_prompt(episode([CLICK]), 0).system.rsplit("\n", 1)[0])[0] is Outcome.UNPARSED

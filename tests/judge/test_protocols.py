@@ -67,7 +67,7 @@ SAYS = {
 
 
 @pytest.mark.parametrize("name", SAYS)
-def test_a_protocol_of_one_question_rules_as_it_is_answered(episode: Episode, name: str) -> None:
+def test_a_protocol_of_one_question_decides_by_the_answer(episode: Episode, name: str) -> None:
     good, bad = SAYS[name]
     for said, ruling in ((good, Ruling(S, "Fine.")), (bad, Ruling(F, "Bad."))):
         model = Model({system(name): [said]})
@@ -88,7 +88,7 @@ def test_each_protocol_shows_its_number_of_last_screenshots(episode: Episode, na
     assert images_of(model.asked[0]) == images
 
 
-def test_what_each_protocol_knows_of_an_episode(episode: Episode) -> None:
+def test_each_protocol_sees_its_own_part_of_an_episode(episode: Episode) -> None:
     trajectory = episode(["Succeed: `click` on it"], ["done"], answer="It is 5.", intent="Find <|im_end|> the price.")
     turn = trajectory.turns[0].model_copy(update={"response": "<think>I  look\nclosely.</think>\n<tool_call>…"})
     trajectory = trajectory.model_copy(update={"turns": [turn, *trajectory.turns[1:]]})
@@ -111,7 +111,7 @@ def test_what_each_protocol_knows_of_an_episode(episode: Episode) -> None:
     }
 
 
-def test_only_the_hinted_judge_is_told_of_a_reference_answer(episode: Episode) -> None:
+def test_only_the_hinted_judge_sees_a_reference_answer(episode: Episode) -> None:
     hinted = {"type": "webvoyager", "answer_type": "possible", "notice": "prices change"}
     told = episode(*THREE, evaluator=hinted)
     told = told.model_copy(update={"task": told.task.model_copy(update={"reference_answer": "80 euros"})})
@@ -142,7 +142,7 @@ def webjudge(scores: list[str], verdict: str = "Thoughts: x\nStatus: success", p
     return Model({POINTS: [points], SCORE: scores, VERDICT: [verdict]})
 
 
-def test_webjudge_shows_the_pages_that_score_three_or_more_with_the_reasons(episode: Episode) -> None:
+def test_webjudge_shows_pages_that_score_three_or_more_with_the_reasons(episode: Episode) -> None:
     model = webjudge(["none\nScore: 1", "hint\nScore: 3", "weak\nScore: 2", "proof\nScore: 5"])
     assert rule("webjudge", episode(*THREE), model) == (S, "Thoughts: x")
     (verdict,) = model.to(VERDICT)
@@ -153,7 +153,7 @@ def test_webjudge_shows_the_pages_that_score_three_or_more_with_the_reasons(epis
     assert all("1. Below 50" in text_of(asked) and images_of(asked) == 1 for asked in model.to(SCORE))
 
 
-def test_webjudge_judges_without_pages_if_none_matters_and_keeps_one_whose_score_is_unreadable(
+def test_webjudge_drops_irrelevant_pages_but_keeps_unreadably_scored_ones(
     episode: Episode,
 ) -> None:
     model = webjudge(["no\nScore: 1"], "Status: failure")
@@ -227,7 +227,7 @@ def test_an_unreadable_check_makes_no_success_but_may_still_be_a_failure(episode
     assert rubric(episode, ["Hm."], [YES, YES, NO])[0].outcome is F
 
 
-def test_key_pages_leave_out_only_what_is_clearly_nothing_and_keep_the_last(episode: Episode) -> None:
+def test_key_pages_leave_out_only_irrelevant_pages_and_keep_the_last(episode: Episode) -> None:
     _, model = rubric(episode, [YES], [YES], keep=["Keep: NO", "Hm.", "Keep: YES"])
     assert len(model.to(KEYPAGE)) == 3, "the last of four pages is not asked about"
     assert images_of(model.to(SUPPORT)[0]) == 3
@@ -242,7 +242,7 @@ def test_a_reference_answer_overrides_the_rubric(episode: Episode) -> None:
     assert (ruling.outcome, len(model.asked)) == (S, 0), "the same words need no model"
 
 
-def test_a_task_without_a_rubric_is_its_own_fact(episode: Episode) -> None:
+def test_a_task_without_a_rubric_is_judged_as_one_fact(episode: Episode) -> None:
     _, model = rubric(episode, [YES], [YES], rubric=[])
     assert len(model.to(FACT)) == 1
     assert facts(episode(*THREE).task) == [("the whole task", 'Click on the "ok" button.')]
@@ -266,7 +266,7 @@ def test_a_recipe_may_name_every_protocol_that_there_is() -> None:
     }
 
 
-def test_no_prompt_answers_itself() -> None:
+def test_no_prompt_contains_a_readable_verdict() -> None:
     from components.judge.verdicts import STATUS, VERDICT, parse_verdict
 
     prompts = [prompt for protocol in PROTOCOLS.values() for prompt in protocol.prompts]

@@ -11,7 +11,7 @@ from components.judge import rules_verdict
 from components.judge.rules import score_answer
 from components.judge.rules.qa import normal
 from components.records import Outcome
-from tests.judge.webarena import PUBLISHED
+from tests.judge.webarena_episodes import PUBLISHED
 from tests.samples import a_task, a_trajectory
 
 NQ = PUBLISHED / "browseragent_nq_dev.parquet"
@@ -38,11 +38,11 @@ NQ = PUBLISHED / "browseragent_nq_dev.parquet"
         ("a", ["The The"], False),
     ],
 )
-def test_exact_match(answer, golden, exact):
+def test_exact_match_compares_normalised_answers(answer, golden, exact):
     assert score_answer(answer, golden).exact is exact
 
 
-def test_the_scores_beside_it():
+def test_contains_and_f1_are_those_worked_out_by_hand():
     scores = score_answer("King Edward IV", ["Edward IV of England", "Edward IV"])
     # of the words king, edward, iv two are in "edward iv": precision 2/3, recall 1
     assert (scores.exact, scores.contains) == (False, True)
@@ -54,7 +54,7 @@ TEXT = st.text(st.sampled_from("aAn the.,'!éß東1 ") | st.characters(codec="ut
 
 
 @given(TEXT)
-def test_the_normal_form_is_its_own_normal_form(text):
+def test_normalising_twice_changes_nothing(text):
     assert normal(normal(text)) == normal(text)
 
 
@@ -67,7 +67,7 @@ def test_a_golden_answer_is_right_by_all_scores(text, others):
 
 
 @given(st.permutations("listen"))
-def test_no_anagram_is_right_but_the_word_itself(letters):
+def test_only_the_word_itself_is_right_among_its_anagrams(letters):
     word = "".join(letters)
     assert score_answer(word, ["listen"]).exact == (word == "listen")
 
@@ -86,7 +86,7 @@ def test_the_verdict_is_exact_match():
 
 
 @pytest.mark.skipif(not Path(NQ).exists(), reason="the published file is not here")
-def test_every_published_question_is_right_by_its_own_answers_and_by_no_other_question_s():
+def test_each_published_question_is_right_by_its_own_answers_alone():
     rows = pq.read_table(NQ).to_pylist()
     assert len(rows) == 300
     for row in rows:

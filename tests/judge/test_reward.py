@@ -22,6 +22,7 @@ TABLE = {
     Termination.ENV_INIT_ERROR: [MASKED] * 4,
     Termination.BLOCKED: [MASKED] * 4,
     Termination.SANDBOX_ERROR: [MASKED] * 4,
+    Termination.HARNESS_ERROR: [MASKED] * 4,
     Termination.TASK_TIMEOUT: [MASKED] * 4,
     Termination.INFERENCE_TIMEOUT: [MASKED] * 4,
     Termination.ABORTED: [MASKED] * 4,
@@ -67,7 +68,7 @@ def test_only_done_needs_a_judge(episode: Episode, termination: Termination) -> 
     assert (result.value, result.masked, result.outcome) == (*expected, None)
 
 
-def test_done_without_an_answer_is_zero_and_nobody_is_asked(episode: Episode) -> None:
+def test_done_without_an_answer_is_zero_without_asking_a_judge(episode: Episode) -> None:
     trajectory = episode(["x"], answer=None)
     assert not needs_judge(trajectory)
     assert (reward(trajectory, None).value, reward(trajectory, None).masked) == (0.0, False)

@@ -26,7 +26,7 @@ SHOP = "http://shop.example:7770"
         ("/a?key=", "/a?key="),
     ],
 )
-def test_these_lead_to_the_reference(reference, address):
+def test_addresses_with_allowed_differences_lead_to_the_reference(reference, address):
     assert leads_to(SHOP + reference, SHOP + address)
 
 
@@ -42,7 +42,7 @@ def test_these_lead_to_the_reference(reference, address):
         ("/contact", "/search?next=" + SHOP + "/contact"),
     ],
 )
-def test_these_do_not(reference, address):
+def test_other_addresses_do_not_lead_to_the_reference(reference, address):
     assert not leads_to(SHOP + reference, SHOP + address)
 
 
@@ -68,5 +68,5 @@ def test_an_exact_address_does_not_lie_below():
         ("http://r:9999/user/ann/account/x", "http://r:9999/user/ann/account/x"),
     ],
 )
-def test_the_post_that_an_address_lies_in(address, post):
+def test_the_post_is_read_from_an_address(address, post):
     assert reddit_post(address) == post

@@ -26,7 +26,7 @@ from components.judge.rules.matching import bare, includes, plain, same
         ("git clone ssh://git@metis.lti.cs.cmu.edu:2222/a/b.git", "git clone ssh://git@gitlab.example:2224/a/b.git"),
     ],
 )
-def test_these_are_the_same(reference, answer):
+def test_equal_answers_match_despite_their_form(reference, answer):
     assert same(reference, answer)
 
 
@@ -41,7 +41,7 @@ def test_these_are_the_same(reference, answer):
         ("ssh://git@a:1/x/y.git", "ssh://git@a:1/x/z.git"),
     ],
 )
-def test_these_are_not(reference, answer):
+def test_different_answers_do_not_match(reference, answer):
     assert not same(reference, answer)
 
 
@@ -57,7 +57,7 @@ def test_these_are_not(reference, answer):
         ('""', '""'),
     ],
 )
-def test_marks_go_only_where_they_are_around_the_whole(answer, kept):
+def test_quotation_marks_are_removed_only_around_the_whole(answer, kept):
     assert bare(answer) == kept
 
 
@@ -82,7 +82,7 @@ def test_marks_go_only_where_they_are_around_the_whole(answer, kept):
         ("85", "between 1.46 and 85."),
     ],
 )
-def test_an_answer_that_has_it(phrase, text):
+def test_an_answer_that_contains_the_phrase_matches(phrase, text):
     assert includes(phrase, text, words=True)
 
 
@@ -104,11 +104,11 @@ def test_an_answer_that_has_it(phrase, text):
         ("x", ""),
     ],
 )
-def test_an_answer_that_has_only_something_like_it(phrase, text):
+def test_an_answer_with_a_similar_phrase_does_not_match(phrase, text):
     assert not includes(phrase, text, words=True)
 
 
-def test_on_a_page_words_may_go_on_and_numbers_may_not():
+def test_on_a_page_words_may_continue_and_numbers_may_not():
     assert includes("mouth guard", "<b>mouth guards</b>", words=False)
     assert includes("1000", "<td>1,000.00</td>", words=False)
     assert not includes("80", "<td>180</td>", words=False)
@@ -118,20 +118,20 @@ TEXT = st.text(st.sampled_from("aB.,' \"19’™–0\u00a0ﬁİß½²") | st.cha
 
 
 @given(TEXT)
-def test_one_spelling_is_its_own_spelling(text):
+def test_normalising_a_spelling_twice_changes_nothing(text):
     assert plain(plain(text)) == plain(text)
 
 
 @given(TEXT)
 @example('"0«')
-def test_a_text_is_the_same_as_itself_in_marks_and_with_a_full_stop(text):
+def test_a_text_equals_itself_in_quotation_marks_and_with_a_full_stop(text):
     assert same(text, text)
     if bare(text) and not set("'\"") & set(plain(text)):  # marks around marks are no pair around the whole
         assert same(text, f'"{text}".')
 
 
 @given(st.text("ab1.", min_size=1, max_size=4), st.text("ab1. ", max_size=4), st.text("ab1. ", max_size=4))
-def test_what_is_in_an_answer_by_words_is_in_it_as_on_a_page(phrase, before, after):
+def test_a_match_by_words_is_also_a_match_on_a_page(phrase, before, after):
     text = before + phrase + after
     assert not includes(phrase, text, words=True) or includes(phrase, text, words=False)
 

@@ -9,7 +9,7 @@ import pytest
 from components.judge.rules import RuleError, probes_of, require_decisive_rules, require_rules, rule_of
 from components.judge.rules.calls import AddressCall, TextCall, address_call, text_call
 from components.judge.rules.specs import Includes, NoRule, QARule, SiteRewardRule, Unachievable
-from tests.judge.webarena import ours, rule_of_row, task_of
+from tests.judge.webarena_episodes import ours, rule_of_row, task_of
 from tests.samples import a_task
 
 
@@ -45,9 +45,9 @@ def target(**changes: object) -> dict:
         (target(url="func:open('x')"), "calls none of"),
         (target(url="func:reddit_get_post_url('http://x')"), "takes"),
         (target(url="func:shopping_get_latest_order_url(1)"), "takes"),
-        (target(url="func:("), "no call"),
+        (target(url="func:("), "not a function call"),
         (target(locator="func:reddit_get_post_url('__last_url__')"), "calls none of"),
-        (target(locator="func:shopping_get_sku_latest_review_author(sku='x')"), "in order"),
+        (target(locator="func:shopping_get_sku_latest_review_author(sku='x')"), "positional arguments"),
         (target(locator="func:gitlab_get_project_memeber_role(page, 'x')"), "takes"),
         (target(required_contents={}), "requires nothing"),
         (target(required_contents={"must_exclude": ["x"]}), "required_contents"),
@@ -62,15 +62,15 @@ def test_an_unknown_form_is_an_error_that_says_where(evaluator, said):
         rule_of(evaluator)
 
 
-def test_other_evaluators_are_what_they_are():
+def test_evaluators_other_than_webarena_are_read():
     assert rule_of({"type": "qa", "answers": ["a", "b"]}) == QARule(answers=["a", "b"])
-    assert rule_of({"type": "miniwob", "family": "click-button"}) == SiteRewardRule()
+    assert rule_of({"type": "site_reward", "family": "click-button"}) == SiteRewardRule()
     assert rule_of({"type": "deepshop", "level": "easy"}) == NoRule(type="deepshop")
     assert rule_of({}) == NoRule(type="")
 
 
 @pytest.mark.parametrize("number", [7, 8, 9, 10])
-def test_a_task_that_cannot_be_done_is_one_thing_however_it_is_written(number):
+def test_each_spelling_of_an_impossible_task_is_one_rule(number):
     (expectation,) = rule_of_row(ours(number)).answer
     assert isinstance(expectation, Unachievable)
     assert expectation.by_model == (number in (7, 8))
@@ -80,18 +80,18 @@ def test_a_string_where_a_list_belongs_is_one_phrase():
     assert rule_of_row(ours(4)).answer == [Includes(phrases=[["yjlou"]])]
 
 
-def test_alternatives_are_taken_apart():
+def test_alternatives_are_split():
     assert rule_of_row(ours(3)).answer == [Includes(phrases=[["Ann Lo"], ["T. Gannon"], ["65", "3"]])]
     assert rule_of_row(ours(16)).ends_at.addresses == ["__REDDIT__/f/pittsburgh", "__REDDIT__/f/driving"]
 
 
-def test_parts_that_are_not_asked_for_are_not_looked_at():
+def test_parts_that_eval_types_do_not_name_are_ignored():
     row = ours(16)
     rule = rule_of({"type": "webarena", "eval": row["eval"] | {"eval_types": ["url_match"]}})
     assert (rule.answer, rule.pages) == ([], [])
 
 
-def test_calls_are_read_and_not_run():
+def test_calls_are_parsed_and_not_run():
     assert address_call("func:reddit_get_post_url('__last_url__')") == AddressCall(function="reddit_get_post_url")
     assert text_call("func:gitlab_get_project_memeber_role(__page__, 'a\\'b')") == TextCall(
         function="gitlab_get_project_memeber_role", argument="a'b"
@@ -105,7 +105,7 @@ def test_a_name_of_the_tasks_is_quoted_in_our_expressions():
     assert '\'@\' + "\\"); alert(1); (\\""' in probe.script
 
 
-def test_a_probe_says_where_to_look():
+def test_a_probe_has_the_address_and_locator_to_read():
     def of(number: int, final_url: str = "http://r.example/f/books/17/a-post/-/comment/3"):
         row = ours(number)
         return probes_of(task_of(row | {"start_url": "http://shop.example:7770/some/page"}), final_url)
@@ -129,13 +129,15 @@ def test_a_probe_says_where_to_look():
 def test_tasks_that_cannot_be_judged_are_refused_before_any_episode():
     placed = copy.deepcopy(ours(15))
     placed["eval"]["reference_url"] = "http://shop.example/contact"
-    require_rules([task_of(ours(1)), task_of(placed), a_task(evaluator={"type": "miniwob"})])
-    with pytest.raises(RuleError, match=r"webarena/14 and 1 others .* where __SHOPPING__ is"):
+    require_rules([task_of(ours(1)), task_of(placed), a_task(evaluator={"type": "site_reward"})])
+    with pytest.raises(RuleError, match=r"webarena/14 and 1 others .* address of __SHOPPING__ is unknown"):
         require_rules([task_of(ours(1)), task_of(ours(14)), a_task(evaluator={"type": "qa"})])
 
 
 def test_tasks_that_rules_alone_can_never_judge_are_refused_with_the_fix():
-    require_decisive_rules([a_task(evaluator={"type": "miniwob"}), a_task(evaluator={"type": "qa", "answers": ["x"]})])
+    require_decisive_rules(
+        [a_task(evaluator={"type": "site_reward"}), a_task(evaluator={"type": "qa", "answers": ["x"]})]
+    )
     hinted = a_task(task_id="wv/1", evaluator={"type": "webvoyager", "answer_type": "golden"})
     with pytest.raises(RuleError, match=r"2 tasks.*wv/1, deep/2.*judge\.labels"):
         require_decisive_rules([hinted, a_task(task_id="deep/2", evaluator={"type": "deepshop"})])

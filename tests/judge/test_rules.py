@@ -21,12 +21,14 @@ def test_only_a_complete_reward_is_a_success(episode: Episode) -> None:
 
 
 @pytest.mark.parametrize("termination", [t for t in Termination if t.is_agents_doing and t is not Termination.DONE])
-def test_without_done_it_is_a_failure_whatever_the_page_says(episode: Episode, termination: Termination) -> None:
+def test_an_episode_without_done_is_a_failure_whatever_the_page_says(
+    episode: Episode, termination: Termination
+) -> None:
     assert rules_verdict(episode([OK], termination=termination, answer=None)).outcome is Outcome.FAILURE
 
 
 @pytest.mark.parametrize("termination", [t for t in Termination if not t.is_agents_doing])
-def test_what_the_environment_ended_is_nobodys_failure(episode: Episode, termination: Termination) -> None:
+def test_an_episode_that_the_environment_ended_is_masked(episode: Episode, termination: Termination) -> None:
     assert rules_verdict(episode([OK], termination=termination, answer=None)).outcome is Outcome.ERROR
 
 
@@ -36,7 +38,7 @@ def test_a_task_without_reward_or_evaluator_has_no_verdict_by_rule(episode: Epis
     assert "ask a judge model" in verdict.rationale
 
 
-def test_the_rationale_says_what_was_done_and_whether_it_was_asked_and_does_not_know_the_reward(
+def test_the_rationale_compares_actions_with_the_task_without_the_reward(
     episode: Episode,
 ) -> None:
     right, wrong = (rules_verdict(episode([OK, done("ok")], site_reward=reward)).rationale for reward in (1.0, 0.0))
@@ -62,7 +64,7 @@ def test_the_rationale_of_a_long_episode_keeps_its_end(episode: Episode) -> None
     assert text.endswith('click link "29" (not asked); stopped by max_steps')
 
 
-def test_an_episode_without_turns_did_nothing_but_stop(episode: Episode) -> None:
+def test_the_rationale_of_an_episode_without_turns_is_its_ending(episode: Episode) -> None:
     text = rules_verdict(episode(termination=Termination.CONTEXT_LENGTH, answer=None)).rationale
     assert text == "stopped by context_length"
 

@@ -66,9 +66,9 @@ def test_a_verdict_is_read_right_or_not_at_all(text: str, outcome: Outcome) -> N
     assert parse_verdict(text)[0] is outcome
 
 
-@pytest.mark.parametrize("text, outcome", TEXTS)
-def test_a_response_that_was_cut_off_is_never_a_verdict(text: str, outcome: Outcome) -> None:
-    assert parse_verdict(text, truncated=True)[0] is Outcome.UNPARSED
+def test_a_response_that_was_cut_off_is_never_a_verdict() -> None:
+    outcomes = {text: parse_verdict(text, truncated=True)[0] for text, _ in TEXTS}
+    assert {text: outcome for text, outcome in outcomes.items() if outcome is not U} == {}
 
 
 @given(cut=st.integers(0, 60))
@@ -78,7 +78,7 @@ def test_no_beginning_of_a_negative_verdict_is_a_pass(cut: int) -> None:
 
 
 @given(rationale=st.text(max_size=80))
-def test_what_is_written_is_read_back(rationale: str) -> None:
+def test_written_verdicts_are_read_back(rationale: str) -> None:
     for outcome in (S, F):
         read, text = parse_verdict(verdict_text(rationale, outcome))
         assert read in (outcome, U)

@@ -24,7 +24,7 @@ from components.params import BrowserParams, EgressParams, SamplingParams
 from components.records import Outcome, Task, Termination, ToolCall, Trajectory
 from components.rollout import collect
 from components.store import Journal, read_table, write_table
-from tests.judge.benchmark_sites import Sites
+from tests.judge.webarena_sites import Sites
 from tests.samples import recipe
 
 BROWSER = BrowserParams(
@@ -129,7 +129,7 @@ def test_a_post_is_found_from_the_last_address(play, sites):
     assert rules_verdict(trajectory).outcome is Outcome.SUCCESS
 
 
-def test_without_the_post_the_agent_has_failed(play, sites):
+def test_a_missing_post_is_the_agents_failure(play, sites):
     trajectory = play(post(sites.origin), "/f/books/3/somebody-elses")
     assert trajectory.ending.readings[0].text == ""
     assert rules_verdict(trajectory).outcome is Outcome.FAILURE
@@ -162,14 +162,14 @@ def test_orders_reviews_and_roles_are_asked_of_the_sites(play, sites):
     assert not any("admin1234" in str(reading) for reading in trajectory.ending.readings)
 
 
-def test_what_the_agent_did_not_do_is_its_failure(play, sites):
+def test_undone_work_is_the_agents_failure(play, sites):
     sites.orders, sites.reviews, sites.members = ["Lamp B01"], [], {"yjlou": "Owner"}
     trajectory = play(shop(sites.origin), answer="Done.")
     assert [reading.text for reading in trajectory.ending.readings][1:4] == ["", "", ""]
     assert rules_verdict(trajectory).outcome is Outcome.FAILURE
 
 
-def test_a_shop_that_does_not_answer_is_nobodys_failure(play, sites):
+def test_a_shop_that_does_not_answer_is_masked(play, sites):
     sites.members, sites.outage = {"koush": "Guest"}, True
     trajectory = play(shop(sites.origin), answer="Done.")
     verdict = rules_verdict(trajectory)

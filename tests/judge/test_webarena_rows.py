@@ -11,7 +11,7 @@ from components.judge import rules_verdict
 from components.judge.rules import probes_of
 from components.judge.rules.specs import MeansSame, Unachievable
 from components.records import Outcome
-from tests.judge.webarena import FILES, OURS, PUBLISHED, episode, right, rows, rule_of_row, task_of
+from tests.judge.webarena_episodes import FILES, OURS, PUBLISHED, episode, right, rows, rule_of_row, task_of
 
 PATHS = [OURS, *(PUBLISHED / name for name in FILES)]
 
@@ -44,7 +44,7 @@ def test_the_references_of_a_row_are_right_and_need_no_model(file):
 
 def test_an_empty_answer_on_a_page_elsewhere_is_wrong_and_needs_no_model(file):
     def never(question: str, wanted: str, answer: str) -> bool:
-        raise AssertionError("nobody is asked about nothing")
+        raise AssertionError("no model may be asked")
 
     assert {rules_verdict(episode(row, ""), never).outcome for row in rows(file)} == {Outcome.FAILURE}
 
@@ -59,7 +59,7 @@ def test_another_answer_is_wrong_or_a_question_to_a_model(file):
         assert alone.outcome in ({Outcome.ERROR, Outcome.FAILURE} if needs_model(row) else {Outcome.FAILURE})
 
 
-def test_a_page_that_could_not_be_read_is_nobodys_failure(file):
+def test_an_episode_with_an_unreadable_page_is_masked(file):
     for row in rows(file):
         pages = rule_of_row(row).pages
         if pages:
@@ -104,7 +104,7 @@ def test_every_page_check_is_a_probe_that_the_rule_knows_again(file):
         ),
     ],
 )  # fmt: skip
-def test_the_published_files_have_these_forms(name, forms):
+def test_the_published_files_have_the_known_forms_of_rules(name, forms):
     if not (PUBLISHED / name).exists():
         pytest.skip("the published files are not here")
     counts: Counter[str] = Counter()

@@ -7,7 +7,7 @@ import pytest
 from components.judge import rules_verdict
 from components.judge.rules import NEEDS_MODEL, open_questions
 from components.records import Outcome, Termination
-from tests.judge.webarena import episode, ours, right
+from tests.judge.webarena_episodes import episode, ours, right
 
 SUCCESS, FAILURE, ERROR = Outcome.SUCCESS, Outcome.FAILURE, Outcome.ERROR
 SHOP = "http://shop.example"
@@ -50,7 +50,7 @@ SHOP = "http://shop.example"
         (12, "http://forum.example:9999/f/books/5939", FAILURE),
     ],
 )
-def test_answers(number, answer, outcome):
+def test_answers_are_judged_by_the_rows_references(number, answer, outcome):
     verdict = rules_verdict(episode(ours(number), answer))
     assert verdict.outcome is outcome, verdict.rationale
     assert outcome is not ERROR or NEEDS_MODEL in verdict.rationale
@@ -67,7 +67,7 @@ def test_answers(number, answer, outcome):
         (8, "No such order", "The task cannot be done."),
     ],
 )
-def test_a_model_is_asked_where_only_a_model_can_tell_and_its_outage_is_no_score(number, answer, wanted, says, outcome):
+def test_a_model_is_asked_what_rules_cannot_tell_and_an_outage_is_no_score(number, answer, wanted, says, outcome):
     asked = []
 
     def same_answer(question: str, reference: str, given: str) -> bool | None:
@@ -79,14 +79,14 @@ def test_a_model_is_asked_where_only_a_model_can_tell_and_its_outage_is_no_score
     assert asked == [(row["intent"], wanted, answer)]
 
 
-def test_no_model_is_asked_about_what_has_failed_already():
+def test_no_model_is_asked_about_an_episode_that_has_failed_already():
     def never(question: str, reference: str, given: str) -> bool | None:
         raise AssertionError("asked")
 
     assert rules_verdict(episode(ours(6), "Square Park, 1h 23min"), never).outcome is FAILURE
 
 
-def test_what_a_model_would_be_asked_can_be_asked_beforehand():
+def test_questions_to_a_model_can_be_listed_beforehand():
     trajectory = episode(ours(6), "Round Park, 83 minutes")
     asked = open_questions(trajectory)
     assert asked == [(ours(6)["intent"], "1h 23min", "Round Park, 83 minutes")]
@@ -106,13 +106,13 @@ def test_what_a_model_would_be_asked_can_be_asked_beforehand():
         (15, "/contact/index", FAILURE),
     ],
 )
-def test_last_addresses_each_alternative_with_its_own_query(number, url, outcome):
+def test_each_alternative_last_address_has_its_own_query(number, url, outcome):
     row = ours(number)
     row["eval"]["reference_url"] = row["eval"]["reference_url"].replace("__SHOPPING__", SHOP)
     assert rules_verdict(episode(row, "", SHOP + url)).outcome is outcome
 
 
-def test_all_parts_must_hold():
+def test_all_parts_of_a_rule_must_hold():
     row = ours(13)
     issue = row["eval"]["reference_url"]
     assert rules_verdict(episode(row, "Yes", issue)).outcome is SUCCESS
@@ -140,24 +140,24 @@ def test_all_parts_must_hold():
         (23, ["  "], FAILURE),
     ],
 )
-def test_pages(number, texts, outcome):
+def test_pages_are_judged_by_the_rows_references(number, texts, outcome):
     verdict = rules_verdict(episode(ours(number), "", texts=texts))
     assert verdict.outcome is outcome, verdict.rationale
 
 
-def test_readings_of_another_rule_are_no_readings():
+def test_readings_of_another_rule_are_ignored():
     given, other = right(ours(20)), right(ours(22))
     swapped = given.model_copy(update={"ending": other.ending})
     assert rules_verdict(swapped).outcome is ERROR
 
 
-def test_a_record_from_before_pages_were_read_has_no_verdict_by_pages_but_one_by_answers():
+def test_a_record_without_page_readings_is_judged_by_its_answer_alone():
     assert rules_verdict(right(ours(20), ending=None)).outcome is ERROR
     assert rules_verdict(right(ours(14), ending=None)).outcome is ERROR
     assert rules_verdict(right(ours(1), ending=None)).outcome is SUCCESS
 
 
-def test_without_done_it_is_a_failure_and_what_the_environment_ended_is_nobodys():
+def test_an_episode_without_done_fails_unless_the_environment_ended_it():
     assert rules_verdict(right(ours(1), termination=Termination.MAX_STEPS)).outcome is FAILURE
     assert rules_verdict(right(ours(1), termination=Termination.BLOCKED)).outcome is ERROR
 

@@ -7,7 +7,7 @@ import pytest
 from components.judge import RuleError, rules_verdict
 from components.judge.rules import hint_of
 from components.records import Outcome
-from tests.judge.webarena import PUBLISHED
+from tests.judge.webarena_episodes import PUBLISHED
 from tests.samples import a_task, a_trajectory
 
 FILE = PUBLISHED / "webvoyager_reference_answer.json"
@@ -17,7 +17,7 @@ def a_hinted_task(answer: str = "42", kind: str = "golden", notice: str = ""):
     return a_task(reference_answer=answer, evaluator={"type": "webvoyager", "answer_type": kind, "notice": notice})
 
 
-def test_a_judge_is_told_what_kind_of_answer_it_is_and_to_believe_the_pages():
+def test_the_hint_says_the_kind_of_answer_and_that_pages_take_precedence():
     assert hint_of(a_hinted_task(notice=" prices change")) == (
         "An answer that was right when the task was written: 42. Note on the site: prices change. "
         "Pages change; believe what was seen."
@@ -27,7 +27,7 @@ def test_a_judge_is_told_what_kind_of_answer_it_is_and_to_believe_the_pages():
 
 def test_tasks_without_a_reference_answer_have_no_hint():
     assert hint_of(a_task(evaluator={"type": "webvoyager"})) is None
-    assert hint_of(a_task(reference_answer="42", evaluator={"type": "miniwob"})) is None
+    assert hint_of(a_task(reference_answer="42", evaluator={"type": "site_reward"})) is None
 
 
 def test_another_kind_of_answer_is_an_error():
@@ -35,7 +35,7 @@ def test_another_kind_of_answer_is_an_error():
         hint_of(a_hinted_task(kind="maybe"))
 
 
-def test_a_reference_answer_decides_nothing():
+def test_a_reference_answer_does_not_decide_the_verdict():
     assert rules_verdict(a_trajectory(a_hinted_task(), answer="42")).outcome is Outcome.ERROR
 
 

@@ -1,4 +1,4 @@
-"""One fleet of vLLM servers for all tests that leave it as it was."""
+"""The shipped model, and one group of vLLM servers for all tests that do not change its state."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from components.model import VLM, Encoder
 from components.params import load
-from components.policies import VLM, Encoder
 from tests.policies.vllm_servers import BASE, fleet_of
 
 
@@ -23,7 +23,7 @@ def encoder(vlm) -> Encoder:
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory):
-    """A running fleet, and `run` to run coroutines in the loop that it lives in."""
+    """Running servers, and `run`, which runs coroutines in their event loop."""
     with asyncio.Runner() as runner:
         fleet = fleet_of(BASE, tmp_path_factory.mktemp("served"))
         runner.run(fleet.__aenter__())

@@ -65,7 +65,7 @@ def test_a_prompt_becomes_the_messages_that_it_was_rendered_from():
     assert IM_END not in said
 
 
-def test_an_opened_thought_is_left_to_the_server():
+def test_the_opening_of_a_thought_is_not_sent_to_the_server():
     segments = (Text(f"{IM_START}user\nwhat?{IM_END}\n{IM_START}assistant\n<think>\n"),)
     assert as_messages(Prompt(segments)) == [{"role": "user", "content": "what?"}]
 
@@ -75,7 +75,7 @@ def test_prompts_differ_by_what_an_endpoint_answered():
     assert one.sha256 != other.sha256
 
 
-def test_a_request_says_what_is_asked_and_an_answer_has_no_ids(server, tmp_path):
+def test_a_request_has_all_its_fields_and_an_answer_no_ids(server, tmp_path):
     (done,), _ = ask(server, tmp_path, extra={"chat_template_kwargs": {"enable_thinking": True}})
     assert done == Completion([], [], "Click it.", "stop", tokens=100, usd=0.0)
     (asked,) = server.asked
@@ -84,7 +84,7 @@ def test_a_request_says_what_is_asked_and_an_answer_has_no_ids(server, tmp_path)
     assert server.headers[0]["authorization"] == "Bearer a-key"
 
 
-def test_thoughts_that_the_server_tells_apart_are_part_of_the_response(server, tmp_path):
+def test_separate_reasoning_of_a_server_is_part_of_the_response(server, tmp_path):
     server.message = {"role": "assistant", "content": "<tool_call>", "reasoning_content": "\nI see.\n"}
     server.finish = "length"
     (done,), _ = ask(server, tmp_path)
@@ -92,7 +92,7 @@ def test_thoughts_that_the_server_tells_apart_are_part_of_the_response(server, t
     assert done.finish_reason == "length"
 
 
-def test_it_asks_again_when_it_was_too_much_or_the_server_failed(server, tmp_path):
+def test_requests_are_retried_after_rate_limits_and_server_errors(server, tmp_path):
     server.trouble = [429, 500, 503]
     (done,), policy = ask(server, tmp_path)
     assert done.text == "Click it."
@@ -100,7 +100,7 @@ def test_it_asks_again_when_it_was_too_much_or_the_server_failed(server, tmp_pat
     assert policy.spent.requests == 1
 
 
-def test_what_fails_for_good_stops_and_says_how_to_go_on(server, tmp_path):
+def test_permanent_errors_stop_with_the_way_to_go_on(server, tmp_path):
     server.trouble = [429] * 9
     with pytest.raises(EndpointError, match=r"RateLimitError, max_retries is 2.*run again to go on"):
         ask(server, tmp_path, max_retries=2)
@@ -111,7 +111,7 @@ def test_what_fails_for_good_stops_and_says_how_to_go_on(server, tmp_path):
     assert len(server.asked) == 4, "a wrong key is no reason to ask again"
 
 
-def test_a_missing_key_is_said_before_anything_is_asked(server, tmp_path, monkeypatch):
+def test_a_missing_key_is_an_error_before_the_first_request(server, tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(EndpointError, match="OPENAI_API_KEY holds no key"):
         ask(server, tmp_path)
@@ -120,16 +120,16 @@ def test_a_missing_key_is_said_before_anything_is_asked(server, tmp_path, monkey
     assert len(server.asked) == 1
 
 
-def test_no_more_run_at_once_than_allowed_nor_more_in_a_minute(server, tmp_path):
+def test_concurrency_and_requests_per_minute_are_limited(server, tmp_path):
     server.delay_s = 0.1
     ask(server, tmp_path, times=8, max_in_flight=3)
     assert 1 < server.most <= 3
     server.times.clear()
-    ask(server, tmp_path, times=6, requests_per_minute=300)
+    ask(server, tmp_path, times=7, requests_per_minute=300)
     assert server.times[-1] - server.times[0] > 0.15, "300 a minute is one in 0.2 s, after five at once"
 
 
-def test_a_budget_holds_over_interrupted_tries(server, tmp_path):
+def test_a_budget_holds_across_interrupted_runs(server, tmp_path):
     price = {"usd_per_million_prompt": 1000.0, "usd_per_million_completion": 10_000.0}  # 1 + 1 USD a request
     _, first = ask(server, tmp_path, times=2, **price)
     assert (first.spent.prompt_tokens, first.spent.completion_tokens, first.spent.usd) == (2000, 200, 4.0)
@@ -148,5 +148,5 @@ def test_the_length_of_a_prompt_is_estimated(tmp_path):
 
 
 def test_an_endpoint_that_teaches_must_be_named():
-    with pytest.raises(RecipeError, match=r"needs teacher.endpoint"):
+    with pytest.raises(RecipeError, match=r"teacher\.endpoint: is missing"):
         parse(raw_recipe(teacher__policy="endpoint"))

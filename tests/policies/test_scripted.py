@@ -15,29 +15,36 @@ from components.judge import rules_verdict
 from components.params import AgentParams, BrowserParams, ObservationParams, SamplingParams
 from components.policies.scripted import ScriptedTeacher, at_points, fused, under
 from components.records import Outcome, Task, ToolCall, Trajectory
-from components.sites import PLANS, WITHOUT_IDS, Encyclopaedia, MiniWoB, questions
-from components.sites.encyclopaedia import KINDS
-from components.sites.kiwix_server import INSTALL
+from components.worlds import World
+from components.worlds.encyclopaedia import Encyclopaedia
+from components.worlds.encyclopaedia.kiwix import INSTALL
+from components.worlds.encyclopaedia.questions import KINDS, questions
+from components.worlds.miniwob import MiniWoB
+from components.worlds.miniwob.site import MiniWoBSite
+from components.worlds.miniwob.teacher import PLANS, WITHOUT_IDS
 
 needs_kiwix = pytest.mark.skipif(shutil.which("kiwix-serve") is None, reason=f"no Kiwix; type `{INSTALL}`")
 TEXT = {"webagent_r1": "html", "webagent_r1_bare": "html", "browseragent": "axtree"}
 
 
-def play(site, rows: list[dict], speaks: str, noise: float = 0.0, viewport=(480, 640)) -> list[Trajectory]:
+def play(kind: type[World], rows: list[dict], speaks: str, noise: float = 0.0, viewport=(480, 640)) -> list[Trajectory]:
     text = TEXT.get(speaks, "elements")
     agent = AgentParams(protocol=speaks, prompt="compact", max_response_tokens=96, max_context_tokens=8192)
     settings = EpisodeSettings(
         Renderer(agent, ObservationParams(text=text)), agent, SamplingParams(temperature=0), 10, 96
     )
 
+    world = kind(kind.Params())
+
     async def all_of_them() -> list[Trajectory]:
         params = BrowserParams(viewport=viewport, concurrency=4, quiet_ms=0)
-        async with BrowserPool(params, site=site, text=text) as pool:
+        async with BrowserPool(params, site=world.site(), text=text) as pool:
 
             async def one(row: dict) -> Trajectory:
                 spec = EpisodeSpec(Task.model_validate(row), 0, "scripted", 0)
                 async with pool.session() as session:
-                    return await run_episode(spec, session, ScriptedTeacher(session, spec, noise, speaks), settings)
+                    teacher = world.teacher(spec.task, spec.attempt, spec.seed, noise)
+                    return await run_episode(spec, session, ScriptedTeacher(session, teacher, speaks), settings)
 
             return await asyncio.gather(*map(one, rows))
 
@@ -51,41 +58,46 @@ def failed(trajectories: list[Trajectory]) -> list[str]:
 @needs_kiwix
 @pytest.mark.parametrize("speaks", ["browseragent", "webagent_r1_bare", "openwebrl"])
 def test_a_question_of_every_kind_is_answered(speaks):
-    played = play(Encyclopaedia(), questions([*KINDS], len(KINDS), "train", 0), speaks)
+    played = play(Encyclopaedia, questions([*KINDS], len(KINDS), "train", 0), speaks)
     assert failed(played) == []
     assert Counter(len(t.turns) for t in played) == {3: 14, 4: 9}, "search, result, and an article per hop"
 
 
-@pytest.mark.parametrize("speaks", ["browseragent", "webagent_r1"])
-def test_every_miniwob_family_with_accessible_targets_is_solved_by_element_ids(speaks):
+@pytest.fixture(scope="module")
+def accessible_rows() -> list[dict]:
+    """Two tasks of each MiniWoB family whose targets have element ids."""
     families = [name for name in PLANS if name not in WITHOUT_IDS]
-    rows = asyncio.run(MiniWoB().collect(families, [11, 12], "train"))
-    assert failed(play(MiniWoB(), rows, speaks, viewport=(160, 210))) == []
+    return asyncio.run(MiniWoBSite().collect(families, [11, 12], "train"))
+
+
+@pytest.mark.parametrize("speaks", ["browseragent", "webagent_r1"])
+def test_element_ids_solve_each_miniwob_family_with_accessible_targets(speaks, accessible_rows):
+    assert failed(play(MiniWoB, accessible_rows, speaks, viewport=(160, 210))) == []
 
 
 @needs_kiwix
-def test_what_a_page_told_is_kept_as_the_conclusion():
+def test_facts_from_a_page_are_kept_as_the_conclusion():
     (row,) = questions(["city-currency"], 1, "train", 0)
-    *_, article, last = play(Encyclopaedia(), [row], "browseragent")[0].turns
+    *_, article, last = play(Encyclopaedia, [row], "browseragent")[0].turns
     country = row["rubric"][1]["description"]
     assert f"<conclusion>Country: {country}</conclusion>" in article.response
     assert f"<conclusion>Currency: {row['reference_answer']}</conclusion>" in last.response
 
 
 @needs_kiwix
-def test_noise_makes_some_answers_wrong_and_repeats_itself():
+def test_noise_makes_some_answers_wrong_repeatably():
     rows = questions([*KINDS], 12, "train", 0)
-    first, again = (play(Encyclopaedia(), rows, "browseragent", noise=1.0) for _ in range(2))
+    first, again = (play(Encyclopaedia, rows, "browseragent", noise=1.0) for _ in range(2))
     assert [t.answer for t in first] == [t.answer for t in again]
     assert len(failed(first)) >= 9
     assert all(t.format_ok for t in first)
 
 
 @needs_kiwix
-def test_a_task_that_does_not_say_where_its_answer_stands_is_refused():
+def test_a_task_without_the_location_of_its_answer_is_refused():
     row = {**questions(["capital"], 1, "train", 0)[0], "rubric": []}
     with pytest.raises(ValueError, match=r"teacher\.policy"):
-        play(Encyclopaedia(), [row], "browseragent")
+        play(Encyclopaedia, [row], "browseragent")
 
 
 CALLS = [
@@ -102,7 +114,7 @@ CALLS = [
 
 @pytest.mark.parametrize("speaks", TEXT)
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
-def test_what_a_protocol_writes_it_reads(speaks, call):
+def test_each_protocol_reads_what_it_writes(speaks, call):
     parsed = protocol(speaks).parse(protocol(speaks).write("why", [call], "kept"))
     assert parsed.error is None
     (read,) = parsed.calls
@@ -113,13 +125,13 @@ def test_what_a_protocol_writes_it_reads(speaks, call):
 
 
 @pytest.mark.parametrize("speaks", TEXT)
-def test_what_a_protocol_has_no_words_for_is_refused(speaks):
+def test_a_call_that_a_protocol_cannot_express_is_refused(speaks):
     for calls in ([ToolCall(name="drag")], CALLS[:2]):
         with pytest.raises(ValueError, match=speaks.removesuffix("_bare")):
             PROTOCOLS[speaks].write("", calls)
 
 
-def test_a_point_becomes_the_innermost_element_under_it_and_an_element_its_middle():
+def test_a_point_names_its_innermost_element_and_an_element_its_middle():
     row, button = Placed("1", "row", "", "", (0, 0, 500, 100)), Placed("2", "button", "ok", "", (100, 20, 200, 80))
     assert under(150, 50, [row, button]) == button
     assert under(300, 50, [row, button]) == row

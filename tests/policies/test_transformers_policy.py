@@ -8,9 +8,12 @@ import pytest
 import torch
 
 from components.agent import Request
+from components.model import Encoder, Sample
 from components.params import SamplingParams
-from components.policies import Encoder, Sample, TransformersPolicy
-from components.policies.generation import Drafts, Generation, Row, draw, generate_batch
+from components.policies import TransformersPolicy
+from components.policies.drafts import NgramDrafts
+from components.policies.generation import Generation, Row, generate_batch
+from components.policies.token_sampling import sample_tokens
 from components.training.forward import response_logprobs
 from tests.vlm import TASK, observation, random_vlm, renderer
 
@@ -64,33 +67,33 @@ def test_the_screenshot_reaches_the_model(vlm):
 def test_temperature_is_in_the_log_probabilities():
     logits = torch.log(torch.tensor([[0.5, 0.25, 0.25]]))
     # at T = 0.5 probabilities go with their squares: 4/6, 1/6, 1/6
-    ids, logprobs = draw(logits, [SamplingParams(temperature=0.5)], [0.1])
+    ids, logprobs = sample_tokens(logits, [SamplingParams(temperature=0.5)], [0.1])
     assert ids.tolist() == [0]
     assert logprobs.item() == pytest.approx(math.log(4 / 6), abs=1e-6)
 
 
 def test_drawing_follows_the_cumulative_distribution():
     logits = torch.log(torch.tensor([[0.5, 0.25, 0.25]])).repeat(4, 1)
-    ids, _ = draw(logits, [SamplingParams()] * 4, [0.49, 0.51, 0.74, 0.9999])
+    ids, _ = sample_tokens(logits, [SamplingParams()] * 4, [0.49, 0.51, 0.74, 0.9999])
     assert ids.tolist() == [0, 1, 1, 2]
 
 
 def test_top_k_and_top_p_renormalise():
     logits = torch.log(torch.tensor([[0.5, 0.3, 0.2]]))
-    _, top_k = draw(logits, [SamplingParams(top_k=2)], [0.0])
-    _, top_p = draw(logits, [SamplingParams(top_p=0.6)], [0.0])
+    _, top_k = sample_tokens(logits, [SamplingParams(top_k=2)], [0.0])
+    _, top_p = sample_tokens(logits, [SamplingParams(top_p=0.6)], [0.0])
     assert top_k.item() == top_p.item() == pytest.approx(math.log(0.5 / 0.8), abs=1e-6)
-    ids, _ = draw(logits, [SamplingParams(top_k=2)], [0.9999])
+    ids, _ = sample_tokens(logits, [SamplingParams(top_k=2)], [0.9999])
     assert ids.tolist() == [1]
 
 
 def test_temperature_0_is_greedy():
     logits = torch.tensor([[0.0, 3.0, 1.0]])
-    ids, _ = draw(logits, [SamplingParams(temperature=0)], [0.9999])
+    ids, _ = sample_tokens(logits, [SamplingParams(temperature=0)], [0.9999])
     assert ids.tolist() == [1]
 
 
-def test_a_model_that_breaks_tells_its_callers_and_lives_on(vlm):
+def test_a_failing_model_raises_in_its_callers_and_serves_on(vlm):
     async def main() -> list[object]:
         policy = TransformersPolicy(vlm, "v")
         good = Request(renderer().prompt(TASK, [], observation(1)), (), HOT, 3, 1)
@@ -116,7 +119,7 @@ def test_the_pixel_cache_is_bounded_and_changes_nothing(vlm):
     )
 
 
-def test_features_are_those_of_the_present_tower(vlm):
+def test_features_follow_the_current_weights_of_the_tower(vlm):
     model = copy.deepcopy(vlm)
     encoder, images = Encoder(model), [observation(1).screenshot]
     with torch.no_grad():
@@ -130,7 +133,7 @@ def test_features_are_those_of_the_present_tower(vlm):
     assert not encoder.vision.features(images)["image"].pooler_output[0].requires_grad
 
 
-def test_attempts_at_one_prompt_are_each_drawn_as_if_alone(vlm):
+def test_attempts_at_one_prompt_are_each_sampled_as_if_alone(vlm):
     encoder = Encoder(vlm)
     prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i % 2))) for i in range(6)]
     asked = [Row(prompt, HOT, 12, seed=i) for i, prompt in enumerate(prompts)]
@@ -142,11 +145,12 @@ def test_attempts_at_one_prompt_are_each_drawn_as_if_alone(vlm):
         assert a.logprobs == pytest.approx(b.logprobs, abs=2e-5)
 
 
-def test_a_policy_never_says_an_image_placeholder_and_the_trainer_knows_that_it_cannot(vlm):
+def test_policy_and_trainer_both_exclude_image_placeholders(vlm):
     encoder = Encoder(vlm)
     eager = Encoder(vlm)
     wanted = vlm.model.config.image_token_id
-    eager.sayable = lambda logits: encoder.sayable(logits.index_fill(-1, torch.tensor([wanted]), 1e4))
+    index = torch.tensor([wanted])
+    eager.mask_placeholders = lambda logits: encoder.mask_placeholders(logits.index_fill(-1, index, 1e4))
     asked = rows(encoder, 3)
     completions = generate_batch(vlm, eager, asked)
     assert all(wanted not in completion.token_ids for completion in completions)
@@ -155,14 +159,14 @@ def test_a_policy_never_says_an_image_placeholder_and_the_trainer_knows_that_it_
         assert ours.tolist() == pytest.approx(theirs.logprobs, abs=2e-5)
 
 
-def test_rows_that_join_and_leave_between_tokens_are_drawn_as_if_alone(vlm):
+def test_rows_that_join_and_leave_are_sampled_as_if_alone(vlm):
     encoder = Encoder(vlm)
     asked = [Row(row.prompt, HOT, 4 + 3 * (i % 4), seed=i) for i, row in enumerate(rows(encoder, 9))]
-    generation = Generation.prefill(vlm, encoder, asked[:3], Drafts())
+    generation = Generation.prefill(vlm, encoder, asked[:3], NgramDrafts())
     for begin in (3, 5, 8):
         generation.step()
         generation.step()
-        generation.merge(Generation.prefill(vlm, encoder, asked[begin : {3: 5, 5: 8, 8: 9}[begin]], Drafts()))
+        generation.merge(Generation.prefill(vlm, encoder, asked[begin : {3: 5, 5: 8, 8: 9}[begin]], NgramDrafts()))
     while generation:
         generation.step()
     found = dict(generation.ended)
@@ -172,22 +176,22 @@ def test_rows_that_join_and_leave_between_tokens_are_drawn_as_if_alone(vlm):
         assert found[row].logprobs == pytest.approx(alone.logprobs, abs=2e-5)
 
 
-class Silent(Drafts):
+class Silent(NgramDrafts):
     """No guess at all."""
 
-    def guess(self, ids, count):
+    def draft(self, ids, count):
         return []
 
 
-class Corrupt(Drafts):
+class Corrupt(NgramDrafts):
     """Guesses of which every third is wrong."""
 
-    def guess(self, ids, count):
-        right = super().guess(ids, count)
+    def draft(self, ids, count):
+        right = super().draft(ids, count)
         return [token if (len(ids) + n) % 3 else token + 1 for n, token in enumerate(right)]
 
 
-def decoded(vlm, encoder: Encoder, asked: list[Row], drafts: Drafts) -> tuple[list, int]:
+def decoded(vlm, encoder: Encoder, asked: list[Row], drafts: NgramDrafts) -> tuple[list, int]:
     generation, steps = Generation.prefill(vlm, encoder, asked, drafts), 0
     while generation:
         generation.step()
@@ -196,9 +200,9 @@ def decoded(vlm, encoder: Encoder, asked: list[Row], drafts: Drafts) -> tuple[li
     return [found[row] for row in asked], steps
 
 
-@pytest.mark.parametrize("kind, fewer", [(Drafts, 3), (Corrupt, 1.3)])
+@pytest.mark.parametrize("kind, fewer", [(NgramDrafts, 3), (Corrupt, 1.3)])
 @pytest.mark.parametrize("sampling", [HOT, SamplingParams(temperature=0.0), SamplingParams(top_p=0.9)])
-def test_guesses_save_steps_and_change_nothing(vlm, kind, fewer, sampling):
+def test_guesses_save_steps_and_change_no_response(vlm, kind, fewer, sampling):
     encoder = Encoder(vlm)
     asked = [Row(row.prompt, sampling, 8 + 5 * (i % 4), seed=i) for i, row in enumerate(rows(encoder, 6))]
     plain, steps = decoded(vlm, encoder, asked, Silent())
@@ -214,22 +218,22 @@ def test_guesses_save_steps_and_change_nothing(vlm, kind, fewer, sampling):
         assert ours.finish_reason == theirs.finish_reason
 
 
-def test_drafts_guess_what_followed_twice():
-    drafts = Drafts()
+def test_drafts_guess_sequences_that_occurred_twice():
+    drafts = NgramDrafts()
     drafts.learn([1, 2, 3, 4, 5])
-    assert drafts.guess([], 9) == []
+    assert drafts.draft([], 9) == []
     drafts.learn([1, 2, 3, 4, 6])
-    assert drafts.guess([], 9) == [1, 2, 3, 4]
-    assert drafts.guess([1, 2, 3], 9) == [4]
-    assert drafts.guess([1], 2) == [2, 3]
+    assert drafts.draft([], 9) == [1, 2, 3, 4]
+    assert drafts.draft([1, 2, 3], 9) == [4]
+    assert drafts.draft([1], 2) == [2, 3]
     drafts.learn([1, 2, 3, 7])
-    assert drafts.guess([], 9) == [1, 2, 3]
+    assert drafts.draft([], 9) == [1, 2, 3]
 
 
-def test_rows_that_are_dropped_leave_the_others_alone(vlm):
+def test_dropped_rows_do_not_affect_the_others(vlm):
     encoder = Encoder(vlm)
     asked = rows(encoder, 4)
-    generation = Generation.prefill(vlm, encoder, asked, Drafts())
+    generation = Generation.prefill(vlm, encoder, asked, NgramDrafts())
     generation.step()
     generation.drop({asked[0], asked[2]})
     while generation:
@@ -239,7 +243,7 @@ def test_rows_that_are_dropped_leave_the_others_alone(vlm):
         assert found[row].token_ids == generate_batch(vlm, encoder, [row])[0].token_ids
 
 
-def test_requests_asked_at_any_time_get_the_response_of_a_quiet_policy(vlm):
+def test_requests_at_any_time_get_the_response_of_an_idle_policy(vlm):
     asked = [Request(renderer().prompt(TASK, [], observation(i)), (), HOT, 3 + 5 * (i % 3), seed=i) for i in range(12)]
 
     async def busy() -> list[list[int]]:
@@ -257,7 +261,7 @@ def test_requests_asked_at_any_time_get_the_response_of_a_quiet_policy(vlm):
     assert asyncio.run(busy()) == asyncio.run(quiet())
 
 
-def test_a_request_that_breaks_or_is_given_up_harms_no_other(vlm):
+def test_a_failed_or_cancelled_request_does_not_affect_others(vlm):
     async def main() -> tuple[object, object, list[int], list[int]]:
         prompt = renderer().prompt(TASK, [], observation(1))
         async with TransformersPolicy(vlm, "v") as policy:

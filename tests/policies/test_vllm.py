@@ -17,14 +17,16 @@ import torch
 
 from components.agent import Request
 from components.browser import BrowserPool
-from components.params import EndpointParams, LoRAParams, RLPhase
-from components.policies import VLM, Encoder, EndpointPolicy, Sample, follow, open_model
-from components.policies.vllm import ServerMismatch, VLLMPolicy
-from components.sites import MiniWoB
+from components.model import VLM, Encoder, Sample
+from components.params import EndpointParams, FilteredBCParams, LoRAParams, RLPhase
+from components.policies import EndpointPolicy, open_model, training_policies
+from components.policies.vllm import ServerMismatchError, VLLMPolicy
 from components.training.forward import score
 from components.training.learner import Learner
-from components.training.rl import train_rl
-from components.training.team import Team
+from components.training.rl import RLTrainer
+from components.training.rl_rollouts import RolloutSetup
+from components.training.workers import Workers
+from components.worlds.miniwob.site import MiniWoBSite
 from tests.policies.vllm_servers import BASE, GREEDY, HOT, ask, embedded, fleet_of, recipe, requests
 from tests.training import test_rl_resume
 from tests.training.rl_child import TASKS, judge
@@ -60,7 +62,7 @@ def test_the_same_request_gives_the_same_response(served, encoder):
     fleet, run = served
     policy, asked = VLLMPolicy(fleet, "v", encoder), requests(encoder, HOT, 4)
     first = run(ask(policy, asked))
-    time.sleep(6)  # the server closes connections that nobody used for five seconds
+    time.sleep(6)  # the server closes connections that were idle for five seconds
     again = run(ask(policy, asked[::-1]))[::-1]
     assert [one.token_ids for one in first] == [one.token_ids for one in again]
 
@@ -74,26 +76,26 @@ def test_a_server_that_sees_other_tokens_stops_the_run(served, vlm, encoder):
         other.encode(requests(encoder, GREEDY, 1)[0].prompt).ids
         != encoder.encode(requests(encoder, GREEDY, 1)[0].prompt).ids
     )
-    other.vision.as_seen = encoder.vision.as_seen
-    with pytest.raises(ServerMismatch, match="the server saw"):
+    other.vision.for_server = encoder.vision.for_server
+    with pytest.raises(ServerMismatchError, match="the server read"):
         run(ask(VLLMPolicy(fleet, "v", other), requests(encoder, GREEDY, 1)))
 
 
 def test_a_server_that_sees_other_pixels_stops_the_run(served, encoder, monkeypatch):
     """A screenshot of the right size, with as many tokens, and another page on it."""
     fleet, run = served
-    as_seen = encoder.vision.as_seen
+    for_server = encoder.vision.for_server
 
     def another(image):
-        return replace(as_seen(image), png=as_seen(picture(99)).png)
+        return replace(for_server(image), png=for_server(picture(99)).png)
 
-    monkeypatch.setattr(encoder.vision, "as_seen", another)
+    monkeypatch.setattr(encoder.vision, "for_server", another)
     request = Request(renderer().prompt(TASK, [], observation(0)), (), GREEDY, 4, 0)
-    with pytest.raises(ServerMismatch, match="other pixels"):
+    with pytest.raises(ServerMismatchError, match="other pixels"):
         run(ask(VLLMPolicy(fleet, "v", encoder), [request]))
 
 
-def test_new_weights_answer_from_then_on(served, vlm, encoder, tmp_path):
+def test_new_weights_answer_all_later_requests(served, vlm, encoder, tmp_path):
     fleet, run = served
     policy, asked = VLLMPolicy(fleet, "v", encoder), requests(encoder, GREEDY, 4)
     before = run(ask(policy, asked))
@@ -118,20 +120,22 @@ def test_rl_trains_on_what_vllm_sampled_with_its_own_weights(taught, tmp_path):
     """
     params = recipe()
     groups = {"effective_groups": 2, "max_sampled_groups": 6, "group_size": 4, "batch_turns": 4, "lr": 1e-4}
-    objective = {"objective": "filtered_bc", "drop_repeats": False}
+    objective = {"objective": FilteredBCParams(drop_repeats=False)}
     params = params.model_copy(update={"rl": params.rl.model_copy(update=groups | objective)})
     mine, before = VLM.load(taught, params.model), VLM.load(taught, params.model)
-    learner = Learner.begin(mine, params, Team())
+    learner = Learner.begin(mine, params)
     heard: list[dict[str, float]] = []
 
     async def main():
         async with (
-            BrowserPool(params.browser, site=MiniWoB(), text="elements") as pool,
-            follow(mine, learner.encoder, taught, params, tmp_path) as open_policy,
+            BrowserPool(params.browser, site=MiniWoBSite(), text="elements") as pool,
+            training_policies(mine, learner.encoder, taught, params, tmp_path) as open_policy,
         ):
             say, report = lambda *said: None, lambda figures, *rest: heard.append(figures)
             phase = RLPhase(iterations=2, max_steps=1)
-            await train_rl(learner, phase, "test", TASKS, pool, open_policy, judge, tmp_path, say, report)
+            learners = Workers().replicate(lambda workers: learner)
+            setup = RolloutSetup(TASKS, pool, open_policy, judge)
+            await RLTrainer(learners, phase, "test", setup, tmp_path, say, report).run()
 
     asyncio.run(main())
     assert [one["iteration"] for one in heard] == [1, 2]

@@ -16,11 +16,11 @@ from components.agent import EpisodeSettings, Request
 from components.agent.rendering import Prompt, Text
 from components.browser import BrowserPool
 from components.policies.vllm import Fleet, ServerError, VLLMPolicy
-from components.policies.vllm.fleet import MOST_UNANSWERED
+from components.policies.vllm.fleet import MAX_UNANSWERED
 from components.records import Trajectory
-from components.rollout import collect, specs
-from components.sites import MiniWoB
+from components.rollout import collect, episode_specs
 from components.store import Journal
+from components.worlds.miniwob.site import MiniWoBSite
 from tests.policies.vllm_servers import BASE, GREEDY, HOT, alive, ask, embedded, fleet_of, gone, recipe, requests
 from tests.training.rl_child import TASKS
 from tests.vlm import TASK, observation, renderer
@@ -36,12 +36,12 @@ def test_a_request_that_the_server_refuses_is_an_error_that_says_why(served, enc
 
 
 @pytest.mark.parametrize("victim", ["server", "engine"])
-def test_a_killed_server_is_started_again_and_no_request_is_lost(served, vlm, encoder, victim):
+def test_a_killed_server_is_restarted_and_no_request_is_lost(served, vlm, encoder, victim):
     check_that_nothing_is_lost(served, vlm, encoder, victim, psutil.Process.kill)
 
 
 @pytest.mark.parametrize("victim", ["server", "engine"])
-def test_a_server_that_hangs_is_started_again_and_no_request_is_lost(served, vlm, encoder, monkeypatch, victim):
+def test_a_hanging_server_is_restarted_and_no_request_is_lost(served, vlm, encoder, monkeypatch, victim):
     impatient(monkeypatch)
     check_that_nothing_is_lost(served, vlm, encoder, victim, psutil.Process.suspend)
 
@@ -98,19 +98,17 @@ def test_a_server_that_is_busy_or_takes_weights_is_left_alone(served, encoder, m
     before, while_busy, unanswered = run(main())
     assert while_busy
     assert all(while_busy)
-    assert unanswered >= MOST_UNANSWERED
+    assert unanswered >= MAX_UNANSWERED
     assert fleet.pids == before
 
 
 def impatient(monkeypatch) -> None:
     """Ask for health all the time, and believe soon that a server hangs."""
-    monkeypatch.setattr("components.policies.vllm.fleet.HEALTH_EVERY_S", 0.2)
-    monkeypatch.setattr("components.policies.vllm.fleet.HEALTH_WAIT_S", 2.0)
+    monkeypatch.setattr("components.policies.vllm.fleet.HEALTH_INTERVAL_S", 0.2)
+    monkeypatch.setattr("components.policies.vllm.fleet.HEALTH_TIMEOUT_S", 2.0)
 
 
-def test_no_episode_is_lost_with_a_server_that_takes_longer_to_start_than_an_answer_may(
-    served, encoder, tmp_path, monkeypatch
-):
+def test_a_server_that_starts_slower_than_an_answer_loses_no_episode(served, encoder, tmp_path, monkeypatch):
     fleet, run = served
     params = recipe()
     limits = params.agent.model_copy(update={"inference_timeout_s": 25.0, "task_timeout_s": 100.0})
@@ -125,9 +123,9 @@ def test_no_episode_is_lost_with_a_server_that_takes_longer_to_start_than_an_ans
     async def main():
         policy = VLLMPolicy(fleet, "v", encoder)
         with Journal(tmp_path / "episodes.jsonl", Trajectory) as journal:
-            async with BrowserPool(params.browser, site=MiniWoB(), text="elements") as pool:
+            async with BrowserPool(params.browser, site=MiniWoBSite(), text="elements") as pool:
                 rolling = asyncio.create_task(
-                    collect(specs(TASKS, 4, "v", 0), pool, lambda spec, session: policy, settings, journal)
+                    collect(episode_specs(TASKS, 4, "v", 0), pool, lambda spec, session: policy, settings, journal)
                 )
                 while not journal.path.exists() or not journal.path.stat().st_size:
                     await asyncio.sleep(0.05)
@@ -139,7 +137,7 @@ def test_no_episode_is_lost_with_a_server_that_takes_longer_to_start_than_an_ans
     assert all(one.termination.is_agents_doing for one in trajectories)
 
 
-def test_two_servers_share_the_requests_and_one_does_the_work_while_the_other_is_started_again(vlm, encoder, tmp_path):
+def test_two_servers_share_requests_and_one_works_while_the_other_restarts(vlm, encoder, tmp_path):
     """48 requests, of which no more than `max_in_flight` per server are under way at any time."""
     params = recipe()
     two = params.inference.vllm.model_copy(update={"servers": 2, "max_in_flight": 8})
@@ -161,12 +159,12 @@ def test_two_servers_share_the_requests_and_one_does_the_work_while_the_other_is
     answers, under_way, kept = asyncio.run(main())
     assert max(map(sum, under_way)) == 16
     assert max(map(min, under_way)) >= 4, "one had nothing to do"
-    assert len(under_way) > 60, "nobody died"
+    assert len(under_way) > 60, "no server died"
     assert kept
     assert [one.token_ids for one in answers] == [one.token_ids for one in embedded(vlm, asked)]
 
 
-def test_attempts_at_a_task_find_what_they_share_in_the_cache(served, encoder, monkeypatch):
+def test_attempts_at_a_task_share_the_prefix_cache(served, encoder, monkeypatch):
     """A server keeps blocks of 128 tokens; the pages that two attempts see are not the same."""
     fleet, run = served
     task = TASK.model_copy(update={"intent": " ".join(f"Step {number}: click." for number in range(60))})
@@ -187,9 +185,9 @@ def test_attempts_at_a_task_find_what_they_share_in_the_cache(served, encoder, m
     assert 128 <= cached[1] <= shared
 
 
-def test_servers_that_die_again_and_again_are_an_error(encoder, tmp_path, monkeypatch):
+def test_servers_that_die_repeatedly_are_an_error(encoder, tmp_path, monkeypatch):
     """Of one request, though others are answered in between; and in a row, whatever was asked."""
-    monkeypatch.setattr("components.policies.vllm.fleet.MOST_DEATHS", 1)
+    monkeypatch.setattr("components.policies.vllm.fleet.MAX_DEATHS", 1)
     endless = {
         "prompt": encoder.tokens("Do it."), "images": [], "unsayable": [],
         "sampling": {"temperature": 1.0, "max_tokens": 2000, "seed": 0},
@@ -215,7 +213,7 @@ def test_servers_that_die_again_and_again_are_an_error(encoder, tmp_path, monkey
             with pytest.raises(ServerError, match="died 2 times over one request"):
                 await poison
             os.kill(fleet.pids[0], signal.SIGKILL)
-            await fleet._watches[0]
+            await fleet._watchers[0]
             with pytest.raises(ServerError, match="died 2 times in a row"):
                 await fleet.generate(short)
 
@@ -247,7 +245,7 @@ def test_a_stage_that_is_killed_leaves_no_server_behind(tmp_path):
     assert gone(group, within_s=15)
 
 
-def test_what_does_not_start_says_why_and_how_to_mend_it(tmp_path):
+def test_a_server_that_does_not_start_gives_the_reason_and_the_fix(tmp_path):
     async def enter(fleet: Fleet) -> None:
         async with fleet:
             pass

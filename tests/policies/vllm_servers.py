@@ -1,4 +1,4 @@
-"""Real vLLM servers on the CPU with the shipped model, and what is asked of them."""
+"""Real vLLM servers on the CPU with the shipped model, and requests to them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 import psutil
 
 from components.agent import Request
+from components.model import VLM, Encoder
 from components.params import Params, SamplingParams, load
-from components.policies import VLM, Encoder, TransformersPolicy
+from components.policies import TransformersPolicy
 from components.policies.vllm import Fleet, VLLMPolicy
 from components.records import Turn
 from tests.vlm import TASK, observation, picture, renderer
@@ -36,7 +37,7 @@ def fleet_of(path: Path, work: Path, params: Params | None = None) -> Fleet:
 
 
 def alive(group: int) -> list[psutil.Process]:
-    """Processes of a process group."""
+    """Return the living processes of a process group."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -55,7 +56,7 @@ def gone(group: int, within_s: float) -> bool:
 
 
 def requests(encoder: Encoder, sampling: SamplingParams, count: int = 8) -> list[Request]:
-    """Prompts of a second turn: a recorded response stands in the history, in ids that no tokenizer would choose."""
+    """Make prompts of a second turn. The recorded response in the history has ids that no tokenizer would choose."""
     found = []
     for index in range(count):
         page = observation(index, f'- button "ok" {index} 86\n- text "Click {index}"')

@@ -103,7 +103,7 @@ def test_a_broken_promise_about_trajectories_is_named(tmp_path: Path, frame: pd.
 
 def test_every_termination_is_known_and_an_episode_may_have_no_turn(tmp_path: Path) -> None:
     rollouts = [a_trajectory(a_task(n), turns=0, termination=ending) for n, ending in enumerate(Termination)]
-    check("trajectories", trajectory_frame(rollouts), docs_dir=tmp_path, expected=12)
+    check("trajectories", trajectory_frame(rollouts), docs_dir=tmp_path, expected=len(Termination))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_the_refusal_names_a_page_that_exists_and_a_later_pass_removes_it(tmp_pa
     assert not page.exists()
 
 
-def test_an_unknown_suite_names_those_there_are(tmp_path: Path) -> None:
+def test_an_error_about_an_unknown_suite_names_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no suite 'models'; there are tasks, trajectories, verdicts, training"):
         check("models", task_frame(TASKS), docs_dir=tmp_path)
 
@@ -209,7 +209,7 @@ def test_nothing_is_sent_over_the_network_and_nothing_else_is_printed(tmp_path: 
     assert child.stderr == ""
 
 
-def test_a_stage_that_takes_tasks_away_may_not_end_with_more(tmp_path: Path) -> None:
+def test_a_stage_that_removes_tasks_is_refused_if_it_ends_with_more(tmp_path: Path) -> None:
     check("tasks", task_frame(TASKS), docs_dir=tmp_path, max_rows=len(TASKS))
     said = refusal(tmp_path, "tasks", task_frame(TASKS), max_rows=len(TASKS) - 1)
     assert "expect_table_row_count_to_be_between" in said

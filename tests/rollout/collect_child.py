@@ -1,4 +1,4 @@
-"""Runs scripted episodes for `test_collect_resume`: `python -m tests.rollout.collect_child JOURNAL LOG`."""
+"""The child of `test_collect_resume` runs scripted episodes: `python -m tests.rollout.collect_child JOURNAL LOG`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from pathlib import Path
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
 from components.browser import BrowserPool, Environment
 from components.params import SamplingParams, load
-from components.policies.scripted import ScriptedTeacher
+from components.policies.scripted import scripted_policy
 from components.records import Task, Trajectory
-from components.rollout import collect, specs
-from components.sites import MiniWoB
+from components.rollout import collect, episode_specs
 from components.store import Journal
+from components.worlds import Worlds
+from components.worlds.miniwob import MiniWoB
+from components.worlds.miniwob.site import MiniWoBSite
+
+MINIWOB = Worlds([MiniWoB(MiniWoB.Params())])
 
 TASKS = [
     Task(
@@ -24,7 +28,7 @@ TASKS = [
         source="miniwob",
         seed=seed,
     )
-    for seed in range(30)
+    for seed in range(16)
 ]
 
 
@@ -35,11 +39,11 @@ async def main(journal_path: Path, log_path: Path) -> None:
 
         def policy_for(spec: EpisodeSpec, session: Environment) -> Policy:
             log.write(f"start {spec.trajectory_id}\n")
-            return ScriptedTeacher(session, spec, noise=0.0)
+            return scripted_policy(MINIWOB, noise=0.0)(spec, session)
 
-        async with BrowserPool(browser, site=MiniWoB(), text="elements") as pool:
+        async with BrowserPool(browser, site=MiniWoBSite(), text="elements") as pool:
             trajectories = await collect(
-                specs(TASKS, 2, "scripted", run_seed=1),
+                episode_specs(TASKS, 2, "scripted", run_seed=1),
                 pool,
                 policy_for,
                 EpisodeSettings(Renderer(params.agent, params.observation), params.agent, SamplingParams(), 4, 64),

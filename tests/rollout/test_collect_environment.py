@@ -7,18 +7,24 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
-from components.browser import BrowserPool, Environment
+from components.browser import BrowserPool, ChromiumNotFoundError, Environment, find_chromium
 from components.params import SamplingParams, load
-from components.policies.scripted import ScriptedTeacher
+from components.policies.scripted import scripted_policy
 from components.records import Termination, Trajectory
-from components.rollout import collect, specs
-from components.sites import MiniWoB
+from components.rollout import collect, episode_specs
 from components.store import Journal
+from components.worlds import Worlds
+from components.worlds.miniwob import MiniWoB
+from components.worlds.miniwob.site import MiniWoBSite
 from tests.browser.test_pool import browsers, main_process
 from tests.rollout.collect_child import TASKS
 
-EPISODES = specs(TASKS[:6], 2, "scripted", run_seed=1)
+MINIWOB = Worlds([MiniWoB(MiniWoB.Params())])
+
+EPISODES = episode_specs(TASKS[:6], 2, "scripted", run_seed=1)
 
 
 def roll(journal: Path, policy_for) -> list[Trajectory]:
@@ -30,7 +36,7 @@ def roll(journal: Path, policy_for) -> list[Trajectory]:
 
     async def main() -> list[Trajectory]:
         with Journal(journal, Trajectory) as opened:
-            async with BrowserPool(browser, site=MiniWoB(), text="elements") as pool:
+            async with BrowserPool(browser, site=MiniWoBSite(), text="elements") as pool:
                 return await collect(EPISODES, pool, policy_for, settings, opened)
 
     return asyncio.run(main())
@@ -43,7 +49,7 @@ def test_episodes_whose_browser_was_killed_are_run_again(tmp_path):
         begun.append(spec.trajectory_id)
         if len(begun) == 5:
             os.kill(main_process(browsers(os.getpid())), signal.SIGKILL)
-        return ScriptedTeacher(session, spec, noise=0.0)
+        return scripted_policy(MINIWOB, noise=0.0)(spec, session)
 
     trajectories = roll(tmp_path / "journal.jsonl", policy_for)
     assert [(t.termination, t.site_reward) for t in trajectories] == [(Termination.DONE, 1.0)] * len(EPISODES)
@@ -54,8 +60,11 @@ def test_episodes_whose_browser_was_killed_are_run_again(tmp_path):
         assert sum(sum(turn.timings.values()) for turn in one.turns) < one.diagnostics["wall_s"]
 
 
-def test_what_the_environment_ended_is_tried_again_by_the_next_run_and_nothing_else_is(tmp_path):
-    first = roll(tmp_path / "journal.jsonl", lambda spec, session: ScriptedTeacher(session, spec, noise=0.0))
+def test_the_next_run_retries_only_episodes_that_the_environment_ended(tmp_path):
+    first = roll(
+        tmp_path / "journal.jsonl",
+        scripted_policy(MINIWOB, noise=0.0),
+    )
     broken = {
         first[1].trajectory_id: Termination.ENV_ERROR,
         first[4].trajectory_id: Termination.SANDBOX_ERROR,
@@ -69,8 +78,27 @@ def test_what_the_environment_ended_is_tried_again_by_the_next_run_and_nothing_e
 
     def policy_for(spec: EpisodeSpec, session: Environment) -> Policy:
         begun.add(spec.trajectory_id)
-        return ScriptedTeacher(session, spec, noise=0.0)
+        return scripted_policy(MINIWOB, noise=0.0)(spec, session)
 
     again = roll(tmp_path / "outage.jsonl", policy_for)
     assert begun == set(broken)
     assert [t.termination for t in again] == [Termination.DONE] * len(EPISODES)
+
+
+def test_a_browser_whose_program_is_removed_ends_the_run_with_the_fix(tmp_path, monkeypatch):
+    program = tmp_path / "chromium"
+    program.write_text(f'#!/bin/sh\nexec {find_chromium()} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("WAYMARK_CHROMIUM", str(program))
+    begun: list[str] = []
+
+    def policy_for(spec: EpisodeSpec, session: Environment) -> Policy:
+        begun.append(spec.trajectory_id)
+        if len(begun) == 5:
+            program.unlink()
+            os.kill(main_process(browsers(os.getpid())), signal.SIGKILL)
+        return scripted_policy(MINIWOB, noise=0.0)(spec, session)
+
+    with pytest.raises(ChromiumNotFoundError, match=r"correct (it|or unset WAYMARK_CHROMIUM)"):
+        roll(tmp_path / "journal.jsonl", policy_for)
+    assert len(begun) < len(EPISODES)

@@ -50,8 +50,8 @@ def test_every_effective_group_that_was_sampled_is_kept():
     assert len(sampled.effective) == len(asked)
 
 
-def test_a_slow_group_is_waited_for_and_kept_though_enough_fast_ones_are_there():
-    """Long trajectories finish late. Whoever stops at the first groups that suffice trains on the short ones."""
+def test_a_slow_group_is_kept_though_there_are_enough_fast_ones():
+    """Long trajectories finish late. A loop that stops at the first sufficient groups trains on short ones."""
 
     async def roll(wave: list[Task]) -> list[Group]:
         async def one(task: Task) -> Group:
@@ -60,7 +60,7 @@ def test_a_slow_group_is_waited_for_and_kept_though_enough_fast_ones_are_there()
 
         return list(await asyncio.gather(*(one(task) for task in wave)))
 
-    sampled = asyncio.run(sample_groups(TaskSampler(tasks(8), seed=1, adaptive=False), roll, wanted=4, most=8))
+    sampled = asyncio.run(sample_groups(TaskSampler(tasks(8), seed=1, adaptive=False), roll, target=4, limit=8))
     assert len(sampled.effective) > 4
     assert "t3" in {found.task.task_id for found in sampled.effective}
 
@@ -88,17 +88,17 @@ def test_no_task_is_sampled_twice_in_one_iteration_from_a_small_pool():
 def test_an_iteration_without_spread_names_the_cause(values, masked, cause):
     sampled, _ = sample(tasks(10), lambda t: values, wanted=2, most=10, masked=masked)
     assert not sampled.effective
-    assert cause in sampled.why_nothing()
+    assert cause in sampled.why_none_is_effective()
     assert sampled.mastered == (values == [1, 1])
 
 
 def test_tasks_that_succeed_always_or_never_are_told_apart_from_mastery():
     sampled, _ = sample(tasks(10), lambda t: [1, 1] if t.task_id == "t1" else [0, 0], wanted=2, most=10)
-    assert "always or never" in sampled.why_nothing()
+    assert "always or never" in sampled.why_none_is_effective()
     assert not sampled.mastered
 
 
-def test_uniform_sampling_passes_over_every_task_once_per_lap_and_resumes_from_its_state():
+def test_uniform_sampling_takes_each_task_once_per_lap_and_resumes():
     pool = tasks(10)
     whole = TaskSampler(pool, seed=3, adaptive=False)
     first = [task.task_id for task in whole.take(4)]
@@ -118,7 +118,7 @@ def websites(**outcomes: list[float]) -> tuple[list[Task], dict[str, list[float]
     return pool, outcomes
 
 
-def test_adaptive_sampling_prefers_websites_with_a_spread_and_gives_none_up():
+def test_adaptive_sampling_prefers_websites_with_a_spread_but_keeps_all():
     pool, outcomes = websites(solved=[1, 1], mixed=[0, 1], never=[0, 0])
     sampler = TaskSampler(pool, seed=5, adaptive=True)
     asked: Counter[str] = Counter()
@@ -132,7 +132,7 @@ def test_adaptive_sampling_prefers_websites_with_a_spread_and_gives_none_up():
     assert min(asked["solved"], asked["never"]) > 10
 
 
-def test_adaptive_sampling_goes_on_from_its_state_as_if_never_stopped():
+def test_adaptive_sampling_resumes_from_its_state_exactly():
     pool, outcomes = websites(solved=[1, 1], mixed=[0, 1])
     sampler = TaskSampler(pool, seed=5, adaptive=True)
     sampler.observe(group(task, outcomes[task.website]) for task in sampler.take(20))
@@ -153,11 +153,11 @@ def test_the_first_wave_is_as_large_as_the_rates_so_far_ask_for(adaptive, rates,
 
     pool, _ = websites(a=[], b=[])
     sampler = TaskSampler(pool, seed=1, adaptive=adaptive, state=SamplerState(rates=rates))
-    asyncio.run(sample_groups(sampler, roll, wanted=10, most=40))
+    asyncio.run(sample_groups(sampler, roll, target=10, limit=40))
     assert waves[0] == first
 
 
-def test_a_masked_group_says_nothing_of_its_website():
+def test_a_masked_group_does_not_affect_its_websites_rate():
     pool, _ = websites(a=[], b=[])
     sampler = TaskSampler(pool, seed=5, adaptive=True)
     sampler.observe([group(pool[0], [0, 0], masked=True)] * 20)
@@ -170,9 +170,7 @@ def test_a_masked_group_says_nothing_of_its_website():
     adaptive=st.booleans(),
     besides=st.integers(0, 10),
 )
-def test_no_task_is_taken_twice_or_against_the_callers_word_and_none_that_is_there_is_kept_back(
-    sizes, count, adaptive, besides
-):
+def test_a_sampler_offers_each_task_that_the_caller_allows_exactly_once(sizes, count, adaptive, besides):
     pool = [
         Task(task_id=f"{site}/{i}", intent="i", start_url="http://a/", website=str(site), source="test")
         for site, size in enumerate(sizes)

@@ -55,7 +55,7 @@ def test_the_ratio_holds_over_any_takes_up_to_rounding(weights: tuple[int, int, 
         assert abs(taken[level] - Fraction(sum(takes) * weight, sum(weights))) < 1
 
 
-def test_few_hard_tasks_come_round_again_in_a_new_order_and_none_twice_in_an_iteration() -> None:
+def test_few_hard_tasks_return_in_a_new_order_but_once_per_iteration() -> None:
     of = sampler(pool(easy=80, medium=15, hard=5), RatioParams(easy=0, medium=0, hard=1))
     laps = [[task.task_id for task in of.take(5)] for _ in range(4)]
     assert all(sorted(lap) == sorted(laps[0]) for lap in laps)
@@ -63,14 +63,14 @@ def test_few_hard_tasks_come_round_again_in_a_new_order_and_none_twice_in_an_ite
     assert len(of.take(9)) == 5, "fewer if the pool has no more"
 
 
-def test_a_level_that_ran_out_loses_its_turns_and_the_others_keep_their_ratio() -> None:
+def test_a_level_that_ran_out_is_skipped_and_the_others_keep_their_ratio() -> None:
     of = sampler(pool(easy=80, medium=80, hard=1))
     assert levels(of.take(22)) == {"easy": 6, "medium": 15, "hard": 1}
     assert levels(of.take(8)) == {"easy": 2, "medium": 5, "hard": 1}, "and is owed nothing"
 
 
 @given(WEIGHTS, st.lists(st.integers(1, 12), min_size=2, max_size=5))
-def test_it_goes_on_from_its_state_as_if_never_stopped(weights: tuple[int, int, int], takes: list[int]) -> None:
+def test_ratio_sampling_resumes_from_its_state_exactly(weights: tuple[int, int, int], takes: list[int]) -> None:
     tasks, ratio = pool(easy=12, medium=5, hard=3), RatioParams(**dict(zip(FACTS, weights, strict=True)))
     whole = sampler(tasks, ratio)
     state = SamplerState()
@@ -80,14 +80,14 @@ def test_it_goes_on_from_its_state_as_if_never_stopped(weights: tuple[int, int, 
         state = resumed.state
 
 
-def test_tasks_of_a_level_that_is_not_asked_for_are_no_part_of_the_pool() -> None:
+def test_tasks_of_a_level_of_weight_0_leave_the_pool() -> None:
     of = sampler(pool(easy=3, hard=5), RatioParams(easy=1, medium=1, hard=0))
     assert levels(of.take(10)) == {"easy": 3}
-    with pytest.raises(ValueError, match=r"none of the tasks that rl\.task_ratio asks for"):
+    with pytest.raises(ValueError, match=r"none of the tasks that rl\.task_sampling asks for"):
         sampler(pool(hard=5), RatioParams(easy=1, medium=0, hard=0))
 
 
-def test_a_task_without_a_difficulty_is_refused_with_what_helps() -> None:
+def test_a_task_without_a_difficulty_is_refused_with_the_remedy() -> None:
     tasks = [*pool(easy=1), Task(task_id="x", intent="i", start_url="https://a/", website="a", source="test")]
     with pytest.raises(ValueError, match=r"x has none: give it a rubric \(`waymark tasks propose`\)"):
         sampler(tasks)
@@ -95,12 +95,13 @@ def test_a_task_without_a_difficulty_is_refused_with_what_helps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sampling", "ratio"), [("ratio", None), ("uniform", {"easy": 1, "medium": 0, "hard": 0})], ids=["none", "unused"]
+    ("sampling", "error"),
+    [
+        ({"name": "ratio", "easy": 1, "hard": 0}, r"rl\.task_sampling\.medium: is missing"),
+        ({"name": "uniform", "easy": 1}, r"rl\.task_sampling\.easy = 1: unknown field where name = uniform"),
+    ],
+    ids=["none", "unused"],
 )
-def test_a_ratio_is_given_if_and_only_if_it_is_used(sampling: str, ratio: dict | None) -> None:
-    raw = raw_recipe()
-    raw["rl"] |= {"task_sampling": sampling, "task_ratio": ratio}
-    with pytest.raises(
-        RecipeError, match=f"rl: task_sampling = {sampling} and a task_ratio that is .* do not go together"
-    ):
-        parse(raw)
+def test_a_ratio_is_given_if_and_only_if_it_is_used(sampling: dict, error: str) -> None:
+    with pytest.raises(RecipeError, match=error):
+        parse(raw_recipe(rl__task_sampling=sampling))

@@ -19,13 +19,17 @@ from ray.cluster_utils import Cluster
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
 from components.browser import EnvInitError, Environment, SandboxError
 from components.params import RolloutParams, SamplingParams, load
-from components.policies.scripted import ScriptedTeacher
+from components.policies.scripted import scripted_policy
 from components.records import Probe, Termination, ToolCall, Trajectory
-from components.rollout import collect, specs
+from components.rollout import collect, episode_specs
 from components.rollout.ray_pool import BrowserWorker, RayPool
-from components.sites import MiniWoB
 from components.store import Journal
+from components.worlds import Worlds
+from components.worlds.miniwob import MiniWoB
+from components.worlds.miniwob.site import MiniWoBSite
 from tests.rollout.collect_child import TASKS
+
+MINIWOB = Worlds([MiniWoB(MiniWoB.Params())])
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 PARAMS = load("recipes/smoke.yaml")
@@ -47,7 +51,7 @@ def cluster(monkeypatch):
 def pool(cluster: Cluster, concurrency: int = 2) -> RayPool:
     browser = PARAMS.browser.model_copy(update={"concurrency": concurrency})
     rollout = RolloutParams(executor="ray", ray_address=cluster.address)
-    return RayPool(browser, rollout, site=MiniWoB(), text="elements")
+    return RayPool(browser, rollout, [MiniWoBSite()], "elements")
 
 
 def processes_of(node) -> list[psutil.Process]:
@@ -58,14 +62,14 @@ def processes_of(node) -> list[psutil.Process]:
 
 def test_episodes_of_a_machine_that_is_killed_run_again_on_another(cluster, tmp_path):
     made, (_, doomed) = cluster
-    episodes = specs(TASKS, 2, "scripted", run_seed=1)
+    episodes = episode_specs(TASKS, 2, "scripted", run_seed=1)
     tries: Counter[str] = Counter()
     below: list[psutil.Process] = []
     names: list[str] = []
 
     def policy_for(spec: EpisodeSpec, session: Environment) -> Policy:
         tries[spec.trajectory_id] += 1
-        return ScriptedTeacher(session, spec, noise=0.0)
+        return scripted_policy(MINIWOB, noise=0.0)(spec, session)
 
     def kill_after(done: int, total: int) -> None:
         if done == 20:
@@ -141,5 +145,15 @@ def test_a_worker_that_dies_comes_back(cluster):
                         await session.site_reward()
             async with browsers.session() as first, browsers.session() as second:
                 await asyncio.gather(first.start(TASKS[0]), second.start(TASKS[1]))
+
+    asyncio.run(main())
+
+
+def test_without_an_address_no_cluster_of_somebody_else_is_joined(cluster):
+    made, _ = cluster
+
+    async def main() -> None:
+        async with RayPool(PARAMS.browser, RolloutParams(executor="ray"), [MiniWoBSite()], "elements"):
+            assert ray.get_runtime_context().gcs_address != made.address
 
     asyncio.run(main())

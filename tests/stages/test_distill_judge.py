@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from components.records import Outcome, Task, Trajectory, Verdict
 from components.store import write_table
-from tests.samples import a_task, a_trajectory, a_verdict
+from tests.samples import a_task, a_trajectory, a_verdict, shipped
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -25,8 +25,8 @@ def distilled(where: Path, processes: int, shard: bool) -> tuple[dict, dict[str,
     where.mkdir()
     (where / "data").mkdir()
     (where / "data/base_model").symlink_to(ROOT / "data/base_model")
-    recipe = yaml.safe_load((ROOT / "recipes/smoke.yaml").read_text())
-    recipe["judge"]["optim"] |= {"epochs": 2, "batch_size": 4, "micro_batch_tokens": 600}
+    recipe = shipped("smoke")
+    recipe["judge"]["distill"]["optim"] |= {"epochs": 2, "batch_size": 4, "micro_batch_tokens": 600}
     recipe["training"] = {"processes": processes, "shard": shard}
     recipe["inference"]["engine"] = "vllm" if shard else "transformers"
     (where / "params.yaml").write_text(yaml.safe_dump(recipe))

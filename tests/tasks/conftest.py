@@ -1,3 +1,5 @@
+"""Tasks for the tests of task sets."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,7 +11,7 @@ from components.records import Task
 
 @pytest.fixture
 def task() -> Callable[..., Task]:
-    """Make a task; every field that a test does not care about is filled in."""
+    """Make a task. Fields that a test does not name have default values."""
 
     def make(task_id: str, **fields: object) -> Task:
         website = fields.pop("website", "shop.example")

@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 import yaml
 
-from components import cli
+from components.cli import main
 from components.params import FilterParams
 from components.records import Outcome, Termination, Trajectory, Verdict
 from components.store import write_table
@@ -41,11 +41,11 @@ def entry(host: str, until: dt.date, since: dt.date = TODAY) -> BlockedHost:
     return BlockedHost(host=host, refused=3, tried=3, evidence=["x"], since=since, until=until)
 
 
-def test_what_a_model_saw_counts_as_a_refusal_and_its_words_are_the_evidence(roll):
+def test_a_block_that_a_model_saw_is_a_refusal_with_its_words_as_evidence(roll):
     tried = roll("https://a.org/", REFUSED, Termination.MAX_STEPS, DONE, Termination.ENV_ERROR, DONE)
     seen = {one.trajectory_id: "A puzzle  of\ntraffic lights." + "!" * 400 for one in tried[1:3]}
     assert learn(tried, [], TODAY) == []
-    (found,) = learn(tried, [], TODAY, seen=seen)
+    (found,) = learn(tried, [], TODAY, blocked_pages=seen)
     assert (found.why, found.refused, found.tried) == ("refuses", 3, 5)
     assert found.evidence[1].startswith("https://a.org/#1: max_steps: a model saw: A puzzle of traffic lights.!!!")
     assert len(found.evidence[1]) == 300
@@ -65,7 +65,7 @@ def test_what_a_model_saw_counts_as_a_refusal_and_its_words_are_the_evidence(rol
         ({"termination": Termination.INFERENCE_TIMEOUT}, False),
     ],
 )
-def test_in_doubt_is_what_ended_on_its_own_host_for_no_reason_that_the_browser_knows(changes, expected):
+def test_an_episode_is_in_doubt_if_it_ended_on_its_host_without_a_reason(changes, expected):
     assert is_doubtful(ended_on(**changes)) is expected
 
 
@@ -83,7 +83,7 @@ def ended_on(
     return shown.model_copy(update={"turns": [turn.model_copy(update={"observation": observation})]})
 
 
-def test_a_host_that_refuses_again_and_again_is_listed_with_its_evidence(roll):
+def test_a_host_that_refuses_repeatedly_is_listed_with_its_evidence(roll):
     init = Termination.ENV_INIT_ERROR
     found = learn(roll("https://shop.example.org/a", REFUSED, REFUSED, init, DONE), [], TODAY)
     assert [(one.host, one.refused, one.tried, one.until) for one in found] == [
@@ -102,11 +102,11 @@ def test_a_host_that_refuses_again_and_again_is_listed_with_its_evidence(roll):
         (DONE,) * 3,
     ],
 )
-def test_few_or_seldom_refusals_and_other_failures_list_nobody(roll, terminations):
+def test_few_or_rare_refusals_and_other_failures_list_no_host(roll, terminations):
     assert learn(roll("https://a.example/", *terminations), [], TODAY) == []
 
 
-def test_a_host_where_operations_fail_again_and_again_is_unstable(roll):
+def test_a_host_where_operations_fail_repeatedly_is_unstable(roll):
     breaks = Termination.ENV_ERROR
     (found,) = learn(roll("https://shop.example.org/a", breaks, REFUSED, breaks, DONE), [], TODAY)
     assert (found.host, found.why, found.refused, found.tried) == ("shop.example.org", "unstable", 3, 4)
@@ -135,7 +135,7 @@ def test_a_host_listed_again_keeps_its_first_day(roll):
     assert (found[0].since, found[0].until) == (earlier, dt.date(2026, 12, 4))
 
 
-def test_the_filter_leaves_them_out_and_says_how_many(task):
+def test_the_filter_drops_tasks_of_listed_hosts_and_counts_them(task):
     train = [
         task("1", start_url="https://a.org/x"),
         task("2", start_url="https://b.org/"),
@@ -148,7 +148,7 @@ def test_the_filter_leaves_them_out_and_says_how_many(task):
     assert (dropped["blocked hosts"], dropped["unstable hosts"]) == (["1: Do 1."], ["4: Do 4."])
 
 
-def test_the_list_survives_the_disk_and_a_broken_one_is_refused(tmp_path):
+def test_a_saved_list_reads_back_and_a_broken_one_is_refused(tmp_path):
     path = tmp_path / "blocklist.json"
     assert read(path) == []
     write([entry("a.org", TODAY)], path)
@@ -162,9 +162,9 @@ def test_the_command_learns_from_the_tables_there_are(roll, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data/teacher").mkdir(parents=True)
     write_table("data/teacher/trajectories.parquet", Trajectory, roll("https://a.org/", *[REFUSED] * 3))
-    assert cli.main(["blocklist"]) == 0
+    assert main.main(["blocklist"]) == 0
     assert not blocklist.PATH.exists()
-    assert cli.main(["blocklist", "--learn", "--days", "3"]) == 0
+    assert main.main(["blocklist", "--learn", "--days", "3"]) == 0
     assert "a.org: refused 3 of 3" in capsys.readouterr().out
     assert [one.until - one.since for one in read()] == [dt.timedelta(days=3)]
 
@@ -176,7 +176,7 @@ def judge(tmp_path, monkeypatch):
     server = Server()
     server.reply = lambda asked: "A wall that asks for traffic lights.\nBlocked: YES"
     endpoint = {"url": server.url, "model": "m", "key_variable": None, "max_retries": 0, "usd_per_million_prompt": 1e3}
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(raw_recipe(judge__endpoint=endpoint)))
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(raw_recipe(judge__model={"endpoint": endpoint})))
     (tmp_path / "data/teacher").mkdir(parents=True)
     endings = [DONE, Termination.MAX_STEPS, Termination.TASK_TIMEOUT, DONE, Termination.ABORTED]
     rolled = [
@@ -191,30 +191,30 @@ def judge(tmp_path, monkeypatch):
 
 
 def test_a_model_is_asked_about_failed_episodes_alone_and_never_twice(judge, capsys):
-    assert cli.main(["blocklist", "--learn"]) == 0
+    assert main.main(["blocklist", "--learn"]) == 0
     assert read() == []
-    assert cli.main(["blocklist", "--learn", "--ask"]) == 0
+    assert main.main(["blocklist", "--learn", "--ask"]) == 0
     (found,) = read()
     assert (found.host, found.refused, found.tried) == ("a.org", 3, 5)
     assert "max_steps: a model saw: A wall that asks for traffic lights." in found.evidence[1]
     assert [images_of(asked) for asked in judge.asked] == [1, 1, 1]
-    assert "3 last pages seen, 3 of them blocks, 0 unclear; 3.0000 USD" in capsys.readouterr().out
-    assert cli.main(["blocklist", "--learn", "--ask"]) == 0
+    assert "3 last pages judged: 3 block the agent, 0 unclear; 3.0000 USD" in capsys.readouterr().out
+    assert main.main(["blocklist", "--learn", "--ask"]) == 0
     assert len(judge.asked) == 3
 
 
-def test_a_model_that_sees_no_block_or_is_down_lists_nobody(judge, capsys):
+def test_a_model_that_sees_no_block_or_is_down_lists_no_host(judge, capsys):
     judge.reply = lambda asked: "Results.\nBlocked: NO"
     judge.trouble = [503]
-    assert cli.main(["blocklist", "--learn", "--ask"]) == 0
+    assert main.main(["blocklist", "--learn", "--ask"]) == 0
     assert read() == []
-    assert "3 last pages seen, 0 of them blocks, 1 unclear" in capsys.readouterr().out
+    assert "3 last pages judged: 0 block the agent, 1 unclear" in capsys.readouterr().out
 
 
-def test_asking_wants_a_judge_and_learning(judge, capsys, tmp_path):
+def test_asking_a_model_needs_an_endpoint_and_learn(judge, capsys, tmp_path):
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(raw_recipe()))
-    assert cli.main(["blocklist", "--learn", "--ask"]) == 1
-    assert "judge.endpoint = None" in capsys.readouterr().err
-    assert cli.main(["blocklist", "--ask"]) == 1
+    assert main.main(["blocklist", "--learn", "--ask"]) == 1
+    assert "judge.model = None" in capsys.readouterr().err
+    assert main.main(["blocklist", "--ask"]) == 1
     assert "--learn --ask" in capsys.readouterr().err
     assert not blocklist.PATH.exists()

@@ -105,7 +105,7 @@ def test_tasks_without_a_rubric_get_one_and_difficulty_is_its_facts(task: Callab
     assert (rejections, usd) == ([], 1.0)
 
 
-def test_a_task_without_a_usable_rubric_is_rejected_with_its_place_and_its_cost_counts(
+def test_a_task_without_a_usable_rubric_is_rejected_and_its_cost_counts(
     task: Callable[..., Task],
 ) -> None:
     tasks = [task("a", intent="one"), task("b", intent="something vague")]
@@ -147,7 +147,7 @@ def test_only_training_tasks_that_are_not_parts_themselves_are_decomposed(task: 
     assert model.asked == []
 
 
-def test_decomposing_what_was_decomposed_adds_nothing(task: Callable[..., Task]) -> None:
+def test_decomposing_decomposed_tasks_adds_nothing(task: Callable[..., Task]) -> None:
     once = decomposition([task("t", rubric=groups(2, 3, 4))], WillingModel()).tasks
     ids = [one.task_id for one in decomposition([one for one in once if one.decomposed_from], WillingModel()).tasks]
     assert ids == [one.task_id for one in once if one.decomposed_from]
@@ -176,14 +176,14 @@ def test_a_rubric_with_one_id_twice_is_rejected_and_its_task_stays(task: Callabl
     assert rejection.reason == "two fact groups have the same id"
 
 
-def test_at_most_so_many_subtasks_are_asked_for(task: Callable[..., Task]) -> None:
+def test_no_more_than_max_subtasks_are_requested(task: Callable[..., Task]) -> None:
     model = WillingModel()
     few = PARAMS.model_copy(update={"max_subtasks": 2})
     assert len(decomposition([task("t", rubric=groups(2, 3, 4))], model, few).tasks) == 1 + 2
     assert len(model.asked) == 2
 
 
-def test_no_more_are_asked_at_once_than_allowed(task: Callable[..., Task]) -> None:
+def test_no_more_requests_run_at_once_than_allowed(task: Callable[..., Task]) -> None:
     model = WillingModel()
     rubrics([task(str(i), intent=f"word{i}") for i in range(12)], model)
     assert model.most == 3
@@ -203,7 +203,7 @@ def test_progress_counts_to_the_number_of_questions(task: Callable[..., Task]) -
     assert seen == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
 
 
-def test_what_is_written_is_what_the_loader_of_task_files_reads(task: Callable[..., Task], tmp_path: Path) -> None:
+def test_the_loader_of_task_files_reads_what_was_written(task: Callable[..., Task], tmp_path: Path) -> None:
     made = decomposition([task("t", intent="a\u2028b", rubric=groups(2, 3, 4))], WillingModel()).tasks
     write_tasks(tmp_path / "built" / "tasks.jsonl", made)
     loaded = load_files([tmp_path / "built" / "tasks.jsonl"])
@@ -217,5 +217,5 @@ def test_levels_are_counted(task: Callable[..., Task]) -> None:
     assert level_counts(tasks) == {"easy": 2, "medium": 1, "hard": 1, "none": 1}
 
 
-def test_unusable_has_a_cost_of_nothing_unless_it_says_so() -> None:
+def test_an_unusable_answer_costs_0_unless_given() -> None:
     assert Unusable("why").usd == 0

@@ -89,7 +89,7 @@ def test_caps_hold_per_website_and_in_all() -> None:
     assert chosen(trajectories, caps=(4, 2)) == per_website[:4]
 
 
-def test_the_seed_decides_which_tasks_pass_the_caps_and_the_input_order_does_not() -> None:
+def test_the_seed_and_not_the_order_decides_which_tasks_pass_the_caps() -> None:
     trajectories = [episode(f"t{i}", 0, [1]) for i in range(30)]
     assert chosen(trajectories, caps=(5, 30), seed=1) == chosen(trajectories[::-1], caps=(5, 30), seed=1)
     assert chosen(trajectories, caps=(5, 30), seed=1) != chosen(trajectories, caps=(5, 30), seed=2)
@@ -113,7 +113,7 @@ def test_missing_and_double_verdicts_are_refused() -> None:
     params = CurateParams(max_trajectories=1, max_per_website=1)
     with pytest.raises(ValueError, match="1 trajectories have no verdict"):
         curate(trajectories, label(trajectories[:1]), params, 0)
-    with pytest.raises(ValueError, match="1 verdicts are double"):
+    with pytest.raises(ValueError, match="1 verdicts are duplicates"):
         curate(trajectories, label([*trajectories, trajectories[0]]), params, 0)
 
 
@@ -170,7 +170,7 @@ def test_rft_caps_each_source_by_a_seeded_draw_that_ignores_the_order() -> None:
     assert some != rft(*pairs, caps={"nq": 4}, seed=2)
 
 
-def test_the_rft_funnel_says_at_each_step_what_went() -> None:
+def test_the_rft_funnel_counts_what_each_step_dropped() -> None:
     pairs = [
         *attempts("mixed", (2, 1), (4, 1), (9, 0), (1, None)),
         *attempts("other", (1, 1), (1, 0), source="hotpotqa"),
@@ -196,7 +196,7 @@ OUTCOMES = st.lists(
 
 
 @given(OUTCOMES)
-def test_rft_keeps_one_longest_success_of_each_mixed_question_and_nothing_else(questions: list) -> None:
+def test_rft_keeps_only_the_longest_success_of_each_mixed_question(questions: list) -> None:
     pairs = [pair for i, outcomes in enumerate(questions) for pair in attempts(f"q{i}", *outcomes)]
     chosen, funnel = curate_rft([t for t, _ in pairs], [r for _, r in pairs])
     expected = []
@@ -213,7 +213,7 @@ def test_missing_and_double_rewards_are_refused() -> None:
     (one, right), (other, _) = attempts("q", (1, 1), (1, 0))
     with pytest.raises(ValueError, match="1 trajectories have no reward"):
         curate_rft([one, other], [right])
-    with pytest.raises(ValueError, match="1 rewards are double"):
+    with pytest.raises(ValueError, match="1 rewards are duplicates"):
         curate_rft([one], [right, right])
 
 

@@ -37,13 +37,13 @@ def test_groups_of_3_and_1_facts_give_the_papers_one_task() -> None:
     assert names(subsets(rubric([3, 1]))) == ["G1"]
 
 
-def test_one_group_or_no_large_one_gives_none() -> None:
+def test_one_group_or_no_large_group_gives_no_subsets() -> None:
     for sizes in ([], [9], [2, 2, 2], [1, 2]):
         assert subsets(rubric(sizes)) == []
 
 
 @given(SIZES)
-def test_they_are_all_proper_subsets_with_a_large_group_each_once(sizes: list[int]) -> None:
+def test_subsets_are_all_proper_ones_with_a_large_group_once_each(sizes: list[int]) -> None:
     groups = rubric(sizes)
     obvious = {
         "+".join(group.id for group in part)
@@ -56,13 +56,13 @@ def test_they_are_all_proper_subsets_with_a_large_group_each_once(sizes: list[in
 
 
 @given(SIZES.filter(lambda sizes: 0 not in sizes))
-def test_each_is_strictly_easier_than_the_whole(sizes: list[int]) -> None:
+def test_each_subset_is_strictly_easier_than_the_whole(sizes: list[int]) -> None:
     groups = rubric(sizes)
     assert all(3 <= difficulty_of(part) < difficulty_of(groups) for part in subsets(groups))
 
 
 @given(SIZES, st.integers(1, 40), st.integers(0, 3))
-def test_at_most_so_many_are_a_sample_of_all_that_the_seed_decides(sizes: list[int], most: int, seed: int) -> None:
+def test_a_limit_gives_a_sample_of_all_subsets_by_seed(sizes: list[int], most: int, seed: int) -> None:
     groups = rubric(sizes)
     everything, some = names(subsets(groups)), names(subsets(groups, most, seed))
     assert len(some) == min(most, len(everything))
@@ -73,10 +73,10 @@ def test_at_most_so_many_are_a_sample_of_all_that_the_seed_decides(sizes: list[i
 def test_a_rubric_of_forty_groups_is_sampled_without_listing_its_subsets() -> None:
     groups = rubric([3] * 40)
     assert count_subsets(groups) == 2**40 - 2
-    assert len(set(names(subsets(groups, most=64, seed=0)))) == 64
+    assert len(set(names(subsets(groups, limit=64, seed=0)))) == 64
 
 
-def test_a_decomposed_task_has_its_parents_page_and_nothing_that_belongs_to_the_whole(
+def test_a_decomposed_task_takes_only_its_start_page_from_its_parent(
     task: Callable[..., Task],
 ) -> None:
     parent = task(

@@ -76,7 +76,7 @@ def test_a_product_at_the_threshold_is_decided_as_a_real_number(seed: int, block
 
 @pytest.mark.parametrize("max_similar", [1, 3])
 @pytest.mark.parametrize("threshold", [0.6, 0.88, 0.9])
-def test_bounds_on_few_columns_lose_nothing(threshold: float, max_similar: int) -> None:
+def test_bounds_on_few_columns_lose_no_pair(threshold: float, max_similar: int) -> None:
     """Enough rows that products are of few columns, held to the loop in float64 (no product is within its rounding)."""
     vectors_NE = clustered(5000, 500, 96, seed=1)
     assert _bounds(vectors_NE, threshold).rows_NP.shape[1] < 96
@@ -90,7 +90,7 @@ def test_bounds_on_few_columns_lose_nothing(threshold: float, max_similar: int) 
         assert dedup(vectors_NE, threshold, max_similar, None, block, chunk) == kept
 
 
-def test_similar_pairs_are_told_below_the_rounding_of_float64() -> None:
+def test_similar_pairs_are_exact_below_the_rounding_of_float64() -> None:
     big, small = np.float32(0.5), np.float32(2.0**-60)
     x = np.array([[big, small], [big, -small], [big, 0]], dtype=np.float32)
     y = np.array([[big, big]] * 3, dtype=np.float32)  # products: 0.25 + 2^-61, 0.25 - 2^-61, 0.25
@@ -120,7 +120,7 @@ def test_a_threshold_above_one_keeps_everything() -> None:
     assert dedup(make(5), threshold=1.01) == [0, 1, 2, 3, 4]
 
 
-def test_what_is_no_table_of_embeddings_is_refused() -> None:
+def test_a_wrong_table_of_embeddings_is_refused() -> None:
     with pytest.raises(ValueError, match="finite float32"):
         dedup(np.full((2, 4), np.nan, dtype=np.float32), 0.9)
     with pytest.raises(ValueError, match="finite float32"):
@@ -143,7 +143,7 @@ def test_minilm_puts_a_paraphrase_nearer_than_another_task(tmp_path: Path) -> No
     np.testing.assert_array_equal(vectors_NE[0], vectors_NE[3])
 
 
-def test_a_text_is_embedded_once_whatever_stands_beside_it(tmp_path: Path) -> None:
+def test_a_text_is_embedded_once_in_any_list_of_texts(tmp_path: Path) -> None:
     first = embed(["one", "two"], "minilm", cache=tmp_path)
     (file,) = tmp_path.rglob("*.npy")
     np.save(file, first[::-1])
@@ -167,10 +167,10 @@ def test_an_empty_pool_is_refused_with_where_to_look(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", ["spread", "crowded"])
-def test_the_benchmark_of_dedup_ends_with_one_line_of_its_figures_and_is_exact(data: str) -> None:
+def test_the_measurement_of_dedup_is_exact_and_ends_with_its_figures(data: str) -> None:
     few = ["--rows", "3000", "--loop-rows", "1000", "--all", "--data", data]
     ended = subprocess.run(
-        [sys.executable, "-m", "benchmarks.dedup", *few], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "perf.dedup", *few], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
     figures = json.loads(ended.stdout.splitlines()[-1])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from components import cli
+from components.cli import main
 from components.records import Task
 from components.tasks.diff import diff, diff_files, lines
 
@@ -30,7 +30,7 @@ def test_tasks_are_added_removed_and_changed_field_by_field(task: MakeTask) -> N
     assert found.unchanged == 1
 
 
-def test_a_revised_task_is_matched_without_its_date_and_an_equal_id_comes_first(task: MakeTask) -> None:
+def test_an_equal_id_matches_first_and_then_the_text_without_its_date(task: MakeTask) -> None:
     before = [task("x", intent="old"), task("y", intent="same"), task("z_010125", intent="z")]
     after = [
         task("x_110325", intent="new"),
@@ -51,7 +51,7 @@ def test_the_command_says_what_changed_and_counts(tmp_path: Path, capsys: pytest
     row = {"web_name": "A", "id": "A--0", "ques": "Find a fern.", "web": "https://a.example/"}
     (tmp_path / "one.jsonl").write_text("\n".join(map(json.dumps, [row, row | {"id": "A--1"}])))
     (tmp_path / "two.jsonl").write_text("\n".join(map(json.dumps, [row | {"ques": "Find moss."}, {"id": "A--2"}])))
-    assert cli.main(["tasks", "diff", str(tmp_path / "one.jsonl"), str(tmp_path / "two.jsonl")]) == 0
+    assert main.main(["tasks", "diff", str(tmp_path / "one.jsonl"), str(tmp_path / "two.jsonl")]) == 0
     said = capsys.readouterr()
     assert said.out.splitlines() == [
         "- A--1: Find a fern.",
@@ -62,10 +62,10 @@ def test_the_command_says_what_changed_and_counts(tmp_path: Path, capsys: pytest
         "2 tasks -> 1: 0 added, 1 removed, 1 changed (intent 1), 0 the same",
     ]
     assert "1 rows are no tasks" in said.err
-    assert cli.main(["tasks", "diff", "--json", str(tmp_path / "one.jsonl"), str(tmp_path / "one.jsonl")]) == 0
+    assert main.main(["tasks", "diff", "--json", str(tmp_path / "one.jsonl"), str(tmp_path / "one.jsonl")]) == 0
     assert json.loads(capsys.readouterr().out)["changed"] == []
-    assert cli.main(["tasks", "diff", str(tmp_path / "no.jsonl"), str(tmp_path / "one.jsonl")]) == 1
-    assert "is not there" in capsys.readouterr().err
+    assert main.main(["tasks", "diff", str(tmp_path / "no.jsonl"), str(tmp_path / "one.jsonl")]) == 1
+    assert "is missing" in capsys.readouterr().err
 
 
 @needs_published
@@ -85,7 +85,7 @@ def test_the_595_tasks_of_webvoyager_are_643_less_48_and_some_reworded() -> None
 
 
 @needs_published
-def test_webarena_lite_and_its_training_tasks_are_webarena_by_its_old_numbers() -> None:
+def test_webarena_lites_tasks_have_the_old_numbers_of_webarena() -> None:
     webarena = PUBLISHED / "webarena_812.raw.json"
     lite, _ = diff_files(webarena, PUBLISHED / "webarena_lite_165.raw.json")
     train, _ = diff_files(webarena, PUBLISHED / "webarena_lite_train_647.json")

@@ -39,14 +39,14 @@ def test_a_training_task_gets_the_step_budget_of_its_level(task: Callable[..., T
         ({"difficulty": 2, "split": "heldout"}, None),
     ],
 )
-def test_a_task_of_an_evaluation_with_no_facts_or_with_its_own_budget_is_left_alone(
+def test_tasks_to_evaluate_without_facts_or_with_a_budget_stay_unchanged(
     task: Callable[..., Task], fields: dict, horizon: int | None
 ) -> None:
     assert [one.horizon for one in with_horizon([task("t", **fields)], SHORT)] == [horizon]
 
 
-def test_a_recipe_whose_easy_tasks_may_take_longer_than_hard_ones_is_refused() -> None:
+def test_a_recipe_with_more_steps_for_easy_than_for_hard_tasks_is_refused() -> None:
     raw = raw_recipe()
-    raw["tasks"]["horizon"] = {"easy": 30, "medium": 20, "hard": 10}
+    raw.setdefault("tasks", {})["horizon"] = {"easy": 30, "medium": 20, "hard": 10}
     with pytest.raises(RecipeError, match=r"tasks.horizon: easy, medium and hard must not decrease, these are 30, 20"):
         parse(raw)

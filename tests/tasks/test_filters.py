@@ -27,7 +27,7 @@ def test_a_seeded_task_overlaps_by_website_and_seed_and_not_by_its_wording(task:
     assert kept(train, evaluation) == ["same words", "same seed elsewhere"]
 
 
-def test_an_intent_overlaps_up_to_case_spaces_and_final_punctuation_on_any_website(task: MakeTask) -> None:
+def test_intents_overlap_despite_case_spaces_and_final_punctuation(task: MakeTask) -> None:
     evaluation = [task("e", website="a.example", intent="Find a  red Kettle.")]
     train = [
         task("1", website="b.example", intent="find a red kettle"),
@@ -36,14 +36,14 @@ def test_an_intent_overlaps_up_to_case_spaces_and_final_punctuation_on_any_websi
     assert kept(train, evaluation) == ["2"]
 
 
-def test_on_the_same_website_the_same_words_overlap_whatever_the_punctuation(task: MakeTask) -> None:
+def test_on_one_website_intents_overlap_despite_any_punctuation(task: MakeTask) -> None:
     evaluation = [task("e", website="a.example", intent="Find a kettle (red), under $20.")]
     same_words = "Find a kettle red under 20"
     train = [task("1", website="a.example", intent=same_words), task("2", website="b.example", intent=same_words)]
     assert kept(train, evaluation) == ["2"]
 
 
-def test_numbers_tell_intents_apart(task: MakeTask) -> None:
+def test_intents_with_different_numbers_do_not_overlap(task: MakeTask) -> None:
     evaluation = [task("e", website="a.example", intent="Find a kettle under $20")]
     assert kept([task("1", website="a.example", intent="Find a kettle under $30")], evaluation) == ["1"]
 
@@ -54,7 +54,7 @@ def test_subtasks_go_only_if_the_recipe_says_so(task: MakeTask) -> None:
     assert kept(train, [], drop_decomposed=False) == ["parent", "child"]
 
 
-def test_a_blocked_domain_blocks_its_subdomains_and_nothing_that_merely_ends_alike(task: MakeTask) -> None:
+def test_a_blocked_domain_blocks_its_subdomains_but_no_similar_ending(task: MakeTask) -> None:
     train = [
         task("1", website="bad.example"),
         task("2", website="shop.bad.example"),
@@ -73,7 +73,7 @@ def test_the_long_tail_is_counted_after_the_earlier_steps(task: MakeTask) -> Non
     assert kept(train, [], min_tasks_per_website=2) == ["a1", "a2"]
 
 
-def test_the_funnel_says_what_went_at_each_step_in_order(task: MakeTask) -> None:
+def test_the_funnel_lists_what_each_step_dropped_in_order(task: MakeTask) -> None:
     evaluation = [task("e", intent="Buy a kettle.")]
     train = [
         task("1", intent="buy a kettle"),
@@ -98,7 +98,7 @@ def test_the_funnel_says_what_went_at_each_step_in_order(task: MakeTask) -> None
     assert funnel.steps[1].examples == ["1: buy a kettle (e)"]
 
 
-def test_an_intent_that_means_the_same_goes_and_the_funnel_says_as_which(task: MakeTask, tmp_path: Path) -> None:
+def test_a_paraphrase_goes_and_the_funnel_names_what_it_repeats(task: MakeTask, tmp_path: Path) -> None:
     evaluation = [
         task("rome", intent="Find a cheap flight from Paris to Rome."),
         task("seeded", website="miniwob/x", seed=1, intent="Read the poem of the day."),
@@ -123,12 +123,12 @@ def test_a_threshold_without_an_embedder_is_refused(task: MakeTask) -> None:
 @pytest.mark.parametrize(
     "intent", ["Log in and read it.", "Show the last of my orders", "Please sign-up here", "Create a new account."]
 )
-def test_what_asks_for_a_login_goes_if_the_recipe_says_so(task: MakeTask, intent: str) -> None:
+def test_tasks_that_ask_for_a_login_go_if_the_recipe_says_so(task: MakeTask, intent: str) -> None:
     train = [task("1", intent=intent), task("2", evaluator={"require_login": True}), task("3", seed=1, intent=intent)]
     assert kept(train, [], drop_login=True) == ["3"]
     assert kept(train, []) == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize("intent", ["Design a logo in blue", "Find signing bonuses", "Read how trees log years"])
-def test_other_words_ask_for_no_login(task: MakeTask, intent: str) -> None:
+def test_similar_words_are_not_taken_for_a_login(task: MakeTask, intent: str) -> None:
     assert kept([task("1", intent=intent)], [], drop_login=True) == ["1"]

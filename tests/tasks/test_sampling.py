@@ -48,6 +48,6 @@ def test_every_run_of_draws_keeps_the_ratio_up_to_rounding(weights: tuple[int, i
             assert abs(order[:drawn].count(level) - Fraction(drawn * weight, sum(weights))) < 1
 
 
-def test_a_ratio_of_nothing_is_refused() -> None:
+def test_a_ratio_of_zeros_is_refused() -> None:
     with pytest.raises(ValidationError, match="0:0:0 samples nothing"):
         RatioParams(easy=0, medium=0, hard=0)

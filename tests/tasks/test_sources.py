@@ -34,7 +34,7 @@ def test_every_bad_row_is_rejected_with_its_place_field_and_reason() -> None:
     assert why[2] == ("id", "duplicate id 'webvoyager/Gardenbook--1'")
     assert why[3] == ("notes", "WebVoyagerRow: notes: unknown field")
     assert why[4][0] == "ques"
-    assert why[5] == ("web", "WebVoyagerRow: web: 'trains.example' is no http(s) address")
+    assert why[5] == ("web", "WebVoyagerRow: web: 'trains.example' is not an http(s) address")
     assert why[6] == why[7] == ("", "is not a JSON object")
     assert why[8][1].startswith("fits no known schema (WebVoyagerRow: web_name, id, ques, web;")
 
@@ -66,7 +66,7 @@ def test_revised_online_mind2web_tasks_keep_their_dated_id() -> None:
     assert loaded.rejections[0].field == "reference_length, level"
 
 
-def test_deepshop_nones_are_none_bold_marks_go_and_a_row_with_garbled_constraints_has_none() -> None:
+def test_deepshop_rows_lose_bold_marks_nones_and_garbled_constraints() -> None:
     loaded = load_files([FIXTURES / "deepshop.jsonl"])
     one, three, garbled = loaded.tasks
     assert [(group.id, group.facts) for group in one.rubric] == [("attribute", ["Folding stool under 20 dollars"])]
@@ -106,7 +106,7 @@ def test_a_row_that_its_source_could_not_open_is_rejected_with_that_reason() -> 
     assert (rejection.field, rejection.reason) == ("start_url", "MiniWoB++ has no x")
 
 
-def test_a_missing_file_is_skipped_and_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_skipped_and_reported(tmp_path: Path) -> None:
     assert load_files([tmp_path / "nowhere.jsonl"]).missing == [str(tmp_path / "nowhere.jsonl")]
 
 
@@ -181,7 +181,7 @@ def test_insta_rows_are_training_tasks_named_by_their_content() -> None:
     assert loaded.rejections[1].field == "instruction, steps"
 
 
-def test_the_entry_says_what_a_file_is_for() -> None:
+def test_the_entry_of_a_file_sets_its_split() -> None:
     assert [one.split for one in load_files([FIXTURES / "pae.jsonl"]).tasks] == ["eval"]
     (one,) = load_files([TaskFile(path=str(FIXTURES / "pae.jsonl"), split="train")]).tasks
     assert (one.task_id, one.split) == ("pae/0", "train")
@@ -227,7 +227,7 @@ def test_a_webarena_task_keeps_its_placeholders_and_its_whole_eval() -> None:
     assert loaded.rejections[0].field == "sites, start_url, eval.eval_types.0"
 
 
-def test_configured_sites_take_the_place_of_placeholders_and_of_published_ports() -> None:
+def test_configured_sites_replace_placeholders_and_published_ports() -> None:
     tasks = load_files([FIXTURES / "webarena.json"]).tasks
     shop, forum = [at_sites(one, {"shopping": "http://shop.test/", "reddit": "http://forum.test"}) for one in tasks]
     assert shop.start_url == "http://shop.test/a.html |AND| http://shop.test/b.html"
@@ -285,7 +285,7 @@ def test_every_published_reference_answer_finds_its_task() -> None:
 
 @needs_published
 @pytest.mark.parametrize("file", ["webarena_812.raw", "webarena_lite_165.raw", "webarena_lite_train_647"])
-def test_published_webarena_tasks_lose_nothing_of_their_eval_and_can_stand_anywhere(file: str) -> None:
+def test_published_webarena_tasks_keep_all_of_eval_wherever_the_sites_are(file: str) -> None:
     rows = json.loads((PUBLISHED / f"{file}.json").read_text())
     tasks = load_files([PUBLISHED / f"{file}.json"]).tasks
     assert [task.evaluator["eval"] for task in tasks] == [row["eval"] for row in rows]

@@ -28,7 +28,7 @@ def tasks_of(sites: list[str]) -> list[Task]:
 
 
 @given(st.lists(SITES, min_size=1, max_size=40), st.integers(0, 5), st.integers(0, 3), st.randoms())
-def test_test_tasks_have_a_website_each_that_no_training_task_knows(
+def test_websites_of_test_tasks_are_absent_from_training_tasks(
     sites: list[str], websites: int, seed: int, order: random.Random
 ) -> None:
     tasks = tasks_of(sites)
@@ -50,7 +50,7 @@ def test_test_tasks_have_a_website_each_that_no_training_task_knows(
     assert split_by_website(tasks, websites, seed).test == split.test, "the order of the input does not matter"
 
 
-def test_the_seed_decides_which_websites_and_which_of_their_tasks() -> None:
+def test_the_seed_decides_the_websites_and_the_tasks_of_each() -> None:
     tasks = tasks_of([f"{i % 30}.example" for i in range(300)])
     draws = [tuple(task.task_id for task in split_by_website(tasks, 5, seed).test) for seed in range(20)]
     assert len(set(draws)) == 20
@@ -63,23 +63,21 @@ def test_a_larger_test_set_holds_the_smaller_one_of_the_same_seed() -> None:
     assert many.test[:4] == few.test
 
 
-def test_a_website_takes_those_above_and_below_it_along() -> None:
+def test_a_website_moves_with_its_parent_and_subdomains() -> None:
     sites = ["shop.example", "maps.shop.example", "a.maps.shop.example", "othershop.example"]
     split = split_by_website(tasks_of(sites), 1, seed=_seed_that_holds("maps.shop.example", sites))
     assert [task.website for task in split.train] == ["othershop.example"]
 
 
-def test_no_websites_asked_for_leaves_all_to_train_on() -> None:
+def test_without_test_websites_all_tasks_are_for_training() -> None:
     tasks = tasks_of(["a.example", "b.example"])
     assert split_by_website(tasks, 0, seed=0).train == tasks
 
 
 def test_too_few_websites_and_tasks_of_an_evaluation_are_refused(task: Callable[..., Task]) -> None:
-    with pytest.raises(ValueError, match="2 websites do not give 2 unrelated ones for a test and others to train on"):
+    with pytest.raises(ValueError, match="2 websites are too few for 2 unrelated test websites and others to train on"):
         split_by_website(tasks_of(["a.example", "b.example"]), 2, seed=0)
-    with pytest.raises(
-        ValueError, match="1 tasks are of an evaluation already, such as x: leave their file out, or say"
-    ):
+    with pytest.raises(ValueError, match="1 tasks belong to an evaluation, such as x: leave their file out, or mark"):
         split_by_website([task("x", split="eval"), task("y")], 1, seed=0)
 
 

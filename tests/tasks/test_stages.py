@@ -1,5 +1,5 @@
-"""The stages of this room as a user runs them: a child process in a project directory, with Chromium, MLflow and
-Great Expectations."""
+"""The stages that make tasks, run as a user runs them: each is a process in a project directory and uses Chromium,
+MLflow and Great Expectations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import yaml
 
 from components import store
 from components.records import Rejection, Task
-from tests.stages.benchmark_world import Shop, task_row
+from tests.benchmarks.price_shops import Shop, task_row
+from tests.samples import shipped
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -23,13 +24,15 @@ FIXTURES = Path(__file__).parent / "fixtures"
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A directory with the demo's recipe, shrunk to a few pages, and a task file."""
-    recipe = yaml.safe_load((ROOT / "recipes" / "demo.yaml").read_text())
-    recipe["tasks"] |= {
-        "miniwob_train": ["click-test-2"],
-        "miniwob_heldout": ["focus-text"],
+    recipe = shipped("demo")
+    recipe["worlds"]["miniwob"] |= {
+        "train": ["click-test-2"],
+        "heldout": ["focus-text"],
         "train_per_family": 4,
         "eval_per_family": 2,
         "heldout_per_family": 2,
+    }
+    recipe["tasks"] |= {
         "files": [str(FIXTURES / "tasks.jsonl")],
         "check_start_pages": False,
         "horizon": {"easy": 3, "medium": 6, "hard": 9},
@@ -68,26 +71,27 @@ def test_too_many_rejected_rows_stop_the_stage_and_leave_the_reasons(project: Pa
 
 def test_a_family_that_does_not_exist_stops_the_stage_before_any_work(project: Path) -> None:
     recipe = yaml.safe_load((project / "params.yaml").read_text())
-    write_recipe(project, recipe | {"tasks": recipe["tasks"] | {"miniwob_heldout": ["no-such-family"]}})
+    recipe["worlds"]["miniwob"]["heldout"] = ["no-such-family"]
+    write_recipe(project, recipe)
     ended = run_stage(project, "collect_tasks")
     assert ended.returncode != 0
     assert "no family 'no-such-family'" in ended.stderr
     assert not (project / "data").exists()
 
 
-def test_a_missing_evaluation_set_stops_the_stage_before_any_work_and_a_training_file_is_skipped(project: Path) -> None:
+def test_a_missing_evaluation_set_stops_the_stage_before_any_work(project: Path) -> None:
     recipe = yaml.safe_load((project / "params.yaml").read_text())
     pae = {"path": "data/pae.jsonl", "split": "train"}
     write_recipe(project, recipe | {"tasks": recipe["tasks"] | {"files": [pae, "data/webvoyager.jsonl"]}})
     ended = run_stage(project, "collect_tasks")
     assert ended.returncode != 0
-    assert "data/webvoyager.jsonl of tasks.files is not there" in ended.stderr
+    assert "data/webvoyager.jsonl of tasks.files is missing" in ended.stderr
     assert "pae.jsonl" not in ended.stderr
     assert not (project / "data").exists()
 
 
 @pytest.mark.slow
-def test_an_evaluation_task_whose_page_does_not_answer_still_keeps_training_tasks_away(project: Path) -> None:
+def test_an_evaluation_task_with_a_dead_page_still_excludes_training_tasks(project: Path) -> None:
     site = Shop("127.0.0.1")
     down = Shop("127.0.0.1")
     down.close()
@@ -98,7 +102,8 @@ def test_an_evaluation_task_whose_page_does_not_answer_still_keeps_training_task
     rows += [task_row(site, "lamp") | {"task_id": "book/1", "intent": "Who?", "start_url": "http://encyclopaedia"}]
     (project / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     recipe = yaml.safe_load((project / "params.yaml").read_text())
-    asked = {"files": ["mine.jsonl"], "check_start_pages": True, "miniwob_heldout": [], "train_per_family": 1}
+    recipe["worlds"]["miniwob"] |= {"heldout": [], "train_per_family": 1}
+    asked = {"files": ["mine.jsonl"], "check_start_pages": True}
     changes = {"tasks": recipe["tasks"] | asked, "filters": recipe["filters"] | {"overlap_threshold": None}}
     write_recipe(project, recipe | changes | {"quality": {"max_rejected": 0.5}})
     try:

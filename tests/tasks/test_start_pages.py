@@ -62,14 +62,14 @@ def test_a_page_that_does_not_answer_is_rejected_with_the_reason(
     assert why in rejection.reason
 
 
-def test_a_site_that_stands_nowhere_yet_is_not_asked_and_of_several_tabs_the_first_is(
+def test_sites_without_an_address_are_not_asked_and_first_tabs_are(
     site: tuple[str, list[str]], task: Callable[..., Task]
 ) -> None:
     tasks = [task("t", start_url="__MAP__/"), task("u", start_url=f"{site[0]}/ok |AND| {site[0]}/gone")]
     assert check(tasks) == (tasks, [])
 
 
-def test_nobody_listening_is_unreachable(task: Callable[..., Task]) -> None:
+def test_a_port_without_a_server_is_unreachable(task: Callable[..., Task]) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -77,7 +77,7 @@ def test_nobody_listening_is_unreachable(task: Callable[..., Task]) -> None:
     assert "refused" in rejection.reason
 
 
-def test_an_address_is_asked_once_and_one_that_is_dead_takes_no_other_with_it(
+def test_an_address_is_asked_once_and_a_dead_one_drops_no_other(
     site: tuple[str, list[str]], task: Callable[..., Task]
 ) -> None:
     tasks = [
@@ -111,7 +111,7 @@ def test_too_many_rejections_stop_with_the_reasons_and_the_file(tmp_path: Path) 
         require_few_rejected(bad, rows=59, allowed=0.05, where=tmp_path / "rejected.csv")
 
 
-def test_the_rejections_of_an_earlier_run_do_not_linger(tmp_path: Path) -> None:
+def test_rejections_of_an_earlier_run_are_removed(tmp_path: Path) -> None:
     path = tmp_path / "rejected.csv"
     write_rejections_csv(path, [Rejection(file="f", row=0, field="id", reason='a, "b"', raw="{}")])
     assert path.read_text().splitlines()[1] == 'f,0,,id,"a, ""b""",{}'

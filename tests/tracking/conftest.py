@@ -1,11 +1,14 @@
-"""A tracking store of its own for each test: real SQLite, copied from one that was migrated once."""
+"""Each test has its own tracking store: a real SQLite database, copied from one that was migrated once."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import subprocess
 import sys
+from multiprocessing.context import ForkServerContext
+from multiprocessing.forkserver import ensure_running
 from pathlib import Path
 
 import pytest
@@ -27,8 +30,8 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def house(tmp_path: Path, migrated: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory to work in, as a checkout is."""
+def checkout(tmp_path: Path, migrated: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty directory to work in, with the tracking store of a checkout."""
     monkeypatch.chdir(tmp_path)
     DATABASE.parent.mkdir(parents=True)
     shutil.copy(migrated, DATABASE)
@@ -36,22 +39,33 @@ def house(tmp_path: Path, migrated: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 @pytest.fixture
-def params(house: Path) -> Params:
+def params(checkout: Path) -> Params:
     return recipe()
 
 
 @pytest.fixture
-def client(house: Path) -> MlflowClient:
+def client(checkout: Path) -> MlflowClient:
     return reader()
 
 
 def reader() -> MlflowClient:
-    """A client of the database in the current directory."""
+    """Return a client of the database in the current directory."""
     return MlflowClient(f"sqlite:///{DATABASE.resolve()}")
 
 
+@pytest.fixture(scope="session")
+def forkserver() -> ForkServerContext:
+    """Starts processes by forks of a server that has imported MLflow, so that no process imports it again."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["mlflow", "mlflow.genai", "tests.tracking.stage_processes"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        ensure_running()
+    return context
+
+
 def start(code: str, *arguments: str, **options: object) -> subprocess.Popen:
-    """A child Python that sees the library and works in the current directory."""
+    """Start a new Python that sees the library and works in the current directory."""
     command = [sys.executable, "-c", code, *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, **options)

@@ -19,7 +19,7 @@ from components.tracking.datasets import dvc_md5
 from tests.samples import a_task, a_trajectory
 
 
-def test_the_digest_is_the_md5_that_dvc_writes(house: Path) -> None:
+def test_the_digest_is_the_md5_that_dvc_writes(checkout: Path) -> None:
     for file in ("table", "models/b/x", "models/b.bin", "models/a", "models/ü/z", "models/b-/y"):
         path = Path("data") / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,9 +31,7 @@ def test_the_digest_is_the_md5_that_dvc_writes(house: Path) -> None:
         assert dvc_md5(Path(name)) == out["md5"]
 
 
-def test_a_table_is_a_dataset_with_its_columns_and_size_and_without_its_images(
-    params: Params, client: MlflowClient
-) -> None:
+def test_a_table_is_a_dataset_with_columns_and_size_but_no_images(params: Params, client: MlflowClient) -> None:
     path = Path("data/teacher/trajectories.parquet")
     write_table(path, Trajectory, [a_trajectory(a_task(number)) for number in range(3)])
     for _ in range(2):  # a stage that is run again

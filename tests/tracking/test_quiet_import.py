@@ -1,4 +1,4 @@
-"""`import mlflow` is the library although the house has a room of that name; nothing is sent, nothing is printed."""
+"""`import mlflow` is the library, not our folder of that name. Its use sends nothing and prints nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_the_directory_mlflow_does_not_shadow_the_library() -> None:
         assert "site-packages" in said or "3.17.2" in said
 
 
-def test_importing_the_room_does_not_import_mlflow(house: Path) -> None:
+def test_importing_tracking_does_not_import_mlflow(checkout: Path) -> None:
     code = "import sys, components.tracking; print([name for name in sys.modules if name.split('.')[0] == 'mlflow'])"
     assert start(code).communicate()[0] == "[]\n"
 
@@ -41,7 +41,7 @@ with stage_run(recipe(), "train_sft", "key", Path("state")) as run:
 """
 
 
-def test_nothing_is_sent_over_the_network_and_nothing_is_printed_even_on_first_use(house: Path) -> None:
+def test_first_use_sends_nothing_over_the_network_and_prints_nothing(checkout: Path) -> None:
     Path("mlflow/store/mlflow.db").unlink()
     child = start(WATCHED, stderr=subprocess.PIPE)
     assert child.communicate() == ("", "")

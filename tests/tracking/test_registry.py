@@ -1,9 +1,10 @@
-"""Versions are contents; `candidate` is the newest, `champion` moves on evidence, and both ways are written down."""
+"""A version is its content. `candidate` is the newest version, `champion` moves on evidence, and both are recorded."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,13 @@ from mlflow import MlflowClient
 from components.params import Params
 from components.tracking import champion, promote, stage_run
 from components.tracking.backend import TrackingError
-from tests.tracking.conftest import start
+from tests.tracking.stage_processes import register
 
 NAME = "waymark-policy"
 
 
 @pytest.fixture
-def model(house: Path) -> Path:
+def model(checkout: Path) -> Path:
     path = Path("models/sft")
     path.mkdir(parents=True)
     (path / "config.json").write_text("{}")
@@ -42,7 +43,7 @@ def test_a_model_becomes_a_version_with_the_alias_candidate(params: Params, clie
 
 
 def test_the_same_content_is_the_same_version_and_copied_once(
-    params: Params, client: MlflowClient, model: Path, house: Path
+    params: Params, client: MlflowClient, model: Path, checkout: Path
 ) -> None:
     assert registered(params, model) == registered(params, model, "again") == 1
     (model / "model.safetensors").write_bytes(b"two")
@@ -50,11 +51,11 @@ def test_the_same_content_is_the_same_version_and_copied_once(
     (model / "model.safetensors").write_bytes(b"one")
     assert registered(params, model) == 1
     assert int(client.get_model_version_by_alias(NAME, "candidate").version) == 1
-    copies = [p.read_bytes() for p in (house / "mlflow/store/artifacts").rglob("model.safetensors")]
+    copies = [p.read_bytes() for p in (checkout / "mlflow/store/artifacts").rglob("model.safetensors")]
     assert sorted(copies) == [b"one", b"two"]
 
 
-def test_no_model_directory_is_an_error(params: Params, house: Path) -> None:
+def test_no_model_directory_is_an_error(params: Params, checkout: Path) -> None:
     with pytest.raises(TrackingError, match="models/nothing: no model directory to register as waymark-policy"):
         registered(params, Path("models/nothing"))
 
@@ -77,9 +78,7 @@ def test_the_champion_is_a_directory_that_stays_when_the_output_changes(params: 
 
 
 @pytest.mark.parametrize("promoted", [True, False])
-def test_a_decision_is_written_down_either_way(
-    params: Params, client: MlflowClient, model: Path, promoted: bool
-) -> None:
+def test_a_decision_is_recorded_either_way(params: Params, client: MlflowClient, model: Path, promoted: bool) -> None:
     with stage_run(params, "evaluate@rl", "key", Path("state")) as run:
         version = run.register(model, NAME)
         run.decision(NAME, version, promoted, {"diff": 0.2, "ci95": [-0.1, 0.5]})
@@ -92,25 +91,22 @@ def test_a_decision_is_written_down_either_way(
 
 
 def test_a_champion_whose_files_are_gone_is_an_error_that_says_what_to_do(
-    params: Params, model: Path, house: Path
+    params: Params, model: Path, checkout: Path
 ) -> None:
     promote(params, NAME, registered(params, model), {})
-    shutil.rmtree(house / "mlflow/store/artifacts")
-    with pytest.raises(TrackingError, match=r"files at .* are gone; restore them, or move the alias"):
+    shutil.rmtree(checkout / "mlflow/store/artifacts")
+    with pytest.raises(TrackingError, match=r"files at .* are missing; restore them, or move an alias"):
         champion(params, NAME)
 
 
-REGISTER = """
-import sys
-from pathlib import Path
-from components.tracking import stage_run
-from tests.samples import recipe
-name = sys.argv[1]
-with stage_run(recipe(), name, name, Path(name)) as run:
-    print(run.register(Path("models/sft"), "waymark-policy"))
-"""
-
-
-def test_two_stages_that_register_the_same_model_side_by_side_make_one_version(model: Path) -> None:
-    children = [start(REGISTER, name) for name in ("a", "b")]
-    assert [child.communicate()[0] for child in children] == ["1\n", "1\n"]
+def test_two_stages_that_register_one_model_at_once_make_one_version(
+    model: Path, forkserver: ForkServerContext
+) -> None:
+    receiver, sender = forkserver.Pipe(duplex=False)
+    children = [forkserver.Process(target=register, args=(name, sender)) for name in ("a", "b")]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    assert [child.exitcode for child in children] == [0, 0]
+    assert [receiver.recv() for _ in children if receiver.poll(0)] == [1, 1]

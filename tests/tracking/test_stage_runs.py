@@ -1,4 +1,4 @@
-"""One parent per pipeline run, one nested run per stage, whatever is killed and whatever starts side by side."""
+"""A pipeline run has one parent and one nested run per stage, also after kills and with stages at the same time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import threading
 import time
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import numpy as np
@@ -18,15 +19,8 @@ from components import store
 from components.params import Params
 from components.tracking import stage_run
 from tests.samples import recipe
-from tests.tracking.conftest import DATABASE, parents, reader, runs, stages, start
-
-STATE = Path(".waymark/state/train_rl@short/key")
-OPENING = """
-import sys
-from pathlib import Path
-from components.tracking import stage_run
-from tests.samples import recipe
-"""
+from tests.tracking.conftest import DATABASE, parents, reader, runs, stages
+from tests.tracking.stage_processes import STATE, log_points, train
 
 
 def test_a_stage_is_a_nested_run_of_its_pipeline(params: Params, client: MlflowClient) -> None:
@@ -51,23 +45,21 @@ def test_a_stage_is_a_nested_run_of_its_pipeline(params: Params, client: MlflowC
     assert nested.data.params["more.tokens"] == "12"
     assert "sft.lr" not in nested.data.params
     assert parent.data.params["sft.lr"] == "0.0001"
-    assert parent.data.params["tasks.miniwob_train"] == "['click-button']"
+    assert parent.data.params["worlds.miniwob.train"] == "['click-button']"
     assert parent.data.tags["waymark.recipe"] == "sample"
     assert (nested.info.status, parent.info.status) == ("FINISHED", "FINISHED")
 
 
-def test_artifacts_lie_beside_the_database(params: Params, client: MlflowClient, house: Path) -> None:
+def test_artifacts_are_stored_beside_the_database(params: Params, client: MlflowClient, checkout: Path) -> None:
     Path("curve.csv").write_text("step,loss\n")
     with stage_run(params, "train_sft", "key", Path("state")) as run:
         run.artifact(Path("curve.csv"))
-    artifacts = house / "mlflow" / "store" / "artifacts"
+    artifacts = checkout / "mlflow" / "store" / "artifacts"
     assert client.get_run(run.run_id).info.artifact_uri.startswith(artifacts.as_uri())
     assert [p.read_text() for p in artifacts.rglob("curve.csv")] == ["step,loss\n"]
 
 
-def test_the_stages_of_a_pipeline_share_a_parent_and_another_recipe_has_its_own(
-    params: Params, client: MlflowClient
-) -> None:
+def test_stages_of_a_pipeline_share_a_parent_and_each_recipe_has_its_own(params: Params, client: MlflowClient) -> None:
     with (
         stage_run(params, "collect_tasks", "a", Path("a")) as first,
         stage_run(params, "train_sft", "b", Path("b")) as second,
@@ -79,9 +71,7 @@ def test_the_stages_of_a_pipeline_share_a_parent_and_another_recipe_has_its_own(
     assert len(parents(client)) == 2
 
 
-def test_the_parent_has_the_git_commit_and_another_commit_is_another_pipeline_run(
-    params: Params, client: MlflowClient
-) -> None:
+def test_the_parent_has_the_git_commit_and_each_commit_has_its_own_run(params: Params, client: MlflowClient) -> None:
     commits = []
     for number in range(2):
         git = ["git", "-c", "user.name=n", "-c", "user.email=e@example.com"]
@@ -118,7 +108,7 @@ def test_a_note_of_a_run_that_was_deleted_is_not_followed(params: Params, client
 
 
 @pytest.mark.parametrize(("error", "status"), [(RuntimeError, "FAILED"), (KeyboardInterrupt, "KILLED")])
-def test_a_stage_that_fails_says_so_and_its_next_attempt_goes_on_in_the_same_run(
+def test_a_failed_stage_is_marked_and_its_next_attempt_continues_the_run(
     params: Params, client: MlflowClient, error: type[BaseException], status: str
 ) -> None:
     with pytest.raises(error), stage_run(params, "train_sft", "key", Path("state")) as run:
@@ -131,29 +121,29 @@ def test_a_stage_that_fails_says_so_and_its_next_attempt_goes_on_in_the_same_run
     assert client.get_run(run.parent_id).info.status == "FINISHED"
 
 
-TRAINER = f"""{OPENING}
-state = Path({str(STATE)!r})
-done = state / "iterations"
-with stage_run(recipe(), "train_rl@short", "key", state) as run:
-    first = int(done.read_text()) if done.exists() else 0
-    for iteration in range(first, 6):
-        run.metrics({{"reward_mean": iteration / 4}}, step=iteration)
-        if iteration == int(sys.argv[1]):
-            print("logged", flush=True)
-            sys.stdin.read()
-        done.write_text(str(iteration + 1))
-"""
+def train_and_kill(forkserver: ForkServerContext, stop: int) -> None:
+    """Train in another process and SIGKILL it once it has logged the iteration `stop`."""
+    receiver, sender = forkserver.Pipe(duplex=False)
+    child = forkserver.Process(target=train, args=(stop, sender))
+    child.start()
+    assert receiver.poll(60), "it has not logged"
+    assert receiver.recv() == stop
+    child.kill()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
 
 
-def test_a_stage_killed_mid_run_goes_on_in_its_own_run(house: Path, client: MlflowClient) -> None:
+def test_a_stage_killed_mid_run_continues_its_own_run(
+    checkout: Path, client: MlflowClient, forkserver: ForkServerContext
+) -> None:
     for stop in (1, 3):
-        child = start(TRAINER, str(stop), stdin=subprocess.PIPE)
-        assert child.stdout.readline() == "logged\n"
-        child.send_signal(signal.SIGKILL)
-        child.wait()
+        train_and_kill(forkserver, stop)
         (run,) = stages(client, "train_rl@short")
         assert run.info.status == "RUNNING"
-    assert start(TRAINER, "-1").wait() == 0
+    last = forkserver.Process(target=train, args=(-1, None))
+    last.start()
+    last.join()
+    assert last.exitcode == 0
     (run,) = stages(client, "train_rl@short")
     assert run.info.status == "FINISHED"
     assert len(runs(client)) == 2
@@ -161,22 +151,20 @@ def test_a_stage_killed_mid_run_goes_on_in_its_own_run(house: Path, client: Mlfl
     assert sorted(points) == [(i, i / 4) for i in range(6)]  # the iterations that were killed are there once
 
 
-def test_a_stage_killed_before_its_run_was_written_down_finds_it(params: Params, client: MlflowClient) -> None:
-    child = start(TRAINER, "0", stdin=subprocess.PIPE)
-    child.stdout.readline()
-    child.send_signal(signal.SIGKILL)
-    child.wait()
+def test_a_stage_killed_before_its_run_was_written_down_finds_it(
+    params: Params, client: MlflowClient, forkserver: ForkServerContext
+) -> None:
+    train_and_kill(forkserver, 0)
     (STATE / "mlflow_run_id").unlink()
     with stage_run(params, "train_rl@short", "key", STATE) as run:
         assert run.resumed
     assert len(stages(client, "train_rl@short")) == 1
 
 
-def test_a_killed_stage_moves_to_the_pipeline_that_runs_it_again(params: Params, client: MlflowClient) -> None:
-    child = start(TRAINER, "0", stdin=subprocess.PIPE)
-    child.stdout.readline()
-    child.send_signal(signal.SIGKILL)
-    child.wait()
+def test_a_killed_stage_moves_to_the_pipeline_that_runs_it_again(
+    params: Params, client: MlflowClient, forkserver: ForkServerContext
+) -> None:
+    train_and_kill(forkserver, 0)
     (left,) = parents(client)
     with stage_run(recipe(rl__lr=2e-5), "train_rl@short", "key", STATE) as run:
         pass
@@ -185,20 +173,18 @@ def test_a_killed_stage_moves_to_the_pipeline_that_runs_it_again(params: Params,
     assert client.get_run(left.info.run_id).info.status == "FAILED"
 
 
-PARALLEL = f"""{OPENING}
-name = sys.argv[1]
-with stage_run(recipe(), name, name, Path(name)) as run:
-    for step in range(30):
-        run.metrics({{"loss": step, "gap": 0.5}}, step=step)
-"""
-
-
 @pytest.mark.parametrize("made", [True, False], ids=["database there", "first use"])
-def test_stages_that_start_side_by_side_share_one_parent_and_lose_no_point(house: Path, made: bool) -> None:
+def test_stages_started_at_once_share_one_parent_and_lose_no_point(
+    checkout: Path, made: bool, forkserver: ForkServerContext
+) -> None:
     if not made:
         DATABASE.unlink()
-    children = [start(PARALLEL, f"stage{number}") for number in range(2)]
-    assert [child.wait() for child in children] == [0, 0]
+    children = [forkserver.Process(target=log_points, args=(f"stage{number}",)) for number in range(2)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    assert [child.exitcode for child in children] == [0, 0]
     client = reader()
     assert len(parents(client)) == 1
     assert len(runs(client)) == 3

@@ -25,7 +25,7 @@ def logged(
     return list(client.search_traces(locations=[experiment], run_id=run.run_id))
 
 
-def test_every_turn_is_a_span_with_what_was_seen_said_and_answered(params: Params, client: MlflowClient) -> None:
+def test_each_turn_is_a_span_with_observation_response_and_feedback(params: Params, client: MlflowClient) -> None:
     turns = [a_turn(0), a_turn(1, parse_error="no tool call", tool_calls=[], feedback=["Parse error."], timings={})]
     trajectory = a_trajectory(turns=0, final_screenshot=png("red")).model_copy(update={"turns": turns})
     (trace,) = logged(params, client, [(trajectory, a_verdict(trajectory))])
@@ -45,14 +45,14 @@ def test_every_turn_is_a_span_with_what_was_seen_said_and_answered(params: Param
     assert trace.info.tags["waymark.termination"] == "done"
 
 
-def test_the_screenshots_are_attached_as_the_bytes_they_are(params: Params, client: MlflowClient, house: Path) -> None:
+def test_screenshots_are_attached_byte_for_byte(params: Params, client: MlflowClient, checkout: Path) -> None:
     trajectory = a_trajectory(turns=1, final_screenshot=png("red"))
     (trace,) = logged(params, client, [(trajectory, a_verdict(trajectory))])
     root, turn = sorted(trace.data.spans, key=lambda span: span.parent_id is not None)
     for reference, image in ((turn.inputs["screenshot"], png()), (root.outputs["final_screenshot"], png("red"))):
         parsed = Attachment.parse_ref(reference)
         assert parsed["content_type"] == "image/png"
-        (file,) = (house / "mlflow/store/artifacts").rglob(f"*{parsed['attachment_id']}*")
+        (file,) = (checkout / "mlflow/store/artifacts").rglob(f"*{parsed['attachment_id']}*")
         assert file.read_bytes() == image.data
 
 
@@ -81,12 +81,12 @@ def test_a_stage_that_is_run_again_does_not_log_its_traces_twice(params: Params,
     assert len(logged(params, client, [(trajectory, a_verdict(trajectory))], times=2)) == 1
 
 
-def test_no_samples_means_no_traces(house: Path, client: MlflowClient) -> None:
+def test_no_samples_means_no_traces(checkout: Path, client: MlflowClient) -> None:
     trajectory = a_trajectory(turns=1)
     assert logged(recipe(tracking={"trace_samples": 0}), client, [(trajectory, a_verdict(trajectory))]) == []
 
 
-def test_an_ending_of_the_environments_doing_is_an_error_and_no_verdict_no_feedback(
+def test_an_environment_ending_is_an_error_and_without_verdict_no_feedback(
     params: Params, client: MlflowClient
 ) -> None:
     with stage_run(params, "evaluate@base", "key", Path("state")) as run:

@@ -1,7 +1,7 @@
-"""Runs the RL loop for `test_rl_resume`, in a process of its own.
+"""The child process of `test_rl_resume` runs the RL loop.
 
-The model was taught to answer `a` or `b` at once; the judge of this test calls `a` a success. Pages, rollouts, updates
-and checkpoints are the real ones.
+The model was trained to answer `a` or `b` at once, and the judge of this test calls `a` a success. Pages, rollouts,
+updates and checkpoints are real.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ import torch
 from components import store
 from components.agent import Policy
 from components.browser import BrowserPool
+from components.model import VLM
 from components.params import LoRAParams, Params, RLPhase, TrainingParams, load
-from components.policies import VLM, OpenPolicy, TransformersPolicy, follow
+from components.pipeline.launch import launcher
+from components.policies import OpenPolicy, TransformersPolicy, training_policies
 from components.records import Outcome, Task, Trajectory, Verdict
-from components.sites import MiniWoB
-from components.stages._launch import launcher
-from components.training.learner import Learner, enlist, gather
-from components.training.rl import train_rl
+from components.training.learner import Learner
+from components.training.rl import RLTrainer
+from components.training.rl_rollouts import RolloutSetup
 from components.training.sharding import is_sharded
-from components.training.team import Team
+from components.training.workers import Replicas, Workers
+from components.worlds.miniwob.site import MiniWoBSite
 
 TASKS = [
     Task(
@@ -58,12 +60,12 @@ async def judge(trajectories: list[Trajectory]) -> list[Verdict]:
 
 
 async def audit(trajectories: list[Trajectory]) -> list[Verdict]:
-    """An auditor that believes nothing."""
+    """An auditor that calls everything a failure."""
     return [verdict.model_copy(update={"outcome": Outcome.FAILURE}) for verdict in await judge(trajectories)]
 
 
 def told(open_policy: OpenPolicy) -> OpenPolicy:
-    """Says which weights roll out under which name, when they begin and when they have ended."""
+    """Print which weights each rollout uses, at its begin and at its end."""
 
     async def taken(version: str) -> AbstractAsyncContextManager[Policy]:
         return rolling(await open_policy(version))
@@ -79,66 +81,61 @@ def told(open_policy: OpenPolicy) -> OpenPolicy:
 
 
 def fingerprint(vlm: VLM) -> str:
-    """Of all weights; the same for all models that are spread."""
+    """Hash all weights; sharded models all have the same hash."""
     digest = hashlib.sha256()
     for tensor in () if is_sharded(vlm) else vlm.model.state_dict().values():
         digest.update(tensor.detach().numpy().tobytes())
     return digest.hexdigest()
 
 
-def reloaded(team: Team, work: Path, params: Params) -> OpenPolicy:
-    """What samples where the model is spread: as servers do, it takes the whole model from a directory."""
+def reloaded(learners: Replicas[Learner], work: Path, params: Params) -> OpenPolicy:
+    """Sample from a sharded model as servers do: load the whole model from a directory."""
 
     async def taken(version: str) -> TransformersPolicy:
-        learner: Learner = team.held["learner"]
-        learner.vlm.save(work / "served", team.run(gather))
+        learners.local.vlm.save(work / "served", learners.run(Learner.gathered_weights))
         return TransformersPolicy(VLM.load(work / "served", params.model), version, 4)
 
     return taken
 
 
-async def main(model: Path, state: Path, out: Path, kind: str, team: Team) -> None:
-    """`kind` is `plain`, `lora`, `async`, `staler`, two updates behind, or `spread`, which is asynchronous, too."""
+async def main(model: Path, state: Path, out: Path, kind: str, workers: Workers) -> None:
+    """Run RL as `plain`, `lora`, `async`, `staler` (two updates behind) or `spread` (sharded, asynchronous)."""
     torch.set_num_threads(1)
     params = load("recipes/smoke.yaml")
     agent = params.agent.model_copy(update={"max_response_tokens": 40})
     rl = params.rl.model_copy(
         update={"effective_groups": 2, "max_sampled_groups": 6, "lr": 5e-6, "batch_turns": 4, "group_size": 4}
-        | {"asynchronous": kind in ("async", "staler", "spread"), "max_staleness": 2 if kind == "staler" else 1}
+        | {"max_staleness": {"async": 1, "spread": 1, "staler": 2}.get(kind, 0)}
     )
     browser = params.browser.model_copy(update={"concurrency": 4})
-    training = TrainingParams(processes=team.size, shard=kind == "spread")
+    training = TrainingParams(processes=workers.size, shard=kind == "spread")
     trained_model = params.model.model_copy(update={"lora": LoRAParams(rank=8, alpha=16) if kind == "lora" else None})
     changed = {"agent": agent, "rl": rl, "browser": browser, "model": trained_model, "training": training}
     params = params.model_copy(update=changed)
-    team.run(enlist, model, params)
-    learner: Learner = team.held["learner"]
+    learners = workers.replicate(Learner.load_model, model, params)
+    learner = learners.local
     vlm = learner.vlm
-    serving = follow(vlm, learner.encoder, model, params, state)
+    serving = training_policies(vlm, learner.encoder, model, params, state)
     if kind == "spread":
         assert is_sharded(vlm)
-        serving = nullcontext(reloaded(team, state, params))
-    async with BrowserPool(params.browser, site=MiniWoB(), text="elements") as pool, serving as open_policy:
-        trained = await train_rl(
-            learner,
+        serving = nullcontext(reloaded(learners, state, params))
+    async with BrowserPool(params.browser, site=MiniWoBSite(), text="elements") as pool, serving as open_policy:
+        trainer = RLTrainer(
+            learners,
             RLPhase(iterations=4, max_steps=1),
             "test",
-            TASKS,
-            pool,
-            told(open_policy),
-            judge,
+            RolloutSetup(TASKS, pool, told(open_policy), judge, audit),
             state,
             lambda done, total, message: print(f"{done:.2f} {message}", flush=True),
             lambda figures, *_: print(f"after {figures['iteration']:.0f} {fingerprint(vlm)}", flush=True),
-            team=team,
-            audit=audit,
         )
-    torch.save(team.run(gather) or vlm.model.state_dict(), out.with_suffix(".pt"))
+        trained = await trainer.run()
+    torch.save(learners.run(Learner.gathered_weights) or vlm.model.state_dict(), out.with_suffix(".pt"))
     out.write_text(json.dumps(trained.figures))
 
 
 def run(model: Path, state: Path, out: Path, kind: str, log: Path) -> None:
-    """`main` in a process that was forked for it: a group of its own with its browsers, and what it says in `log`."""
+    """Run `main` in a forked process, which leads a process group with its browsers and writes its output to `log`."""
     os.setsid()
     with log.open("a") as file:
         os.dup2(file.fileno(), 1)
@@ -146,20 +143,20 @@ def run(model: Path, state: Path, out: Path, kind: str, log: Path) -> None:
     if kind == "spread":
         os.execv(sys.executable, launcher(2, "tests.training.rl_child", *map(str, (model, state, out))))
     store._fsync = slow_fsync
-    asyncio.run(main(model, state, out, kind, Team()))
+    asyncio.run(main(model, state, out, kind, Workers()))
 
 
 def slow_fsync(path: Path, fsync: Callable[[Path], None] = store._fsync) -> None:
-    """A slow disk: there is time to kill the run between the writing of a checkpoint and its publication."""
+    """Simulate a slow disk, so that a kill can hit between the writing of a checkpoint and its publication."""
     time.sleep(0.2)
     fsync(path)
 
 
 if __name__ == "__main__":
-    joined = Team.join(cpu=True)
+    joined = Workers.join(cpu=True)
     torch.set_num_threads(1)
-    if joined.leads:
+    if joined.is_main:
         asyncio.run(main(*map(Path, sys.argv[1:]), "spread", joined))
-        joined.dismiss()
+        joined.shut_down()
     else:
-        joined.follow()
+        joined.serve_jobs()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from components.records import Outcome, Reward, Task, Termination, Trajectory, Turn, Verdict
-from components.rollout import Group, Sampled, SamplerState, TaskSampler
+from components.rollout import Group, SampledGroups, SamplerState, TaskSampler
 from components.training.health import audit_figures, health_line, rollout_figures
 from tests.samples import a_task, a_trajectory, a_turn, a_verdict
 
@@ -20,12 +20,12 @@ def figures(said: list[Verdict], audited: list[Verdict]) -> dict[str, float]:
     return audit_figures({verdict.trajectory_id: verdict for verdict in said}, audited)
 
 
-def test_agreement_and_precision_by_hand():
+def test_agreement_and_precision_are_those_worked_out_by_hand():
     found = figures(verdicts(S, S, S, F, F), verdicts(S, S, F, F, S))
     assert found == {"judge_audited": 5, "judge_agreement": 0.6, "judge_precision": pytest.approx(2 / 3)}
 
 
-def test_what_either_could_not_judge_is_no_disagreement():
+def test_trajectories_without_both_verdicts_do_not_count():
     assert figures(verdicts(S, U, E, F), verdicts(S, F, S, E)) == {
         "judge_audited": 1,
         "judge_agreement": 1.0,
@@ -33,7 +33,7 @@ def test_what_either_could_not_judge_is_no_disagreement():
     }
 
 
-def test_a_sample_is_enough_and_nothing_gives_no_figure():
+def test_a_sample_gives_the_figures_and_no_verdicts_give_none():
     assert figures(verdicts(S, F, S), verdicts(S, F, S)[1:2]) == {"judge_audited": 1, "judge_agreement": 1.0}
     assert figures(verdicts(S), []) == {}
 
@@ -51,7 +51,7 @@ def rewarded(trajectory: Trajectory, value: float, masked: bool = False, format_
     return Reward(trajectory_id=trajectory.trajectory_id, value=value, masked=masked, format_ok=format_ok)
 
 
-def test_every_figure_of_a_rollout_by_hand():
+def test_figures_of_a_rollout_are_those_worked_out_by_hand():
     first, second = a_task(0), a_task(1, website="other")
     sharp = [
         attempt(0, first, said([-0.5, -0.25, 0.0], [-1.0])),
@@ -62,7 +62,7 @@ def test_every_figure_of_a_rollout_by_hand():
         attempt(0, second, said([-0.5, -0.25, 0.0], [-1.0, -1.0, -1.0, -1.0]), Termination.BLOCKED),
         attempt(1, second, [], Termination.CONTEXT_LENGTH),
     ]
-    sampled = Sampled(
+    sampled = SampledGroups(
         [
             Group(
                 first, sharp, [rewarded(sharp[0], 1), rewarded(sharp[1], 1), rewarded(sharp[2], -1, format_ok=False)]
@@ -84,6 +84,7 @@ def test_every_figure_of_a_rollout_by_hand():
             "masked_env_init_error": 0,
             "masked_blocked": 1 / 5,
             "masked_sandbox_error": 0,
+            "masked_harness_error": 0,
             "masked_task_timeout": 0,
             "masked_inference_timeout": 0,
             "masked_aborted": 0,
@@ -134,10 +135,10 @@ def test_the_health_line_has_each_figure_in_its_place():
     assert health_line(FIGURES | audited) == line + "  judge agrees 0.21 of 22"
 
 
-def test_where_nothing_was_masked_the_line_gives_no_reasons():
+def test_the_health_line_gives_no_reasons_if_nothing_was_masked():
     unmasked = {"masked_share": 0.0, "masked_blocked": 0.0, "masked_judge": 0.0}
     assert "  masked 0.00  1500 tokens/s" in health_line(FIGURES | unmasked)
 
 
-def test_the_health_line_says_loudly_that_a_run_does_not_pack():
+def test_the_health_line_warns_that_a_run_does_not_pack():
     assert "  NOT PACKED (off 3.1e-02)  " in health_line(FIGURES | {"packed": 0.0, "packing_gap": 0.0312})

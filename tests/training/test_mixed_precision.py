@@ -8,13 +8,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from components.model import VLM, Encoder
 from components.params import LoRAParams, ModelParams
-from components.policies import VLM, Encoder
 from components.training.forward import naive_logprobs, response_logprobs
-from components.training.update import update
+from tests.samples import objective
 from tests.training.test_packing import several_images
-from tests.training.test_update import RL, group_of, roll
-from tests.vlm import random_vlm, renderer
+from tests.training.test_update import RL, group_of, roll, update
+from tests.vlm import random_vlm
 
 BF16 = ModelParams(base="", judge_base="", dtype="bfloat16")
 
@@ -34,7 +34,7 @@ def test_only_what_is_trained_whole_is_kept_in_float32(path):
     adapted = BF16.model_copy(update={"lora": LoRAParams(rank=4, alpha=8)})
     assert dtypes(VLM.load(path, adapted, train=True)) == {torch.bfloat16}
     whole = VLM.load(path, ModelParams(base="", judge_base=""), train=True)
-    assert (dtypes(whole), whole.computes_in) == ({torch.float32}, None)
+    assert (dtypes(whole), whole.compute_dtype) == ({torch.float32}, None)
 
 
 def test_products_are_rounded_in_rollout_and_training_alike(path):
@@ -46,15 +46,15 @@ def test_products_are_rounded_in_rollout_and_training_alike(path):
         assert rounded.dtype == torch.float32
 
 
-def test_a_step_too_small_for_bfloat16_moves_the_weights_and_what_is_published_is_bfloat16(path, tmp_path):
+def test_a_step_too_small_for_bfloat16_moves_weights_published_in_bfloat16(path, tmp_path):
     vlm = VLM.load(path, BF16, train=True)
     vlm.freeze_vision()
     before = {name: parameter.clone() for name, parameter in vlm.model.named_parameters()}
     encoder = Encoder(vlm)
     group = group_of(roll(vlm, encoder, 4, [1, 2]), [1, 0, 0, 1])
-    params = RL.model_copy(update={"max_logprob_gap": 0.1, "max_mean_logprob_gap": 0.05, "max_packing_gap": 0.1})
+    params = RL.model_copy(update={"objective": objective(max_logprob_gap=0.1)})
     optimizer = torch.optim.AdamW(vlm.trainable(), lr=1e-6, weight_decay=0.0)
-    stats = update(vlm, encoder, renderer(), [group], params, optimizer, 5, lambda done, total: None)
+    stats = update(vlm, [group], params, optimizer)
     assert 0 < stats.logprob_gap_max < 0.1
     moved = {n: p for n, p in vlm.model.named_parameters() if p.requires_grad and not torch.equal(p, before[n])}
     assert len(moved) == len(vlm.trainable())
@@ -70,7 +70,7 @@ def test_a_step_too_small_for_bfloat16_moves_the_weights_and_what_is_published_i
         assert torch.equal(parameter, dict(vlm.model.named_parameters())[name].bfloat16().float())
 
 
-def test_a_frozen_copy_computes_alike(path):
+def test_a_frozen_copy_computes_the_same(path):
     vlm = VLM.load(path, BF16, train=True)
     samples = several_images(Encoder(vlm))
     copied = vlm.frozen_copy()

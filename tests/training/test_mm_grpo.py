@@ -7,9 +7,8 @@ import torch
 
 from components.records import Outcome, Reward, Task
 from components.rollout import Group
-from components.training.objectives import TurnTokens, mm_grpo
-from components.training.objectives.surrogate import group_advantages
-from tests.training.test_objectives import RL
+from components.training.objectives.mm_grpo import MMGRPO
+from components.training.objectives.surrogate import TurnTokens, group_advantages
 
 TASK = Task(task_id="t", intent="i", start_url="http://a/", website="a", source="test")
 
@@ -65,20 +64,20 @@ def test_a_format_error_spreads_a_group():
 )
 def test_clipping_is_asymmetric_at_each_sign_of_the_advantage(ratio, advantage, objective, clipped):
     old = torch.tensor([-1.0])
-    loss, stats = mm_grpo.turn_loss(TurnTokens(old + math.log(ratio), old), advantage, RL)
+    loss, stats = MMGRPO().turn_loss(TurnTokens(old + math.log(ratio), old), advantage)
     assert loss.item() == pytest.approx(-objective, rel=1e-5)
     assert stats.clipped == clipped
 
 
 def test_tokens_are_averaged_inside_a_turn():
     old = torch.zeros(4)
-    loss, stats = mm_grpo.turn_loss(TurnTokens(torch.log(torch.tensor([1.0, 1.1, 0.9, 1.0])), old), 1.0, RL)
+    loss, stats = MMGRPO().turn_loss(TurnTokens(torch.log(torch.tensor([1.0, 1.1, 0.9, 1.0])), old), 1.0)
     assert loss.item() == pytest.approx(-1.0)
     assert stats.ratio_sum == pytest.approx(4.0)
 
 
 def test_a_clipped_token_has_no_gradient():
     logprobs = torch.tensor([0.5, 0.0], requires_grad=True)
-    loss, _ = mm_grpo.turn_loss(TurnTokens(logprobs, torch.zeros(2)), 1.0, RL)
+    loss, _ = MMGRPO().turn_loss(TurnTokens(logprobs, torch.zeros(2)), 1.0)
     loss.backward()
     assert logprobs.grad.tolist() == [0.0, -0.5]

@@ -5,17 +5,21 @@ import math
 import pytest
 import torch
 
-from components.params import RLParams
+from components.params import FilteredBCParams, MGRPOParams, MMGRPOParams, RFTParams
 from components.records import Image, Observation, Outcome, Reward, Tab, Task, Termination, Trajectory, Turn
 from components.rollout import Group
-from components.training.objectives import OBJECTIVES, TurnTokens, filtered_bc, judge, m_grpo, mm_grpo, sft, truncated
-from components.training.objectives.rft import funnel_figures, mixed, selected
+from components.training.objectives import objective_class, objective_classes, objective_of
+from components.training.objectives.filtered_bc import FilteredBC
+from components.training.objectives.judge import balanced_weights
+from components.training.objectives.m_grpo import MGRPO
+from components.training.objectives.mm_grpo import MMGRPO
+from components.training.objectives.policy_gradient import PolicyGradient
+from components.training.objectives.rft import RFT, funnel_figures, mix_in, select
+from components.training.objectives.surrogate import TurnTokens, truncated
+from components.training.supervised import part_of_loss
+from tests.samples import recipe
 
 TASK = Task(task_id="t", intent="i", start_url="http://a/", website="a", source="test")
-RL = RLParams(
-    short={"iterations": 1, "max_steps": 2}, long={"iterations": 1, "max_steps": 2}, effective_groups=1,
-    max_sampled_groups=1, lr=1e-3,
-)  # fmt: skip
 
 
 def trajectory(name: str, screens: str) -> Trajectory:
@@ -53,16 +57,52 @@ def group(members: dict[str, float | None], needs_spread: bool = True) -> Group:
 # ---- what all have in common ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_an_attempt_without_a_turn_counts_in_its_groups_statistics_and_teaches_nothing(objective):
+def test_the_recipe_names_an_objective_with_its_parameters():
+    objective = objective_of(recipe(rl__objective={"name": "m_grpo", "clip_low": 0.1, "kl": 0.5}))
+    assert objective == MGRPO(MGRPOParams(clip_low=0.1, clip_high=0.2, kl=0.5))
+    assert objective_of(recipe()) == MMGRPO(MMGRPOParams(clip_low=0.2, clip_high=0.28))
+    cloning = objective_of(recipe(rl__objective={"name": "filtered_bc", "drop_repeats": False}))
+    assert cloning == FilteredBC(FilteredBCParams(drop_repeats=False))
+    capped = objective_of(recipe(rl__objective={"name": "rft", "max_per_source": {"nq": 4}}, seed=7))
+    assert capped == RFT(RFTParams(max_per_source={"nq": 4}), seed=7)
+
+
+def test_every_module_that_registers_a_class_adds_an_objective():
+    assert list(objective_classes()) == ["filtered_bc", "m_grpo", "mm_grpo", "rft"]
+    assert {name: kind.name for name, kind in objective_classes().items()} == {n: n for n in objective_classes()}
+
+
+def test_an_unknown_objective_is_refused_with_the_names_of_those_there_are():
+    params = recipe()
+    section = params.rl.objective.model_copy(update={"name": "grpo"})
+    params = params.model_copy(update={"rl": params.rl.model_copy(update={"objective": section})})
+    with pytest.raises(
+        ValueError, match=r"rl\.objective\.name = grpo is unknown: set it to one of filtered_bc, m_grpo"
+    ):
+        objective_class(params)
+
+
+def test_an_objective_says_what_it_needs():
+    kinds = objective_classes().items()
+    assert {name for name, kind in kinds if not kind.needs_spread} == {"filtered_bc"}
+    assert {name for name, kind in kinds if kind.needs_demonstrations} == {"rft"}
+    assert (MGRPO().needs_reference, MGRPO(MGRPOParams(kl=0)).needs_reference, MMGRPO().needs_reference) == (
+        True,
+        False,
+        False,
+    )
+
+
+@pytest.mark.parametrize("objective", [FilteredBC(), MGRPO(), MMGRPO()])
+def test_an_attempt_without_a_turn_counts_in_its_group_and_trains_nothing(objective: PolicyGradient):
     # its context was full before the first turn: the agent's failure, reward 0, not masked
-    empty, right = OBJECTIVES[objective].assign_credit(group({"": 0.0, "ab": 1.0}), RL)
+    empty, right = objective.credits(group({"": 0.0, "ab": 1.0}))
     assert empty == []
     assert [credit.advantage > 0 for credit in right] == [True, True]
 
 
-def test_rejection_fine_tuning_takes_an_attempt_without_a_turn_for_a_wrong_one():
-    assert [one.trajectory_id for one in selected([group({"": 0.0, "ab": 1.0})], None, 0)[0]] == ["1ab"]
+def test_rejection_fine_tuning_counts_an_attempt_without_a_turn_as_wrong():
+    assert [one.trajectory_id for one in select([group({"": 0.0, "ab": 1.0})], None, 0)[0]] == ["1ab"]
 
 
 # ---- M-GRPO ---------------------------------------------------------------------------------------------------------
@@ -71,12 +111,12 @@ def test_rejection_fine_tuning_takes_an_attempt_without_a_turn_for_a_wrong_one()
 def test_m_grpo_weighs_trajectories_alike_and_mm_grpo_turns():
     # rewards 1, 0: mean 0.5, sample std 0.707107, advantages +-0.707106
     one = group({"abcd": 1.0, "e": 0.0, "fg": None})
-    long, short, masked = m_grpo.assign_credit(one, RL)
+    long, short, masked = MGRPO().credits(one)
     assert [weight.weight for weight in long] == [0.25] * 4
     assert [weight.advantage for weight in long] == pytest.approx([0.707106] * 4, abs=1e-5)
     assert [(weight.weight, round(weight.advantage, 5)) for weight in short] == [(1.0, -0.70711)]
     assert masked == [None, None]
-    assert [[weight and weight.weight for weight in turns] for turns in mm_grpo.assign_credit(one, RL)] == [
+    assert [[weight and weight.weight for weight in turns] for turns in MMGRPO().credits(one)] == [
         [1.0] * 4, [1.0], [None, None]
     ]  # fmt: skip
 
@@ -85,26 +125,22 @@ def test_the_kl_is_never_negative_and_0_at_the_reference():
     # now -1.0, reference -1.5: gap -0.5, exp(-0.5) + 0.5 - 1 = 0.106531; reference -0.5: exp(0.5) - 0.5 - 1 = 0.148721
     now = torch.tensor([-1.0, -1.0, -1.0])
     tokens = TurnTokens(now, now, reference_T=torch.tensor([-1.5, -0.5, -1.0]))
-    loss, stats = m_grpo.turn_loss(tokens, 2.0, RL.model_copy(update={"kl": 0.1}))
+    loss, stats = MGRPO(MGRPOParams(kl=0.1)).turn_loss(tokens, 2.0)
     assert stats.kl_sum == pytest.approx(0.106531 + 0.148721, abs=1e-5)
     assert loss.item() == pytest.approx(-2.0 + 0.1 * (0.106531 + 0.148721) / 3, abs=1e-6)
 
 
 def test_the_gradient_of_the_kl_pulls_towards_the_reference():
     now = torch.tensor([-1.0, -1.0], requires_grad=True)
-    loss, _ = m_grpo.turn_loss(
-        TurnTokens(now, now.detach(), torch.tensor([-1.5, -0.5])), 0.0, RL.model_copy(update={"kl": 1.0})
-    )
+    loss, _ = MGRPO(MGRPOParams(kl=1.0)).turn_loss(TurnTokens(now, now.detach(), torch.tensor([-1.5, -0.5])), 0.0)
     loss.backward()
     # d/d now of (exp(ref - now) - (ref - now) - 1) = 1 - exp(ref - now)
     assert now.grad.tolist() == pytest.approx([(1 - math.exp(-0.5)) / 2, (1 - math.exp(0.5)) / 2], abs=1e-6)
 
 
-def test_a_token_that_the_policy_gave_up_pulls_no_harder_than_one_at_e_to_the_minus_3():
+def test_the_kl_gradient_of_a_token_is_bounded_at_a_gap_of_3_nats():
     now = torch.tensor([-3.5, -3.5 - 1e-4, -20.0], requires_grad=True)
-    loss, stats = m_grpo.turn_loss(
-        TurnTokens(now, now.detach(), torch.full((3,), -0.5)), 0.0, RL.model_copy(update={"kl": 1.0})
-    )
+    loss, stats = MGRPO(MGRPOParams(kl=1.0)).turn_loss(TurnTokens(now, now.detach(), torch.full((3,), -0.5)), 0.0)
     loss.backward()
     assert now.grad.tolist() == pytest.approx([(1 - math.exp(3)) / 3] * 3, rel=1e-3)
     # gaps 3, 3.0001, 19.5: at 3, exp(3) - 4 = 16.0855; beyond it, exp(3) - 1 = 19.0855 more per nat
@@ -114,37 +150,40 @@ def test_a_token_that_the_policy_gave_up_pulls_no_harder_than_one_at_e_to_the_mi
 def test_without_a_reference_m_grpo_has_mm_grpos_turn_loss():
     now, old = torch.tensor([-1.0, -2.0]), torch.tensor([-1.4, -1.7])
     for advantage in (1.0, -1.0):
-        mine, theirs = (module.turn_loss(TurnTokens(now, old), advantage, RL)[0] for module in (m_grpo, mm_grpo))
+        mine, theirs = (
+            kind.turn_loss(TurnTokens(now, old), advantage)[0]
+            for kind in (MGRPO(MGRPOParams(clip_high=0.28)), MMGRPO())
+        )
         assert mine.item() == theirs.item()
 
 
 # ---- filtered behaviour cloning -------------------------------------------------------------------------------------
 
 
-def test_only_turns_of_successes_that_did_something_are_learned():
+def test_filtered_bc_learns_only_effective_turns_of_successes():
     one = group({"aabbc": 1.0, "dde": 0.0, "ff": None, "g": -1.0, "hh": 1.0})
-    taught = [[weight is not None for weight in turns] for turns in filtered_bc.assign_credit(one, RL)]
+    taught = [[weight is not None for weight in turns] for turns in FilteredBC().credits(one)]
     assert taught == [[False, True, False, True, True], [False] * 3, [False] * 2, [False], [False, True]]
-    without = RL.model_copy(update={"drop_repeats": False})
-    assert [weight is not None for weight in filtered_bc.assign_credit(one, without)[0]] == [True] * 5
+    without = FilteredBC(FilteredBCParams(drop_repeats=False))
+    assert [weight is not None for weight in without.credits(one)[0]] == [True] * 5
 
 
-def test_its_loss_is_the_mean_negative_log_likelihood():
+def test_the_loss_of_filtered_bc_is_the_mean_negative_log_likelihood():
     now = torch.tensor([-1.0, -3.0], requires_grad=True)
-    loss, stats = filtered_bc.turn_loss(TurnTokens(now, torch.tensor([-1.0, -3.0])), 1.0, RL)
+    loss, stats = FilteredBC().turn_loss(TurnTokens(now, torch.tensor([-1.0, -3.0])), 1.0)
     loss.backward()
     assert loss.item() == pytest.approx(2.0)
     assert now.grad.tolist() == [-0.5, -0.5]
     assert stats.ratio_sum == pytest.approx(2.0)
 
 
-def test_one_success_is_enough_for_it_and_no_failure_is():
+def test_filtered_bc_uses_each_group_with_a_success():
     for members, effective in (
         ({"a": 1.0, "b": 1.0}, True),
         ({"a": 0.0, "b": 0.0}, False),
         ({"a": 1.0, "b": None}, True),
     ):
-        assert group(members, OBJECTIVES["filtered_bc"].needs_spread).is_effective is effective
+        assert group(members, FilteredBC.needs_spread).is_effective is effective
 
 
 # ---- truncated importance sampling ----------------------------------------------------------------------------------
@@ -160,7 +199,7 @@ def test_the_correction_is_capped_from_above_only_and_has_no_gradient():
 def test_a_corrected_token_counts_by_its_weight():
     now = torch.tensor([0.0, 0.0], requires_grad=True)
     tokens = TurnTokens(now, torch.zeros(2), correction_T=torch.tensor([1.0, 0.25]))
-    loss, _ = mm_grpo.turn_loss(tokens, 2.0, RL)
+    loss, _ = MMGRPO().turn_loss(tokens, 2.0)
     loss.backward()
     assert loss.item() == pytest.approx(-(2.0 + 0.5) / 2)
     assert now.grad.tolist() == pytest.approx([-1.0, -0.25])
@@ -171,9 +210,9 @@ def test_a_corrected_token_counts_by_its_weight():
 
 def test_rft_keeps_the_longest_right_answer_of_mixed_questions():
     mixed_one = group({"a": 1.0, "bcd": 1.0, "efg": 1.0, "hijkl": 0.0, "mnopqr": None})
-    assert [one.trajectory_id for one in selected([mixed_one], None, 0)[0]] == ["1bcd"]
+    assert [one.trajectory_id for one in select([mixed_one], None, 0)[0]] == ["1bcd"]
     for all_alike in ({"a": 1.0, "b": 1.0}, {"a": 0.0, "b": 0.0}, {"a": 1.0, "b": None}, {"a": None}):
-        assert selected([group(all_alike)], None, 0)[0] == []
+        assert select([group(all_alike)], None, 0)[0] == []
 
 
 def question(name: str, source: str, *values: float | None) -> Group:
@@ -196,7 +235,7 @@ def test_rft_counts_what_each_step_took_from_all_attempts_of_a_round():
         question("hotpot/1", "hotpot", 1.0, 1.0),
         question("hotpot/2", "hotpot", 0.0, 1.0),
     ]
-    chosen, funnel = selected(groups, {"nq": 1}, 0)
+    chosen, funnel = select(groups, {"nq": 1}, 0)
     assert funnel_figures(funnel) == {
         "rft_attempts": 12,
         "rft_masked": 1,
@@ -208,18 +247,18 @@ def test_rft_counts_what_each_step_took_from_all_attempts_of_a_round():
         "rft_chosen": 2,
     }
     assert [one.task.source for one in chosen] == ["nq", "hotpot"]
-    uncapped = [one.trajectory_id for one in selected(groups, None, 0)[0]]
-    assert uncapped == [one.trajectory_id for alone in groups for one in selected([alone], None, 0)[0]]
+    uncapped = [one.trajectory_id for one in select(groups, None, 0)[0]]
+    assert uncapped == [one.trajectory_id for alone in groups for one in select([alone], None, 0)[0]]
 
 
 def test_a_share_of_the_demonstrations_is_mixed_in():
     chosen, old = [trajectory("new", "a")], [trajectory(str(index), "b") for index in range(10)]
-    both = mixed(chosen, old, 0.8, seed=1)
+    both = mix_in(chosen, old, 0.8, seed=1)
     assert both[0] is chosen[0]
     assert len(both) == 1 + 8
     assert [int(one.trajectory_id) for one in both[1:]] == sorted(int(one.trajectory_id) for one in both[1:])
-    assert both == mixed(chosen, old, 0.8, seed=1)
-    assert both != mixed(chosen, old, 0.8, seed=2)
+    assert both == mix_in(chosen, old, 0.8, seed=1)
+    assert both != mix_in(chosen, old, 0.8, seed=2)
 
 
 # ---- supervised training and the judge ------------------------------------------------------------------------------
@@ -228,18 +267,18 @@ def test_a_share_of_the_demonstrations_is_mixed_in():
 def test_the_supervised_loss_is_the_mean_over_weighted_tokens():
     # weights 1 of 2 tokens, 3 of 1: (0.5 + 1.5 + 3 * 2) / (2 + 3) = 1.6
     first, second = torch.tensor([-0.5, -1.5], requires_grad=True), torch.tensor([-2.0], requires_grad=True)
-    loss = sft.part_of_loss([first, second], [1.0, 3.0], total=5.0)
+    loss = part_of_loss([first, second], [1.0, 3.0], total=5.0)
     loss.backward()
     assert loss.item() == pytest.approx(1.6)
     assert first.grad.tolist() == pytest.approx([-0.2, -0.2])
     assert second.grad.tolist() == pytest.approx([-0.6])
-    parts = [sft.part_of_loss([one.detach()], [w], 5.0).item() for one, w in ((first, 1.0), (second, 3.0))]
+    parts = [part_of_loss([one.detach()], [w], 5.0).item() for one, w in ((first, 1.0), (second, 3.0))]
     assert sum(parts) == pytest.approx(1.6)
 
 
 def test_both_verdicts_of_the_judges_training_weigh_the_same():
     # 1 success and 3 failures: 4 / (2 * 1) = 2, and 4 / (2 * 3) = 2/3
     s, f = Outcome.SUCCESS, Outcome.FAILURE
-    assert judge.weights([f, s, f, f], balance=True) == pytest.approx([2 / 3, 2, 2 / 3, 2 / 3])
-    assert judge.weights([f, s, f, f], balance=False) == [1, 1, 1, 1]
-    assert judge.weights([f, f], balance=True) == [1, 1]
+    assert balanced_weights([f, s, f, f], balance=True) == pytest.approx([2 / 3, 2, 2 / 3, 2 / 3])
+    assert balanced_weights([f, s, f, f], balance=False) == [1, 1, 1, 1]
+    assert balanced_weights([f, f], balance=True) == [1, 1]

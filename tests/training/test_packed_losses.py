@@ -11,20 +11,24 @@ import pytest
 import torch
 
 from components.judge.distilled import training_sample
+from components.model import VLM, Encoder, Sample
 from components.params import OptimParams, RLParams
-from components.policies import VLM, Encoder, Sample
-from components.training import forward
+from components.training import forward, supervised
 from components.training.forward import Forward, naive_logprobs, score
-from components.training.objectives import OBJECTIVES
+from components.training.objectives import UpdateContext, WeightedSample, objective_of
+from components.training.objectives.policy_gradient import TurnSample, accumulate_gradients
+from components.training.objectives.sft import demonstrations
+from components.training.objectives.surrogate import TokenStats
 from components.training.packing import pack
-from components.training.sft import Weighted, _step, demonstrations, train
-from components.training.update import TurnSample, _accumulate, turn_samples, update
+from components.training.supervised import train
 from tests.samples import a_task, a_trajectory, a_verdict, recipe
+from tests.samples import objective as parameters
 from tests.training.test_packing import PRECISIONS, attempts, check_same_gradients, gradient_of, in_precision, sample
-from tests.training.test_update import RL, group_of, roll
+from tests.training.test_update import POLICY_GRADIENTS, RL, group_of, recipe_with, roll, samples_of, update
 from tests.vlm import random_vlm, renderer
 
 OPTIM = OptimParams(epochs=1, lr=1e-3, batch_size=64)
+TOKENS = OPTIM.micro_batch_tokens
 
 
 @pytest.fixture(scope="module")
@@ -38,20 +42,29 @@ def rolled(model):
     return group_of(roll(model, Encoder(model), 4, [1, 3, 2]), [0, 1, 0, 1])
 
 
-def supervised(encoder: Encoder) -> list[Weighted]:
+def weighted(encoder: Encoder) -> list[WeightedSample]:
     """The turns of a group, weighted differently."""
-    return [Weighted(one, 0.5 + index) for index, one in enumerate(attempts(encoder))]
+    return [WeightedSample(one, 0.5 + index) for index, one in enumerate(attempts(encoder))]
 
 
 def reinforced(rolled, encoder: Encoder, params: RLParams) -> list[TurnSample]:
     """Turns of a policy that has moved on since: ratios from 0.7 to 1.3, some of them clipped, and a reference."""
     rng = torch.Generator().manual_seed(2)
     turns = []
-    for turn in turn_samples([rolled], renderer(), encoder, params):
+    for turn in samples_of(rolled, encoder, params):
         old_T = turn.logprobs_T.to(encoder.dtype)
         moved_T = old_T + 0.6 * torch.rand(len(old_T), generator=rng, dtype=old_T.dtype) - 0.3
         turns.append(replace(turn, logprobs_T=moved_T, reference_T=old_T - 0.1))
     return turns
+
+
+def reinforce(
+    vlm: VLM, encoder: Encoder, turns: list[TurnSample], params: RLParams, forward: Forward
+) -> tuple[float, list[TokenStats]]:
+    """The gradient of one optimiser step of a policy-gradient objective."""
+    recipe = recipe_with(params)
+    context = UpdateContext(vlm, encoder, recipe, torch.optim.SGD(vlm.trainable(), lr=0.1), seed=5)
+    return accumulate_gradients(objective_of(recipe), context, turns, forward)
 
 
 @pytest.mark.parametrize("dtype, tolerance", PRECISIONS)
@@ -61,24 +74,24 @@ def test_the_supervised_loss_and_its_gradients_are_those_of_single_turns(model, 
     losses, found = [], []
     for packed in (False, True):
         vlm.model.zero_grad()
-        losses.append(_step(vlm, encoder, supervised(encoder), OPTIM, Forward(packed)))
+        losses.append(supervised.accumulate_gradients(vlm, encoder, weighted(encoder), TOKENS, Forward(packed)))
         found.append(gradient_of(vlm))
     assert losses[1] == pytest.approx(losses[0], rel=tolerance)
     check_same_gradients(found[1], found[0], tolerance)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("objective", POLICY_GRADIENTS)
 @pytest.mark.parametrize("dtype, tolerance", PRECISIONS)
 def test_an_objectives_loss_and_its_gradients_are_those_of_single_turns(
     model, rolled, monkeypatch, objective, dtype, tolerance
 ):
     vlm = in_precision(model, dtype, monkeypatch)
-    encoder, params = Encoder(vlm), RL.model_copy(update={"objective": objective, "kl": 0.1})
+    encoder, params = Encoder(vlm), RL.model_copy(update={"objective": parameters(objective, kl=0.1)})
     turns = reinforced(rolled, encoder, params)
     losses, clipped, found = [], [], []
     for packed in (False, True):
         vlm.model.zero_grad()
-        loss, stats = _accumulate(vlm, encoder, turns, params, Forward(packed))
+        loss, stats = reinforce(vlm, encoder, turns, params, Forward(packed))
         losses.append(loss)
         clipped.append(sum(one.clipped for one in stats))
         found.append(gradient_of(vlm))
@@ -109,20 +122,20 @@ def shuffled(batch: list) -> list:
     return random.Random(3).sample(batch, len(batch))
 
 
-@pytest.mark.parametrize("kind", ["supervised", *OBJECTIVES])
+@pytest.mark.parametrize("kind", ["supervised", *POLICY_GRADIENTS])
 def test_neither_order_nor_split_of_micro_batches_changes_a_gradient(model, rolled, monkeypatch, kind):
     vlm = in_precision(model, torch.float64, monkeypatch)
     encoder = Encoder(vlm)
-    params = RL.model_copy(update={"objective": kind, "kl": 0.1})
-    batch = supervised(encoder) if kind == "supervised" else reinforced(rolled, encoder, params)
+    params = RL.model_copy(update={"objective": parameters(kind if kind != "supervised" else "mm_grpo", kl=0.1)})
+    batch = weighted(encoder) if kind == "supervised" else reinforced(rolled, encoder, params)
 
     def step(order: Callable[[list], list], forward: Forward, tokens: int) -> tuple[float, dict[str, torch.Tensor]]:
         vlm.model.zero_grad()
-        change = {"micro_batch_tokens": tokens}
         if kind == "supervised":
-            loss = _step(vlm, encoder, order(batch), OPTIM.model_copy(update=change), forward)
+            loss = supervised.accumulate_gradients(vlm, encoder, order(batch), tokens, forward)
         else:
-            loss, _ = _accumulate(vlm, encoder, order(batch), params.model_copy(update=change), forward)
+            cut = params.model_copy(update={"micro_batch_tokens": tokens})
+            loss, _ = reinforce(vlm, encoder, order(batch), cut, forward)
         return loss, gradient_of(vlm)
 
     expected, gradient = step(list, Forward(), 100_000)
@@ -141,13 +154,14 @@ def test_neither_order_nor_split_of_micro_batches_changes_a_gradient(model, roll
         torch.testing.assert_close(found, gradient, rtol=1e-8, atol=1e-12)
 
 
-def test_the_first_token_of_a_response_is_supervised_by_what_the_prompts_end_predicts(model):
+def test_the_end_of_the_prompt_predicts_the_first_supervised_token(model):
     vlm = copy.deepcopy(model)
     encoder = Encoder(vlm)
     one = sample(encoder, "Do it.", 1, "- button")
     logits = vlm.model(**encoder.collate([one.prompt.ids], [one.prompt.images])).logits[:, -1]
-    expected = torch.log_softmax(encoder.sayable(logits), dim=-1)[0, one.response[0]].item()
-    loss = _step(vlm, encoder, [Weighted(Sample(one.prompt, one.response[:1]))], OPTIM, Forward())
+    expected = torch.log_softmax(encoder.mask_placeholders(logits), dim=-1)[0, one.response[0]].item()
+    data = [WeightedSample(Sample(one.prompt, one.response[:1]))]
+    loss = supervised.accumulate_gradients(vlm, encoder, data, TOKENS, Forward())
     assert loss == pytest.approx(-expected, rel=1e-5)
 
 
@@ -165,25 +179,25 @@ class Recording(Forward):
         return found
 
 
-@pytest.mark.parametrize("kind", ["supervised", *OBJECTIVES])
-def test_each_token_of_each_response_is_supervised_the_first_one_too(model, rolled, kind):
+@pytest.mark.parametrize("kind", ["supervised", *POLICY_GRADIENTS])
+def test_each_token_of_each_response_is_supervised(model, rolled, kind):
     vlm, recording = copy.deepcopy(model), Recording()
     encoder = Encoder(vlm)
     if kind == "supervised":
-        data = supervised(encoder)
-        _step(vlm, encoder, data, OPTIM, recording)
+        data = weighted(encoder)
+        supervised.accumulate_gradients(vlm, encoder, data, TOKENS, recording)
         samples = [item.sample for item in data]
     else:
-        params = RL.model_copy(update={"objective": kind, "kl": 0.1})
-        turns = turn_samples([rolled], renderer(), encoder, params)
-        _accumulate(vlm, encoder, turns, params, recording)
+        params = RL.model_copy(update={"objective": parameters(kind if kind != "supervised" else "mm_grpo", kl=0.1)})
+        turns = samples_of(rolled, encoder, params)
+        reinforce(vlm, encoder, turns, params, recording)
         samples = [turn.sample for turn in turns]
     assert sorted(len(one) for one in recording.given) == sorted(len(one.response) for one in samples)
     assert all(one.grad.all() for one in recording.given)
 
 
 @pytest.mark.parametrize("kind", ["SFT", "judge distillation", "RL", "scoring"])
-def test_each_kind_of_training_shares_prefixes_and_encodes_single_turns_only_to_check(model, rolled, monkeypatch, kind):
+def test_each_training_shares_prefixes_and_uses_single_turns_only_to_check(model, rolled, monkeypatch, kind):
     saved, single = [], []
 
     def packing(samples, encoder, share):
@@ -204,10 +218,10 @@ def test_each_kind_of_training_shares_prefixes_and_encodes_single_turns_only_to_
     elif kind == "judge distillation":
         judged = [a_trajectory(a_task(), turns=2, attempt=attempt, answer=str(attempt)) for attempt in range(3)]
         params = recipe(agent__prompt="compact")
-        fit(vlm, encoder, [[Weighted(training_sample(t, a_verdict(t), params, encoder))] for t in judged])
+        fit(vlm, encoder, [[WeightedSample(training_sample(t, a_verdict(t), params, encoder))] for t in judged])
     elif kind == "RL":
         optimizer = torch.optim.SGD(vlm.trainable(), lr=0.01)
-        update(vlm, encoder, renderer(), [rolled], RL, optimizer, seed=1, progress=lambda done, total: None)
+        update(vlm, [rolled], RL, optimizer)
     else:
         score(vlm, encoder, attempts(encoder), 1.0, 4096)
     assert saved
@@ -215,5 +229,5 @@ def test_each_kind_of_training_shares_prefixes_and_encodes_single_turns_only_to_
     assert len(single) == (kind != "scoring")
 
 
-def fit(vlm: VLM, encoder: Encoder, data: list[list[Weighted]]) -> None:
+def fit(vlm: VLM, encoder: Encoder, data: list[list[WeightedSample]]) -> None:
     train(vlm, encoder, data, OPTIM, seed=1, report=lambda step, steps, loss: None)

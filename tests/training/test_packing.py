@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRMSNorm
 
-from components.policies import VLM, Encoded, Encoder, Sample
+from components.model import VLM, Encoded, Encoder, Sample
 from components.records import Image
 from components.training.forward import naive_logprobs, response_logprobs
 from components.training.packing import Pack, micro_batches, pack
@@ -200,7 +200,7 @@ def test_screenshots_of_one_size_are_not_merged(model):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_trajectory_or_a_group_is_one_row_in_which_each_token_stands_once(model, case):
+def test_a_trajectory_or_a_group_is_one_row_that_holds_each_token_once(model, case):
     encoder = Encoder(model)
     samples = CASES[case](encoder)
     assert len(list(micro_batches(samples, encoder, 4096))) == 1
@@ -210,7 +210,7 @@ def test_a_trajectory_or_a_group_is_one_row_in_which_each_token_stands_once(mode
 @pytest.mark.parametrize("changed", ["pixels", "a token of the response"])
 @pytest.mark.parametrize("branch", [0, 1, 2])
 @torch.no_grad()
-def test_a_branch_sees_no_bit_of_another(model, branch, changed):
+def test_a_branch_is_not_affected_by_another(model, branch, changed):
     encoder = Encoder(model)
     before = [sample(encoder, "Do it.", seed, "- button") for seed in (1, 2, 3)]
     after = list(before)
@@ -224,7 +224,7 @@ def test_a_branch_sees_no_bit_of_another(model, branch, changed):
 
 @pytest.mark.parametrize("changed", ["a token of all", "pixels of all", "a token of the last two"])
 @torch.no_grad()
-def test_what_branches_share_reaches_all_that_come_after_it_and_no_other(model, changed):
+def test_a_shared_part_affects_exactly_the_branches_after_it(model, changed):
     """Four turns on one trunk; two of them share some more."""
     encoder = Encoder(model)
     shared, other = (sample(encoder, "Do it.", seed, "- button").prompt for seed in (1, 9))

@@ -32,7 +32,7 @@ def pages(draw: st.DrawFn) -> list[str]:
 
 
 @given(pages(), st.integers(0, 10**6))
-def test_every_answer_reads_as_a_response_and_points_at_what_was_asked_for(lines, seed):
+def test_each_answer_is_a_readable_response_that_clicks_what_was_asked(lines, seed):
     rng = random.Random(seed)
     elements = {(element.x, element.y): element for element in parse_elements("\n".join(lines))}
     for question in ask(lines, rng, random_label(rng), 8, varied=True):
@@ -47,7 +47,7 @@ def test_every_answer_reads_as_a_response_and_points_at_what_was_asked_for(lines
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8, unique=True), st.integers(0, 10**6))
-def test_an_instruction_names_nothing_but_what_is_to_be_clicked(names, seed):
+def test_an_instruction_names_only_the_elements_to_click(names, seed):
     lines = [f'- button "{name}" {number} {number}' for number, name in enumerate(names)]
     for question in ask(lines, random.Random(seed), "Zub", 8, varied=True):
         calls = parse_response(question.response).calls

@@ -20,9 +20,10 @@ import pytest
 import torch
 
 from components.agent import format_call, format_response
+from components.model import VLM, Encoder, Sample
 from components.params import OptimParams, load
-from components.policies import VLM, Encoder, Sample
-from components.training.sft import Weighted, train
+from components.training.objectives import WeightedSample
+from components.training.supervised import train
 from tests.training.rl_child import TASKS, run
 from tests.vlm import observation, picture, renderer
 
@@ -48,7 +49,7 @@ def model(tmp_path_factory) -> Path:
         page = page.model_copy(update={"url": TASKS[0].start_url, "screenshot": picture(seed, 160, 210)})
         response = format_response("x", [format_call("done", answer="ab"[seed % 2])])
         prompt = renderer().prompt(TASKS[0], [], page)
-        data.append([Weighted(Sample(encoder.encode(prompt), [*encoder.tokens(response), encoder.end_id]))])
+        data.append([WeightedSample(Sample(encoder.encode(prompt), [*encoder.tokens(response), encoder.end_id]))])
     train(vlm, encoder, data, OptimParams(epochs=6, lr=1e-3, batch_size=8), 0, lambda step, steps, loss: None)
     path = tmp_path_factory.mktemp("model")
     vlm.save(path)
@@ -134,7 +135,7 @@ def quiet(model, tmp_path_factory) -> Left:
 
 
 @pytest.mark.slow
-def test_killed_in_a_rollout_and_in_an_update_it_ends_as_if_nothing_had_happened(model, quiet, tmp_path):
+def test_a_run_killed_in_rollout_and_in_update_ends_as_an_undisturbed_one(model, quiet, tmp_path):
     for moment in ("iteration 1: episode 4/", "iteration 2: step 1/"):
         child = Run(model, tmp_path)
         child.wait_until(lambda moment=moment, child=child: child.said(moment))
@@ -145,7 +146,7 @@ def test_killed_in_a_rollout_and_in_an_update_it_ends_as_if_nothing_had_happened
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lora", "async", "staler", "spread"])
-def test_adapters_and_iterations_that_overlap_are_resumed_as_if_nothing_had_happened(model, tmp_path, kind):
+def test_killed_runs_with_adapters_or_overlap_end_as_undisturbed_ones(model, tmp_path, kind):
     quiet, where = run_to_end(model, tmp_path / "quiet", kind), tmp_path / "killed"
     for text in ("iteration 2: step 1/", "iteration 3: step 1/"):
         child = Run(model, where, kind)
@@ -158,7 +159,7 @@ def test_adapters_and_iterations_that_overlap_are_resumed_as_if_nothing_had_happ
 @pytest.mark.parametrize(
     ("kind", "names"), [("async", ["0", "0+1", "1+1", "2+1"]), ("staler", ["0", "0+1", "0+2", "1+2"])]
 )
-def test_each_iteration_rolls_out_with_weights_that_are_as_stale_as_the_recipe_says(model, tmp_path, kind, names):
+def test_each_rollout_uses_weights_as_stale_as_the_recipe_says(model, tmp_path, kind, names):
     """And each begins before the update that it does not wait for has ended."""
     run_to_end(model, tmp_path, kind)
     said = re.findall(r"^(begins|ends|after) (\S+) (\w+)$", (tmp_path / "log").read_text(), re.MULTILINE)
@@ -174,7 +175,7 @@ def test_each_iteration_rolls_out_with_weights_that_are_as_stale_as_the_recipe_s
 
 
 @pytest.mark.slow
-def test_killed_at_20_random_moments_its_figures_are_those_of_a_quiet_run(model, quiet, tmp_path):
+def test_a_run_killed_at_20_random_moments_ends_with_the_same_figures(model, quiet, tmp_path):
     """Anywhere in rollouts and updates; and once in each iteration while its checkpoint is being written."""
     rng = random.Random(5)
     anywhere = [rng.uniform(0, 3.4) for _ in range(16)]

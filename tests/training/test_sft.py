@@ -9,13 +9,15 @@ from dataclasses import replace
 import pytest
 import torch
 
+from components.model import VLM, Encoded, Encoder, Sample
 from components.params import OptimParams
-from components.policies import VLM, Encoded, Encoder, Sample
 from components.training import forward
 from components.training.forward import PackingWarning, checked_forward
+from components.training.objectives import WeightedSample
+from components.training.objectives.sft import demonstrations, shuffle_units
 from components.training.packing import pack
-from components.training.sft import Weighted, batches, demonstrations, learning_rate, shuffled_as, train
-from components.training.team import Team
+from components.training.supervised import batches, learning_rate, train
+from components.training.workers import Workers
 from tests.samples import a_trajectory
 from tests.training.test_packing import turns_of_a_trajectory
 from tests.training.test_update import roll
@@ -53,7 +55,7 @@ def test_training_learns_the_response_and_only_the_response():
     vlm = random_vlm()
     encoder = Encoder(vlm)
     prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(2)]
-    data = [[Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id]))] for i, prompt in enumerate(prompts)]
+    data = [[WeightedSample(Sample(prompt, [300 + i, 400 + i, encoder.end_id]))] for i, prompt in enumerate(prompts)]
     losses: list[float] = []
     vlm.freeze_vision()
     vision = copy.deepcopy(list(vlm.model.model.visual.parameters()))
@@ -62,37 +64,40 @@ def test_training_learns_the_response_and_only_the_response():
     assert all(torch.equal(a, b) for a, b in zip(vision, vlm.model.model.visual.parameters(), strict=True))
 
 
-def numbered(*turns: int) -> list[list[Weighted]]:
+def numbered(*turns: int) -> list[list[WeightedSample]]:
     """Trajectories of so many turns, which are told by their weights: 10 * trajectory + turn."""
     empty = Sample(Encoded([], []), [])
-    return [[Weighted(empty, 10 * index + turn) for turn in range(count)] for index, count in enumerate(turns)]
+    return [[WeightedSample(empty, 10 * index + turn) for turn in range(count)] for index, count in enumerate(turns)]
 
 
 def test_single_turns_are_shuffled_over_the_whole_epoch():
     data = numbered(2, 1, 0, 3)
     order = [0, 1, 10, 30, 31, 32]
     random.Random("7:1").shuffle(order)
-    found = batches(shuffled_as("turns", data), 4, seed=7, epoch=1)
+    found = batches(shuffle_units("turns", data), 4, seed=7, epoch=1)
     assert [[one.weight for one in batch] for batch in found] == [order[:4], order[4:]]
 
 
-def test_whole_trajectories_are_shuffled_and_what_follows_from_that_is_cut():
+def test_whole_trajectories_are_shuffled_before_batches_are_cut():
     data = numbered(2, 1, 0, 3)
     order = [0, 1, 2, 3]
     random.Random("7:1").shuffle(order)
     told = [10 * index + turn for index in order for turn in range(len(data[index]))]
-    found = batches(shuffled_as("trajectories", data), 4, seed=7, epoch=1)
+    found = batches(shuffle_units("trajectories", data), 4, seed=7, epoch=1)
     assert [[one.weight for one in batch] for batch in found] == [told[:4], told[4:]]
     assert sorted(told) == [0, 1, 10, 30, 31, 32]
     assert order != sorted(order)
 
 
-def test_batches_of_whole_trajectories_lay_out_less_than_60_percent_of_the_tokens():
+def test_batches_of_trajectories_hold_less_than_60_percent_of_the_tokens():
     encoder = Encoder(random_vlm())
-    data = [[Weighted(one) for one in turns_of_a_trajectory(encoder, turns=4, attempt=attempt)] for attempt in range(8)]
+    data = [
+        [WeightedSample(one) for one in turns_of_a_trajectory(encoder, turns=4, attempt=attempt)]
+        for attempt in range(8)
+    ]
 
     def laid_out(shuffle: str) -> int:
-        found = batches(shuffled_as(shuffle, data), 8, seed=1, epoch=0)
+        found = batches(shuffle_units(shuffle, data), 8, seed=1, epoch=0)
         return sum(len(pack([one.sample for one in batch], encoder).ids) for batch in found)
 
     single = sum(len(pack([one.sample], encoder).ids) for turns in data for one in turns)
@@ -106,7 +111,8 @@ def test_weights_scale_a_samples_share_of_the_loss():
         encoder = Encoder(vlm)
         prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(2)]
         data = [
-            [Weighted(Sample(p, [300 + 50 * i, 301]), w)] for (i, p), w in zip(enumerate(prompts), weights, strict=True)
+            [WeightedSample(Sample(p, [300 + 50 * i, 301]), w)]
+            for (i, p), w in zip(enumerate(prompts), weights, strict=True)
         ]
         seen: list[float] = []
         train(
@@ -123,7 +129,7 @@ def test_weights_scale_a_samples_share_of_the_loss():
     assert both == pytest.approx((3 * first + second) / 4, rel=1e-5)
 
 
-def test_a_prompt_that_opens_the_thought_is_not_answered_with_a_second_opening():
+def test_a_response_does_not_open_a_thought_that_its_prompt_has_opened():
     encoder = Encoder(random_vlm())
     thinking = replace(renderer(), think_prefix=True)
     demo = a_trajectory(turns=1)
@@ -142,7 +148,9 @@ def test_a_packing_that_is_wrong_is_noticed_and_not_trained_with(monkeypatch):
         vlm = random_vlm()
         encoder = Encoder(vlm)
         prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(2)]
-        data = [[Weighted(Sample(prompt, [300 + i, 400 + i, encoder.end_id]))] for i, prompt in enumerate(prompts)]
+        data = [
+            [WeightedSample(Sample(prompt, [300 + i, 400 + i, encoder.end_id]))] for i, prompt in enumerate(prompts)
+        ]
         params = OPTIM.model_copy(update={"epochs": 2, "lr": 1e-3, "max_packing_gap": max_gap})
         checked = train(vlm, encoder, data, params, seed=1, report=lambda step, steps, loss: None)
         return dict(vlm.model.named_parameters()), checked.figures
@@ -152,7 +160,7 @@ def test_a_packing_that_is_wrong_is_noticed_and_not_trained_with(monkeypatch):
 
     packed, right = trained()
     monkeypatch.setattr(forward, "response_logprobs", shifted)
-    with pytest.warns(PackingWarning, match="going on without packing"):
+    with pytest.warns(PackingWarning, match="training continues without packing"):
         fallen_back, wrong = trained()
     for name, weight in packed.items():  # what packing gives where it is right, to rounding
         torch.testing.assert_close(fallen_back[name], weight, atol=1e-5, rtol=1e-3)
@@ -179,7 +187,7 @@ def test_packing_is_trusted_up_to_the_gap_that_the_recipe_allows():
     assert [len(list(one.micro_batches(samples, encoder, whole - 3))) for one in (trusted, refused)] == [1, 2]
 
 
-class BesideOneThatSees(Team):
+class BesideOneThatSees(Workers):
     """A process of two, the other of which finds another gap."""
 
     def __init__(self, gap: float) -> None:
@@ -191,7 +199,7 @@ class BesideOneThatSees(Team):
 
 
 @pytest.mark.parametrize("elsewhere", [1.0, math.nan])
-def test_what_one_process_refuses_to_pack_no_process_packs(elsewhere):
+def test_if_one_process_refuses_to_pack_no_process_packs(elsewhere):
     """They would cut other micro-batches, each its own, and add up what does not belong together."""
     vlm = random_vlm()
     encoder = Encoder(vlm)

@@ -6,16 +6,20 @@ import math
 import pytest
 import torch
 
-from components.params import RLParams, SamplingParams, load
-from components.policies import VLM, Encoder
+from components.model import VLM, Encoder
+from components.params import Params, RLParams, SamplingParams, load, parse
 from components.policies.generation import Row, generate_batch
 from components.records import Reward, Termination, Trajectory, Turn
 from components.rollout import Group
+from components.training.agreement import TrainerMismatch
 from components.training.forward import PackingWarning, score
-from components.training.objectives import OBJECTIVES
+from components.training.objectives import UpdateContext, UpdateStats, objective_classes, objective_of
+from components.training.objectives.policy_gradient import PolicyGradient, TurnSample, turn_samples
 from components.training.optim import Diverged, optimizer_step
-from components.training.update import TrainerMismatch, turn_samples, update
-from tests.vlm import TASK, observation, random_vlm, renderer
+from components.training.workers import SINGLE_PROCESS, Workers
+from tests.samples import objective as parameters
+from tests.samples import raw_recipe
+from tests.vlm import AGENT, TASK, observation, random_vlm, renderer
 
 RL = RLParams(
     short={"iterations": 1, "max_steps": 2},
@@ -28,6 +32,44 @@ RL = RLParams(
     weight_decay=0.0,
 )
 ANY_GAP = {"max_logprob_gap": 100.0, "max_mean_logprob_gap": 100.0}
+POLICY_GRADIENTS = [name for name, kind in objective_classes().items() if issubclass(kind, PolicyGradient)]
+
+
+def recipe_with(rl: RLParams) -> Params:
+    """A small recipe with these parameters of RL."""
+    return parse(raw_recipe()).model_copy(update={"agent": AGENT, "rl": rl})
+
+
+def update(
+    vlm: VLM,
+    groups: list[Group],
+    rl: RLParams,
+    optimizer: torch.optim.Optimizer,
+    reference: VLM | None = None,
+    demonstrations: list[Trajectory] | None = None,
+    workers: Workers = SINGLE_PROCESS,
+) -> UpdateStats:
+    """An update with the objective that `rl` names; the reference is passed on only if the objective needs one."""
+    recipe = recipe_with(rl)
+    objective = objective_of(recipe)
+    context = UpdateContext(
+        vlm,
+        Encoder(vlm),
+        recipe,
+        optimizer,
+        seed=5,
+        reference=reference if objective.needs_reference else None,
+        demonstrations=demonstrations or [],
+        workers=workers,
+    )
+    return objective.update(context, groups)
+
+
+def samples_of(group: Group, encoder: Encoder, rl: RLParams) -> list[TurnSample]:
+    """The turns of a group that the objective learns from."""
+    objective = objective_of(recipe_with(rl))
+    assert isinstance(objective, PolicyGradient)
+    return turn_samples([group], renderer(), encoder, objective)
 
 
 def roll(
@@ -103,10 +145,7 @@ def weights_after(vlm, group: Group, params: RLParams = RL) -> tuple[torch.Tenso
     model = copy.deepcopy(vlm)
     model.freeze_vision()
     optimizer = torch.optim.SGD(model.trainable(), lr=0.1)
-    reference = vlm if OBJECTIVES[params.objective].needs_reference else None
-    stats = update(
-        model, Encoder(model), renderer(), [group], params, optimizer, 5, lambda done, total: None, reference
-    )
+    stats = update(model, [group], params, optimizer, vlm)
     return torch.cat([p.detach().flatten() for p in model.trainable()]), stats
 
 
@@ -117,10 +156,10 @@ def test_before_the_first_update_the_ratio_is_1_on_every_token(rolled):
     assert stats.turns == 1 + 3 + 2 + 1
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("objective", POLICY_GRADIENTS)
 def test_the_step_does_not_depend_on_how_it_is_cut_into_micro_batches(rolled, objective):
     vlm, trajectories = rolled
-    group, one = group_of(trajectories, [1, 0, 0, 1]), {"objective": objective, "ppo_epochs": 1, "kl": 0.1}
+    group, one = group_of(trajectories, [1, 0, 0, 1]), {"objective": parameters(objective, epochs=1, kl=0.1)}
     large, _ = weights_after(vlm, group, RL.model_copy(update={**one, "micro_batch_tokens": 100_000}))
     small, _ = weights_after(vlm, group, RL.model_copy(update={**one, "micro_batch_tokens": 1}))
     assert torch.allclose(large, small, atol=2e-6)
@@ -128,36 +167,32 @@ def test_the_step_does_not_depend_on_how_it_is_cut_into_micro_batches(rolled, ob
     assert not torch.allclose(large, start, atol=2e-6)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_a_turn_that_is_there_twice_changes_nothing_but_its_share(rolled, objective):
+@pytest.mark.parametrize("objective", POLICY_GRADIENTS)
+def test_a_group_given_twice_gives_the_same_step(rolled, objective):
     """The whole group twice is the same mean; so nothing depends on how many copies of it a process has."""
     vlm, trajectories = rolled
-    one = RL.model_copy(update={"objective": objective, "ppo_epochs": 1, "kl": 0.1})
+    one = RL.model_copy(update={"objective": parameters(objective, epochs=1, kl=0.1)})
     group = group_of(trajectories, [1, 0, 0, 1])
     model, twice = copy.deepcopy(vlm), copy.deepcopy(vlm)
     for each, groups in ((model, [group]), (twice, [group, group])):
         each.freeze_vision()
         optimizer = torch.optim.SGD(each.trainable(), lr=0.1)
-        reference = vlm if OBJECTIVES[objective].needs_reference else None
-        update(each, Encoder(each), renderer(), groups, one, optimizer, 5, lambda done, total: None, reference)
+        update(each, groups, one, optimizer, vlm)
     for ours, theirs in zip(model.trainable(), twice.trainable(), strict=True):
         assert torch.allclose(ours, theirs, atol=2e-6)
 
 
-def test_the_kl_holds_on_to_the_reference(rolled):
+def test_the_kl_pulls_the_policy_back_to_the_reference(rolled):
     """With no advantage at all, the KL alone moves a policy back to where it was."""
     vlm, trajectories = rolled
     away = copy.deepcopy(vlm)
     with torch.no_grad():
         for parameter in away.trainable():
             parameter.add_(0.02 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
-    params = RL.model_copy(update={"objective": "m_grpo", "kl": 1.0, "ppo_epochs": 1, "batch_turns": 64, **ANY_GAP})
+    params = RL.model_copy(update={"objective": parameters("m_grpo", epochs=1, kl=1.0, **ANY_GAP)})
     group = group_of(trajectories, [1, 1, 1, 1])
     optimizer = torch.optim.SGD(away.trainable(), lr=0.02)
-    figures = [
-        update(away, Encoder(away), renderer(), [group], params, optimizer, 5, lambda done, total: None, vlm).kl_mean
-        for _ in range(6)
-    ]
+    figures = [update(away, [group], params, optimizer, vlm).kl_mean for _ in range(6)]
     assert figures[0] > 0.001
     assert figures[-1] < 0.7 * figures[0]
 
@@ -167,18 +202,19 @@ def test_truncated_importance_sampling_corrects_a_servers_gap(rolled):
     much as the trainer says."""
     vlm, trajectories = rolled
     off = shifted(trajectories, 0.5)
-    params = RL.model_copy(update={"ppo_epochs": 1, "max_grad_norm": 1e9, **ANY_GAP})
+    params = RL.model_copy(update={"objective": parameters(epochs=1, **ANY_GAP), "max_grad_norm": 1e9})
     values = [1, 0, 0, 1]
     plain, _ = weights_after(vlm, group_of(trajectories, values), params)
     _, uncorrected = weights_after(vlm, group_of(off, values), params)
-    corrected, stats = weights_after(vlm, group_of(off, values), params.model_copy(update={"tis_cap": 2.0}))
+    capped = params.model_copy(update={"objective": parameters(epochs=1, tis_cap=2.0, **ANY_GAP)})
+    corrected, stats = weights_after(vlm, group_of(off, values), capped)
     assert uncorrected.ratio_mean == pytest.approx(math.exp(-0.5), abs=1e-3)
     assert stats.ratio_mean == pytest.approx(1.0, abs=1e-4)
     start = torch.cat([p.detach().flatten() for p in (vlm.freeze_vision(), vlm.trainable())[1]])
     assert torch.allclose(corrected - start, (plain - start) * math.exp(-0.5), atol=2e-6)
 
 
-def test_a_masked_trajectory_leaves_no_trace(rolled):
+def test_a_masked_trajectory_does_not_affect_the_step(rolled):
     vlm, trajectories = rolled
     with_masked, _ = weights_after(vlm, group_of(trajectories, [1, 0, 1, 0], masked={3}))
     without, _ = weights_after(vlm, group_of(trajectories[:3], [1, 0, 1]))
@@ -190,10 +226,10 @@ def test_an_update_raises_what_was_rewarded(rolled):
     model = copy.deepcopy(vlm)
     encoder = Encoder(model)
     group = group_of(trajectories, [1, 0, 0, 0])
-    samples = turn_samples([group], renderer(), encoder, RL)
+    samples = samples_of(group, encoder, RL)
     before = score(model, encoder, [s.sample for s in samples], RL.temperature, 4096)
     optimizer = torch.optim.SGD(model.trainable(), lr=0.05)
-    update(model, encoder, renderer(), [group], RL, optimizer, seed=5, progress=lambda done, total: None)
+    update(model, [group], RL, optimizer)
     after = score(model, encoder, [s.sample for s in samples], RL.temperature, 4096)
     change = [(b - a).mean().item() for a, b in zip(before, after, strict=True)]
     assert change[0] > 0 > sum(change[1:])
@@ -215,11 +251,12 @@ def test_the_clip_fraction_is_the_share_of_tokens_that_the_clip_holds_back(rolle
     """All ratios are e^0.5 = 1.65: that is held back where the advantage is positive, and goes through elsewhere."""
     vlm, trajectories = rolled
     moved = group_of(shifted(trajectories, -0.5), [1, 0, 0, 1])
-    _, stats = weights_after(vlm, moved, RL.model_copy(update={"ppo_epochs": 1, **ANY_GAP}))
+    _, stats = weights_after(vlm, moved, RL.model_copy(update={"objective": parameters(epochs=1, **ANY_GAP)}))
     tokens = [one.response_tokens for one in trajectories]
     assert stats.ratio_mean == pytest.approx(math.exp(0.5), rel=1e-4)
     assert stats.clip_fraction == pytest.approx((tokens[0] + tokens[3]) / sum(tokens))
-    _, other = weights_after(vlm, moved, RL.model_copy(update={"ppo_epochs": 1, **ANY_GAP, "clip_high": 0.7}))
+    wider = parameters(epochs=1, clip_high=0.7, **ANY_GAP)
+    _, other = weights_after(vlm, moved, RL.model_copy(update={"objective": wider}))
     assert other.clip_fraction == 0
 
 
@@ -232,7 +269,7 @@ def test_the_gradients_norm_is_that_before_it_is_clipped(rolled):
     start = torch.cat([parameter.detach().flatten() for parameter in frozen.trainable()])
 
     def step(max_grad_norm: float) -> tuple[float, float]:
-        params = RL.model_copy(update={"ppo_epochs": 1, "max_grad_norm": max_grad_norm})
+        params = RL.model_copy(update={"objective": parameters(epochs=1), "max_grad_norm": max_grad_norm})
         after, stats = weights_after(vlm, group, params)
         return (after - start).double().norm().item(), stats.grad_norm
 
@@ -246,8 +283,8 @@ def test_the_gradients_norm_is_that_before_it_is_clipped(rolled):
 def test_tokens_per_second_count_prompts_and_responses_in_each_pass(rolled):
     vlm, trajectories = rolled
     group = group_of(trajectories, [1, 0, 0, 1])
-    samples = [one.sample for one in turn_samples([group], renderer(), Encoder(vlm), RL)]
-    _, stats = weights_after(vlm, group, RL.model_copy(update={"ppo_epochs": 2}))
+    samples = [one.sample for one in samples_of(group, Encoder(vlm), RL)]
+    _, stats = weights_after(vlm, group, RL.model_copy(update={"objective": parameters(epochs=2)}))
     tokens = sum(len(one.prompt.ids) + len(one.response) for one in samples)
     assert stats.tokens_per_s * stats.train_s == pytest.approx((1 + 2) * tokens), "scored once, then learned twice"
 
@@ -256,7 +293,7 @@ def test_no_remainder_is_dropped(rolled):
     vlm, trajectories = rolled
     # 7 turns in steps of at most 3: three steps an epoch, of 3, 2 and 2 turns
     _, stats = weights_after(vlm, group_of(trajectories, [1, 0, 0, 1]), RL.model_copy(update={"batch_turns": 3}))
-    assert stats.steps == 3 * RL.ppo_epochs
+    assert stats.steps == 3 * RL.objective.epochs
 
 
 def test_log_probabilities_before_temperature_stop_the_run(rolled):
@@ -265,23 +302,25 @@ def test_log_probabilities_before_temperature_stop_the_run(rolled):
         weights_after(vlm, group_of(trajectories, [1, 0, 0, 1]), RL.model_copy(update={"temperature": 0.5}))
 
 
-def test_tokens_may_be_off_by_what_all_of_them_may_not(rolled):
+def test_single_tokens_may_differ_more_than_the_mean_may(rolled):
     vlm, trajectories = rolled
-    params = RL.model_copy(update={"max_logprob_gap": 5.0, "max_mean_logprob_gap": 0.05})
+    loose = parameters(max_logprob_gap=5.0, max_mean_logprob_gap=0.05)
+    params = RL.model_copy(update={"objective": loose})
     _, close = weights_after(vlm, group_of(shifted(trajectories, 0.04), [1, 0, 0, 1]), params)
     assert close.logprob_gap_mean == pytest.approx(0.04, abs=1e-4)
     with pytest.raises(TrainerMismatch, match="on average"):
         weights_after(vlm, group_of(shifted(trajectories, 0.06), [1, 0, 0, 1]), params)
 
 
-def test_log_probabilities_before_temperature_stop_a_run_that_allows_for_bfloat16():
+def test_log_probabilities_before_temperature_stop_even_a_bfloat16_run():
     """The shipped model is so sure of its tokens that the limits of a recipe for GPUs would let them pass."""
     vlm = VLM.load("data/base_model", load("recipes/smoke.yaml").model)
     encoder = Encoder(vlm)
     trajectories = roll(vlm, encoder, 4, [1, 2], temperature=0.8)
-    params = RL.model_copy(update={"temperature": 0.8, "max_logprob_gap": 5.0, "max_mean_logprob_gap": 0.05})
+    loose = parameters(max_logprob_gap=5.0, max_mean_logprob_gap=0.05)
+    params = RL.model_copy(update={"temperature": 0.8, "objective": loose})
     group = group_of(trajectories, [1, 0, 0, 1])
-    samples = [one.sample for one in turn_samples([group], renderer(), encoder, params)]
+    samples = [one.sample for one in samples_of(group, encoder, params)]
     before_temperature = iter(score(vlm, encoder, samples, 1.0, 4096))
     recorded = [
         one.model_copy(
@@ -299,11 +338,11 @@ def test_a_prompt_that_renders_differently_stops_the_run(rolled):
     vlm, trajectories = rolled
     other = trajectories[0].turns[0].model_copy(update={"observation": observation(99)})
     changed = trajectories[0].model_copy(update={"turns": [other]})
-    with pytest.raises(TrainerMismatch, match="renders differently"):
-        turn_samples([group_of([changed, trajectories[1]], [1, 0])], renderer(), Encoder(vlm), RL)
+    with pytest.raises(TrainerMismatch, match="renders to another prompt"):
+        samples_of(group_of([changed, trajectories[1]], [1, 0]), Encoder(vlm), RL)
 
 
-def test_a_gradient_that_is_not_finite_stops_before_the_weights_do():
+def test_a_gradient_that_is_not_finite_stops_the_run_before_the_step():
     vlm = random_vlm()
     before = [parameter.detach().clone() for parameter in vlm.trainable()]
     optimizer = torch.optim.AdamW(vlm.trainable(), lr=1e-3)

@@ -1,4 +1,4 @@
-"""What a protocol is: prompt, parser and context rule as data, so that the loop and the renderer know none by name."""
+"""The interface of a protocol: prompt, parser and context rule as data, so that no other module names a protocol."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from components.records import Image, Observation, Task, ToolCall, Turn
 
 
 @dataclass(frozen=True)
-class Scene:
-    """What a prompt is made from: the `turns` so far and the observation that the next one answers."""
+class TurnContext:
+    """What a prompt is made from: the task, the `turns` so far, and the `current` observation."""
 
     agent: AgentParams
     observation: ObservationParams
@@ -26,52 +26,55 @@ class Scene:
 
 @dataclass(frozen=True)
 class Message:
-    """One message: text and images of a user's, or the recorded response of an earlier turn."""
+    """One message: text and images of the user, or the recorded response of an earlier turn."""
 
     parts: tuple[str | Image | Turn, ...]
 
     @property
     def is_response(self) -> bool:
+        """Whether the message is an earlier response."""
         return len(self.parts) == 1 and isinstance(self.parts[0], Turn)
 
 
 class Write(typing.Protocol):
-    """Writes a response as a policy should: the thought, the calls, and what is worth keeping of this page, for
-    protocols with a memory.
+    """Writes the response that a policy should give: the thought, the calls, and a note.
+
+    Protocols with a memory keep the note there: what is worth remembering of this page.
 
     Raises:
-        ValueError: the protocol has no words for a call.
+        ValueError: the protocol cannot express a call.
     """
 
-    def __call__(self, thought: str, calls: list[ToolCall], note: str = "") -> str: ...
+    def __call__(self, thought: str, calls: list[ToolCall], note: str = "") -> str:
+        """The response as text."""
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How an agent is spoken to, and how it answers.
-
-    `system` gives the system prompt, `context` the messages after it (what of earlier turns is repeated, and how),
-    `parse` takes a response apart and never raises. `write` is its opposite, for teachers. `reminder` says after an
-    unparsable turn what a response looks like.
-    """
+    """What an agent sees, and how it answers."""
 
     name: str
     system: Callable[[AgentParams], str]
-    context: Callable[[Scene], list[Message]]
+    """The system prompt."""
+    context: Callable[[TurnContext], list[Message]]
+    """The messages after the system prompt, with what is repeated of earlier turns."""
     parse: Callable[[str], Parsed]
+    """Parses a response. Never raises."""
     reminder: str
+    """Part of the feedback after an unparsable turn: what a response looks like."""
     write: Write
+    """The inverse of `parse`, for teachers."""
     thinks: bool = True
-    """Its responses begin with `<think>`, which the template of a Thinking model opens itself."""
+    """Whether responses begin with `<think>`, which the chat template of a Thinking model opens itself."""
 
 
 def element_call(name: str, **arguments: Any) -> ToolCall:
-    """A call of any tool, those on element ids included, with its arguments checked."""
+    """A call of any tool, also of those on element ids, with its arguments checked."""
     return check_call(name, arguments, ALL_TOOLS)
 
 
 def page_lines(agent: AgentParams, observation: Observation) -> list[str]:
-    """The address, and in the full form viewport and tabs."""
+    """The page's address; with the `full` prompt, also viewport and tabs."""
     if agent.prompt == "compact":
         return [f"URL: {observation.url}"]
     width, height = observation.viewport
@@ -79,6 +82,6 @@ def page_lines(agent: AgentParams, observation: Observation) -> list[str]:
     return [f"URL: {observation.url}", f"Viewport: {width}x{height}", "Tabs:", *tabs]
 
 
-def shown(observation: Observation) -> list[str | Image]:
-    """An observation in full: the screenshot, then its text, if it has one."""
+def observation_parts(observation: Observation) -> list[str | Image]:
+    """A whole observation: the screenshot, then the text, if it has one."""
     return [observation.screenshot, *(["\n" + observation.text] if observation.text is not None else [])]

@@ -1,8 +1,8 @@
 """The text protocol of BrowserAgent (section 2.1, table 1): 12 commands on an accessibility tree, with a memory.
 
 Context at turn t: the task, the memory (for every earlier turn its command and the conclusion it recorded), and the
-current page; a single round, so that 30 steps fit any context (section 3.6, "Multi-round observation v.s. Single-round
-observation"). The prompt's wording is ours, the commands are the paper's.
+current page. Earlier pages are not shown again, so that 30 steps fit any context (section 3.6, "Multi-round observation
+v.s. Single-round observation"). The commands are the paper's; the wording of the prompt is not.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 
 from components.agent.grammar import Parsed
-from components.agent.protocols.base import Message, Protocol, Scene, element_call
+from components.agent.protocols.base import Message, Protocol, TurnContext, element_call
 from components.params import AgentParams
 from components.records import ToolCall, Turn
 
 SCROLL = 0.9
-LONGEST_CONCLUSION = 1000
+"""Viewports per scroll command."""
+MAX_CONCLUSION = 1000
+"""Characters of one conclusion or command in the memory."""
 COMPACT = "Use the browser to do the task. One command per turn."
 FULL = """You answer a user's question by browsing. In each turn you see the current page as an accessibility tree, in \
 which elements have ids, and your memory: the commands you gave and the conclusions you recorded. Earlier pages are \
@@ -44,7 +46,7 @@ COMMANDS = {
     "click": 1, "hover": 1, "press": 1, "scroll": 1, "type": 2, "new_tab": 0, "tab_focus": 1, "close_tab": 0, "goto": 1,
     "go_back": 0, "go_forward": 0, "stop": 0,
 }  # fmt: skip
-"""The 12 commands and how many arguments each needs at least."""
+"""The 12 commands, each with its smallest number of arguments."""
 _BLOCK = {
     name: re.compile(rf"<{name}>(.*?)(?:</{name}>|$)", re.DOTALL | re.IGNORECASE) for name in ("conclusion", "action")
 }
@@ -53,7 +55,7 @@ _ENTER = re.compile(r"[,\]\[\s]+(?:press_enter_after\s*=\s*)?\[?([01])\]?\s*$")
 
 
 def parse(text: str) -> Parsed:
-    """The one command of a response."""
+    """Parse the one command of a response."""
     head, closed, tail = text.rpartition("</think>")
     if not closed:
         return Parsed(text.strip(), [], "no closing </think> tag")
@@ -69,64 +71,70 @@ def parse(text: str) -> Parsed:
 
 
 def write(thought: str, calls: list[ToolCall], note: str = "") -> str:
-    """A response of a teacher: one command, and the note as its conclusion."""
+    """A teacher's response: one command, with the note as its conclusion."""
     if len(calls) != 1:
         raise ValueError(f"browseragent gives one command per turn, not {len(calls)}")
     return f"<think>{thought}</think>\n<conclusion>{note}</conclusion>\n<action>{_command(calls[0])}</action>"
 
 
 def conclusion(response: str) -> str:
-    """What a response recorded."""
-    found = _BLOCK["conclusion"].findall(response.rpartition("</think>")[2])
-    return " ".join(found[-1].split())[:LONGEST_CONCLUSION] if found else ""
+    """The conclusion that a response recorded; empty if there is none."""
+    blocks = _BLOCK["conclusion"].findall(response.rpartition("</think>")[2])
+    return " ".join(blocks[-1].split())[:MAX_CONCLUSION] if blocks else ""
 
 
 def command(response: str) -> str:
-    """The command of a response, on one line."""
-    found = _BLOCK["action"].findall(response.rpartition("</think>")[2])
-    return " ".join(found[-1].split())[:LONGEST_CONCLUSION] if found else ""
+    """The command of a response, on one line; empty if there is none."""
+    blocks = _BLOCK["action"].findall(response.rpartition("</think>")[2])
+    return " ".join(blocks[-1].split())[:MAX_CONCLUSION] if blocks else ""
 
 
-def context(scene: Scene) -> list[Message]:
-    """One message: task, memory, page."""
-    lines = [f"Objective: {scene.task.intent}", "<memory>", *(_remembered(turn) for turn in scene.turns), "</memory>"]
-    tabs = [f"{'*' if tab.active else ' '}[{tab.index}] {tab.title}" for tab in scene.current.tabs]
-    lines += [f"URL: {scene.current.url}", "Tabs:", *tabs, "Observation:", scene.current.text or ""]
+def context(state: TurnContext) -> list[Message]:
+    """One message: task, memory, current page."""
+    lines = [
+        f"Objective: {state.task.intent}",
+        "<memory>",
+        *(_memory_line(turn) for turn in state.turns),
+        "</memory>",
+    ]
+    tabs = [f"{'*' if tab.active else ' '}[{tab.index}] {tab.title}" for tab in state.current.tabs]
+    lines += [f"URL: {state.current.url}", "Tabs:", *tabs, "Observation:", state.current.text or ""]
     return [Message(("\n".join(lines),))]
 
 
 def system(agent: AgentParams) -> str:
+    """The system prompt of a recipe."""
     return COMPACT if agent.prompt == "compact" else FULL
 
 
-def _remembered(turn: Turn) -> str:
-    """A line of memory; a turn that failed says so, as the next one would repeat it otherwise."""
+def _memory_line(turn: Turn) -> str:
+    """One turn's line of the memory. It shows failures, because the agent would repeat the command otherwise."""
     failed = [line for line in turn.feedback if line.startswith("Failed:")]
     parts = [f"{turn.index + 1}. {command(turn.response) or 'no command'}"]
-    parts += [f"conclusion: {found}"] if (found := conclusion(turn.response)) else []
+    parts += [f"conclusion: {text}"] if (text := conclusion(turn.response)) else []
     return "; ".join([*parts, *failed])
 
 
 def _command(call: ToolCall) -> str:
-    """The command of a call: what `_translate` reads."""
-    given = call.arguments
+    """The command of a call, as `_translate` reads it."""
+    arguments = call.arguments
     match call.name:
         case "click_element":
-            return f"click({given['element']})"
+            return f"click({arguments['element']})"
         case "hover_element":
-            return f"hover({given['element']})"
+            return f"hover({arguments['element']})"
         case "write_element":
-            return f"type({given['element']}, {given['text']}, {int(bool(given.get('submit')))})"
+            return f"type({arguments['element']}, {arguments['text']}, {int(bool(arguments.get('submit')))})"
         case "press_keys":
-            return f"press({'+'.join(given['keys'])})"
-        case "scroll" if given["direction"] in ("up", "down"):
-            return f"scroll({given['direction']})"
+            return f"press({'+'.join(arguments['keys'])})"
+        case "scroll" if arguments["direction"] in ("up", "down"):
+            return f"scroll({arguments['direction']})"
         case "switch_tab":
-            return f"tab_focus({given['index']})"
+            return f"tab_focus({arguments['index']})"
         case "goto_url":
-            return f"goto({given['url']})"
+            return f"goto({arguments['url']})"
         case "done":
-            return f"stop({given.get('answer', '')})"
+            return f"stop({arguments.get('answer', '')})"
         case "new_tab" | "close_tab" | "go_back" | "go_forward":
             return call.name
     raise ValueError(f"browseragent has no command for {call.name}")
@@ -160,7 +168,8 @@ def _translate(name: str, rest: str) -> ToolCall:
 
 
 def _arguments(name: str, rest: str) -> list[str]:
-    """Arguments in parentheses, as the paper writes them, or in brackets, as WebArena does. Content may hold commas."""
+    """The arguments of a command: in parentheses as in the paper, or in brackets as in WebArena. The content of `type`
+    may hold commas."""
     enter = []
     if rest.startswith("["):
         parts = re.findall(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]", rest)

@@ -1,9 +1,9 @@
 """The visual protocol of OpenWebRL (section 4.1, table 6): 13 tools on points of the screenshot.
 
 Context at turn t: the task, every earlier response as it was sampled, every earlier feedback and page line, and the
-last K observations in full. An observation's image and list stand at the end of their message, so that the text before
-them is the same whether they are shown or dropped. The prompt's text is our own: `full` describes the tools, `compact`
-is one sentence for models that know them from training.
+last K observations in full. An observation's image and element list stand at the end of their message, so that the text
+before them is the same whether they are shown or dropped. The paper does not print its prompt. Here, `full` describes
+the tools, and `compact` is one sentence for models that know them from training.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from components.agent.grammar import format_call, format_response, parse_response
-from components.agent.protocols.base import Message, Protocol, Scene, page_lines, shown
-from components.browser.tools import TOOLS, Arguments
+from components.agent.protocols.base import Message, Protocol, TurnContext, observation_parts, page_lines
+from components.browser.tools import EXTENSION, TOOLS, Arguments
 from components.params import AgentParams
 from components.records import ToolCall
 
@@ -34,37 +34,45 @@ Tools:
 
 def system(agent: AgentParams) -> str:
     """The system prompt of a recipe."""
-    return COMPACT if agent.prompt == "compact" else FULL + describe_tools()
+    return COMPACT if agent.prompt == "compact" else FULL + describe_tools(extended=agent.prompt == "extended")
 
 
-def describe_tools() -> str:
-    """The 13 tools, a line each."""
-    return "\n".join(_describe(name, tool) for name, tool in TOOLS.items())
+def describe_tools(extended: bool = False) -> str:
+    """The 13 tools, one line each.
+
+    Args:
+        extended: also the arguments that the paper's tools do not have.
+    """
+    return "\n".join(_describe(name, tool, extended) for name, tool in TOOLS.items())
 
 
-def context(scene: Scene) -> list[Message]:
-    """All turns; the last K observations in full."""
+def context(state: TurnContext) -> list[Message]:
+    """All turns, with the last K observations in full."""
     messages = []
-    first_shown = len(scene.turns) + 1 - scene.observation.screenshots
-    for index, turn in enumerate([*scene.turns, None]):
-        observation = scene.current if turn is None else turn.observation
-        lines = [f"Task: {scene.task.intent}"] if index == 0 else scene.turns[index - 1].feedback
-        said = "\n".join([*lines, *page_lines(scene.agent, observation)]) + "\n"
-        messages.append(Message((said, *(shown(observation) if index >= first_shown else []))))
+    first_shown = len(state.turns) + 1 - state.observation.screenshots
+    for index, turn in enumerate([*state.turns, None]):
+        observation = state.current if turn is None else turn.observation
+        lines = [f"Task: {state.task.intent}"] if index == 0 else state.turns[index - 1].feedback
+        text = "\n".join([*lines, *page_lines(state.agent, observation)]) + "\n"
+        messages.append(Message((text, *(observation_parts(observation) if index >= first_shown else []))))
         if turn is not None:
             messages.append(Message((turn,)))
     return messages
 
 
 def write(thought: str, calls: list[ToolCall], note: str = "") -> str:
-    """A response as a policy should write it; earlier thoughts stay in the context, so there is nothing to keep."""
+    """A teacher's response. The note is dropped, because earlier thoughts stay in the context."""
     return format_response(thought, [format_call(call.name, **call.arguments) for call in calls])
 
 
-def _describe(name: str, tool: type[Arguments]) -> str:
+def _describe(name: str, tool: type[Arguments], extended: bool) -> str:
     schema = tool.model_json_schema()
     required = schema.get("required", [])
-    arguments = [_argument(key, value, key in required) for key, value in schema.get("properties", {}).items()]
+    arguments = [
+        _argument(key, value, key in required)
+        for key, value in schema.get("properties", {}).items()
+        if extended or EXTENSION.items().isdisjoint(value.items())
+    ]
     return f"- {name}({', '.join(arguments)}): {schema['description']}"
 
 

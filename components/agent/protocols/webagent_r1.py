@@ -2,9 +2,9 @@
 
 Context at turn t: the task, every earlier response as it was sampled, the current page as simplified HTML with element
 ids, and in place of every earlier page the words `** Simplified html **`. Two variants: with the thinking format
-(`<think>…</think><answer>…</answer>`) and without (the bare call; section 3.5). One departure: what failed is said
-before the page, since an agent that is not told that an element was not there repeats itself. The prompt's wording is
-ours, functions and arguments are the paper's.
+(`<think>…</think><answer>…</answer>`) and without (the bare call; section 3.5). One deviation: failures are reported
+before the page, because otherwise the agent repeats calls on elements that do not exist. Functions and arguments are
+the paper's; the wording of the prompt is not.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import re
 from functools import partial
 
 from components.agent.grammar import Parsed
-from components.agent.protocols.base import Message, Protocol, Scene, element_call
+from components.agent.protocols.base import Message, Protocol, TurnContext, element_call
 from components.params import AgentParams
 from components.records import ToolCall
 
 PLACEHOLDER = "** Simplified html **"
 SCROLL = 0.5
+"""Viewports per scroll."""
 COMPACT = "Use the browser to do the task. One function call per round."
 
 _THINKING = """Reason first, then act, in this form:
@@ -52,11 +53,11 @@ _PARAMETERS = {"do": ("action", "argument", "element"), "exit": ("message",), "g
 
 
 class BadCallError(ValueError):
-    """A call that is none of the protocol's, with the reason."""
+    """The call is not one of the protocol; the message is the reason."""
 
 
 def parse(text: str, thinking: bool) -> Parsed:
-    """The one call of a response; with more than one, the first runs and the others are reported."""
+    """Parse the one call of a response. Of several calls, the first runs and the others are reported."""
     thought, body = "", text
     if thinking:
         head, closed, tail = text.rpartition("</think>")
@@ -88,7 +89,7 @@ def parse(text: str, thinking: bool) -> Parsed:
 
 
 def write(thought: str, calls: list[ToolCall], note: str = "", thinking: bool = True) -> str:
-    """A response of a teacher: one call. The note is a comment, which stays in the context, as the prompt asks."""
+    """A teacher's response: one call. The note is a comment, which stays in the context, as the prompt asks."""
     if len(calls) != 1:
         raise ValueError(f"webagent_r1 makes one call per round, not {len(calls)}")
     call = "\n".join([*([f"# Note: {note}"] if note else []), _code(calls[0])])
@@ -96,29 +97,31 @@ def write(thought: str, calls: list[ToolCall], note: str = "", thinking: bool = 
 
 
 def _code(call: ToolCall) -> str:
-    """The source of a call: what `_translate` reads."""
-    given = {key: json.dumps(str(value), ensure_ascii=False) for key, value in call.arguments.items()}
+    """The source code of a call, as `_translate` reads it."""
+    arguments = {key: json.dumps(str(value), ensure_ascii=False) for key, value in call.arguments.items()}
     match call.name:
         case "click_element":
             action = "Right Click" if call.arguments.get("button") == "right" else "Click"
-            return f'do(action="{action}", element={given["element"]})'
+            return f'do(action="{action}", element={arguments["element"]})'
         case "write_element":
             action = "Search" if call.arguments.get("submit") else "Type"
-            return f'do(action="{action}", argument={given["text"]}, element={given["element"]})'
+            return f'do(action="{action}", argument={arguments["text"]}, element={arguments["element"]})'
         case "select_option":
-            return f'do(action="Select Dropdown Option", argument={given["option"]}, element={given["element"]})'
+            return (
+                f'do(action="Select Dropdown Option", argument={arguments["option"]}, element={arguments["element"]})'
+            )
         case "hover_element":
-            return f'do(action="Hover", element={given["element"]})'
+            return f'do(action="Hover", element={arguments["element"]})'
         case "scroll" if call.arguments["direction"] in ("up", "down"):
             return f'do(action="Scroll {str(call.arguments["direction"]).title()}")'
         case "press_keys" if call.arguments["keys"] == ["Enter"]:
             return 'do(action="Press Enter")'
         case "switch_tab":
-            return f'do(action="Switch Tab", argument={given["index"]})'
+            return f'do(action="Switch Tab", argument={arguments["index"]})'
         case "wait":
             return 'do(action="Wait")'
         case "done":
-            return f"exit(message={given.get('answer', json.dumps(''))})"
+            return f"exit(message={arguments.get('answer', json.dumps(''))})"
         case "go_back":
             return "go_backward()"
         case "go_forward":
@@ -127,7 +130,7 @@ def _code(call: ToolCall) -> str:
 
 
 def _read(code: str) -> tuple[ast.Call, int]:
-    """The call at the start of the code, and where it ends: the shortest prefix that Python reads as an expression."""
+    """The call at the start of the code and its length: the shortest prefix that Python parses as an expression."""
     for match in re.finditer(r"\)", code[:30_000]):
         for source in (code[: match.end()], code[: match.end()].translate(_QUOTES)):
             try:
@@ -148,19 +151,19 @@ def _translate(call: ast.Call) -> ToolCall:
         raise BadCallError("no such function")
     if len(call.args) > len(allowed):
         raise BadCallError(f"{name} takes at most {len(allowed)} arguments")
-    given = {key: _constant(node) for key, node in zip(allowed, call.args, strict=False)}
+    arguments = {key: _constant(node) for key, node in zip(allowed, call.args, strict=False)}
     for keyword in call.keywords:
         if keyword.arg not in allowed:
             raise BadCallError(f"{name} has no argument {keyword.arg}")
-        given[keyword.arg] = _constant(keyword.value)
+        arguments[keyword.arg] = _constant(keyword.value)
     match name:
         case "exit":
-            return element_call("done", answer=given.get("message") or "")
+            return element_call("done", answer=arguments.get("message") or "")
         case "go_backward":
             return element_call("go_back")
         case "go_forward":
             return element_call("go_forward")
-    return _do(given.get("action") or "", given.get("argument"), given.get("element"))
+    return _do(arguments.get("action") or "", arguments.get("argument"), arguments.get("element"))
 
 
 def _do(action: str, argument: str | None, element: str | None) -> ToolCall:
@@ -199,13 +202,13 @@ def _constant(node: ast.expr) -> str | None:
     return None if node.value is None else str(node.value)
 
 
-def context(scene: Scene) -> list[Message]:
-    """All responses, and only the current page."""
+def context(state: TurnContext) -> list[Message]:
+    """All earlier responses, and only the current page."""
     messages = []
-    for index, turn in enumerate([*scene.turns, None]):
-        lines = [f"Task: {scene.task.intent}", ""] if index == 0 else []
-        failures = [line for line in scene.turns[index - 1].feedback if line.startswith("Failed:")] if index else []
-        page = PLACEHOLDER if turn is not None else (scene.current.text or "")
+    for index, turn in enumerate([*state.turns, None]):
+        lines = [f"Task: {state.task.intent}", ""] if index == 0 else []
+        failures = [line for line in state.turns[index - 1].feedback if line.startswith("Failed:")] if index else []
+        page = PLACEHOLDER if turn is not None else (state.current.text or "")
         messages.append(Message(("\n".join([*lines, f"Round {index}", *failures, "", page]),)))
         if turn is not None:
             messages.append(Message((turn,)))
@@ -213,6 +216,7 @@ def context(scene: Scene) -> list[Message]:
 
 
 def system(agent: AgentParams, thinking: bool) -> str:
+    """The system prompt of a recipe."""
     return COMPACT if agent.prompt == "compact" else FULL.format(form=_THINKING if thinking else _BARE)
 
 

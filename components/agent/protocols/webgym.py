@@ -1,8 +1,8 @@
 """The memory protocol of WebGym (section 5, "Memory prompt for long-horizon tasks"; appendix C).
 
 Context at turn t: the task, the memory that the last response wrote, the feedback of its calls, and the current
-observation; nothing else of the past. Each response updates the memory, judges the progress, says what it intends and
-acts. The paper's prompt is not part of its text; wording and section names are ours, the tools are those of OpenWebRL.
+observation; nothing else of the past. Each response updates the memory, judges the progress, states an intention and
+acts. The paper does not print its prompt: wording and section names are chosen here, and the tools are OpenWebRL's.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 
 from components.agent.grammar import Parsed, format_call, parse_calls
-from components.agent.protocols.base import Message, Protocol, Scene, page_lines, shown
+from components.agent.protocols.base import Message, Protocol, TurnContext, observation_parts, page_lines
 from components.agent.protocols.openwebrl import describe_tools
 from components.params import AgentParams
 from components.records import ToolCall, Turn
 
 SECTIONS = ("Memory", "Progress", "Intention", "Action")
-LONGEST_MEMORY = 4000  # characters; the newest are kept
+MAX_MEMORY = 4000
+"""Characters; the last ones are kept."""
 COMPACT = "Use the browser to do the task. Answer with Memory, Progress, Intention and Action."
 
 FULL = """You operate a web browser to complete a task for a user. You see the page as it is now: a screenshot, its \
@@ -39,48 +40,49 @@ _SECTION = re.compile(rf"^[ \t]*[*#]*[ \t]*({'|'.join(SECTIONS)})[*]*:[*]*[ \t]*
 
 
 def sections(response: str) -> dict[str, str]:
-    """The sections of a response (after its thinking, if it thinks) by lower-case name; the last of a name counts."""
+    """The sections of a response by lower-case name, after its thinking if it has any. The last of a name counts."""
     text = response.rpartition("</think>")[2]
-    found = [*_SECTION.finditer(text)]
-    ends = [match.start() for match in found[1:]] + [len(text)]
-    return {match[1].lower(): text[match.end() : end].strip() for match, end in zip(found, ends, strict=False)}
+    headings = [*_SECTION.finditer(text)]
+    ends = [match.start() for match in headings[1:]] + [len(text)]
+    return {match[1].lower(): text[match.end() : end].strip() for match, end in zip(headings, ends, strict=False)}
 
 
 def memory(turns: list[Turn]) -> str:
-    """What the last response that could be read remembers."""
+    """The memory section of the last parsable response."""
     for turn in reversed(turns):
         if turn.parse_error is None:
-            return sections(turn.response).get("memory", "")[-LONGEST_MEMORY:]
+            return sections(turn.response).get("memory", "")[-MAX_MEMORY:]
     return ""
 
 
 def parse(text: str) -> Parsed:
-    """A response is readable if it has a memory and an action with at least one good call."""
-    found = sections(text)
-    thought = "\n".join(f"{name}: {found[name.lower()]}" for name in SECTIONS[:3] if found.get(name.lower()))
-    missing = [name for name in ("Memory", "Action") if name.lower() not in found]
+    """Parse a response. It is parsable if it has a memory, and an action with at least one call that parses."""
+    parts = sections(text)
+    thought = "\n".join(f"{name}: {parts[name.lower()]}" for name in SECTIONS[:3] if parts.get(name.lower()))
+    missing = [name for name in ("Memory", "Action") if name.lower() not in parts]
     if missing:
         return Parsed(thought or text.strip(), [], f"no section {' and no section '.join(missing)}")
-    return parse_calls(thought, found["action"])
+    return parse_calls(thought, parts["action"])
 
 
 def write(thought: str, calls: list[ToolCall], note: str = "") -> str:
-    """A response of a teacher; the note is its memory."""
-    acts = "\n".join(format_call(call.name, **call.arguments) for call in calls)
-    return f"Memory: {note or 'empty'}\nProgress: open\nIntention: {thought}\nAction: {acts}"
+    """A teacher's response, with the note as its memory."""
+    action = "\n".join(format_call(call.name, **call.arguments) for call in calls)
+    return f"Memory: {note or 'empty'}\nProgress: open\nIntention: {thought}\nAction: {action}"
 
 
-def context(scene: Scene) -> list[Message]:
-    """One message: this is not a growing conversation."""
-    lines = [f"Task: {scene.task.intent}", f"Memory: {memory(scene.turns) or 'empty'}"]
-    if scene.turns:
-        lines += ["Outcome of your last calls:", *scene.turns[-1].feedback]
-    said = "\n".join([*lines, *page_lines(scene.agent, scene.current)]) + "\n"
-    return [Message((said, *shown(scene.current)))]
+def context(state: TurnContext) -> list[Message]:
+    """One message: the conversation does not grow."""
+    lines = [f"Task: {state.task.intent}", f"Memory: {memory(state.turns) or 'empty'}"]
+    if state.turns:
+        lines += ["Outcome of your last calls:", *state.turns[-1].feedback]
+    text = "\n".join([*lines, *page_lines(state.agent, state.current)]) + "\n"
+    return [Message((text, *observation_parts(state.current)))]
 
 
 def system(agent: AgentParams) -> str:
-    return COMPACT if agent.prompt == "compact" else FULL + describe_tools()
+    """The system prompt of a recipe."""
+    return COMPACT if agent.prompt == "compact" else FULL + describe_tools(extended=agent.prompt == "extended")
 
 
 WEBGYM = Protocol(

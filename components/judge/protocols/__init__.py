@@ -1,7 +1,8 @@
-"""How model judges are asked, each protocol in a file: its inputs, its prompts in our own words, its parser.
+"""Protocols of model judges, each in a file: its inputs, its prompts (in this project's own words), its parser.
 
-A protocol is an async function over a trajectory and an `Ask`; it never knows which model answers, what it costs, or
-that it failed. `blocking` judges pages, not tasks; `reference` compares answers; `vote` makes one ruling of several.
+A protocol is an async function of a trajectory and an `Ask`. It does not know which model answers, what the answer
+costs, or whether the request failed. `blocking` judges pages, not tasks; `reference` compares answers; `vote` combines
+several rulings.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ PROTOCOLS: dict[JudgeProtocolName, JudgeProtocol] = {
     "deepshop": DEEPSHOP,
     "webgym_rubric": WEBGYM_RUBRIC,
 }
-"""As published."""
+"""The protocols with their published numbers of screenshots."""
 
 
 def judge_protocol(name: JudgeProtocolName, screenshots: int) -> JudgeProtocol:

@@ -1,8 +1,8 @@
 """AgentTrek's judge as Online-Mind2Web publishes it: every thought and action, and the last screenshot.
 
 OpenWebRL evaluates Online-Mind2Web with it (appendix B). It is generous by design: it asks whether the trajectory was
-effective, and forgives a missing last click. It sees no answer but the one in the last action. Ours differs in wording
-and reads the status from the last line only; the published parser takes `Status: unsuccessful` for a success.
+effective, and accepts a missing last click. It sees the answer only in the last action. This implementation has its own
+wording and reads the status from the last line only; the published parser reads `Status: unsuccessful` as a success.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ Status: success or failure"""
 
 
 async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
+    """Ask once, with all steps as text and the last page."""
     steps = [_step(turn) for turn in trajectory.turns] or ["(nothing was done)"]
     text = "\n\n".join([f"Goal: {trajectory.task.intent}", *steps, "The page at the end:"])
     answer = await ask(question(SYSTEM, text, *last_images(trajectory, 1)))

@@ -1,4 +1,4 @@
-"""What every protocol has: somebody to ask, messages, a ruling."""
+"""What all protocols share: the function that asks a model, messages, the ruling."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ Verdict: NOT SUCCESS"""
 
 
 class Ask(Protocol):
-    """Asks a model. Decoding, limits, retries and cost are not the protocol's business."""
+    """Asks a model. The caller of the protocol controls decoding, limits, retries and cost."""
 
-    def __call__(self, messages: list[Message], response_format: Message | None = None) -> Awaitable[Answer]: ...
+    def __call__(self, messages: list[Message], response_format: Message | None = None) -> Awaitable[Answer]:
+        """The model's answer to the messages."""
 
 
 class Ruling(NamedTuple):
-    """What a protocol makes of a trajectory. Never `error`: who cannot ask raises."""
+    """A protocol's decision on a trajectory. The outcome is never `error`: a failed request raises."""
 
     outcome: Outcome
     rationale: str
 
 
 class JudgeProtocol(NamedTuple):
-    """A way to judge: `judge` asks as often as it needs to; `prompts` are our words in it, which are its version."""
+    """A protocol: `judge` may ask several times; `prompts` are its texts, whose hash is its version."""
 
     judge: Callable[[Trajectory, Ask], Awaitable[Ruling]]
     prompts: tuple[str, ...]
 
 
 def question(system: str, *parts: str | Image) -> list[Message]:
-    """A system message and a user message. What pages, tasks and agents said has no control tokens in it."""
+    """A system message and a user message. Control tokens in text of pages, tasks and agents are escaped."""
     content = [text_part(plain(part)) if isinstance(part, str) else image_part(part) for part in parts]
     if not any(isinstance(part, Image) for part in parts):
         return [
             {"role": "system", "content": system},
-            {"role": "user", "content": "\n".join(p["text"] for p in content)},
+            {"role": "user", "content": "\n".join(part["text"] for part in content)},
         ]
     return [{"role": "system", "content": system}, {"role": "user", "content": content}]
 

@@ -1,8 +1,8 @@
-"""Is a page a block or a CAPTCHA (WebGym, appendix E.4)? Tells what the site did from what the agent did.
+"""Whether a page is a block or a CAPTCHA (WebGym, appendix E.4).
 
-No verdict on the task: `waymark blocklist --learn --ask` puts the website on the blocklist. The browser room's own test
-(`browser/blocked.py`) knows status codes and known walls without asking anybody; this is for the pages that it does
-not know.
+The ruling is no verdict on the task: `waymark blocklist --learn --ask` puts the website on the blocklist. The browser's
+own test (`browser/blocked.py`) recognises status codes and known block pages without a model; this protocol is for
+other pages.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """DeepShop's judge as Molmo-Web runs it (OpenWebRL, appendix B): one question, answered as a JSON object.
 
 Task, answer and up to 30 of the last screenshots, each with its number. The answer must be an object with a `thought`
-and a `verdict` that is SUCCESS or NOT SUCCESS; endpoints that know structured output are held to it, others are asked
-for it in words.
+and a `verdict` that is SUCCESS or NOT SUCCESS; endpoints with structured output enforce this, others are
+asked for it in the prompt.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ Answer with a JSON object and nothing else: {"thought": "what decides", "verdict
 
 
 async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
+    """Ask once, with the answer and the last screenshots."""
     images = last_images(trajectory, SCREENSHOTS)
     parts: list[str | Image] = [f"Wish: {trajectory.task.intent}\nAnswer: {trajectory.answer or '(none)'}"]
     for number, image in enumerate(images, 1):
@@ -54,7 +55,8 @@ async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
 
 
 def parse(text: str, truncated: bool = False) -> Ruling:
-    """The ruling of a response: unparsed unless it is one object of just these fields with one of the two verdicts."""
+    """The ruling of a response; unparsed unless it is one object with exactly these fields and one of the two
+    verdicts."""
     match read_object(text, truncated):
         case {"thought": str(thought), "verdict": str(verdict), **others} if not others and verdict in OUTCOMES:
             return Ruling(OUTCOMES[verdict], thought)

@@ -1,6 +1,6 @@
 """OpenWebRL's judge (section 4.3, appendix A.4): task, answer, action history with feedback, the last screenshots.
 
-One question. The wording is our own (`judge/prompts.py`); the distilled judge reads the same.
+The protocol asks one question. The wording is our own (`judge/prompts.py`); the distilled judge reads the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SCREENSHOTS = 3
 
 
 def openwebrl(screenshots: int) -> JudgeProtocol:
-    """The protocol with so many of the last screenshots."""
+    """The protocol with the given number of last screenshots."""
 
     async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
         prompt = judge_prompt(trajectory, screenshots)

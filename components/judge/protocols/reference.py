@@ -1,4 +1,4 @@
-"""Does an answer say the same as a known right one, or as one of several? One question, on text alone.
+"""Whether an answer means the same as a known right answer, or as one of several: one question, without images.
 
 WebGym lets a reference answer override its rubric (section 3), WebArena's `fuzzy_match` asks a model the same, and the
 judges that vote on open questions compare with golden answers, which are alternatives (BrowserAgent, section 3).
@@ -24,10 +24,10 @@ Say in a sentence what decides. {ENDING}"""
 
 
 async def says_the_same(intent: str, references: Sequence[str], answer: str, ask: Ask) -> Ruling:
-    """Success if `answer` says all that one of `references` says. The same words need no model.
+    """Success if `answer` contains the meaning of one of `references`. Equal words need no model.
 
     Args:
-        references: alternatives, at least one; what must all be said is one reference.
+        references: at least one; they are alternatives, and each must be met as a whole.
     """
     given = _bare(answer)
     if given and given in map(_bare, references):
@@ -35,7 +35,7 @@ async def says_the_same(intent: str, references: Sequence[str], answer: str, ask
     known = (
         f"Known right answer: {references[0]}"
         if len(references) == 1
-        else "\n".join(["Any one of these alternatives is enough:", *(f"- {one}" for one in references)])
+        else "\n".join(["Any one of these alternatives is enough:", *(f"- {reference}" for reference in references)])
     )
     reply = await ask(question(SYSTEM, f"Question: {intent}\n{known}\nThe agent's answer: {answer or '(none)'}"))
     return Ruling(*parse_verdict(reply.text, cut(reply)))

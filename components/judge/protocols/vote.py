@@ -1,7 +1,7 @@
-"""Several judges, one word: what more than half of them say (BrowserAgent, section 3: valid if 2 of 3 judges agree).
+"""Combines several judges by majority (BrowserAgent, section 3: valid if 2 of 3 judges agree).
 
-The paper counts everything but two approvals as a rejection. Here a judge that could not be read, or could not be
-asked, has no vote: two must agree on a failure too, else nobody knows.
+In the paper fewer than two approvals are a rejection. Here a judge with an unreadable answer or a failed request has no
+vote, so two of three must agree on a failure too. Otherwise the vote is undecided.
 """
 
 from __future__ import annotations
@@ -14,28 +14,31 @@ from components.records import Outcome, Verdict
 
 
 def vote(rulings: Sequence[Ruling]) -> Ruling:
-    """The majority of all judges, those without a vote included.
+    """The outcome of more than half of all judges, counting those without a vote.
 
-    Without one it is an error if a judge could not be asked, for that may pass, and else unparsed.
+    Without a majority the outcome is an error if a request failed, because it may succeed later, and otherwise
+    unparsed.
 
     Raises:
-        ValueError: there is nobody to vote.
+        ValueError: there are no rulings.
     """
     if not rulings:
-        raise ValueError("a vote needs at least one ruling: name an endpoint in judge.endpoint")
+        raise ValueError("a vote needs at least one ruling: name an endpoint in judge.model.endpoint")
     counts = Counter(ruling.outcome for ruling in rulings)
-    said = "\n".join(f"{number}. {r.outcome.value}: {r.rationale}" for number, r in enumerate(rulings, 1))
+    rationales = "\n".join(
+        f"{number}. {ruling.outcome.value}: {ruling.rationale}" for number, ruling in enumerate(rulings, 1)
+    )
     for outcome in (Outcome.SUCCESS, Outcome.FAILURE):
         if counts[outcome] * 2 > len(rulings):
-            return Ruling(outcome, said)
-    return Ruling(Outcome.ERROR if counts[Outcome.ERROR] else Outcome.UNPARSED, said)
+            return Ruling(outcome, rationales)
+    return Ruling(Outcome.ERROR if counts[Outcome.ERROR] else Outcome.UNPARSED, rationales)
 
 
 def voted(verdicts: Sequence[Verdict], judge: str = "vote") -> Verdict:
-    """One verdict of several on the same trajectory; its cost is that of all, its time that of the slowest.
+    """One verdict from several on the same trajectory; its cost is their sum, its time that of the slowest.
 
     Raises:
-        ValueError: there is none, or they are on different trajectories.
+        ValueError: there are no verdicts, or they are on different trajectories.
     """
     if len({verdict.trajectory_id for verdict in verdicts}) > 1:
         raise ValueError("verdicts on different trajectories do not vote together: join them by id")

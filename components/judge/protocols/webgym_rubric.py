@@ -1,13 +1,14 @@
-"""WebGym's rubric judge (section 3, appendix E): reference answer, else criterion B once and criterion A per fact.
+"""WebGym's rubric judge (section 3, appendix E): the reference answer, else criterion B once and criterion A per fact.
 
-- A reference answer overrides the rubric: the question is then whether the answer says the same.
-- Key pages are chosen with high recall: a page is left out only if it clearly shows nothing; the last page stays.
-- Criterion B, once per task: the answer claims nothing that the key pages do not support.
+- A reference answer overrides the rubric: the only question is then whether the answer means the same.
+- Key pages are chosen with high recall: a page is left out only if it is clearly irrelevant; the last page always
+  stays.
+- Criterion B, once per task: the key pages support every claim of the answer.
 - Criterion A, per fact: the key pages and the answer establish it.
 
-All must hold. The first that does not ends the questions; one that cannot be read makes a success impossible, not a
-failure. A task without a rubric has one fact, the task itself. Accepted trade-off: facts are asked one after another,
-so that a failure is cheap and a success is slow.
+All criteria must hold. The first failure ends the questions; an unreadable answer makes the ruling unparsed, not a
+failure. A task without a rubric has one fact, the task itself. Accepted trade-off: facts are checked one after another,
+so a failure is cheap and a success is slow.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from components.judge.protocols.reference import says_the_same
 from components.judge.verdicts import KEEP, parse_verdict, read
 from components.records import Image, Outcome, Task, Trajectory
 
-MOST = 50
-"""Key pages; of more, the last."""
+MAX_PAGES = 50
+"""Key pages; of more, the last ones are used."""
 
 KEYPAGE = """You see one page that a web agent came across during a task. Pages are being collected that may later \
 serve as evidence; a useless one too many does no harm, a missing one does.
@@ -51,42 +52,45 @@ Say what decides. {ENDING}"""
 
 
 async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
+    """Ask about each requirement of the rubric, or compare the answer with the reference."""
     task, answer = trajectory.task, trajectory.answer or "(none)"
-    asked = f"Task: {task.intent}"
+    task_text = f"Task: {task.intent}"
     if task.reference_answer:
         return await says_the_same(task.intent, [task.reference_answer], answer, ask)
-    pages = await _key_pages(trajectory, asked, ask)
-    given = f"Answer: {answer}\n\nThe pages, oldest first:"
-    checks = [("criterion B", SUPPORT, f"{asked}\n{given}")]
+    pages = await _key_pages(trajectory, task_text, ask)
+    answer_text = f"Answer: {answer}\n\nThe pages, oldest first:"
+    checks = [("criterion B", SUPPORT, f"{task_text}\n{answer_text}")]
     for group, fact in facts(task):
-        checks.append((f"criterion A, {fact}", FACT, f"{asked}\nGroup: {group}\nRequirement: {fact}\n{given}"))
-    said, unread = [], False
+        checks.append(
+            (f"criterion A, {fact}", FACT, f"{task_text}\nGroup: {group}\nRequirement: {fact}\n{answer_text}")
+        )
+    rationales, has_unparsed = [], False
     for name, system, text in checks:
         reply = await ask(question(system, text, *pages))
         outcome, why = parse_verdict(reply.text, cut(reply))
-        said.append(f"{name}: {outcome.value}: {why}")
-        unread |= outcome is Outcome.UNPARSED
+        rationales.append(f"{name}: {outcome.value}: {why}")
+        has_unparsed |= outcome is Outcome.UNPARSED
         if outcome is Outcome.FAILURE:
-            return Ruling(outcome, "\n".join(said))
-    return Ruling(Outcome.UNPARSED if unread else Outcome.SUCCESS, "\n".join(said))
+            return Ruling(outcome, "\n".join(rationales))
+    return Ruling(Outcome.UNPARSED if has_unparsed else Outcome.SUCCESS, "\n".join(rationales))
 
 
 def facts(task: Task) -> list[tuple[str, str]]:
-    """(group, fact) of the rubric, in order. A group without facts is a fact itself; so is a task without groups."""
+    """(group, fact) pairs of the rubric, in order. A group without facts is one fact; so is a task without groups."""
     if not task.rubric:
         return [("the whole task", task.intent)]
     return [(group.description, fact) for group in task.rubric for fact in group.facts or [group.description]]
 
 
-async def _key_pages(trajectory: Trajectory, asked: str, ask: Ask) -> list[Image]:
+async def _key_pages(trajectory: Trajectory, task_text: str, ask: Ask) -> list[Image]:
     images = distinct_images(trajectory)
 
     async def is_key(image: Image) -> bool:
-        reply = await ask(question(KEYPAGE, f"{asked}\n\nThe page:", image))
+        reply = await ask(question(KEYPAGE, f"{task_text}\n\nThe page:", image))
         return read(reply.text, KEEP, cut(reply))[0] is not False
 
     kept = await asyncio.gather(*(is_key(image) for image in images[:-1]))
-    return [*(image for image, keep in zip(images, kept, strict=False) if keep), *images[-1:]][-MOST:]
+    return [*(image for image, keep in zip(images, kept, strict=False) if keep), *images[-1:]][-MAX_PAGES:]
 
 
 WEBGYM_RUBRIC = JudgeProtocol(judge, (reference.SYSTEM, KEYPAGE, SUPPORT, FACT))

@@ -1,13 +1,13 @@
-"""WebJudge (Xue et al., 2025, Online-Mind2Web): key points, then screenshots that bear on them, then the verdict.
+"""WebJudge (Xue et al., 2025, Online-Mind2Web): key points, then relevant screenshots, then the verdict.
 
-1. Key points of the task are listed, once.
-2. Each screenshot is scored from 1 to 5 for what it shows of them; those with 3 or more are evidence, 50 at most.
-3. The verdict is given on task, key points, actions, the evidence, and why it is evidence.
+1. The model lists the key points of the task once.
+2. It scores each screenshot from 1 to 5 by its relevance; those with 3 or more are evidence, 50 at most.
+3. It gives the verdict from the task, key points, actions, the evidence, and the reasons for the scores.
 
-Deviations from the published code, each towards losing no evidence: a screenshot whose score cannot be read is kept
-(there it is dropped), and of more than 50 the last are shown (there the first, without the end). A page that did not
-change between steps is scored once. A task without readable key points is unparsed, before anything is spent on its
-screenshots.
+Deviations from the published code, so that no evidence is lost: a screenshot with an unreadable score is kept (the
+published code drops it), and of more than 50 the last are shown (the published code shows the first). A page that did
+not change between steps is scored once. A task without readable key points is unparsed before its screenshots cost
+anything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from components.judge.protocols.base import Ask, JudgeProtocol, Ruling, cut, que
 from components.judge.verdicts import STATUS, parse_verdict, read_points, read_score
 from components.records import Image, Outcome, Trajectory
 
-THRESHOLD, MOST = 3, 50
+MIN_SCORE, MAX_PAGES = 3, 50
 
 POINTS = """List what a task explicitly requires, so that its completion can be checked point by point.
 
@@ -61,6 +61,7 @@ Status: success or failure"""
 
 
 async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
+    """Ask for the key points, then which screenshots matter, then for the verdict."""
     task = f"Task: {trajectory.task.intent}"
     answer = await ask(question(POINTS, task))
     points = read_points(answer.text, cut(answer))
@@ -71,11 +72,11 @@ async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
     async def evidence(image: Image) -> str | None:
         answer = await ask(question(SCORE, f"{task}\n\n{listed}\n\nThe page:", image))
         score, why = read_score(answer.text, cut(answer))
-        return why if score is None or score >= THRESHOLD else None
+        return why if score is None or score >= MIN_SCORE else None
 
     images = distinct_images(trajectory)
-    found = await asyncio.gather(*(evidence(image) for image in images))
-    kept = [(image, why) for image, why in zip(images, found, strict=True) if why is not None][-MOST:]
+    reasons = await asyncio.gather(*(evidence(image) for image in images))
+    kept = [(image, why) for image, why in zip(images, reasons, strict=True) if why is not None][-MAX_PAGES:]
     actions = [f"{turn.index + 1}. {'; '.join(calls(turn))}" for turn in trajectory.turns]
     pages = [f"{number}. {' '.join(why.split())}" for number, (_, why) in enumerate(kept, 1)]
     text = "\n".join(

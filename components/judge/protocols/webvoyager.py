@@ -1,12 +1,12 @@
 """WebVoyager's judge (He et al., 2024): task, answer and the last 15 screenshots; no history of actions.
 
 Source: the published `evaluation/auto_eval.py` and its run script. Where answer and screenshot contradict each
-other the screenshot counts; what the answer says and no screenshot shows is believed, so this judge does not see
-invented answers. Ours differs in wording and reads the verdict from the last line only, where the published one takes
-any text with SUCCESS and without NOT SUCCESS in it.
+other the screenshot counts. A claim that no screenshot shows is believed, so this judge does not detect invented
+answers. This implementation has its own wording and reads the verdict from the last line only; the published one
+accepts any text with SUCCESS and without NOT SUCCESS.
 
-`webvoyager_hinted` is not published: the same judge, told of the set's reference answer where a task has one. The
-published script shows its judge none.
+`webvoyager_hinted` is not published: it is the same judge with the set's reference answer in its prompt, where a task
+has one. The published script never shows it.
 """
 
 from __future__ import annotations
@@ -37,10 +37,12 @@ HINT = "Hint, for you alone: "
 
 
 async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
+    """Ask once, with the answer and the last screenshots."""
     return await _grade(trajectory, ask, None)
 
 
 async def judge_hinted(trajectory: Trajectory, ask: Ask) -> Ruling:
+    """As `judge`, with the published reference answer as a hint."""
     return await _grade(trajectory, ask, hint_of(trajectory.task))
 
 

@@ -1,13 +1,13 @@
-"""Verdicts by rule, and what rules ask of pages while an episode's browser is still there.
+"""Verdicts by rules, and the probes by which rules read pages at the end of an episode.
 
-- `rule_of` parses a task's evaluator (`specs`, `calls`); `require_rules` refuses an unknown form before any episode,
-  `require_decisive_rules` tasks without a rule where nobody else judges.
-- `probes_of` (`pages`) goes into `EpisodeSettings.probes`: what the rule wants to know of pages at the end, which the
-  episode's browser answers and the trajectory keeps.
+- `rule_of` parses a task's evaluator (`specs`, `calls`); `require_rules` refuses unknown forms before any episode, and
+  `require_decisive_rules` tasks without a rule where no model judges.
+- `probes_of` (`pages`) goes into `EpisodeSettings.probes`: at the end of the episode its browser answers these probes,
+  and the trajectory keeps the readings.
 - `rules_verdict` (`verdict`) decides from the record alone: the site's own reward (`site_reward`), WebArena
-  (`webarena`, with `matching` and `addresses`), open questions (`qa`). Where only a model can tell, it asks
-  `same_answer`; `open_questions` says beforehand what that would be.
-- `hint_of` (`webvoyager`): what a judge may be told of reference answers that decide nothing.
+  (`webarena`, with `matching` and `addresses`), open questions (`qa`). Where only a model can decide, it asks
+  `same_answer`; `open_questions` returns these questions beforehand.
+- `hint_of` (`webvoyager`): the hint for a judge from a reference answer that is no rule.
 """
 
 from components.judge.rules.pages import probes_of

@@ -1,16 +1,17 @@
-"""When an episode ended at the right address: `url_match`.
+"""Whether an episode ended at the right address (`url_match`).
 
-An alternative (`A |OR| B`) matches if the host is the same, the reference's path is the page's or leads to it, and the
-page's query has all that the reference's has; what else the query says, its order, and the fragment do not matter.
-How the published evaluators differ:
+An alternative (`A |OR| B`) matches if the host is the same, the reference's path is the page's path or a
+beginning of it, and the page's query has all values of the reference's query. Other values in the query, their order,
+and the fragment do not matter. The published evaluators differ:
 
-- WebArena pools the queries of all alternatives: with `/headphones.html |OR| /electronics.html?cat=60`, ending at the
+- WebArena pools the queries of all alternatives: with `/headphones.html |OR| /electronics.html?cat=60`, an end at the
   first is wrong unless `cat=60` is in its query. Here each alternative has its own query.
-- "GOLD in PRED" is a substring test there: `/f/books` is in `/f/bookshelf`, `/issues/1` in `/issues/18`, and an address
-  in the query of any other site counts. Here whole segments of the path count, from its beginning.
-- WebArena-Lite looks for the whole reference, query and all, in the address: the same parameters in another order fail.
-- Paths and values are compared decoded, without case and outer blanks: the sites find `/f/earthporn` and send one to
-  `/f/EarthPorn`, and a search for " iphone 12" is one for "iphone 12". As published, such references cannot be met.
+- "GOLD in PRED" is a substring test in WebArena: `/f/books` is in `/f/bookshelf`, `/issues/1` in `/issues/18`, and an
+  address in the query of any other site counts. Here whole segments of the path count, from its beginning.
+- WebArena-Lite searches the address for the whole reference with its query: parameters in another order fail.
+- Here paths and values are compared decoded, without case and outer spaces: the sites redirect `/f/earthporn` to
+  `/f/EarthPorn`, and a search for " iphone 12" is the same as one for "iphone 12". In the published code such
+  references cannot be met.
 - A row without `url_note` is "GOLD in PRED" in WebArena and exact in WebArena-Lite; here it is the former (18 rows, all
   of them the page of one issue).
 """
@@ -27,18 +28,18 @@ def leads_to(reference: str, address: str, exact: bool = False) -> bool:
     Args:
         exact: the paths must be the same.
     """
-    sought, found = urlsplit(reference.strip()), urlsplit(address)
-    if _host(sought.netloc, sought.scheme) != _host(found.netloc, found.scheme):
+    expected, actual = urlsplit(reference.strip()), urlsplit(address)
+    if _host(expected.netloc, expected.scheme) != _host(actual.netloc, actual.scheme):
         return False
-    wanted, given = _segments(sought.path), _segments(found.path)
-    if wanted != (given if exact else given[: len(wanted)]):
+    expected_path, actual_path = _segments(expected.path), _segments(actual.path)
+    if expected_path != (actual_path if exact else actual_path[: len(expected_path)]):
         return False
-    query = _values(found.query)
-    return all(values <= query.get(name, set()) for name, values in _values(sought.query).items())
+    query = _values(actual.query)
+    return all(values <= query.get(name, set()) for name, values in _values(expected.query).items())
 
 
 def reddit_post(address: str) -> str:
-    """The page of the post that an address of the forum (Postmill) lies in; any other address as it is."""
+    """The post's page of an address in the forum (Postmill); any other address unchanged."""
     parts = urlsplit(address)
     segments = parts.path.split("/")
     if len(segments) < 4 or segments[1] != "f":
@@ -63,5 +64,5 @@ def _segments(path: str) -> list[str]:
 
 
 def _values(query: str) -> dict[str, set[str]]:
-    found = parse_qs(query, keep_blank_values=True)
-    return {name: {" ".join(value.casefold().split()) for value in values} for name, values in found.items()}
+    parameters = parse_qs(query, keep_blank_values=True)
+    return {name: {" ".join(value.casefold().split()) for value in values} for name, values in parameters.items()}

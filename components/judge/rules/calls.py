@@ -1,6 +1,6 @@
-"""Calls in task files: `func:name('argument')`, read and never run.
+"""Calls in task files: `func:name('argument')`, parsed and never executed.
 
-The published harnesses pass such strings to Python's `eval`. Here they are parsed, and a call is one of five known
+The published harnesses pass such strings to Python's `eval`. Here they are parsed: a call of one of five known
 functions with literal arguments, or an error when the task is loaded.
 """
 
@@ -27,7 +27,7 @@ _TAKES = {
     "shopping_get_sku_latest_review_author": (str,),
     "shopping_get_sku_latest_review_rating": (str,),
 }
-"""The arguments of each: a placeholder, or a string of the task's."""
+"""The arguments of each function: a placeholder, or a string of the task."""
 
 
 class AddressCall(Record):
@@ -47,7 +47,7 @@ def address_call(text: str) -> AddressCall:
     """Read `func:reddit_get_post_url('__last_url__')` or `func:shopping_get_latest_order_url()`.
 
     Raises:
-        ValueError: it is another function, or its arguments are others.
+        ValueError: the function or its arguments are unknown.
     """
     name, _ = _call(text, get_args(AddressFunction))
     return AddressCall.model_validate({"function": name})
@@ -57,7 +57,7 @@ def text_call(text: str) -> TextCall:
     """Read a call of one of the functions of `TextFunction`.
 
     Raises:
-        ValueError: it is another function, or its arguments are others.
+        ValueError: the function or its arguments are unknown.
     """
     name, arguments = _call(text, get_args(TextFunction))
     return TextCall.model_validate({"function": name, "argument": arguments[-1]})
@@ -67,26 +67,26 @@ def _call(text: str, known: tuple[str, ...]) -> tuple[str, list[str]]:
     try:
         node = ast.parse(text.removeprefix(PREFIX).strip(), mode="eval").body
     except SyntaxError as error:
-        raise ValueError(f"{text!r} is no call of a function: {error.msg}") from error
+        raise ValueError(f"{text!r} is not a function call: {error.msg}") from error
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
-        raise ValueError(f"{text!r} is no call of a function with its arguments in order")
+        raise ValueError(f"{text!r} is not a function call with positional arguments")
     name = node.func.id
     if name not in known:
-        raise ValueError(f"{text!r} calls none of {', '.join(known)}: write it in components/judge/rules/pages.py")
+        raise ValueError(f"{text!r} calls none of {', '.join(known)}: implement it in components/judge/rules/pages.py")
     arguments = [_argument(argument) for argument in node.args]
     takes = _TAKES[name]
-    right = len(arguments) == len(takes) and all(
-        isinstance(given, str) if wanted is str else given == wanted
-        for given, wanted in zip(arguments, takes, strict=True)
+    matches = len(arguments) == len(takes) and all(
+        isinstance(argument, str) if expected is str else argument == expected
+        for argument, expected in zip(arguments, takes, strict=True)
     )
-    if not right:
-        shown = ", ".join("a string" if wanted is str else str(wanted) for wanted in takes)
-        raise ValueError(f"{text!r}: {name} takes ({shown})")
+    if not matches:
+        expected_arguments = ", ".join("a string" if expected is str else str(expected) for expected in takes)
+        raise ValueError(f"{text!r}: {name} takes ({expected_arguments})")
     return name, [argument for argument in arguments if argument is not None]
 
 
 def _argument(node: ast.expr) -> str | None:
-    """A literal string, or a name as such; None for anything else."""
+    """The value of a literal string, or a name; None for anything else."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     return node.id if isinstance(node, ast.Name) else None

@@ -1,18 +1,19 @@
-"""When two texts say the same, and when one is in the other: the string comparisons of WebArena, made right.
+"""Whether two texts are the same, and whether one contains the other: WebArena's string comparisons, corrected.
 
-`plain` gives every text one spelling; `same` and `includes` compare in it. How the published evaluators (WebArena,
-`evaluation_harness/evaluators.py`; WebArena-Lite, VisualAgentBench's copy) differ, with what each change mends:
+`plain` normalises the spelling; `same` and `includes` compare normalised texts. The published evaluators (WebArena,
+`evaluation_harness/evaluators.py`; WebArena-Lite, VisualAgentBench's copy) differ, and each change corrects an error:
 
-- They take off a pair of quotation marks around an answer even if they belong to two quotations, and a lone mark
-  altogether. Here a pair goes only if none of its kind is inside.
-- WebArena's `must_include` is a substring test, but for one phrase of one character: "16" is in "2016", "65" in "165",
-  "5.49" in "15.49". WebArena-Lite compares single words with NLTK's tokens: "914" is not in "914km". Here a phrase that
-  begins or ends in a digit must not go on as a longer number, and one of an answer that begins or ends in a letter not
-  as a longer word. On pages words may go on ("mouth guard" in "mouth guards"), as published.
-- Numbers that are equal are the same: "$3,053.97" has 3053.97, "182.40" is 182.4, "000000299" is 299. As published,
-  each is right or wrong by how the reference happens to be written.
-- Spaces of every width, curly marks, long dashes, trademark signs, and a full stop at the end of an answer say nothing.
-- The host in `ssh://git@HOST:PORT/…` is that of the machine on which the benchmark was made.
+- They remove a pair of quotation marks around an answer even if the marks belong to two quotations, and also a single
+  mark. Here a pair is removed only if there is no such mark inside.
+- WebArena's `must_include` is a substring test, except for one phrase of one character: "16" is in "2016", "65" in
+  "165", "5.49" in "15.49". WebArena-Lite compares single words with NLTK's tokens: "914" is not in "914km". Here a
+  phrase that begins or ends with a digit must not be a part of a longer number, and in an answer a phrase that begins
+  or ends with a letter must not be a part of a longer word. On pages it may be ("mouth guard" in "mouth guards"), as
+  published.
+- Equal numbers are the same: "$3,053.97" has 3053.97, "182.40" is 182.4, "000000299" is 299. In the
+  published code the result depends on the spelling of the reference.
+- Spaces of every width, curly marks, long dashes, trademark signs, and a full stop at the end of an answer are ignored.
+- The host in `ssh://git@HOST:PORT/…` is the machine on which the benchmark was made, and is ignored.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _LETTER = r"[^\W\d_]"
 
 @lru_cache(maxsize=4)  # a page is searched for many phrases
 def plain(text: str) -> str:
-    """The text in one spelling: case, marks, spaces and numbers. Giving it twice changes nothing."""
+    """The text with normalised case, marks, spaces and numbers. The function is idempotent."""
     text = unicodedata.normalize("NFKC", text.translate(_MARKS)).translate(_MARKS)
     text = unicodedata.normalize("NFKC", text.casefold())
     text = _GIT_HOST.sub("ssh://git@host/", text)
@@ -63,19 +64,19 @@ def same(reference: str, answer: str) -> bool:
 
 
 def includes(phrase: str, text: str, words: bool) -> bool:
-    """`must_include`: the phrase is in the text, and not as a part of a longer number.
+    """`must_include`: the phrase is in the text, and not a part of a longer number.
 
     Args:
-        words: nor as a part of a longer word.
+        words: the phrase must not be a part of a longer word either.
     """
-    sought = bare(phrase)
+    target = bare(phrase)
     before = after = ""
-    if sought[:1].isdigit():
+    if target[:1].isdigit():
         before = r"(?<!\d)(?<!\d\.)0*"
-    elif words and sought[:1].isalpha():
+    elif words and target[:1].isalpha():
         before = rf"(?<!{_LETTER})"
-    if sought[-1:].isdigit():
+    if target[-1:].isdigit():
         after = r"(?!\d|\.\d)"
-    elif words and sought[-1:].isalpha():
+    elif words and target[-1:].isalpha():
         after = rf"(?!{_LETTER})"
-    return bool(sought) and re.search(before + re.escape(sought) + after, plain(text)) is not None
+    return bool(target) and re.search(before + re.escape(target) + after, plain(text)) is not None

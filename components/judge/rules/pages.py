@@ -1,17 +1,17 @@
-"""What a rule asks of pages at the end of an episode (`program_html`), as probes for the episode's browser.
+"""Page checks of rules at the end of an episode (`program_html`), as probes for the episode's browser.
 
-A locator of the published files is JavaScript, evaluated in the page that it is about and nowhere else: that is the
-benchmark's own interface, and gives a task file no more than a page's author has. Where the published harness calls
-Python functions, the same is asked here by expressions of our own, in the page too, so that all traffic goes through
-the browser's egress guard and uses its login. How that differs:
+A locator of the published files is JavaScript and is evaluated only in its page. This is the benchmark's own interface,
+and a task file gets no more rights than the author of a page. The published harness also calls Python functions; here
+JavaScript expressions of this project do the same in the page, so that all traffic passes the browser's egress guard
+and uses its login. The differences:
 
-- The page that the agent left is read where it is. Other pages are opened in a tab of their own; published, the agent's
-  tab is sent there.
-- The newest order and the newest review of a product come, as published, from the shop's REST interface, which wants
-  the shop's administrator. `SHOP_ADMIN` is the account of WebArena's public image. A shop that does not answer is an
-  outage; published, an assertion ends the evaluation.
-- A role is read in the row of the account. Published, it is looked up by the number of the account among all accounts,
-  and an account that is not there has the role of the last one or none, by how the page counts.
+- The agent's last page is read in its tab. Other pages are opened in a separate tab; the published code navigates the
+  agent's tab.
+- The newest order and the newest review of a product come, as published, from the shop's REST interface, which needs
+  the administrator's account. `SHOP_ADMIN` is the account of WebArena's public image. A shop that does not answer is an
+  outage; in the published code an assertion ends the evaluation.
+- A role is read in the row of the account. The published code looks it up by the index of the account among
+  all accounts, so a missing account has the role of the last one or none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from components.judge.rules.specs import PageHas, WebArenaRule, rule_of
 from components.records import Probe, Task
 
 SHOP_ADMIN = {"username": "admin", "password": "admin1234"}
-"""Of WebArena's public shop image (its `browser_env/env_config.py`)."""
+"""The account of WebArena's public shop image (its `browser_env/env_config.py`)."""
 
 _ROLE = """(() => {
   const named = [...document.querySelectorAll("td[data-label='Account'] span.gl-avatar-labeled-sublabel")]
@@ -60,10 +60,10 @@ _REVIEW = {
 
 
 def probes_of(task: Task, final_url: str) -> list[Probe]:
-    """What to ask of pages once the agent has said `done`, one probe per page check of the task's rule, in its order.
+    """The probes for the end of the episode, one per page check of the task's rule, in order.
 
     Args:
-        final_url: where the active tab ended.
+        final_url: the last address of the active tab.
 
     Raises:
         RuleError: the task's evaluator has an unknown form; `rule_of` says so before any episode.
@@ -75,8 +75,8 @@ def probes_of(task: Task, final_url: str) -> list[Probe]:
 
 
 def probe_of(page: PageHas, start_url: str, final_url: str) -> Probe:
-    """The probe of one page check. `start_url`: that of the task, which says where the shop is."""
-    asked = Probe(url=page.url, locator=page.locator, prepare=page.prepare)
+    """The probe of one page check. `start_url` is that of the task, which has the shop's origin."""
+    probe = Probe(url=page.url, locator=page.locator, prepare=page.prepare)
     changes: dict[str, object] = {}
     match page.page:
         case AddressCall(function="reddit_get_post_url"):
@@ -85,15 +85,15 @@ def probe_of(page: PageHas, start_url: str, final_url: str) -> Probe:
             changes |= {"address": origin_of(start_url), "resolve": _shop(_NEWEST_ORDER)}
         case str(address):
             changes["address"] = address
-    match page.what:
+    match page.text_source:
         case TextCall(function="gitlab_get_project_memeber_role", argument=account):
             changes["script"] = _ROLE.replace("ACCOUNT", json.dumps(account))
         case TextCall(function=function, argument=sku):
-            found = _NEWEST_REVIEW.replace("VALUE", _REVIEW[function]).replace("SKU", json.dumps(sku))
-            changes |= {"address": origin_of(start_url), "script": _shop(found), "must_answer": True}
+            review = _NEWEST_REVIEW.replace("VALUE", _REVIEW[function]).replace("SKU", json.dumps(sku))
+            changes |= {"address": origin_of(start_url), "script": _shop(review), "must_answer": True}
         case str(script):
             changes["script"] = script
-    return asked.model_copy(update=changes)
+    return probe.model_copy(update=changes)
 
 
 def _shop(find: str) -> str:

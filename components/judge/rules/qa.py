@@ -1,14 +1,15 @@
-"""Open questions with short golden answers: exact match (EM), and two scores beside it (BrowserAgent, section 3.2).
+"""Open questions with short golden answers: exact match (EM) and two other scores (BrowserAgent, section 3.2).
 
 EM is SQuAD's, as in the question-answering papers that BrowserAgent compares itself with: lower case, without the
-articles a, an and the, without punctuation, spaces made one; an answer is right if it is then one of the golden ones.
+articles a, an and the, without punctuation, with single spaces. An answer is right if its normal form equals that of a
+golden answer.
 
-BrowserAgent's published code (its `val_answer.py`) calls something else EM: it keeps the letters A–Z and digits of
-both texts, and takes an answer for right if it contains the golden one, or if both have the same characters in any
-order. So "silent" is right where "listen" is asked, and 1991 where 1919 is; a golden answer in another script has no
-characters left and is in every answer; "no" is in "nobody knows"; and only the first of several golden answers counts.
-The anagrams are an accident and have no place here. `contains` is what is left of that score, by whole words: the
-nearest to the figures in the paper's tables, and no verdict. EM is therefore stricter than those figures.
+BrowserAgent's published code (its `val_answer.py`) computes another EM: it keeps the letters A–Z and digits of both
+texts, and accepts an answer that contains the golden one or has the same characters in any order. So "silent" is right
+for "listen", and 1991 for 1919; a golden answer in another script has no characters left and is in every answer; "no"
+is in "unknown"; and only the first of several golden answers counts. The anagrams are a defect and are not
+reproduced. `contains` is the rest of that score, by whole words. It is the nearest to the figures in the paper's
+tables, and is no verdict. EM is therefore stricter than those figures.
 """
 
 from __future__ import annotations
@@ -24,33 +25,33 @@ _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 
 
 class AnswerScores(Record):
-    """An answer against the best of the golden ones."""
+    """Scores of an answer, each against the best golden answer."""
 
     exact: bool
     f1: float
-    """Of words, between 0 and 1 (SQuAD; the paper reports none)."""
+    """F1 over words, 0 to 1 (SQuAD; the paper does not report it)."""
     contains: bool
-    """A golden answer is in it, word for word."""
+    """The answer contains a golden answer as whole words."""
 
 
 def normal(text: str) -> str:
-    """SQuAD's normal form; of a text that is nothing but articles or punctuation, the text in lower case."""
+    """SQuAD's normal form; a text of only articles or punctuation becomes the text in lower case."""
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     kept = "".join(letter for letter in text if not unicodedata.category(letter).startswith(("P", "S")))
     return " ".join(_ARTICLE.sub(" ", kept).split()) or " ".join(text.split())
 
 
 def score_answer(answer: str, golden: Sequence[str]) -> AnswerScores:
-    """Score an answer against golden ones, of which there is at least one. The rule's verdict is `exact`."""
-    given = normal(answer)
-    wanted = [normal(text) for text in golden]
+    """Score an answer against at least one golden answer. The rule's verdict is `exact`."""
+    normal_answer = normal(answer)
+    references = [normal(text) for text in golden]
     return AnswerScores(
-        exact=given in wanted,
-        f1=max(_f1(given.split(), text.split()) for text in wanted),
-        contains=any(f" {text} " in f" {given} " for text in wanted),
+        exact=normal_answer in references,
+        f1=max(_f1(normal_answer.split(), text.split()) for text in references),
+        contains=any(f" {text} " in f" {normal_answer} " for text in references),
     )
 
 
-def _f1(given: list[str], wanted: list[str]) -> float:
-    shared = sum((Counter(given) & Counter(wanted)).values())
-    return 2 * shared / (len(given) + len(wanted)) if shared else 0.0
+def _f1(answer: list[str], reference: list[str]) -> float:
+    shared = sum((Counter(answer) & Counter(reference)).values())
+    return 2 * shared / (len(answer) + len(reference)) if shared else 0.0

@@ -1,4 +1,4 @@
-"""The site's own reward, where the site has one (MiniWoB++), and what was done in words.
+"""The site's own reward, where the world has one, and what was done in words.
 
 The rationale says what was done and whether the task named it, from what a judge model sees too; only the outcome
 knows the reward.
@@ -12,7 +12,7 @@ from components.judge.history import events
 from components.records import Outcome, Trajectory
 
 COMPLETE = 1.0
-"""The raw reward of a completed MiniWoB++ page; less is partial credit or a mistake."""
+"""The raw reward of a completed task; less is partial credit or a mistake."""
 _QUOTED = re.compile(r'"([^"]+)"')
 _ADDRESS = re.compile(r'\.? Page navigated to \S+(?=[^"]*$)')
 MAX_EVENTS = 10
@@ -28,9 +28,10 @@ def judge_site_reward(trajectory: Trajectory) -> tuple[Outcome, str]:
 def rationale(trajectory: Trajectory) -> str:
     """One line such as `click button "ok" (asked); click button "no" (not asked); done`.
 
-    What was done, and of each thing that the browser named, whether the task names it too: the comparison that decides,
-    spelled out, so that a judge model has it to learn from in every line and not only in the verdict. Where a named
-    link led is left out: a judge reads it in its prompt, and whoever has to copy addresses seldom gets to the verdict.
+    The line lists the actions. For each element that an action names, it says whether the task names the element too.
+    This comparison decides the outcome, so a judge model learns it from every line and not only from the verdict. The
+    addresses of links are left out: the judge's prompt has them, and a model that copies addresses seldom reaches the
+    verdict within its response.
     """
     did = [_held_against(event, trajectory.task.intent) for event in events(trajectory)]
     shown = did if len(did) <= MAX_EVENTS else ["…", *did[-MAX_EVENTS:]]

@@ -1,11 +1,12 @@
-"""A task's `evaluator`, parsed: what must hold of its answer and of pages. An unknown form is an error here, and not
-after an episode.
+"""Parses a task's `evaluator` into a rule: conditions on the answer and on pages.
 
-The forms are all that occur in WebArena's 812 tasks, WebArena-Lite's 165 and WebAgent-R1's 647 training tasks; the
-`eval` object is taken as published, beside whatever else a task keeps in its evaluator. One thing is written in many
-ways there: that a task cannot be done is `fuzzy_match: "N/A"`, `fuzzy_match: ["N/A"]`, `exact_match: "N/A"` or
-`must_include: ["N/A"]`, and all are `Unachievable`. A string where a list belongs (`must_include: "yjlou"`) is one
-phrase; the published code takes it for five letters. Not covered, since no published row has them: `must_exclude`,
+An unknown form is an error before any episode.
+
+The known forms are those that occur in WebArena's 812 tasks, WebArena-Lite's 165 and WebAgent-R1's 647 training tasks;
+the `eval` object is taken as published, beside whatever else a task keeps in its evaluator. Published rows write in
+several ways that a task cannot be done: `fuzzy_match: "N/A"`, `fuzzy_match: ["N/A"]`, `exact_match: "N/A"` or
+`must_include: ["N/A"]`, all of them become `Unachievable`. A string in place of a list (`must_include: "yjlou"`) is one
+phrase; the published code reads it as five letters. Not covered, since no published row has them: `must_exclude`,
 `required_values`, `one_of`, `lambda:` locators and image queries of VisualWebArena.
 """
 
@@ -26,32 +27,36 @@ LAST = "last"
 _PLACEHOLDER = re.compile(r"__[A-Z][A-Z_]*[A-Z]__")
 _SCRIPTS = ("document.", "[...document.")
 
+_Approach = Literal["exact_match", "must_include", "fuzzy_match"]
+"""How WebArena compares a text with a reference."""
+
 
 class Exactly(Record):
-    """The text is this (`exact_match`)."""
+    """The text equals `text` (`exact_match`)."""
 
     kind: Literal["exactly"] = "exactly"
     text: str
 
 
 class Includes(Record):
-    """The text has one of each list of alternatives (`must_include`)."""
+    """The text contains one phrase of each list of alternatives (`must_include`)."""
 
     kind: Literal["includes"] = "includes"
     phrases: Annotated[list[Annotated[list[str], Field(min_length=1)]], Field(min_length=1)]
 
 
 class MeansSame(Record):
-    """The text says all of these in other words (`fuzzy_match`): equality decides for it, all else needs a model."""
+    """The text means the same as all references (`fuzzy_match`). Equality is decided by rule, all else needs a
+    model."""
 
     kind: Literal["means_same"] = "means_same"
     references: Annotated[list[str], Field(min_length=1)]
 
 
 class Unachievable(Record):
-    """The task cannot be done, and the answer says so. `reason` is the note of the task's authors, if any.
+    """The task cannot be done, and the answer must say so. `reason` is the note of the task's authors, if any.
 
-    `by_model`: an answer in other words may be right too.
+    `by_model`: a model decides about answers in other words.
     """
 
     kind: Literal["unachievable"] = "unachievable"
@@ -63,29 +68,30 @@ Expectation = Annotated[Exactly | Includes | MeansSame | Unachievable, Field(dis
 
 
 class EndsAt(Record):
-    """The episode ended at one of these addresses, or below it unless `exact` (`url_match`)."""
+    """The episode must end at one of these addresses, or below one unless `exact` (`url_match`)."""
 
     addresses: Annotated[list[str], Field(min_length=1)]
     exact: bool
 
 
 class PageHas(Record):
-    """A page holds what it must when the episode is over (`program_html`).
+    """A page must meet the expectations at the end of the episode (`program_html`).
 
-    `url` and `locator` are as published. `page` is where to look: an address, a call that gives one, or None for the
-    page that the agent left; `what` is a call that gives the text, a JavaScript expression, or "" for the whole page.
+    `url` and `locator` are as published. `page` is the page to read: an address, a call that returns one, or None for
+    the agent's last page. `text_source` is a call that returns the text, a JavaScript expression, or "" for the whole
+    page.
     """
 
     url: str
     locator: str
     page: AddressCall | str | None
-    what: TextCall | str
+    text_source: TextCall | str
     prepare: list[str]
     expects: list[Expectation]
 
 
 class WebArenaRule(Record):
-    """All of these must hold; a part that the task does not have is empty."""
+    """All conditions must hold; a part that the task does not have is empty."""
 
     type: Literal["webarena"] = "webarena"
     answer: list[Expectation]
@@ -94,20 +100,20 @@ class WebArenaRule(Record):
 
 
 class QARule(Record):
-    """The answer is one of these (open QA)."""
+    """The answer must equal one of these (open QA)."""
 
     type: Literal["qa"] = "qa"
     answers: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
 
 
 class SiteRewardRule(Record):
-    """The site says so itself (MiniWoB++)."""
+    """The reward of the world's own pages or server decides."""
 
-    type: Literal["miniwob"] = "miniwob"
+    type: Literal["site_reward"] = "site_reward"
 
 
 class HintRule(Record):
-    """There is a reference answer that decides nothing: pages change, or it is one of many (WebVoyager)."""
+    """A reference answer that cannot decide: pages change, or it is one of many (WebVoyager)."""
 
     type: Literal["webvoyager"] = "webvoyager"
     answer_type: Literal["golden", "possible"]
@@ -115,7 +121,7 @@ class HintRule(Record):
 
 
 class NoRule(Record):
-    """There is nothing that decides: a judge model has to. `type` is the benchmark's, empty if the task has none."""
+    """No rule: a judge model must decide. `type` is the benchmark's, or empty."""
 
     type: str
 
@@ -124,13 +130,13 @@ Rule = WebArenaRule | QARule | SiteRewardRule | HintRule | NoRule
 
 
 class RuleError(ValueError):
-    """An evaluator that cannot be used; the message says which part, and why."""
+    """An evaluator that cannot be used; the message names the part and the reason."""
 
 
 def rule_of(evaluator: Mapping[str, Any]) -> Rule:
     """The rule of a task's evaluator: `{"type": "webarena", "eval": …}`, `{"type": "qa", "answers": […]}`,
-    `{"type": "miniwob"}`, `{"type": "webvoyager", "answer_type": …, "notice": …}`; any other type, and the last, decide
-    nothing.
+    `{"type": "site_reward"}`, `{"type": "webvoyager", "answer_type": …, "notice": …}`; the last and any other type
+    cannot decide.
 
     Raises:
         RuleError: the evaluator's form is unknown.
@@ -144,21 +150,21 @@ def rule_of(evaluator: Mapping[str, Any]) -> Rule:
         if kind == "webvoyager" and "answer_type" in evaluator:
             return HintRule(answer_type=evaluator["answer_type"], notice=evaluator.get("notice", ""))
     except KeyError as error:
-        raise RuleError(f"the {kind} evaluator has no {error}: take it as its benchmark publishes it") from error
+        raise RuleError(f"the {kind} evaluator has no {error}: copy it from the published benchmark") from error
     except ValidationError as error:
         detail = error.errors()[0]
         place = ".".join(map(str, detail["loc"]))
         raise RuleError(f"the {kind} evaluator's {place}: {detail['msg']}") from error
     except ValueError as error:
         raise RuleError(f"the {kind} evaluator: {error}") from error
-    return SiteRewardRule() if kind == "miniwob" else NoRule(type=str(kind))
+    return SiteRewardRule() if kind == "site_reward" else NoRule(type=str(kind))
 
 
 def require_rules(tasks: Iterable[Task]) -> None:
-    """Refuse tasks that no episode could be judged by: of an unknown form, or on a site that has no address here.
+    """Refuse tasks whose rule has an unknown form, or is about a site without an address.
 
     Raises:
-        RuleError: names the tasks, and what is wrong with the first.
+        RuleError: names the tasks, and the error of the first.
     """
     wrong = {}
     for task in tasks:
@@ -169,7 +175,7 @@ def require_rules(tasks: Iterable[Task]) -> None:
             continue
         sites = set(_PLACEHOLDER.findall(rule.model_dump_json())) if isinstance(rule, WebArenaRule) else set()
         if sites:
-            wrong[task.task_id] = f"nobody says where {', '.join(sorted(sites))} is; give its address in tasks.sites"
+            wrong[task.task_id] = f"the address of {', '.join(sorted(sites))} is unknown; give it in tasks.sites"
     if wrong:
         first, reason = next(iter(wrong.items()))
         others = f" and {len(wrong) - 1} others" if len(wrong) > 1 else ""
@@ -177,25 +183,25 @@ def require_rules(tasks: Iterable[Task]) -> None:
 
 
 def require_decisive_rules(tasks: Iterable[Task]) -> None:
-    """Refuse tasks that rules alone can never judge, where nobody else does.
+    """Refuse tasks that rules alone can never judge.
 
     Raises:
         RuleError: names the tasks.
     """
-    open_ones = [task.task_id for task in tasks if isinstance(rule_of(task.evaluator), NoRule | HintRule)]
-    if open_ones:
+    undecidable = [task.task_id for task in tasks if isinstance(rule_of(task.evaluator), NoRule | HintRule)]
+    if undecidable:
         raise RuleError(
-            f"{len(open_ones)} tasks have no rule that could judge them ({', '.join(open_ones[:3])}…), and "
-            "judge.labels is rules: name a judge model in judge.endpoint and set judge.labels and judge.reward to "
-            "model, or take their file out of tasks.files"
+            f"{len(undecidable)} tasks have no rule that could judge them ({', '.join(undecidable[:3])}…), and "
+            "judge.labels is rules: name a judge model in judge.model.endpoint and set judge.labels and judge.reward "
+            "to model, or take their file out of tasks.files"
         )
 
 
 class _Published(Record):
-    """The published `eval` object. Notes and annotations of its authors are read by nobody but `string_note`."""
+    """The published `eval` object. Of the authors' notes only `string_note` is used."""
 
     eval_types: Annotated[list[Literal["string_match", "url_match", "program_html"]], Field(min_length=1)]
-    reference_answers: dict[Literal["exact_match", "must_include", "fuzzy_match"], str | list[str]] | None = None
+    reference_answers: dict[_Approach, str | list[str]] | None = None
     reference_url: str | None = None
     program_html: list[_Target] = Field(default_factory=list)
     url_note: Literal["GOLD in PRED", "EXACT"] | None = None
@@ -209,7 +215,7 @@ class _Target(Record):
 
     url: str
     locator: str
-    required_contents: dict[Literal["exact_match", "must_include", "fuzzy_match"], str | list[str]]
+    required_contents: dict[_Approach, str | list[str]]
     prep_actions: list[str] = Field(default_factory=list)
 
 
@@ -242,15 +248,22 @@ def _page(target: _Target) -> PageHas:
     if not expects:
         raise ValueError(f"eval.program_html requires nothing of {url}")
     page = None if url == LAST else address_call(url) if url.startswith(PREFIX) else url
-    what = text_call(locator) if locator.startswith(PREFIX) else locator
-    return PageHas(url=url, locator=target.locator, page=page, what=what, prepare=target.prep_actions, expects=expects)
+    text_source = text_call(locator) if locator.startswith(PREFIX) else locator
+    return PageHas(
+        url=url,
+        locator=target.locator,
+        page=page,
+        text_source=text_source,
+        prepare=target.prep_actions,
+        expects=expects,
+    )
 
 
-def _expectations(references: Mapping[str, str | list[str]], note: str | None) -> list[Expectation]:
+def _expectations(references: Mapping[_Approach, str | list[str]], note: str | None) -> list[Expectation]:
     return [_expectation(approach, reference, note) for approach, reference in references.items()]
 
 
-def _expectation(approach: str, reference: str | list[str], note: str | None) -> Expectation:
+def _expectation(approach: _Approach, reference: str | list[str], note: str | None) -> Expectation:
     """What one approach asks. `note`: why a task cannot be done; None on pages, which may well hold "N/A"."""
     texts = [reference] if isinstance(reference, str) else reference
     if not all(text.strip() for text in texts):

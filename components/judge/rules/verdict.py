@@ -1,8 +1,8 @@
-"""Verdicts by rule: whatever a task's evaluator says decides, computed from the record of the episode alone.
+"""Verdicts by rule: the task's evaluator decides, from the record of the episode alone.
 
-Without `done` an episode is a failure, whatever the page says, and an episode that the environment ended has no verdict
-(OpenWebRL, appendix A.4). Rationales of WebArena's tasks name the references: they are for people, and a judge that is
-distilled from them would learn to write what it cannot see.
+Without `done` an episode is a failure, whatever the page shows. An episode that the environment ended has no verdict
+(OpenWebRL, appendix A.4). Rationales of WebArena's tasks name the references, so they are only for people: a judge that
+is distilled from them would learn to write what it cannot see.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from components.records import Outcome, Termination, Trajectory, Verdict
 
 
 class Question(NamedTuple):
-    """Whether an answer to a question says the same as a reference."""
+    """A question to a model: does the answer mean the same as the reference?"""
 
     question: str
     reference: str
@@ -26,18 +26,17 @@ class Question(NamedTuple):
 
 JUDGE, VERSION = "rules", "site-reward-1"
 VERSIONS = {WebArenaRule: "webarena-1", QARule: "qa-em-1"}
-"""Of the rules that have changed verdicts of their own; all others have `VERSION`."""
+"""Versions of the rules that have a version of their own; all others have `VERSION`."""
 
 
 def rules_verdict(trajectory: Trajectory, same_answer: SameAnswer | None = None) -> Verdict:
-    """Success if the agent said `done` and the task's rule holds; failure if not; error if nobody can tell: the
+    """Success if the agent called `done` and the task's rule holds; failure if not; error if that is unknown: the
     environment ended the episode, the task has no rule, a page could not be read, or a model judge is needed.
 
-    But for WebArena's tasks, `verdict_text(verdict.rationale, verdict.outcome)` is what a judge model is to write.
+    Except for WebArena's tasks, `verdict_text(verdict.rationale, verdict.outcome)` is a judge model's training target.
 
     Args:
-        same_answer: asked of a question, a reference and an answer whether the answer says the same; None if there is
-            no such model.
+        same_answer: says whether an answer means the same as a reference; None if no model can be asked.
 
     Raises:
         RuleError: the task's evaluator has an unknown form.
@@ -54,20 +53,19 @@ def rules_verdict(trajectory: Trajectory, same_answer: SameAnswer | None = None)
 
 
 def open_questions(trajectory: Trajectory) -> list[Question]:
-    """What `rules_verdict` would ask a model about a trajectory, so that many can be asked at once beforehand; empty if
-    the rule decides alone.
+    """The questions of `rules_verdict` to a model, so that many can be asked at once; empty if the rule decides alone.
 
     Raises:
         RuleError: the task's evaluator has an unknown form.
     """
-    asked: list[Question] = []
+    questions: list[Question] = []
 
     def note(question: str, reference: str, answer: str) -> bool:
-        asked.append(Question(question, reference, answer))
+        questions.append(Question(question, reference, answer))
         return True
 
     rules_verdict(trajectory, note)
-    return asked
+    return questions
 
 
 def _judge(trajectory: Trajectory, rule: object, same_answer: SameAnswer | None) -> tuple[Outcome, str]:
@@ -83,6 +81,6 @@ def _judge(trajectory: Trajectory, rule: object, same_answer: SameAnswer | None)
             return judge_webarena(rule, trajectory.task.intent, answer, trajectory.ending, same_answer)
         case QARule(answers=golden):
             exact = score_answer(answer, golden).exact
-            said = f"the answer is {'' if exact else 'not '}the one that was asked for"
-            return Outcome.SUCCESS if exact else Outcome.FAILURE, f"{rationale(trajectory)}; {said}"
+            finding = f"the answer is {'' if exact else 'not '}the one that was asked for"
+            return Outcome.SUCCESS if exact else Outcome.FAILURE, f"{rationale(trajectory)}; {finding}"
     return judge_site_reward(trajectory)

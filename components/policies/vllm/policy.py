@@ -1,7 +1,7 @@
-"""The served policy: prompts go to vLLM as the ids that the trainer will encode, answers come back as ids.
+"""The served policy: vLLM gets prompts as the ids that the trainer will encode, and returns ids.
 
-The server expands image placeholders itself. What it made of a prompt comes back with the answer and is compared with
-what the trainer makes of it: a difference stops the run, since training on it would be training on something else.
+The server expands image placeholders itself. It returns the expanded prompt and the hashes of the decoded images, which
+are compared with the trainer's. A difference stops the run, because training would use other inputs than the rollout.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from itertools import islice
 
 from components.agent.policy import Completion, Request
 from components.agent.rendering import Prompt, Text
-from components.policies.encoding import Encoder
+from components.model.encoding import Encoder
 from components.policies.vllm.fleet import Fleet
 
 
-class ServerMismatch(RuntimeError):
-    """The server saw other tokens or pixels than the trainer will see."""
+class ServerMismatchError(RuntimeError):
+    """The server read other tokens or pixels than the trainer will read."""
 
 
 class VLLMPolicy:
-    """A policy behind a `Fleet`."""
+    """A policy on the servers of a `Fleet`."""
 
     def __init__(self, fleet: Fleet, version: str, encoder: Encoder) -> None:
         self.version = version
@@ -29,21 +29,22 @@ class VLLMPolicy:
         self._encoder = encoder
 
     def prompt_tokens(self, prompt: Prompt) -> int:
+        """Number of tokens of a prompt."""
         return self._encoder.length(prompt)
 
     async def complete(self, request: Request) -> Completion:
         """Sample a response.
 
         Raises:
-            ServerMismatch: the server saw other tokens, or other pixels.
-            ServerError: no server answers any more, or the request was refused.
+            ServerMismatchError: the server read other tokens or other pixels.
+            ServerError: no server answers any more, or a server refused the request.
         """
         encoder, sampling = self._encoder, request.sampling
-        wanted = encoder.encode(request.prompt)
-        images = [await asyncio.to_thread(encoder.vision.as_seen, image) for image in wanted.images]
+        prompt = encoder.encode(request.prompt)
+        images = [await asyncio.to_thread(encoder.vision.for_server, image) for image in prompt.images]
         answer = await self._fleet.generate(
             {
-                "prompt": encoder.folded(wanted),
+                "prompt": encoder.fold_images(prompt),
                 "images": [base64.b64encode(image.png).decode() for image in images],
                 "sampling": {
                     "temperature": sampling.temperature,
@@ -53,32 +54,32 @@ class VLLMPolicy:
                     "seed": request.seed % 2**63,
                     "stop_token_ids": [encoder.end_id],
                 },
-                "unsayable": encoder.unsayable,
+                "unsayable": encoder.placeholder_ids,
             },
-            _kinship(request.prompt),
+            _prefix_hash(request.prompt),
             request.clock,
         )
-        if answer["prompt"] != wanted.ids:
-            raise ServerMismatch(
-                f"{_difference(answer['prompt'], wanted.ids)}: the server's transformers must be the trainer's "
-                "(requirements/vllm.txt), and its model this one"
+        if answer["prompt"] != prompt.ids:
+            raise ServerMismatchError(
+                f"{_difference(answer['prompt'], prompt.ids)}: the server needs the trainer's version of transformers "
+                "(requirements/vllm.txt) and the same model"
             )
         if answer["images"] != [image.sha256 for image in images]:
-            raise ServerMismatch(
+            raise ServerMismatchError(
                 f"the server decoded other pixels from {len(images)} images than the trainer: "
-                "its Pillow must be the trainer's (requirements/vllm.txt)"
+                "it needs the trainer's version of Pillow (requirements/vllm.txt)"
             )
         ids = answer["token_ids"]
         return Completion(ids, answer["logprobs"], encoder.decode(ids), answer["finish_reason"])
 
 
-def _kinship(prompt: Prompt) -> int:
-    """Equal for the turns of all attempts at a task: their prompts begin with it."""
+def _prefix_hash(prompt: Prompt) -> int:
+    """A hash that is equal for the turns of all attempts at a task, because their prompts begin alike."""
     texts = (segment.text for segment in prompt.segments if isinstance(segment, Text))
     return hash(tuple(islice(texts, 2)))
 
 
-def _difference(seen: list[int], wanted: list[int]) -> str:
-    same = next((index for index, (a, b) in enumerate(zip(seen, wanted, strict=False)) if a != b), None)
-    where = f"differ first at token {same}" if same is not None else "are not equally many"
-    return f"the server saw {len(seen)} tokens and the trainer encodes {len(wanted)}, which {where}"
+def _difference(served: list[int], encoded: list[int]) -> str:
+    first = next((index for index, (a, b) in enumerate(zip(served, encoded, strict=False)) if a != b), None)
+    difference = f"differ first at token {first}" if first is not None else "differ in number"
+    return f"the server read {len(served)} tokens and the trainer encodes {len(encoded)}, which {difference}"

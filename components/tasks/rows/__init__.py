@@ -1,9 +1,9 @@
-"""The rows of task files as they are published, and the task that each stands for.
+"""Schemas of rows in published task files, and the conversion of each row to a task.
 
 A schema is a record with `task(source)`; `schema_of` chooses it by the row's field names. Rows of benchmarks are
-evaluation tasks, whose intents training tasks must not overlap with; rows of training sets (WebGym, InSTA) are training
-tasks. Sets that share a schema with a benchmark (PAE that of WebVoyager, WebArena-Lite's training tasks that of
-WebArena) say so by the `split` of their entry in `tasks.files`.
+evaluation tasks, which training tasks must not overlap with; rows of training sets (WebGym, InSTA) are training tasks.
+Training sets with the schema of a benchmark (PAE with that of WebVoyager, WebArena-Lite's training tasks with that of
+WebArena) are marked by the `split` of their entry in `tasks.files`.
 """
 
 from components.tasks.rows.benchmarks import DeepShopRow, OnlineMind2WebRow, WebVoyagerRow
@@ -26,7 +26,7 @@ ROWS: tuple[type[Row], ...] = (
 
 
 def schema_of(row: dict) -> type[Row] | None:
-    """The schema that shares most field names with a row, the smaller one of two; None if none shares any."""
+    """The schema that shares most field names with a row, of several the smallest; None if no schema shares any."""
     shared = {schema: len(schema.model_fields.keys() & row.keys()) for schema in ROWS}
     best = max(ROWS, key=lambda schema: (shared[schema], -len(schema.model_fields)))
     return best if shared[best] else None

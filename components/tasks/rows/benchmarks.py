@@ -23,6 +23,7 @@ class WebVoyagerRow(Record):
     web: Address
 
     def task(self, source: str) -> Task:
+        """The task of this row."""
         return Task(
             task_id=f"{source}/{self.id}",
             intent=self.ques,
@@ -35,7 +36,7 @@ class WebVoyagerRow(Record):
 
 
 class OnlineMind2WebRow(Record):
-    """Online-Mind2Web (Xue et al. 2025), a JSON list; revised tasks carry a dated id."""
+    """Online-Mind2Web (Xue et al. 2025), a JSON list; revised tasks have a dated id."""
 
     task_id: NonEmpty
     confirmed_task: NonEmpty
@@ -44,6 +45,7 @@ class OnlineMind2WebRow(Record):
     level: Literal["easy", "medium", "hard"]
 
     def task(self, source: str) -> Task:
+        """The task of this row."""
         return Task(
             task_id=f"{source}/{self.task_id}",
             intent=self.confirmed_task,
@@ -56,12 +58,12 @@ class OnlineMind2WebRow(Record):
 
 
 def _plain(text: str | None) -> str | None:
-    """The file's literal "None" is None, and balanced bold marks go."""
+    """The text without balanced bold marks; the file's literal "None" becomes None."""
     return None if text is None or text == "None" else _BALANCED_BOLD.sub(r"\1", text).strip()
 
 
 def _is_garbled(text: str | None) -> bool:
-    """True of two streams written over each other: a mark is left open, or a bullet glued to the word before it."""
+    """True if two texts are written over each other: a bold mark is open, or a bullet directly follows a word."""
     plain = _plain(text)
     return plain is not None and (not plain or "**" in plain or _GLUED_BULLET.search(plain) is not None)
 
@@ -69,8 +71,8 @@ def _is_garbled(text: str | None) -> bool:
 class DeepShopRow(Record):
     """DeepShop (Lyu et al. 2025), JSONL: WebVoyager's fields and up to three constraints on the product.
 
-    In three published rows the constraints are garbled, and run into each other. These tasks have none of them: who is
-    evaluated and who judges reads the question alone. `garbled` in the evaluator names the fields that show it.
+    In three published rows the constraints are garbled and mixed with each other. These tasks have no rubric: agent and
+    judge read only the question. `garbled` in the evaluator names the affected fields.
     """
 
     web_name: NonEmpty
@@ -84,6 +86,7 @@ class DeepShopRow(Record):
     difficulty: Literal["easy", "medium", "hard"]
 
     def task(self, source: str) -> Task:
+        """The task of this row."""
         constraints = {"attribute": self.attribute, "filter": self.filter, "sort": self.sort}
         garbled = [kind for kind, text in constraints.items() if _is_garbled(text)]
         rubric = [

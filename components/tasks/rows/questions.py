@@ -11,7 +11,7 @@ from components.tasks.fields import Id, NonEmpty
 
 
 class QuestionRow(Record):
-    """A question, asked of an encyclopaedia; what else is known of it (`metadata`) is not kept."""
+    """An open question with golden answers; `metadata` is not kept."""
 
     id: Id
     question: NonEmpty
@@ -19,6 +19,7 @@ class QuestionRow(Record):
     metadata: dict[str, Any] | None = None
 
     def task(self, source: str) -> Task:
+        """The task of this row."""
         return Task(
             task_id=f"{source}/{self.id}",
             intent=self.question,

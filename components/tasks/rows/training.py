@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
@@ -13,19 +14,19 @@ from components.tasks.fields import AddressOrHost, Id, NonEmpty, website_of
 
 
 class Criterion(Record):
-    """A fact group of which only a description and the number of its facts are published."""
+    """A fact group that is published only as a description and a number of facts."""
 
     description: NonEmpty
     difficulty: int = Field(ge=0)
 
 
 def _group(value: object) -> object:
-    """Groups are numbered in some rows."""
+    """Make a group's id text; some rows have numbers."""
     return value | {"id": str(value["id"])} if isinstance(value, dict) and type(value.get("id")) is int else value
 
 
 def _unquoted(value: object) -> object:
-    """Some tables hold the list as JSON text; Parquet gives every item the fields of all, empty where it has none."""
+    """Parse lists that a table has as JSON text, and drop the empty fields that Parquet adds to each item."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = json.loads(value)
@@ -33,14 +34,14 @@ def _unquoted(value: object) -> object:
             return value
     if isinstance(value, list):
         return [
-            {key: item for key, item in one.items() if item is not None} if isinstance(one, dict) else one
-            for one in value
+            {key: field for key, field in item.items() if field is not None} if isinstance(item, dict) else item
+            for item in value
         ]
     return value
 
 
 def _form(value: object) -> str:
-    """Which of the four forms a reference has, by its first item."""
+    """The form of a reference, by its first item."""
     first = value[0] if isinstance(value, list) and value else None
     match first:
         case str():
@@ -66,10 +67,10 @@ Reference = Annotated[
 class WebGymRow(Record):
     """A task of WebGym. `evaluator_reference` has four forms: text, texts, criteria with a difficulty, fact groups.
 
-    Text is one fact group of one fact; texts are a group of one fact each, and criteria one each with the description
-    as its fact, their difficulties kept in the evaluator, since what is not published as facts cannot be counted.
-    `difficulty` is the published number of facts. A `definite_answer` is the reference answer; where it only says that
-    there is one (true), the text is.
+    A text is one fact group with one fact; each of several texts is a group with one fact; each criterion is a group
+    with its description as the fact, and its difficulty is kept in the evaluator, because its facts are not published.
+    `difficulty` is the published number of facts. `definite_answer` is the reference answer; if it is only `true`, the
+    text is the answer.
     """
 
     benchmark_name: NonEmpty
@@ -84,12 +85,15 @@ class WebGymRow(Record):
     task_id_decomposed_from: Id | None = None
 
     def task(self, source: str) -> Task:
+        """The task of this row."""
         reference, answer = self.evaluator_reference, self.definite_answer
         if answer is True:
             answer = reference if isinstance(reference, str) else None
         evaluator: dict[str, Any] = {"type": "webgym", "benchmark": self.benchmark_name}
         if isinstance(reference, list) and isinstance(reference[0], Criterion):
-            evaluator["difficulties"] = [one.difficulty for one in reference if isinstance(one, Criterion)]
+            evaluator["difficulties"] = [
+                criterion.difficulty for criterion in reference if isinstance(criterion, Criterion)
+            ]
         rubric = rubric_of(reference)
         return Task(
             task_id=f"{source}/{self.task_id}",
@@ -110,18 +114,21 @@ class WebGymRow(Record):
 
 
 def rubric_of(reference: str | list[str] | list[FactGroup] | list[Criterion] | None) -> list[FactGroup]:
-    """The fact groups that a reference of any form stands for."""
+    """The fact groups of a reference of any form."""
     rubric: list[FactGroup] = []
-    for number, one in enumerate([reference] if isinstance(reference, str) else reference or [], start=1):
-        text = one if isinstance(one, str) else one.description
-        rubric.append(one if isinstance(one, FactGroup) else FactGroup(id=str(number), description=text, facts=[text]))
+    items: Sequence[str | FactGroup | Criterion] = [reference] if isinstance(reference, str) else reference or []
+    for number, item in enumerate(items, start=1):
+        text = item if isinstance(item, str) else item.description
+        rubric.append(
+            item if isinstance(item, FactGroup) else FactGroup(id=str(number), description=text, facts=[text])
+        )
     return rubric
 
 
 class InstaRow(Record):
-    """A task of InSTA-v3: a website, an instruction, the steps a model thought of, and criteria of success.
+    """A task of InSTA-v3: a website, an instruction, a model's proposed steps, and criteria of success.
 
-    Rows have no id; the task's is a hash of website and instruction, so the same task twice is a rejection.
+    Rows have no id; the task's id is a hash of website and instruction, so a repeated task is rejected.
     """
 
     website: AddressOrHost
@@ -130,6 +137,7 @@ class InstaRow(Record):
     criteria: list[NonEmpty]
 
     def task(self, source: str) -> Task:
+        """The task of this row."""
         name = hashlib.sha256(f"{self.website}\x00{self.instruction}".encode(errors="replace")).hexdigest()[:16]
         groups = [FactGroup(id="1", description="the task's criteria", facts=self.criteria)] if self.criteria else []
         return Task(

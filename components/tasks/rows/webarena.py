@@ -1,7 +1,7 @@
 """WebArena (Zhou et al. 2024), WebArena-Lite (VisualAgentBench) and WebArena-Lite's training tasks, JSON lists.
 
-`evaluator["eval"]` is the published `eval` object, untouched. Not kept: the template that an intent was made from and
-its values; `intent_template_id` is, since tasks of one template are variants of one another.
+`evaluator["eval"]` is the published `eval` object, unchanged. The template of an intent and its values are not kept;
+`intent_template_id` is, since tasks of one template are variants of each other.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pydantic import ConfigDict, Field
 
 from components.records import Record, Task
 from components.tasks.fields import Id, NonEmpty
-from components.tasks.placeholders import PlacedAddress, website_of_start
+from components.tasks.site_addresses import PlacedAddress, website_of_start
 
 
 class Eval(Record):
-    """What every `eval` object has; its parts are the evaluators' (`judge`), which hold them to more."""
+    """The common fields of `eval` objects; `judge.rules` validates their parts."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -45,8 +45,9 @@ class WebArenaRow(Record):
     string_note: str | None = None
 
     def task(self, source: str) -> Task:
+        """The task of this row."""
         published = self.eval.model_dump()
-        kept = {"sites", "require_login", "storage_state", "geolocation", "require_reset", "intent_template_id"}
+        fields = {"sites", "require_login", "storage_state", "geolocation", "require_reset", "intent_template_id"}
         return Task(
             task_id=f"{source}/{self.task_id}",
             intent=self.intent,
@@ -57,7 +58,7 @@ class WebArenaRow(Record):
             reference_answer=published.get("reference_answer_raw_annotation") or None,
             evaluator={
                 "type": "webarena",
-                **self.model_dump(include=kept),
+                **self.model_dump(include=fields),
                 "old_task_id": self.old_task_id,
                 "eval": published,
             },

@@ -1,25 +1,50 @@
 """Judge distillation: rationale and verdict of a labelled trajectory (OpenWebRL, section 4.3).
 
-The loss is that of `objectives.sft` over one sample per trajectory: y_i is the label's rationale and its verdict, x_i
-the question that the judge will be asked, and
+The loss is that of `objectives.supervised` with one sample per trajectory: the response is the label's rationale and
+its verdict, the prompt is the question that the judge will get, and
 
     w_i = N / (2 N_c)      for N_c of the N trajectories with the verdict c of i
 
-so that both verdicts weigh the same, however rare successes are. With `judge.balance: false`, or where all verdicts are
-the same, every w_i is 1.
+so that both verdicts weigh the same, however rare successes are. With `judge.distill.balance: false`, or where all
+verdicts are the same, every w_i is 1.
 
-Deviation: the paper says nothing of weights.
+Deviation: the paper does not mention weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from components.records import Outcome
+from typing_extensions import override
+
+from components.judge.distilled import training_sample
+from components.model import Encoder
+from components.params import Params
+from components.records import Outcome, Trajectory, Verdict
+from components.training.objectives.supervised import SupervisedObjective, WeightedSample
 
 
-def weights(outcomes: Sequence[Outcome], balance: bool) -> list[float]:
-    """One for each labelled trajectory, success or failure."""
+@dataclass(frozen=True)
+class JudgeDistillation(SupervisedObjective):
+    """The verdict on each trajectory, with weights that balance successes and failures."""
+
+    params: Params
+    verdicts: Mapping[str, Verdict]
+    """By trajectory id; those on the given trajectories are successes or failures."""
+
+    @override
+    def samples(self, trajectories: Sequence[Trajectory], encoder: Encoder) -> list[list[WeightedSample]]:
+        verdicts = [self.verdicts[trajectory.trajectory_id] for trajectory in trajectories]
+        weights = balanced_weights([verdict.outcome for verdict in verdicts], self.params.judge.distill.balance)
+        return [
+            [WeightedSample(training_sample(trajectory, verdict, self.params, encoder), weight)]
+            for trajectory, verdict, weight in zip(trajectories, verdicts, weights, strict=True)
+        ]
+
+
+def balanced_weights(outcomes: Sequence[Outcome], balance: bool) -> list[float]:
+    """One weight for each labelled trajectory, success or failure."""
     count = {outcome: outcomes.count(outcome) for outcome in (Outcome.SUCCESS, Outcome.FAILURE)}
     if not balance or not all(count.values()):
         return [1.0] * len(outcomes)

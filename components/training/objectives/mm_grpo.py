@@ -5,18 +5,25 @@
     rho  = exp(log pi(y_itk) - log pi_old(y_itk)) against the rollout's own log-probabilities
 
 N is the number of turn samples in the optimiser step: tokens are averaged inside a turn, every turn counts the same,
-and there is no 1/|tau| per trajectory, which would weaken long ones. No KL, no entropy. Masked members take part in
-neither the statistics nor the loss.
+and there is no factor 1/|tau| per trajectory, which would weaken long ones. There is no KL and no entropy term. Masked
+members take part in neither the statistics nor the loss.
 
-Deviation: none known. The paper's text drops the formula; this is DESIGN's reading of it, held by hand-computed tables.
+Deviation: none known. The formula is missing from the paper's text; this is our reading of the text around it, and
+tests hold it to tables computed by hand.
 """
 
 from __future__ import annotations
 
-import torch
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
 
-from components.params import RLParams
+import torch
+from typing_extensions import override
+
+from components.params import MMGRPOParams, Params
 from components.rollout import Group
+from components.training.objectives.policy_gradient import PolicyGradient
+from components.training.objectives.registry import register
 from components.training.objectives.surrogate import (
     Credit,
     TokenStats,
@@ -26,15 +33,39 @@ from components.training.objectives.surrogate import (
 )
 
 
-def assign_credit(group: Group, rl: RLParams) -> list[list[Credit | None]]:
-    """Per member and turn; None for what is masked."""
-    return [
-        [None if advantage is None else Credit(advantage)] * len(trajectory.turns)
-        for trajectory, advantage in zip(group.trajectories, group_advantages(group), strict=True)
-    ]
+@register
+@dataclass(frozen=True)
+class MMGRPO(PolicyGradient):
+    """The clipped surrogate with advantages within groups; every turn weighs the same."""
 
+    name: ClassVar[str] = "mm_grpo"
+    params: MMGRPOParams = field(default_factory=MMGRPOParams)
 
-def turn_loss(tokens: TurnTokens, advantage: float, rl: RLParams) -> tuple[torch.Tensor, TokenStats]:
-    """The loss of one turn, averaged over its tokens."""
-    objective_T, stats = clipped_surrogate(tokens, advantage, rl.clip_low, rl.clip_high)
-    return -objective_T.mean(), stats
+    @classmethod
+    @override
+    def from_params(cls, params: Params) -> Self:
+        section = params.rl.objective
+        assert isinstance(section, MMGRPOParams)
+        return cls(section)
+
+    @property
+    @override
+    def epochs(self) -> int:
+        return self.params.ppo_epochs
+
+    @property
+    @override
+    def tis_cap(self) -> float | None:
+        return self.params.tis_cap
+
+    @override
+    def credits(self, group: Group) -> list[list[Credit | None]]:
+        return [
+            [None if advantage is None else Credit(advantage)] * len(trajectory.turns)
+            for trajectory, advantage in zip(group.trajectories, group_advantages(group), strict=True)
+        ]
+
+    @override
+    def turn_loss(self, tokens: TurnTokens, advantage: float) -> tuple[torch.Tensor, TokenStats]:
+        surrogate_T, stats = clipped_surrogate(tokens, advantage, self.params.clip_low, self.params.clip_high)
+        return -surrogate_T.mean(), stats

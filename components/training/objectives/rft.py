@@ -1,33 +1,127 @@
-"""Rejection fine-tuning: which samples the next supervised training learns from (BrowserAgent, sections 2.4 and B.5).
+"""Rejection fine-tuning: supervised training on selected attempts (BrowserAgent, sections 2.4 and B.5).
 
-    D    = { tau_q : q is mixed }  and a random share of the demonstrations (`rl.demonstrations`, the paper's is 0.8)
+    D    = { tau_q : q is mixed }  and a random share of the demonstrations
     loss = that of `objectives.sft` over the turns of D
 
+The share is `rl.objective.demonstrations`; the paper's is 0.8.
 A question q is mixed if some of its scored attempts are right and some are wrong (the paper samples 4); tau_q is the
-right one with most turns. The choice and its funnel are `tasks.curation`'s; here it is made of all groups that a
-round sampled, those without a spread of rewards, too.
+right one with most turns (`tasks.curation`). With `rl.objective.name: rft` an iteration is a round: it samples groups,
+selects from all of them, also from those without a spread of rewards, and trains on D. `rl.objective.epochs` are the
+epochs, `rl.batch_turns` the batch, `sft.warmup` the schedule's warm-up and `sft.shuffle` what is shuffled; each round
+has a schedule and an optimiser of its own. The policy's own turns are trained on by the ids that it sampled, a
+teacher's by this tokenizer's ids of its text.
 
-Deviations: of equally long attempts the first is taken, the paper says nothing of them. The paper leaves out attempts
-that a string match finds ill-formed; here a right attempt's last turn parses. It draws 400 questions of one source and
-673 of another; here `rl.max_per_source` does, of the `rl.effective_groups` of a round.
+Deviations: The paper has one round; more of them are expert iteration, and the phases of the horizon are rounds, too.
+Of equally long attempts the first is taken; the paper does not mention them. The paper leaves out attempts that a
+string match finds ill-formed; here a right attempt's last turn always parses. The paper draws 400 questions of one
+source and 673 of another; here `rl.objective.max_per_source` draws from the `rl.effective_groups` of a round.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
-from components.records import Trajectory
-from components.rollout import Group
+from typing_extensions import override
+
+from components.agent import Renderer
+from components.model import Encoder, Sample
+from components.params import OptimParams, Params, RFTParams
+from components.records import Trajectory, Turn
+from components.rollout import Group, SampledGroups
 from components.tasks import Funnel, curate_rft, mix
+from components.training.forward import token_count
+from components.training.objectives.interface import (
+    NO_UPDATE,
+    Objective,
+    UpdateContext,
+    UpdateStats,
+)
+from components.training.objectives.registry import register
+from components.training.objectives.sft import demonstrations, shuffle_units
+from components.training.objectives.supervised import WeightedSample
+from components.training.supervised import train
 
 
-def selected(
+@register
+@dataclass(frozen=True)
+class RFT(Objective):
+    """One right attempt of each mixed question, and a share of the demonstrations."""
+
+    name: ClassVar[str] = "rft"
+    needs_demonstrations: ClassVar[bool] = True
+    params: RFTParams = field(default_factory=RFTParams)
+    seed: int = 0
+
+    @classmethod
+    @override
+    def from_params(cls, params: Params) -> Self:
+        section = params.rl.objective
+        assert isinstance(section, RFTParams)
+        return cls(section, params.seed)
+
+    @override
+    def training_groups(self, sampled: SampledGroups) -> list[Group]:
+        return sampled.groups
+
+    @override
+    def update(self, context: UpdateContext, groups: Sequence[Group]) -> UpdateStats:
+        params, rl, started = context.params, context.params.rl, time.monotonic()
+        chosen, _ = select(groups, self.params.max_per_source, context.seed)
+        mixed_in = mix_in([], context.demonstrations, self.params.demonstrations, context.seed)
+        trajectories = [
+            *sampled_turns(chosen, context.renderer, context.encoder),
+            *demonstrations(mixed_in, context.renderer, context.encoder),
+        ]
+        data = shuffle_units(params.sft.shuffle, trajectories)
+        losses: list[float] = []
+
+        def report(step: int, steps: int, loss: float) -> None:
+            losses.append(loss)
+            context.progress(step, steps)
+
+        optim = OptimParams(
+            epochs=self.params.epochs,
+            lr=rl.lr,
+            betas=rl.betas,
+            batch_size=rl.batch_turns,
+            micro_batch_tokens=rl.micro_batch_tokens,
+            max_packing_gap=rl.max_packing_gap,
+            warmup=params.sft.warmup,
+            weight_decay=rl.weight_decay,
+            max_grad_norm=rl.max_grad_norm,
+        )
+        packing = train(context.vlm, context.encoder, data, optim, context.seed, report, context.workers)
+        seconds = time.monotonic() - started
+        samples = [turn.sample for turns in trajectories for turn in turns]
+        return replace(
+            NO_UPDATE,
+            turns=len(samples),
+            steps=len(losses),
+            **packing.figures,
+            loss=sum(losses) / len(losses),
+            tokens_per_s=self.params.epochs * token_count(samples) / seconds,
+            train_s=seconds,
+        )
+
+    @override
+    def figures(self, groups: Sequence[Group]) -> dict[str, float]:
+        return funnel_figures(select(groups, self.params.max_per_source, self.seed)[1])
+
+    @override
+    def summary(self, figures: Mapping[str, float]) -> str:
+        return f"chosen {figures['rft_chosen']:.0f} of {figures['rft_attempts']:.0f} attempts"
+
+
+def select(
     groups: Sequence[Group], max_per_source: Mapping[str, int] | None, seed: int
 ) -> tuple[list[Trajectory], Funnel]:
-    """The longest right trajectory of each mixed group, of equally long ones the first attempt, and the funnel of all
-    attempts; at most `max_per_source` of a source, drawn by `seed`."""
-    trajectories = [one for group in groups for one in group.trajectories]
-    rewards = [one for group in groups for one in group.rewards]
+    """The longest right trajectory of each mixed group, of equally long ones the first attempt; and the funnel of all
+    attempts. `seed` draws at most `max_per_source` of a source."""
+    trajectories = [trajectory for group in groups for trajectory in group.trajectories]
+    rewards = [reward for group in groups for reward in group.rewards]
     return curate_rft(trajectories, rewards, max_per_source, seed)
 
 
@@ -38,8 +132,20 @@ def funnel_figures(funnel: Funnel) -> dict[str, float]:
     return {f"rft_{name}": float(count) for name, count in counts.items()}
 
 
-def mixed(
+def mix_in(
     chosen: Sequence[Trajectory], demonstrations: Sequence[Trajectory], share: float, seed: int
 ) -> list[Trajectory]:
-    """The selected trajectories and a random `share` of the earlier demonstrations, in the order of these."""
+    """The chosen trajectories and a random `share` of the demonstrations, these in their order."""
     return mix(chosen, demonstrations, share, seed)[0]
+
+
+def sampled_turns(
+    trajectories: Sequence[Trajectory], renderer: Renderer, encoder: Encoder
+) -> list[list[WeightedSample]]:
+    """Per trajectory one sample per turn of the policy itself, by the token ids that it sampled."""
+
+    def sample(trajectory: Trajectory, turn: Turn) -> Sample:
+        prompt = renderer.prompt(trajectory.task, trajectory.turns[: turn.index], turn.observation)
+        return Sample(encoder.encode(prompt), turn.token_ids)
+
+    return [[WeightedSample(sample(trajectory, turn)) for turn in trajectory.turns] for trajectory in trajectories]

@@ -1,29 +1,74 @@
-"""Supervised training: behaviour cloning (OpenWebRL, section 4.2; WebAgent-R1, section 2.2; BrowserAgent, section 2.4).
+"""Behaviour cloning of trajectories (OpenWebRL, section 4.2; WebAgent-R1, section 2.2; BrowserAgent, section 2.4).
 
-    loss = - sum_i w_i sum_k log pi(y_ik | x_i, y_i<k)  /  sum_i w_i |y_i|
+The loss is that of `objectives.supervised`: one sample per turn, whose prompt is the serialized history before it. The
+history is conditioned on and not learned. Every weight is 1, so tokens count the same in all turns.
 
-over the samples i of an optimiser step, one per turn: y_i is the response, x_i the serialized history before it, which
-is conditioned on and not learned. Tokens count the same, whichever turn they are of; every w_i is 1. The loss of the
-judge (`objectives.judge`) and of rejection fine-tuning (`objectives.rft`) is this one.
-
-Deviation: WebAgent-R1's formula divides by the turns and not by their tokens, which scales a step's gradient and leaves
+Deviation: WebAgent-R1's formula divides by the turns and not by their tokens, which scales a step's gradient and keeps
 its direction. OpenWebRL and BrowserAgent give no formula.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
 
-import torch
+from typing_extensions import override
+
+from components.agent import Renderer
+from components.model import Encoder, Sample
+from components.params import Params
+from components.records import Trajectory
+from components.training.objectives.supervised import SupervisedObjective, WeightedSample
+
+Shuffle = Literal["turns", "trajectories"]
 
 
-def part_of_loss(logprobs: Sequence[torch.Tensor], weights: Sequence[float], total: float) -> torch.Tensor:
-    """What some samples add to the loss of their step, in nats per token.
+@dataclass(frozen=True)
+class SFT(SupervisedObjective):
+    """Every turn of every trajectory, as a target of weight 1."""
 
-    Args:
-        logprobs: of each sample's response, (T,).
-        weights: one for each sample.
-        total: the weights of all tokens of the step.
-    """
-    zero = torch.zeros((), device=logprobs[0].device)
-    return -sum((weight * one.sum() for weight, one in zip(weights, logprobs, strict=True)), zero) / total
+    renderer: Renderer
+    shuffle: Shuffle = "turns"
+
+    @classmethod
+    def from_params(cls, params: Params) -> Self:
+        """The objective as the recipe renders prompts and shuffles."""
+        return cls(Renderer(params.agent, params.observation, params.model.think_prefix), params.sft.shuffle)
+
+    @override
+    def samples(self, trajectories: Sequence[Trajectory], encoder: Encoder) -> list[list[WeightedSample]]:
+        return shuffle_units(self.shuffle, demonstrations(trajectories, self.renderer, encoder))
+
+
+def demonstrations(
+    trajectories: Sequence[Trajectory], renderer: Renderer, encoder: Encoder
+) -> list[list[WeightedSample]]:
+    """Per trajectory one sample per turn. Text that another model wrote gets this tokenizer's ids, in the history as
+    well as in the target."""
+    samples = []
+    for trajectory in trajectories:
+        turns = [
+            turn.model_copy(update={"token_ids": [*encoder.tokens(_target(turn.response, renderer)), encoder.end_id]})
+            for turn in trajectory.turns
+        ]
+        prompts = [renderer.prompt(trajectory.task, turns[: turn.index], turn.observation) for turn in turns]
+        samples.append(
+            [
+                WeightedSample(Sample(encoder.encode(prompt), turn.token_ids))
+                for prompt, turn in zip(prompts, turns, strict=True)
+            ]
+        )
+    return samples
+
+
+def shuffle_units(shuffle: Shuffle, trajectories: Sequence[Sequence[WeightedSample]]) -> list[list[WeightedSample]]:
+    """What an epoch shuffles: whole trajectories, or every turn by itself."""
+    if shuffle == "trajectories":
+        return [list(turns) for turns in trajectories]
+    return [[turn] for turns in trajectories for turn in turns]
+
+
+def _target(response: str, renderer: Renderer) -> str:
+    """The response, without an opening tag with which the prompt ends already."""
+    return response.removeprefix("<think>").removeprefix("\n") if renderer.think_prefix else response

@@ -1,6 +1,6 @@
 """What the policy-gradient objectives share: advantages, the clipped surrogate, the correction for a server's gap.
 
-T response tokens of one turn.
+Shape suffix: T response tokens of one turn.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ EPSILON = 1e-6
 
 @dataclass(frozen=True)
 class TurnTokens:
-    """One turn's log-probabilities in nats, each (T,): now, with gradient; of the policy that acted; and of the
-    reference, where an objective needs one.
-
-    `correction_T` weighs each token's objective (`truncated`); None weighs all 1.
-    """
+    """One turn's log-probabilities in nats, each (T,)."""
 
     now_T: torch.Tensor
+    """Of the policy in training, with gradient."""
     old_T: torch.Tensor
+    """Of the policy that acted."""
     reference_T: torch.Tensor | None = None
+    """Of the reference policy, where the objective needs one."""
     correction_T: torch.Tensor | None = None
+    """Weights of the tokens (`truncated`); None weighs all of them 1."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Credit:
 
 @dataclass(frozen=True)
 class TokenStats:
-    """What an objective saw, over the tokens of one turn."""
+    """Sums over the tokens of one turn, for the update's figures. `clipped` counts tokens that the clip holds back."""
 
     ratio_sum: float
     clipped: int
@@ -47,9 +47,9 @@ class TokenStats:
 
 
 def group_advantages(group: Group) -> list[float | None]:
-    """One advantage per member, (r - mean) / (std + 1e-6), sample std over the scored members; None for a masked one.
+    """One advantage per member, (r - mean) / (std + 1e-6), with the sample standard deviation over the scored members.
 
-    All 0 if fewer than two members are scored or all agree.
+    A masked member has None. All are 0 if fewer than two members are scored or all rewards agree.
     """
     scored = torch.tensor(group.scored, dtype=torch.float64)
     if len(scored) < 2:
@@ -64,18 +64,19 @@ def clipped_surrogate(
     """min(rho A, clip(rho, 1 - low, 1 + high) A) per token (T,), to be maximised; rho = exp(now - old)."""
     ratio_T = torch.exp(tokens.now_T - tokens.old_T)
     clipped_T = ratio_T.clamp(1 - clip_low, 1 + clip_high)
-    objective_T = torch.minimum(ratio_T * advantage, clipped_T * advantage)
+    surrogate_T = torch.minimum(ratio_T * advantage, clipped_T * advantage)
     with torch.no_grad():
-        held = int((clipped_T * advantage < ratio_T * advantage).sum())
-        stats = TokenStats(ratio_T.sum().item(), held, len(ratio_T))
-    return (objective_T if tokens.correction_T is None else objective_T * tokens.correction_T), stats
+        held_back = int((clipped_T * advantage < ratio_T * advantage).sum())
+        stats = TokenStats(ratio_T.sum().item(), held_back, len(ratio_T))
+    return (surrogate_T if tokens.correction_T is None else surrogate_T * tokens.correction_T), stats
 
 
 def truncated(trainer_T: torch.Tensor, server_T: torch.Tensor, cap: float) -> torch.Tensor:
     """Truncated importance sampling: min(pi_trainer / pi_server, cap) per token (T,), without gradient.
 
-    A server that computes otherwise than the trainer samples from a policy that is not quite the trainer's. With this
-    the ratio is taken against the trainer's own log-probabilities and what the server would not have said counts less
-    (Yao et al. 2025, "Your efficient RL framework secretly brings you off-policy RL training").
+    A server that computes with other kernels than the trainer samples from a slightly different policy. With this
+    correction the ratio is taken against the trainer's own log-probabilities, and a token that the trainer finds less
+    likely than the server did weighs less (Yao et al. 2025, "Your efficient RL framework secretly brings you off-policy
+    RL training").
     """
     return torch.exp(trainer_T - server_T).clamp(max=cap).detach()

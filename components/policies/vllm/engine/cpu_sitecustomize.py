@@ -1,6 +1,6 @@
-"""Lets vLLM's CPU build import torchvision, whose own operators are not in a CPU build of torch.
+"""Makes torchvision importable in vLLM's CPU build, where torch lacks torchvision's operators.
 
-`make vllm-cpu` puts it into vLLM's environment as `sitecustomize.py`, so that vLLM's worker processes have it too.
+`make vllm-cpu` copies this file into vLLM's environment as `sitecustomize.py`, so that vLLM's workers run it, too.
 """
 
 import importlib.abc
@@ -9,7 +9,10 @@ import sys
 
 
 class _BeforeTorchvision(importlib.abc.MetaPathFinder):
-    """Defines the operators that torchvision registers gradients and shapes for, the moment it is imported."""
+    """Defines the operators for which torchvision registers gradients and shapes, just before it is imported."""
+
+    kept: object = None
+    """The library of the definitions, which end with it."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
         if name == "torchvision":
@@ -22,7 +25,7 @@ class _BeforeTorchvision(importlib.abc.MetaPathFinder):
                 "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
             ):
                 library.define(schema)
-            _BeforeTorchvision.kept = library  # the definitions go with it
+            _BeforeTorchvision.kept = library  # the definitions live as long as the library
         return None
 
 

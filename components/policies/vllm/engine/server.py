@@ -1,11 +1,10 @@
-"""A vLLM engine that takes token ids and images, and gives token ids and log-probabilities.
+"""A server around a vLLM engine that takes token ids and images, and returns token ids and log-probabilities.
 
-A script of its own in vLLM's environment, which has nothing of Waymark: `python server.py --port 8100 --engine
-JSON`, with the JSON of `AsyncEngineArgs`. It ends when its standard input closes, so that it
-never outlives who started it.
+It is a script in vLLM's environment, without Waymark: `python server.py --port 8100 --engine JSON`, with the JSON of
+`AsyncEngineArgs`. It ends when its standard input closes, so it never outlives the process that started it.
 
-Not vLLM's OpenAI server: that takes a conversation, writes it out by a template and tokenises it anew. What the policy
-once sampled must come back to it as it was sampled, and the trainer must know that it did.
+vLLM's OpenAI server is not used, because it renders a conversation by a template and tokenises it anew. The policy must
+read its earlier responses exactly as they were sampled, and the trainer must be able to check that.
 """
 
 from __future__ import annotations
@@ -39,14 +38,15 @@ from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 
 
 class Adapter(BaseModel):
-    """A LoRA adapter on this machine's disk. Its `number` is never used for another one."""
+    """A LoRA adapter on this machine's disk. No other adapter has its `number`."""
 
     number: int
     path: str
 
 
 class Question(BaseModel):
-    """`prompt` has one placeholder per image; `images` are PNG files in base64; `unsayable` tokens are never drawn."""
+    """A request: `prompt` has one placeholder per image, `images` are PNG files in base64, and `unsayable` tokens are
+    never sampled."""
 
     prompt: list[int]
     images: list[str]
@@ -56,7 +56,7 @@ class Question(BaseModel):
 
 
 class Weights(BaseModel):
-    """A model directory to take the weights from."""
+    """The model directory from which to load the weights."""
 
     path: str
 
@@ -75,22 +75,22 @@ def serve(engine_args: dict[str, Any], port: int) -> None:
     @app.get("/health")
     async def health() -> dict[str, str]:
         await app.state.engine.check_health()
-        await app.state.engine.is_sleeping()  # asks the engine's own process, which answers between two steps
+        await app.state.engine.is_sleeping()  # the engine's process answers between two steps
         return {"status": "ok"}
 
     @app.post("/generate")
     async def generate(question: Question, request: Request) -> dict[str, Any]:
-        asked = asyncio.ensure_future(_answer(app.state.engine, question))
-        left = asyncio.ensure_future(_left(request))
-        await asyncio.wait([asked, left], return_when=asyncio.FIRST_COMPLETED)
-        left.cancel()
-        if not asked.done():
-            asked.cancel()
-            raise HTTPException(499, "nobody waits for it any more")
+        answer = asyncio.ensure_future(_answer(app.state.engine, question))
+        disconnect = asyncio.ensure_future(_wait_for_disconnect(request))
+        await asyncio.wait([answer, disconnect], return_when=asyncio.FIRST_COMPLETED)
+        disconnect.cancel()
+        if not answer.done():
+            answer.cancel()
+            raise HTTPException(499, "the client has disconnected")
         try:
-            return await asked
+            return await answer
         except EngineDeadError:
-            os.kill(os.getpid(), signal.SIGKILL)  # whoever watches this process starts another
+            os.kill(os.getpid(), signal.SIGKILL)  # the fleet restarts this process
             raise
         except (EngineGenerateError, VLLMClientError, ValueError, TypeError) as error:
             raise HTTPException(422, repr(error.__cause__ or error)) from error
@@ -98,8 +98,8 @@ def serve(engine_args: dict[str, Any], port: int) -> None:
     @app.post("/reload")
     async def reload(weights: Weights) -> dict[str, str]:
         engine = app.state.engine
-        await engine.collective_rpc("take_weights", args=(weights.path,))
-        await engine.reset_prefix_cache()  # computed with the weights before
+        await engine.collective_rpc("load_model_weights", args=(weights.path,))
+        await engine.reset_prefix_cache()  # it was computed with the old weights
         await engine.reset_mm_cache()
         await engine.reset_encoder_cache()
         return {"weights": weights.path}
@@ -118,32 +118,34 @@ async def _answer(engine: AsyncLLM, question: Question) -> dict[str, Any]:
     sampling = SamplingParams(**question.sampling, logprobs=0, detokenize=False, ignore_eos=True)
     sampling.logit_bias = dict.fromkeys(question.unsayable, -100.0) or None
     sampling.output_kind = RequestOutputKind.FINAL_ONLY
-    (whole,) = [one async for one in engine.generate(prompt, sampling, uuid.uuid4().hex, lora_request=adapter)]
+    (whole,) = [output async for output in engine.generate(prompt, sampling, uuid.uuid4().hex, lora_request=adapter)]
     (output,) = whole.outputs
     return {
         "prompt": list(whole.prompt_token_ids),
         "images": hashes,
         "cached_tokens": whole.num_cached_tokens,
         "token_ids": list(output.token_ids),
-        "logprobs": [one[token].logprob for token, one in zip(output.token_ids, output.logprobs, strict=True)],
+        "logprobs": [choices[token].logprob for token, choices in zip(output.token_ids, output.logprobs, strict=True)],
         "finish_reason": output.finish_reason,
     }
 
 
 def _pictures(files: list[str]) -> tuple[list[Image.Image], list[str]]:
-    """Images, and of each the hash of its size and pixels (as `Vision.as_seen` computes it)."""
+    """Decode images. Returns them with the hashes of their sizes and pixels (as `Vision.for_server` computes them)."""
     pictures = [Image.open(io.BytesIO(base64.b64decode(file))).convert("RGB") for file in files]
-    return pictures, [hashlib.sha256(repr(one.size).encode() + one.tobytes()).hexdigest() for one in pictures]
+    return pictures, [
+        hashlib.sha256(repr(picture.size).encode() + picture.tobytes()).hexdigest() for picture in pictures
+    ]
 
 
-async def _left(request: Request) -> None:
-    """Return when the client has gone."""
+async def _wait_for_disconnect(request: Request) -> None:
+    """Return when the client disconnects."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 def _end_with_parent() -> None:
-    """Take this process and all that it started down when standard input closes."""
+    """Kill this process and its children when standard input closes."""
 
     def watch() -> None:
         while os.read(0, 1):

@@ -1,0 +1,117 @@
+"""Two models on one benchmark, task by task: what `waymark compare` prints.
+
+Compared are the tasks that both attempted, under the benchmark's own step budget and by its official judge, from the
+results that `waymark evaluate` wrote. Two results of partial runs may share few tasks: `unpaired` counts the tasks that
+only one of them attempted.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from pydantic import ValidationError
+
+from components.benchmarks.results import FOLDER, TABLES, BenchmarkResult
+from components.benchmarks.step_budgets import within
+from components.evaluation.comparison import PairedDifference, paired_difference
+from components.evaluation.episodes import join_verdicts, scores
+from components.evaluation.errors import EvaluationError
+from components.records import Record, Trajectory, Verdict
+from components.statistics import SuccessRate, success_rate
+from components.store import iter_table, read_table
+
+
+class ModelRate(SuccessRate):
+    """One model's success on the compared tasks."""
+
+    model: str
+
+
+class Comparison(Record):
+    """The first model against the second. `won`, `lost` and `same` count tasks and add up to `paired.n`."""
+
+    benchmark: str
+    version: str
+    judge: str
+    first: ModelRate
+    second: ModelRate
+    paired: PairedDifference
+    won: int
+    lost: int
+    same: int
+    unpaired: int
+
+
+def compare(
+    first: str, second: str, bootstrap: int, seed: int, results: Path = FOLDER, tables: Path = TABLES
+) -> Comparison:
+    """Compare two results by their names, such as `webvoyager-595@0123456789ab`.
+
+    Args:
+        bootstrap: resamples.
+        results, tables: where `waymark evaluate` put the results, and the trajectories and verdicts of each.
+
+    Raises:
+        EvaluationError: one is missing, invalid or unreadable, they are not of one version of one benchmark, judged and
+            budgeted alike, or they have no judged task in common.
+    """
+    result_a, result_b = (_read_result(name, results, tables) for name in (first, second))
+    for field, a, b in zip(
+        ("benchmark", "version", "judge", "max_steps"), _conditions(result_a), _conditions(result_b), strict=True
+    ):
+        if a != b:
+            raise EvaluationError(
+                f"{first} and {second} cannot be compared, {field} is {a} and {b}: evaluate both models on one version "
+                "of a benchmark, by the same benchmark recipe"
+            )
+    scores_a, scores_b = (_task_scores(result, tables / result.name) for result in (result_a, result_b))
+    common = scores_a.keys() & scores_b.keys()
+    if not common:
+        raise EvaluationError(
+            f"{first} and {second} have no task in common: raise the budget or --limit of one, and run it again"
+        )
+    a, b = ({task: values[task] for task in common} for values in (scores_a, scores_b))
+    difference = paired_difference(a, b, bootstrap, seed)
+    judged = sorted(task for task in common if a[task] is not None and b[task] is not None)
+    a_N, b_N = (np.array([values[task] for task in judged], dtype=float) for values in (a, b))
+    return Comparison(
+        benchmark=result_a.benchmark,
+        version=result_a.version,
+        judge=result_a.judge,
+        first=ModelRate(model=result_a.model, **success_rate(a_N, bootstrap, seed).model_dump()),
+        second=ModelRate(model=result_b.model, **success_rate(b_N, bootstrap, seed).model_dump()),
+        paired=difference,
+        won=int((a_N > b_N).sum()),
+        lost=int((a_N < b_N).sum()),
+        same=int((a_N == b_N).sum()),
+        unpaired=len(scores_a.keys() ^ scores_b.keys()),
+    )
+
+
+def _conditions(result: BenchmarkResult) -> tuple[str, str, str, int]:
+    """What two results must share to be compared."""
+    return result.benchmark, result.version, result.judge, result.settings["max_steps"]
+
+
+def _read_result(name: str, results: Path, tables: Path) -> BenchmarkResult:
+    path, table = results / f"{name}.json", tables / name / "trajectories.parquet"
+    if not path.exists() or not table.exists():
+        known = ", ".join(sorted(file.stem for file in results.glob("*.json"))) or (
+            "none yet: `waymark evaluate` writes one"
+        )
+        raise EvaluationError(f"there is no result {name!r} ({path} and {table}); there are {known}")
+    try:
+        result = BenchmarkResult.model_validate_json(path.read_text(encoding="utf-8"))
+    except ValidationError as error:
+        raise EvaluationError(f"{path} is no result of a benchmark run; run the evaluation again") from error
+    if result.status == "invalid":
+        raise EvaluationError(f"{name} is invalid and has no rate to compare: {result.problem}")
+    return result
+
+
+def _task_scores(result: BenchmarkResult, folder: Path) -> dict[str, float | None]:
+    """Success by task under the benchmark's step budget; None for unjudged tasks."""
+    steps = result.settings["max_steps"]
+    cut = (within(trajectory, steps) for trajectory in iter_table(folder / "trajectories.parquet", Trajectory))
+    return scores(join_verdicts(cut, read_table(folder / "verdicts.parquet", Verdict)))

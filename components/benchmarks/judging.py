@@ -1,0 +1,140 @@
+"""Verdicts on a benchmark's trajectories by its protocol: rules in this process, models behind `judge.model`.
+
+Several models vote only in the protocol `vote` (BrowserAgent's two of three, which compare the answer with the
+reference); in other protocols `judge.model` judges alone, as the published judge did. It also decides what a rule
+leaves to a model (WebArena's `fuzzy_match`), which is unjudged without a model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from components.benchmarks.spec import Benchmark, BenchmarkError, JudgeName
+from components.endpoint import ANSWERS, BudgetSpent
+from components.judge import JudgeClients, Judgement, ModelJudge, assisted_verdict, needs_judge, rules_verdict
+from components.judge.protocols import PROTOCOLS
+from components.params import ModelJudgeParams, Params
+from components.pipeline.stage_run import StageRun
+from components.records import Outcome, Trajectory, Verdict
+
+
+class JudgedEpisodes(NamedTuple):
+    """Verdicts by protocol, the official one first, and their cost with earlier tries.
+
+    The first `reached` trajectories have an official verdict or need none; the budget did not cover the others.
+    `stopped_by` is the limit that was reached. `unfinished` are other protocols with fewer verdicts, which are left
+    out.
+    """
+
+    verdicts: dict[JudgeName, list[Verdict]]
+    usd: float
+    reached: int
+    stopped_by: str | None
+    unfinished: list[JudgeName]
+
+
+def require_judge(benchmark: Benchmark, params: Params) -> None:
+    """Refuse a benchmark that this recipe cannot judge, before it costs anything.
+
+    Raises:
+        BenchmarkError: names the keys to set.
+    """
+    if not _is_available(benchmark.judge, params.judge.model):
+        official = f" (the published numbers are by {benchmark.judge_model})" if benchmark.judge_model else ""
+        voters = ", and two more in judge.model.voters" if benchmark.judge == "vote" else ""
+        raise BenchmarkError(
+            f"{benchmark.name} is judged by the protocol {benchmark.judge}, which asks a model{official}: name one in "
+            f"judge.model.endpoint of the recipe{voters}"
+        )
+
+
+def judge(
+    run: StageRun,
+    params: Params,
+    trajectories: Sequence[Trajectory],
+    benchmark: Benchmark,
+    max_usd: float | None = None,
+) -> JudgedEpisodes:
+    """Verdicts on the trajectories that need one, by the official protocol and the available ones of `also`.
+
+    A spent budget is no error: then the first trajectories have verdicts, which are a random sample of tasks if the
+    order is random.
+
+    Args:
+        max_usd: the budget of the judges, with earlier tries.
+
+    Raises:
+        BenchmarkError: the official protocol is not available.
+        JudgeOutage, EndpointError: see `judge.ModelJudge`; earlier answers are kept.
+    """
+    require_judge(benchmark, params)
+    positions = [position for position, trajectory in enumerate(trajectories) if needs_judge(trajectory)]
+    names = dict.fromkeys(
+        [benchmark.judge, *(name for name in benchmark.also if _is_available(name, params.judge.model))]
+    )
+    open_trajectories = [trajectories[position] for position in positions]
+    judged = asyncio.run(_judge(run, params.judge.model, open_trajectories, [*names], max_usd))
+    return judged._replace(reached=[*positions, len(trajectories)][judged.reached])
+
+
+def _is_available(name: JudgeName, params: ModelJudgeParams | None) -> bool:
+    if name == "rules":
+        return True
+    if name == "vote":
+        return params is not None and len(params.voters) >= 2
+    return name in PROTOCOLS and params is not None
+
+
+async def _judge(
+    run: StageRun,
+    params: ModelJudgeParams | None,
+    trajectories: Sequence[Trajectory],
+    names: list[JudgeName],
+    max_usd: float | None,
+) -> JudgedEpisodes:
+    """Judge trajectories that need it; `reached` counts these."""
+    verdicts: dict[JudgeName, list[Verdict]] = {}
+    limits: list[BudgetSpent] = []
+    async with JudgeClients(params, run.state, ANSWERS, max_usd) as clients:
+        for name in names:
+            if params is None:
+                verdicts[name] = [rules_verdict(trajectory) for trajectory in trajectories]
+                continue
+            changes: dict[str, object] = {"protocol": name} if name in PROTOCOLS else {}
+            changes |= {} if name == "vote" else {"voters": []}
+            model = ModelJudge(params.model_copy(update=changes), clients)
+            judged, limit = await model.until_spent(
+                trajectories, _judge_function(name, model), lambda done: run.progress(0, 1, f"{done} verdicts")
+            )
+            limits += [limit] if limit is not None else []
+            if name == names[0]:
+                trajectories = trajectories[: len(judged)]
+            if len(judged) == len(trajectories):
+                verdicts[name] = judged
+        unfinished = [name for name in names if name not in verdicts]
+        stopped_by = limits[0].limit if limits else None
+        return JudgedEpisodes(verdicts, round(clients.spent.usd, 6), len(trajectories), stopped_by, unfinished)
+
+
+def _judge_function(name: JudgeName, model: ModelJudge) -> Callable[[Trajectory], Awaitable[Verdict]]:
+    """The function that judges one trajectory by this protocol."""
+    match name:
+        case "rules":
+            return lambda trajectory: assisted_verdict(trajectory, model)
+        case "vote":
+            return lambda trajectory: _compare_answer(trajectory, model)
+    return model.judge
+
+
+async def _compare_answer(trajectory: Trajectory, model: ModelJudge) -> Verdict:
+    """Whether the answer means the same as one of the reference answers; an error if the task has none."""
+    task = trajectory.task
+    answers = task.evaluator.get("answers") or ([task.reference_answer] if task.reference_answer else [])
+    if not answers:
+        judgement = Judgement(Outcome.ERROR, "the task has no reference answer")
+    else:
+        judgement = await model.says_the_same(task.intent, answers, trajectory.answer or "")
+        judgement = judgement._replace(rationale=f"compared with {' | '.join(answers)}: {judgement.rationale}")
+    return judgement.verdict(trajectory, "vote", model.comparison_version)

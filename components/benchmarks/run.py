@@ -1,0 +1,140 @@
+"""Evaluates one model on one published benchmark: `waymark evaluate BENCHMARK`.
+
+Steps: apply the benchmark's settings to the recipe in use; resolve the model, and check that its answers can be judged;
+drop tasks whose start pages robots.txt or the allow-list forbids; roll out, paced per host and within the budget, with
+a journal in the stage's state; judge with the rest of the budget; write `reports/benchmarks/<name>@<model key>.json`
+with a page beside it, the leaderboard and the MLflow run. It is no DVC stage, because live sites cannot be inputs.
+
+A second run resumes the first, also with a larger budget or limit, and repeats the episodes that the environment ended.
+If these are more than `evaluation.max_aborted`, the result is invalid and has no rate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from components.benchmarks.judging import require_judge
+from components.benchmarks.options import BenchmarkRun, Options
+from components.benchmarks.result_assembly import assemble_result
+from components.benchmarks.results import BenchmarkResult, write_result
+from components.benchmarks.rollouts import roll_out_paced
+from components.benchmarks.spec import Benchmark, BenchmarkError, file_tasks, load_benchmark
+from components.benchmarks.subject import resolve_subject
+from components.benchmarks.task_selection import select_tasks
+from components.evaluation import EvaluationError
+from components.judge import require_rules
+from components.params import Params, load
+from components.pipeline.evaluation import InvalidEvaluation
+from components.pipeline.leaderboard import publish
+from components.pipeline.stage_run import StageRun, stage
+from components.records import Rejection, Task
+from components.store import read_table, write_table
+from components.tasks import at_sites, parse_rows
+from components.tasks.site_addresses import site_of
+from components.worlds import WorldError, world_class
+
+
+def evaluate(named: str | Path, options: Options) -> BenchmarkResult:
+    """Measure a model on a benchmark.
+
+    Args:
+        named: a name in `recipes/benchmarks`, or a .yaml file.
+
+    Raises:
+        BenchmarkError, RuleError: something is missing; raised before the run costs anything.
+        InvalidEvaluation: the environment ended too many episodes. The result is written, marked invalid.
+    """
+    benchmark, recipe = load_benchmark(named), load()
+    longest = max([benchmark.max_steps, *options.steps])
+    params = benchmark.over(recipe, options.decoding, longest)
+    require_judge(benchmark, recipe)
+    tasks, rejected = _file_tasks(benchmark, recipe, options.files) if benchmark.file is not None else ([], [])
+    if benchmark.judge == "rules":
+        require_rules(tasks)
+    subject = resolve_subject(options.model, recipe)
+    occasion = f"{benchmark.key} {subject.key} {options.decoding} {longest} {options.occasion}"
+    with stage(f"benchmark@{benchmark.name}", occasion=occasion) as run:
+        if benchmark.pages is not None:
+            tasks = _page_tasks(run, benchmark, params)
+        selected = select_tasks(tasks, len(rejected), params, benchmark, options.limit)
+        benchmark_run = BenchmarkRun(run, params, benchmark, options, subject)
+        _describe(benchmark_run)
+        rolled_out = asyncio.run(
+            roll_out_paced(
+                run, params, selected.tasks, benchmark.repeats, subject, benchmark.politeness, options.budget
+            )
+        )
+        result = assemble_result(benchmark_run, selected, rolled_out)
+        run.is_partial = result.progress.stopped_by is not None
+        path = write_result(result)
+        print(f"{run.name}: {path}", flush=True)
+        run.tracker.artifact(path)
+        run.tracker.tags({"waymark.benchmark.status": result.status})
+        _refresh_leaderboard(run)
+        if result.status == "invalid":
+            raise InvalidEvaluation(f"{run.name}: {result.problem}; correct the cause and run again")
+    return result
+
+
+def _file_tasks(benchmark: Benchmark, recipe: Params, folder: Path) -> tuple[list[Task], list[Rejection]]:
+    """The tasks of the benchmark's file at the recipe's addresses, and the rejected rows.
+
+    Raises:
+        BenchmarkError: tasks begin on sites without an address.
+    """
+    tasks, rejected = file_tasks(benchmark, folder)
+    tasks = [at_sites(task, recipe.tasks.sites) for task in tasks]
+    without_address = [task.start_url for task in tasks if site_of(task.start_url) is not None]
+    if without_address:
+        raise BenchmarkError(
+            f"{len(without_address)} tasks of {benchmark.name} begin on sites that you must serve, such as "
+            f"{without_address[0]}: give the address in tasks.sites of the recipe, as {site_of(without_address[0])}"
+        )
+    return tasks, rejected
+
+
+def _page_tasks(run: StageRun, benchmark: Benchmark, params: Params) -> list[Task]:
+    """The tasks on the pages of a world, collected from them once.
+
+    Raises:
+        BenchmarkError: a page gave no task.
+    """
+    table, pages = run.state / "tasks.parquet", benchmark.pages
+    assert pages is not None
+    if table.exists():
+        return read_table(table, Task)
+    world = world_class(pages.world)
+    run.progress(0, 1, f"opening pages of {world.name}")
+    try:
+        rows = asyncio.run(world(world.Params()).pinned_tasks(pages.pinned, params.browser.viewport))
+    except WorldError as error:
+        raise BenchmarkError(str(error)) from error
+    tasks, rejections = parse_rows(rows, benchmark.name, world.name)
+    if rejections:
+        raise BenchmarkError(f"{len(rejections)} of {len(rows)} pages gave no task, such as: {rejections[0].reason}")
+    write_table(table, Task, tasks)
+    return tasks
+
+
+def _describe(run: BenchmarkRun) -> None:
+    """Log the benchmark and the model as parameters and tags of the MLflow run."""
+    benchmark = run.benchmark
+    description = {
+        "name": benchmark.name,
+        "version": benchmark.version,
+        "sha256": benchmark.sha256 or "",
+        "judge": benchmark.judge,
+        "decoding": run.options.decoding,
+        "model": run.subject.label,
+    }
+    run.stage.tracker.params({"benchmark": description})
+    run.stage.tracker.tags({f"waymark.benchmark.{name}": value for name, value in description.items()})
+
+
+def _refresh_leaderboard(run: StageRun) -> None:
+    """Rewrite the leaderboard with this result; an unreadable file of another result is only reported."""
+    try:
+        publish(run)
+    except EvaluationError as error:
+        print(f"{run.name}: the leaderboard is unchanged: {error}; then `waymark leaderboard`", flush=True)

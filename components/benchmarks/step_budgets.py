@@ -1,0 +1,86 @@
+"""Test-time scaling: success at several step budgets, all computed from one rollout at the largest budget.
+
+No prompt contains the number of steps (`agent.Renderer` does not have it), and a turn's random draws depend only on the
+episode's seed and the turn's number. So an episode under a smaller budget is the beginning of the same episode: one
+that ended within the budget ends in the same way, and any other runs out of steps.
+
+Accepted trade-offs: live pages differ between two visits, so points of one curve are more alike than separate runs
+would be, which helps their comparison. A longer episode has a longer wall-clock limit, so at the smaller budgets fewer
+episodes reach that limit than in separate runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from components.evaluation.metrics import success
+from components.records import Termination, Trajectory, Verdict
+from components.statistics import SuccessRate
+
+_ENDED_BY_A_TURN = frozenset({Termination.DONE, Termination.RESPONSE_LENGTH, Termination.FORMAT_ERROR})
+
+
+class BudgetPoint(SuccessRate):
+    """One point of the curve. `finished` is the share of episodes in which the agent called `done`."""
+
+    steps: int
+    rate_without_aborted: float | None
+    aborted: int
+    finished: float
+    turns_mean: float
+    response_tokens_mean: float
+
+
+def within(trajectory: Trajectory, steps: int) -> Trajectory:
+    """The episode as it would be under a budget of `steps` steps.
+
+    An ending that no turn caused (a timeout, a dead page) happened in the turn after the last recorded one, unless the
+    last one had already called `done`.
+    """
+    turns = trajectory.turns
+    ended_by_turn = trajectory.termination in _ENDED_BY_A_TURN or (
+        bool(turns) and any(call.name == "done" for call in turns[-1].tool_calls)
+    )
+    if len(turns) < steps or (ended_by_turn and len(turns) == steps):
+        return trajectory
+    return trajectory.model_copy(
+        update={
+            "turns": turns[:steps],
+            "termination": Termination.MAX_STEPS,
+            "answer": None,
+            "site_reward": None,
+            "ending": None,
+            "final_screenshot": turns[steps].observation.screenshot
+            if len(turns) > steps
+            else trajectory.final_screenshot,
+        }
+    )
+
+
+def budget_curve(
+    trajectories: Sequence[Trajectory],
+    verdicts: Sequence[Verdict],
+    budgets: Sequence[int],
+    bootstrap: int,
+    seed: int,
+    max_aborted: float,
+) -> list[BudgetPoint]:
+    """The success at each budget, smallest first, of episodes that ran with the largest budget or more."""
+    points = []
+    for steps in sorted(set(budgets)):
+        cut = [within(trajectory, steps) for trajectory in trajectories]
+        summary = success(cut, verdicts, bootstrap, seed, max_aborted)
+        points.append(
+            BudgetPoint(
+                steps=steps,
+                rate=summary.rate,
+                ci95=summary.ci95,
+                n=summary.n,
+                rate_without_aborted=summary.rate_without_aborted,
+                aborted=summary.aborted,
+                finished=sum(trajectory.termination is Termination.DONE for trajectory in cut) / len(cut),
+                turns_mean=summary.turns_mean,
+                response_tokens_mean=summary.response_tokens_mean,
+            )
+        )
+    return points

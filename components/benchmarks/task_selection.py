@@ -1,0 +1,53 @@
+"""Selects the tasks of a benchmark run: the sample, without tasks that robots.txt or the allow-list forbids."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from components.benchmarks.spec import Benchmark
+from components.browser.egress import allows
+from components.browser.robots import disallowed
+from components.params import Params
+from components.records import Record, Task
+from components.tasks import shuffled
+from components.worlds import worlds_of
+
+
+class SelectedTasks(Record):
+    """The tasks to run, the number of tasks and rejected rows in the set, and ids of skipped tasks by reason."""
+
+    tasks: list[Task]
+    in_set: int
+    rejected: int
+    skipped: dict[str, list[str]]
+
+
+def select_tasks(
+    tasks: Sequence[Task], rejected: int, params: Params, benchmark: Benchmark, limit: int | None
+) -> SelectedTasks:
+    """The first `limit` tasks in seeded order, which mixes sites, without those that may not be visited.
+
+    The benchmark's step budget is the only one: a task's own horizon is for training.
+
+    Args:
+        tasks: of the whole set.
+        rejected: number of rows of the set that are no tasks.
+    """
+    chosen = [task.model_copy(update={"horizon": None}) for task in shuffled(tasks, params.seed)[:limit]]
+    skipped: dict[str, list[str]] = {}
+    if chosen and worlds_of(params).is_live(chosen[0]):
+        egress = params.browser.egress
+        outside = {task.task_id for task in chosen if not allows(egress, task.start_url)}
+        inside = [task.start_url for task in chosen if task.task_id not in outside]
+        forbidden = asyncio.run(disallowed(inside, egress)) if benchmark.politeness.robots else {}
+        by_reason = {
+            "not_allowed": [task.task_id for task in chosen if task.task_id in outside],
+            "robots": [task.task_id for task in chosen if task.start_url in forbidden],
+        }
+        skipped = {reason: ids for reason, ids in by_reason.items() if ids}
+        for reason, ids in skipped.items():
+            print(f"{benchmark.name}: {len(ids)} tasks are left out: {reason} ({', '.join(ids[:3])}…)", flush=True)
+    left_out = {task_id for ids in skipped.values() for task_id in ids}
+    kept = [task for task in chosen if task.task_id not in left_out]
+    return SelectedTasks(tasks=kept, in_set=len(tasks), rejected=rejected, skipped=skipped)

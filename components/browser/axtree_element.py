@@ -1,0 +1,164 @@
+"""Acts on the elements that an accessibility tree numbered. The rules are in `axtree_element.js`.
+
+One request is one round trip, and none waits for an element that has left the page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Frame, Locator, Playwright
+from pydantic import BaseModel, ConfigDict
+
+from components.browser.errors import EnvError, SandboxError
+from components.browser.playwright_errors import translate
+from components.browser.tab import PROBE_TIMEOUT_S, Tab
+
+ENGINE = "waymark-element"
+"""Name of the selector engine."""
+
+
+class UnknownElementError(ValueError):
+    """No element of the page has this id, or it cannot be acted on; the message is the reason."""
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Place(_Answer):
+    """Where an element is clicked, scrolled into view."""
+
+    x: float
+    """CSS pixels of the viewport; of the element's box if it is in a frame of another origin."""
+    y: float
+    own: bool
+    """Whether the point is the element's, so that nothing covers it."""
+    remote: bool
+    """Whether the element is in a frame of another origin."""
+
+
+class Field(_Answer):
+    """A field that has been focused for writing."""
+
+    editable: bool
+    frozen: bool
+    """Whether it is a field that is disabled or read-only."""
+    picked: str = ""
+    """The type of an input whose value is set at once, as `date`; empty for others."""
+    filled: bool = False
+    content: str | None = None
+    """None for a password."""
+    lines: bool = False
+    """Whether it takes line breaks."""
+
+
+class Choice(_Answer):
+    """What `choose` did."""
+
+    chosen: str | None
+    """The option's label; None if the element has no such option."""
+    frozen: bool
+
+
+class PageElement:
+    """An element that the tab's tree has shown.
+
+    Raises:
+        UnknownElementError: the tree has shown no element with this id.
+    """
+
+    def __init__(self, tab: Tab, shown: str) -> None:
+        reference = tab.element_ids.reference(shown)
+        if reference is None:
+            raise UnknownElementError(f'no element of this page was shown with the id "{shown}"')
+        self._tab = tab
+        self._shown = shown
+        self._reference = reference
+
+    async def place(self) -> Place:
+        """Scroll the element into view and choose the point to click. Raises as `ask`."""
+        frame, answer = await self._ask("place")
+        if answer is None:
+            raise UnknownElementError(f"the page has no visible element {self._shown}")
+        place = Place.model_validate(answer)
+        if not place.remote:
+            return place
+        locator = self._locator(frame)
+        await locator.scroll_into_view_if_needed(timeout=PROBE_TIMEOUT_S * 500)
+        box = await locator.bounding_box(timeout=PROBE_TIMEOUT_S * 500)
+        if box is None:
+            raise UnknownElementError(f"the page has no visible element {self._shown}")
+        return place.model_copy(update={"x": box["x"] + place.x, "y": box["y"] + place.y})
+
+    async def focus(self) -> bool:
+        """Focus the element. Returns whether it took the focus. Raises as `ask`."""
+        return bool(await self.ask("focus"))
+
+    async def edit(self, clear: bool) -> Field:
+        """Focus the field and select what it holds; without `clear`, put the cursor behind it. Raises as `ask`."""
+        return Field.model_validate(await self.ask("edit", clear))
+
+    async def choose(self, option: str) -> Choice:
+        """Choose an option of a select by its label. Raises as `ask`."""
+        return Choice.model_validate(await self.ask("choose", option))
+
+    async def value(self) -> str | None:
+        """The field's content; None for a password. Raises as `ask`."""
+        return (await self.ask("value"))["value"]
+
+    async def fill(self, value: str) -> None:
+        """Set the value of a date or another picked field. Raises Playwright's error if it does not take it."""
+        frame, _ = await self._ask("value")
+        await self._locator(frame).fill(value, timeout=PROBE_TIMEOUT_S * 500)
+
+    async def ask(self, request: str, *arguments: object) -> Any:
+        """The answer of `axtree_element.js`.
+
+        Raises:
+            UnknownElementError: the element has left the page.
+            EnvError: the page does not answer.
+            SandboxError: the browser died.
+        """
+        answer = (await self._ask(request, *arguments))[1]
+        if answer is None:
+            raise UnknownElementError(f"the page has no visible element {self._shown}")
+        return answer
+
+    async def _ask(self, request: str, *arguments: object) -> tuple[Frame, Any]:
+        """The frame that has the element, and its answer; None if no frame has the element."""
+        page = self._tab.page
+        frames = page.frames if self._reference.startswith("f") else [page.main_frame]  # f: numbered in another frame
+        selector = f"{ENGINE}={self._reference} {request} {quote(json.dumps(arguments), safe='')}"
+        try:
+            async with asyncio.timeout(PROBE_TIMEOUT_S):
+                texts = await asyncio.gather(*(_text(frame, selector) for frame in frames))
+        except TimeoutError as error:
+            raise EnvError(f"the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
+        for frame, text in zip(frames, texts, strict=True):
+            if (answer := json.loads(text)) is not None:
+                return frame, answer
+        return page.main_frame, None
+
+    def _locator(self, frame: Frame) -> Locator:
+        return frame.locator(f"{ENGINE}={self._reference} self")
+
+
+async def register(playwright: Playwright) -> None:
+    """Make the engine known to a Playwright, before the first page opens."""
+    path = Path(__file__).with_suffix(".js")
+    await playwright.selectors.register(ENGINE, path=path, content_script=True)
+
+
+async def _text(frame: Frame, selector: str) -> str:
+    try:
+        return await frame.locator(selector).text_content(timeout=PROBE_TIMEOUT_S * 1000) or "null"
+    except PlaywrightError as error:
+        if isinstance(translate(error), SandboxError) and not frame.is_detached():
+            raise
+        return "null"  # the document is being replaced

@@ -1,0 +1,222 @@
+"""Dialogs that the agent answers (`browser.dialogs: ask`): `confirm()` and `prompt()`.
+
+A page is frozen while a dialog is open: no script answers, no screenshot is taken, and the call that opened the dialog
+does not end. So calls run in tasks of their own. When a dialog opens, its call is left waiting, and the feedback and a
+drawn observation (`DialogBox`) ask the agent. The next call answers: enter and escape, a click on a drawn button, or
+`write` for the text of a prompt. Then the waiting call goes on, and its own line of feedback follows the answer's.
+
+A dialog without an answer is confirmed after `browser.dialog_wait_s` or `MAX_REFUSED` other calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from playwright.async_api import Dialog
+from playwright.async_api import Error as PlaywrightError
+
+from components.browser import feedback, tools
+from components.browser.dialog_box import DialogBox
+from components.browser.errors import EnvError
+from components.browser.keys import normalise_keys
+from components.browser.tab import Tab
+from components.params import TextKind
+from components.records import Image, Observation, ToolCall
+
+MAX_REFUSED = 3
+"""Calls that do not answer, after which the dialog is confirmed."""
+SETTLE_S = 5.0
+"""How long the waiting call may take to end when the episode does."""
+HOW = {
+    "confirm": "press enter for OK or escape for Cancel",
+    "prompt": "`write` the answer, press enter for OK or escape for Cancel",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer: OK with the text of a prompt, or Cancel."""
+
+    accepted: bool
+    text: str | None = None
+
+    def __str__(self) -> str:
+        if not self.accepted:
+            return "Cancel"
+        return "OK" if self.text is None else f'"{self.text[:200]}"'
+
+
+class OpenDialog:
+    """A dialog that waits for an answer."""
+
+    def __init__(self, dialog: Dialog, tab: Tab) -> None:
+        self.tab = tab
+        self.kind = dialog.type
+        self.message = " ".join(dialog.message.split())
+        self.default = dialog.default_value
+        self.box = DialogBox(self.kind, self.message, self.default, tab.viewport)
+        self.refused = 0
+        """Number of calls that did not answer."""
+        self.is_announced = False
+        """Whether the agent was told of it."""
+        self._dialog = dialog
+
+    @property
+    def question(self) -> str:
+        """The dialog as feedback asks it."""
+        return f'A dialog ({self.kind}) asks "{self.message[:200]}" and waits: {HOW[self.kind]}.'
+
+    def answer_of(self, arguments: tools.Arguments) -> Answer | None:
+        """What a call answers; None if it does not answer."""
+        text = self.default if self.kind == "prompt" else None
+        if isinstance(arguments, tools.PressKeys):
+            with contextlib.suppress(ValueError):
+                keys = normalise_keys(arguments.keys)
+                if keys[0] in ("Enter", "Space", "Escape"):
+                    return Answer(keys[0] != "Escape", text)
+        if isinstance(arguments, tools.Write | tools.WriteElement) and self.kind == "prompt":
+            return Answer(True, arguments.text)
+        control = None
+        if isinstance(arguments, tools.Click):
+            control = self.box.control_at(arguments.x, arguments.y)
+        elif isinstance(arguments, tools.ClickElement):
+            control = arguments.element
+        return Answer(control == "OK", text) if control in ("OK", "Cancel") else None
+
+    async def close(self, answer: Answer) -> None:
+        """Give the answer to the page."""
+        with contextlib.suppress(PlaywrightError):  # the page may be closed already
+            if not answer.accepted:
+                await self._dialog.dismiss()
+            elif answer.text is not None:
+                await self._dialog.accept(answer.text)
+            else:
+                await self._dialog.accept()
+
+
+class Dialogs:
+    """The open dialog of an episode, and the call that it keeps waiting.
+
+    Args:
+        wait_s: seconds after which a dialog is confirmed.
+    """
+
+    def __init__(self, wait_s: float) -> None:
+        self.open: OpenDialog | None = None
+        self._wait_s = wait_s
+        self._opened = asyncio.Event()
+        self._waiting: asyncio.Task[str] | None = None
+        self._expiry: asyncio.Task[None] | None = None
+
+    def hold(self, dialog: Dialog, tab: Tab) -> bool:
+        """Keep a dialog open for the agent. False if it is not one to ask about, or one is open already."""
+        if dialog.type not in HOW or self.open is not None:
+            return False
+        self.open = OpenDialog(dialog, tab)
+        tab.limits.freeze()
+        self._opened.set()
+        self._expiry = asyncio.create_task(self._expire(self.open))
+        return True
+
+    async def run(self, call: ToolCall, execute: Callable[[ToolCall], Coroutine[Any, Any, str]]) -> str:
+        """Run a call with `execute`, or let it answer the open dialog. Returns its line of feedback."""
+        if self.open is None:
+            waited, self._waiting = self._waiting, None
+            if waited is not None:  # the dialog was closed by the time limit
+                await waited
+            return await self._until_dialog(call.name, asyncio.create_task(execute(call)))
+        return await self._answer(self.open, call, execute)
+
+    async def observe(
+        self, observe: Callable[[], Coroutine[Any, Any, tuple[Observation, str]]], last: Observation, text: TextKind
+    ) -> tuple[Observation, str]:
+        """Observe with `observe`; while a dialog is open, the dialog is drawn on the `last` observation.
+
+        Returns:
+            the observation, and sentences about what happened after the last call.
+        """
+        if self.open is None:
+            task = asyncio.create_task(observe())
+            if await self._first(task):
+                return task.result()
+            task.cancel()
+            await asyncio.wait({task})
+        if self.open is None:  # it was confirmed meanwhile
+            return await observe()
+        box, self.open.is_announced = self.open.box, True
+        picture = Image.of(await asyncio.to_thread(box.drawn_on, last.screenshot.data))
+        return last.model_copy(update={"screenshot": picture, "text": box.text(text)}), ""
+
+    async def settle(self) -> None:
+        """The episode ends: confirm the open dialog and end the waiting call."""
+        if self.open is not None:
+            await self._close(self.open, Answer(True, self.open.default if self.open.kind == "prompt" else None))
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            await asyncio.wait({waiting}, timeout=SETTLE_S)
+            waiting.cancel()
+            with contextlib.suppress(asyncio.CancelledError, PlaywrightError, EnvError):
+                await waiting
+
+    async def _answer(
+        self, dialog: OpenDialog, call: ToolCall, execute: Callable[[ToolCall], Coroutine[Any, Any, str]]
+    ) -> str:
+        try:
+            arguments = tools.parse_arguments(call.name, call.arguments)
+        except ValueError as error:
+            return feedback.failed(call.name or "tool call", call.error or error)
+        answer = dialog.answer_of(arguments) if dialog.is_announced else None
+        ends = isinstance(arguments, tools.Done)
+        if answer is None and not ends:
+            dialog.is_announced = True
+            dialog.refused += 1
+            if dialog.refused < MAX_REFUSED:
+                return feedback.failed(call.name, dialog.question)
+        default = Answer(True, dialog.default if dialog.kind == "prompt" else None)
+        await self._close(dialog, answer or default)
+        waiting, self._waiting = self._waiting, None
+        rest = "" if waiting is None else await self._until_dialog(call.name, waiting)
+        if answer is None:  # the dialog is out of the way, so the call itself runs
+            return await self.run(call, execute)
+        note = f"The call that had opened it: {rest.partition(': ')[2]}" if rest else ""
+        return feedback.succeed(f"`{call.name}` answered the dialog with {answer}.", note)
+
+    async def _close(self, dialog: OpenDialog, answer: Answer) -> None:
+        if self._expiry is not None and self._expiry is not asyncio.current_task():
+            self._expiry.cancel()
+        self.open = None
+        self._opened.clear()
+        await dialog.close(answer)
+        dialog.tab.limits.thaw()
+
+    async def _until_dialog(self, name: str, task: asyncio.Task[str]) -> str:
+        """The line of a running call, or the question of the dialog that it opens."""
+        if await self._first(task):
+            return task.result()
+        self._waiting = task
+        assert self.open is not None
+        self.open.is_announced = True
+        return feedback.succeed(f"`{name}` executed.", self.open.question)
+
+    async def _first(self, task: asyncio.Task[Any]) -> bool:
+        """Whether a task ended before a dialog opened. It is cancelled if the caller is."""
+        opened = asyncio.create_task(self._opened.wait())
+        try:
+            await asyncio.wait({task, opened}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        finally:
+            opened.cancel()
+        return task.done()
+
+    async def _expire(self, dialog: OpenDialog) -> None:
+        await asyncio.sleep(self._wait_s)
+        if self.open is dialog:
+            sentence = f'A dialog ({dialog.kind}) said "{dialog.message[:80]}"'
+            dialog.tab.notices.note("dialog", f"{sentence} and was confirmed, because no answer came.")
+            await self._close(dialog, Answer(True, dialog.default if dialog.kind == "prompt" else None))

@@ -1,0 +1,129 @@
+"""What a call does to the active tab: it compares the state before the call with the state once the page is quiet."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from components.browser import feedback, tools
+from components.browser.errors import EnvError
+from components.browser.feedback import Effect, Element
+from components.browser.page_state import Focus, Mark, PageState, Turned
+from components.browser.tab import Tab
+from components.browser.tabs import EpisodeTabs, PageSession
+
+
+class ActingSession(PageSession, Protocol):
+    """The part of a session that actions use."""
+
+    answer: str | None
+
+    @property
+    def step_left_s(self) -> float:
+        """Seconds until the step's limit."""
+        ...
+
+    async def look(self, tab: Tab, before: Mark, since: int, hovered: bool) -> PageState:
+        """The state of a tab once its page is quiet."""
+        ...
+
+    @property
+    def names_options(self) -> bool:
+        """Whether feedback names the options of a `<select>` (`Site.names_options`)."""
+        ...
+
+    def absolute(self, url: str) -> str:
+        """An address as a browser would complete it."""
+        ...
+
+
+class ObservedCall:
+    """Observes one call: enter it before the call acts; on exit it waits until the page is quiet and sets `effect`.
+
+    Args:
+        pixels: the point at which the call acts, in CSS pixels of the viewport.
+        hovered: whether the call only moves the cursor.
+        may_open: whether the call may open a window of which the page knows nothing, as a middle click does.
+    """
+
+    def __init__(
+        self,
+        session: ActingSession,
+        pixels: tuple[float, float] | None = None,
+        hovered: bool = False,
+        may_open: bool = False,
+    ) -> None:
+        self.tab = session.tabs.active
+        self.pixels = pixels
+        self.target: Element | None = None
+        """The element at `pixels` before the call."""
+        self.effect = Effect()
+        self.state = ""
+        """Of a clicked element: checked, unchecked, or that a field got the focus."""
+        self.focus: Focus | None = None
+        """The focused element after the call."""
+        self.url = ""
+        """The page's address after the call."""
+        self.wheel: Turned | None = None
+        """What the wheel did; None if it was not turned, or turned on a document that was replaced."""
+        self._session = session
+        self._hovered = hovered
+        self._may_open = may_open
+
+    async def __aenter__(self) -> ObservedCall:
+        before = await self.tab.mark(self.pixels, live=self._session.params.quiet_ms > 0)
+        self.target = before.target.element if before.target else None
+        self._url, self._before = before.url, before
+        self._documents, self._requests = self.tab.documents, self.tab.requests
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            return
+        try:
+            after = await self._session.look(self.tab, self._before, self._requests, self._hovered)
+        except EnvError as look_error:
+            if not await self._session.tabs.lost(self.tab, look_error):
+                raise
+            self.effect = await closed_tab(self._session, self.tab)
+            return
+        moved = after.url != self._url or self.tab.documents != self._documents
+        tabs = self._session.tabs
+        changes = await tabs.update(may_open=self._may_open)
+        self.effect = Effect(
+            navigated_to=after.url if moved else None,
+            new_tab=changes.shown,
+            new_tab_url=tabs.active.page.url if changes.shown is not None else "",
+            now_active=_name(tabs) if changes.closed_active else "",
+            changed=after.changed,
+            unwatched=after.unwatched,
+            notices=(*self.tab.notices.take(), *changes.notices),
+        )
+        self.focus, self.url, self.wheel = after.focus, after.url, after.wheel
+        self.state = after.toggled or (feedback.FOCUSED if after.field else "")
+
+
+async def closed_tab(session: ActingSession, tab: Tab) -> Effect:
+    """The effect of a call during which its tab was closed, by its own page or by another one."""
+    changes = await session.tabs.update()
+    return Effect(now_active=_name(session.tabs), notices=(*tab.notices.take(), *changes.notices))
+
+
+def _name(tabs: EpisodeTabs) -> str:
+    return f"{tabs.index} ({tabs.active.page.url})"
+
+
+def to_viewport(session: ActingSession, x: float, y: float) -> tuple[tuple[int, int], tuple[float, float], bool]:
+    """A point of the 0-1000 scale, clamped to it.
+
+    Returns:
+        the point rounded, the point in CSS pixels of the viewport, and whether it was outside of the scale.
+    """
+    width, height = session.tabs.active.viewport
+    inside = (min(max(x, 0), tools.SCALE), min(max(y, 0), tools.SCALE))
+    pixels = (min(inside[0] / tools.SCALE * width, width - 1), min(inside[1] / tools.SCALE * height, height - 1))
+    return (round(inside[0]), round(inside[1])), pixels, inside != (x, y)
+
+
+def navigation_timeout_ms(session: ActingSession) -> float:
+    """Milliseconds for one navigation: half of the step's limit."""
+    return session.params.step_timeout_s * 500

@@ -1,0 +1,79 @@
+// The focused field: what it is (`focus`), and what `write` does inside of the page: select its content (`clear`), choose
+// its options (`choose`), or set a value that people pick (`set`). It needs composed.js, elements.js and
+// `describe` of probe.js.
+
+const MAX_OPTIONS = 30;
+const TAKES_NO_TEXT = /^(button|submit|reset|image|checkbox|radio|file|hidden|range|color)$/;
+const PICKED = /^(date|time|month|week|datetime-local|range|color)$/;
+
+const editable = (el) => !!el && (el.isContentEditable || !!el.editContext || el.tagName === 'TEXTAREA'
+  || el.tagName === 'INPUT' && !TAKES_NO_TEXT.test(el.type));
+
+// A field that a person does not see: an editor that draws its own text takes its keys there.
+function unseen(el) {
+  if (!/^(TEXTAREA|INPUT)$/.test(el.tagName)) return false;
+  const { left, top, width, height } = el.getBoundingClientRect();
+  if (width < 4 || height < 4 || getComputedStyle(el).opacity === '0') return true;
+  const [x, y] = [left + width / 2, top + height / 2], view = el.ownerDocument.defaultView;
+  const hit = x >= 0 && y >= 0 && x < view.innerWidth && y < view.innerHeight ? el.getRootNode().elementFromPoint(x, y) : el;
+  return el.tagName === 'TEXTAREA' && hit !== el && !hit?.closest('label')?.contains(el);
+}
+
+// Whether the text of an editable element is source code, in which a line break is a character and not a paragraph.
+const isCode = (el) => !el.spellcheck && getComputedStyle(el).whiteSpace.startsWith('pre');
+
+const rawValue = (el, hidden) => (hidden || el.editContext ? null : el.isContentEditable ? el.innerText.replace(/\n$/, '') : el.value);
+
+const labelOf = (option) => clean(option.label);
+const choosable = (el) => [...el.options].filter((option) => !option.hidden && !option.matches(':disabled'));
+
+function focused() {
+  const el = deepFocus();
+  if (!el || el === document.documentElement || el === document.body && !el.isContentEditable) return null;
+  const open = editable(el), closed = !!(el.disabled || el.readOnly), hidden = open && unseen(el);
+  const editor = open && (el.isContentEditable || !!el.editContext || hidden);
+  const select = el.tagName === 'SELECT', picked = el.tagName === 'INPUT' && PICKED.test(el.type) ? el.type : '';
+  const options = select ? choosable(el) : [];
+  return { ...describe(el), editable: open && !closed, frozen: (open || !!picked) && closed,
+    select, multiple: select && el.multiple, expanded: select && el.matches(':open'), picked, file: el.type === 'file',
+    options: options.slice(0, MAX_OPTIONS).map((option) => labelOf(option).slice(0, 60)), options_left: Math.max(0, options.length - MAX_OPTIONS),
+    editor, code: editor && (hidden || !!el.editContext || isCode(el)), lines: editor || el.tagName === 'TEXTAREA',
+    sends: /^(send|search|go|done|next)$/.test(el.enterKeyHint || ''),
+    value: open ? rawValue(el, hidden) : null, secret: el.type === 'password' };
+}
+
+// Selects the content of a plain field. An editor may keep a selection of its own, so it is cleared with keys.
+function clear() {
+  const el = deepFocus(), before = focused();
+  if (before?.editable && !before.editor && !before.picked && before.value) el.select();
+  return { focus: before };
+}
+
+function tell(el) {
+  el.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
+  el.dispatchEvent(new Event('change', { bubbles: true }));
+}
+
+// Chooses the options of a <select> by their labels, or by their values; `keep` leaves the present choice of several.
+function choose({ texts, keep }) {
+  const el = deepFocus(), open = choosable(el);
+  const find = (text) => open.find((option) => labelOf(option) === clean(text))
+    || open.find((option) => labelOf(option).toLowerCase() === clean(text).toLowerCase()) || open.find(({ value }) => value === clean(text));
+  const chosen = texts.map(find);
+  const missing = texts.filter((_, index) => !chosen[index]);
+  if (missing.length) return { missing };
+  if (!el.multiple) el.value = chosen[0].value;
+  else if (!keep) for (const option of el.options) option.selected = false;
+  for (const option of chosen) option.selected = true;
+  tell(el);
+  return { missing };
+}
+
+// Sets the value of a field that people pick from. The field may change it, as a slider does to the nearest step.
+function set({ value }) {
+  const el = deepFocus(), before = el.value;
+  el.value = value;
+  if (value && !el.value) el.value = before;
+  else tell(el);
+  return { value: el.value };
+}

@@ -1,0 +1,129 @@
+"""The element list of frames whose documents the document around them cannot read: those of another origin.
+
+Each frame answers in an isolated world of its own. Chromium runs frames of another site in a renderer of their own,
+with a DevTools session; the others answer through the session of the page. The frame gets the part of its viewport that
+can be seen, and the document around it drops the lines whose points something covers. A frame that does not answer in
+time has no lines.
+
+Site isolation stays on. Without it all frames would share one session, but also one renderer: a page of another site
+could then stop or read more than its own tab.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from playwright.async_api import CDPSession, Page
+from playwright.async_api import Error as PlaywrightError
+
+from components.browser.elements import question, script
+from components.browser.page_state import Box, FramePart, Listed, PageState
+
+FRAME_TIMEOUT_S = 2.0
+MAX_DEPTH = 4
+"""Of frames in frames."""
+
+
+@dataclass(frozen=True)
+class FrameWorld:
+    """An isolated world with `probe.js` in a document, and the session that reaches it."""
+
+    cdp: CDPSession
+    context: int
+
+
+class ForeignFrames:
+    """The frames of another origin in a page."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._sessions: dict[str, CDPSession] = {}
+        """Of frames in renderers of their own, by their DevTools ids."""
+
+    async def complete(self, state: PageState, world: FrameWorld, request: Mapping[str, object]) -> PageState:
+        """A page's state with the lines of these frames in its element list.
+
+        Args:
+            world: ours in the page's document.
+            request: the request for the state, with `instruction` and `details`.
+        """
+        details = bool(request["details"])
+        parts = await self._parts(world, state.frames, details)
+        again = {
+            "op": "elements",
+            "instruction": request["instruction"],
+            "details": details,
+            "parts": [part.model_dump() for part in parts],
+        }
+        try:
+            async with asyncio.timeout(FRAME_TIMEOUT_S):
+                answer = await _evaluate(world, question(again))
+        except (TimeoutError, PlaywrightError):
+            return state
+        return state.model_copy(update={"elements": Listed.model_validate(answer).elements}) if answer else state
+
+    async def _parts(self, around: FrameWorld, boxes: Sequence[Box], details: bool, depth: int = 0) -> list[FramePart]:
+        """What the frames show that the last list of a document met, of which `boxes` can be seen."""
+        return await asyncio.gather(
+            *(self._part(around, index, box, details, depth) for index, box in enumerate(boxes))
+        )
+
+    async def _part(self, around: FrameWorld, index: int, box: Box, details: bool, depth: int) -> FramePart:
+        request: dict[str, object] = {"op": "framePart", "clip": box, "details": details, "parts": None}
+        try:
+            async with asyncio.timeout(FRAME_TIMEOUT_S):
+                world = await self._world(around, index)
+                part = await self._ask(world, request)
+                if not part.frames or depth == MAX_DEPTH:
+                    return part
+                inner = await self._parts(world, part.frames, details, depth + 1)
+                return await self._ask(world, {**request, "parts": [answer.model_dump() for answer in inner]})
+        except (TimeoutError, PlaywrightError):
+            return FramePart()
+
+    async def _world(self, around: FrameWorld, index: int) -> FrameWorld:
+        arguments = {"expression": f"waymark.frame({index})", "contextId": around.context}
+        frame = await around.cdp.send("Runtime.evaluate", arguments)
+        described = await around.cdp.send("DOM.describeNode", {"objectId": frame["result"]["objectId"]})
+        frame_id = described["node"]["frameId"]
+        arguments = {"frameId": frame_id, "worldName": "waymark"}
+        try:
+            answer = await around.cdp.send("Page.createIsolatedWorld", arguments)
+            return FrameWorld(around.cdp, answer["executionContextId"])
+        except PlaywrightError:  # it is in a renderer of its own
+            session = await self._session(frame_id)
+            answer = await session.send("Page.createIsolatedWorld", arguments)
+            return FrameWorld(session, answer["executionContextId"])
+
+    async def _ask(self, world: FrameWorld, request: dict[str, object]) -> FramePart:
+        answer = await _evaluate(world, f"globalThis.waymark ? {question(request)} : 0")
+        if answer == 0:  # the document does not have the source yet
+            answer = await _evaluate(world, script(request, keep=True))
+        return FramePart.model_validate(answer) if answer else FramePart()
+
+    async def _session(self, frame_id: str) -> CDPSession:
+        """The session of a frame in a renderer of its own."""
+        session = self._sessions.get(frame_id)
+        if session is not None:
+            with contextlib.suppress(PlaywrightError):
+                await session.send("Page.getFrameTree")
+                return session
+        for frame in self._page.frames[1:]:
+            with contextlib.suppress(PlaywrightError):  # it shares the session of the frame around it
+                session = await self._page.context.new_cdp_session(frame)
+                tree = await session.send("Page.getFrameTree")
+                self._sessions[tree["frameTree"]["frame"]["id"]] = session
+        if frame_id not in self._sessions:
+            raise PlaywrightError("the frame is gone")
+        return self._sessions[frame_id]
+
+
+async def _evaluate(world: FrameWorld, expression: str) -> Any:
+    """The value of an expression; None if it threw."""
+    arguments = {"expression": expression, "returnByValue": True, "awaitPromise": True, "contextId": world.context}
+    answer = await world.cdp.send("Runtime.evaluate", arguments)
+    return None if "exceptionDetails" in answer else answer["result"].get("value")

@@ -1,0 +1,42 @@
+"""Time limits of the operations on one page, which do not run while a dialog freezes the page."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+
+class PageLimits:
+    """The limits of one tab. A page with an open dialog answers nothing, so its time does not count."""
+
+    def __init__(self) -> None:
+        self._is_frozen = False
+        self._running: dict[asyncio.Timeout, float] = {}
+
+    @contextlib.asynccontextmanager
+    async def limit(self, seconds: float) -> AsyncIterator[None]:
+        """A time limit.
+
+        Raises:
+            TimeoutError: the time is over.
+        """
+        async with asyncio.timeout(None if self._is_frozen else seconds) as timeout:
+            self._running[timeout] = seconds
+            try:
+                yield
+            finally:
+                del self._running[timeout]
+
+    def freeze(self) -> None:
+        """A dialog opened: no limit runs until `thaw`."""
+        self._is_frozen = True
+        for timeout in self._running:
+            timeout.reschedule(None)
+
+    def thaw(self) -> None:
+        """The dialog was closed: all limits begin again."""
+        self._is_frozen = False
+        now = asyncio.get_running_loop().time()
+        for timeout, seconds in self._running.items():
+            timeout.reschedule(now + seconds)

@@ -1,0 +1,43 @@
+"""Tells from a Playwright error whether the browser died, a page closed or navigated, or the page failed."""
+
+from __future__ import annotations
+
+from playwright.async_api import Error as PlaywrightError
+
+from components.browser.errors import EnvError, SandboxError
+
+_DEAD = ("crashed", "connection closed")
+_CLOSED = ("closed", "target not found")
+_NAVIGATED = (
+    "context was destroyed",
+    "navigated or closed",
+    "cannot find context",
+    "cannot find default",
+    "promise was collected",
+    "frame was detached",
+    "frame has been detached",
+)
+
+
+class NavigatedError(EnvError):
+    """The document was replaced while it was read; the read may be repeated."""
+
+
+class ClosedError(EnvError):
+    """The page was closed, or the whole browser: only the state of both tells which."""
+
+
+def translate(error: PlaywrightError) -> EnvError:
+    """The exception of `errors` that a Playwright error means.
+
+    Returns a `NavigatedError`, a `ClosedError`, a `SandboxError` for a dead renderer or driver, or else an `EnvError`.
+    """
+    message = str(error)
+    low = message.lower()
+    if any(sign in low for sign in _NAVIGATED):
+        return NavigatedError(message)
+    if any(sign in low for sign in _DEAD) and "net::" not in low:
+        return SandboxError(f"the browser died: {message.splitlines()[0]}")
+    if any(sign in low for sign in _CLOSED) and "net::" not in low:
+        return ClosedError(message.splitlines()[0])
+    return EnvError(message.splitlines()[0])

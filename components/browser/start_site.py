@@ -1,0 +1,69 @@
+"""Detects that the site on which an episode began cannot be reached any more, which is never the agent's failure.
+
+Only top-level documents count, and only those of the origins (scheme, host, port) on which the episode began. An
+address elsewhere that does not exist is the agent's mistake, and a site that answers with an error status is reachable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Request, Response
+
+from components.browser.errors import EnvError
+
+RESPONSE_WAIT_S = 0.2
+"""How long a response that is still to come is awaited; the request is checked again after the next step."""
+
+
+class StartSite:
+    """The site on which an episode began, and the last top-level request to it."""
+
+    def __init__(self) -> None:
+        self._origins: set[tuple[str, str]] = set()
+        self._last_request: Request | None = None
+
+    def opened(self, *urls: str) -> None:
+        """Note the start page: its addresses in the task, and the address to which they led."""
+        self._origins, self._last_request = {_origin(url) for url in urls}, None
+
+    def on_request(self, request: Request) -> None:
+        """Note a request of a page."""
+        if request.is_navigation_request() and _origin(request.url) in self._origins:
+            with contextlib.suppress(PlaywrightError):  # the request's window may not exist yet
+                if request.frame.parent_frame is None:
+                    self._last_request = request
+
+    async def require_reachable(self, refusal: Callable[[Response], str | None]) -> None:
+        """Check the last request.
+
+        Args:
+            refusal: `Session.refusal`.
+
+        Raises:
+            EnvError: the last document could not be loaded because the site cannot be reached any more.
+        """
+        request, reason = self._last_request, None
+        if request is None:
+            return
+        with contextlib.suppress(TimeoutError, PlaywrightError):
+            async with asyncio.timeout(RESPONSE_WAIT_S):
+                response = await request.response()
+                self._last_request = None
+                if response is not None:
+                    reason = refusal(response)
+                elif request.frame.page.url.startswith("chrome-error:"):
+                    reason = "the server cannot be reached"
+        if reason:
+            raise EnvError(
+                f"{request.url} could not be opened, though its site answered when the episode began: {reason}"
+            )
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc

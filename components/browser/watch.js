@@ -1,0 +1,165 @@
+// Watches the page: what changed since the mark of a call, in the document, its open shadow roots and the frames whose
+// documents can be read. It needs composed.js.
+
+const MEMORY = Symbol.for('waymark');
+const MUTATIONS = { subtree: true, childList: true, attributes: true, characterData: true };
+const CONTROLS = 'input, textarea, select, video, audio';
+const MAX_CONTROLS = 500;
+const MAX_SUSPECTS = 4;
+const GRID_POINTS = 96;
+const GRID_MS = 10;
+
+// Times are those of performance.now(); 0 is never.
+function memory() {
+  if (window[MEMORY]?.document === document) return window[MEMORY];
+  const state = { document, changes: 0, changed: 0, outside: 0, effects: 0, scrolls: 0, scrolled: 0, typed: 0, clicked: 0, moved: 0, target: null,
+    focus: null, wheel: null, before: null, suspects: [],
+    walked: -1, roots: new Set() };
+  Object.defineProperty(window, MEMORY, { value: state, enumerable: false, configurable: true });
+  state.observer = new MutationObserver((records) => onMutations(state, records));
+  watchRoots(state);
+  window.navigation?.addEventListener('currententrychange', () => { state.moved = performance.now(); });
+  return state;
+}
+
+// Begins to watch the roots that are not watched yet, and returns whether a visible one was among them.
+function watchRoots(state) {
+  let found = false;
+  state.walked = state.changes;
+  for (const root of rootsIn()) {
+    if (state.roots.has(root)) continue;
+    state.roots.add(root);
+    state.observer.observe(root, MUTATIONS);
+    listen(state, root);
+    found ||= root !== document && isShown(root.host || frameAround(root));
+  }
+  for (const root of state.roots) if (!isAttached(root)) state.roots.delete(root);
+  return found;
+}
+
+function listen(state, root) {
+  const on = (event, react) => root.addEventListener(event, react, { capture: true, passive: true });
+  on('scroll', () => { state.scrolls += 1; state.scrolled = performance.now(); });
+  if (root.host) return; // the document hears the other events of its shadow roots
+  on('input', () => { state.typed = performance.now(); });
+  on('keydown', ({ key }) => { if (key === 'Enter') state.typed = performance.now(); });
+  on('click', (event) => { if (isCommand(event.composedPath()[0])) state.clicked = performance.now(); });
+}
+
+// Whether a click on an element is expected to have an effect on the rest of the page.
+function isCommand(el) {
+  for (let node = el?.nodeType === 1 ? el : null; node; node = parentOf(node)) {
+    const role = declaredRole(node);
+    if (role) return /^(button|link|tab|menuitem|option)$/.test(role);
+  }
+  return false;
+}
+
+const isAttached = (root) => (root.host ? root.host.isConnected : root === document || !!root.defaultView);
+
+function onMutations(state, records) {
+  const seen = records.filter(({ target }) => isShown(target));
+  if (!seen.length) return;
+  state.changes += 1;
+  // a change of a data attribute alone is not visible
+  if (seen.some(({ attributeName }) => !attributeName?.startsWith('data-'))) state.effects += 1;
+  state.changed = performance.now();
+  if (!state.target || seen.some(({ target }) => !state.target.contains(target))) state.outside = state.changed;
+}
+
+// Whether a node is drawn, wherever it is scrolled to.
+function isShown(node) {
+  const el = node?.nodeType === 1 ? node : node?.parentElement || node?.host || node?.parentNode?.host;
+  if (!el) return !!node;
+  const frame = frameAround(el.ownerDocument);
+  return el.checkVisibility() && (!frame || isShown(frame));
+}
+
+// A change that no mutation tells: count it as one.
+function noteChange(state) {
+  state.changes += 1;
+  state.effects += 1;
+  state.changed = state.outside = performance.now();
+}
+
+// ---- what no mutation tells -----------------------------------------------------------------------------------------
+
+const chosen = (el) => (el.multiple && el.selectedOptions ? [...el.selectedOptions].map((option) => option.index).join() : el.selectedIndex);
+const valueNow = (el) => (el.matches('video, audio') ? `${el.paused}` : `${el.value} ${el.checked} ${el.indeterminate} ${chosen(el)}`);
+
+// The values of the controls, the scroll positions and the elements at a grid of points.
+function snapshot(state) {
+  const controls = [];
+  for (const root of state.roots) {
+    for (const el of root.querySelectorAll(CONTROLS)) {
+      if (controls.length === MAX_CONTROLS) break;
+      controls.push([el, valueNow(el)]);
+    }
+  }
+  return { controls, scrolls: state.scrolls, grid: grid(state), style: styleOf(state.target) };
+}
+
+// The elements at points spread over the view, as many as can be found in a short time: on a page with thousands of
+// siblings, each search takes milliseconds. The order is fixed, coarse first.
+function grid(state) {
+  const found = [], end = performance.now() + GRID_MS;
+  for (let index = 0; index < GRID_POINTS && performance.now() < end; index++) {
+    const [x, y] = [(index * 0.7548776662) % 1, (index * 0.5698402910) % 1]; // the R2 sequence
+    found.push(elementAt(x * innerWidth, y * innerHeight));
+  }
+  const moving = animations(state).filter(isEndless).map((animation) => animation.effect.target);
+  return found.map((el) => (el && moving.some((target) => within(el, target)) ? null : el));
+}
+
+function styleOf(el) {
+  const looks = [];
+  for (let node = el, depth = 0; node && depth < 3; node = parentOf(node), depth++) {
+    const style = getComputedStyle(node);
+    looks.push(style.color, style.backgroundColor, style.backgroundImage, style.borderColor, style.outline, style.boxShadow,
+      style.opacity, style.transform, style.textDecoration, style.filter);
+  }
+  return looks.join('\n');
+}
+
+// Whether a snapshot differs from the present. What is typed, and the state of a clicked checkbox, are said
+// elsewhere. With `hovered`, the style of the target counts, too.
+function differs(state, before, hovered) {
+  const focus = innermostFocus(), toggle = state.target && toggleOf(state.target);
+  const isOwn = (el) => el === toggle || editable(el) && [focus, state.focus, state.target].includes(el)
+    || !!el.name && el.type === 'radio' && [focus, state.focus, toggle].some((other) => other?.type === 'radio' && other.name === el.name);
+  return before.scrolls !== state.scrolls
+    || before.controls.some(([el, value]) => el.isConnected && !isOwn(el) && isShown(el) && valueNow(el) !== value)
+    || hovered && state.target?.isConnected && before.style !== styleOf(state.target)
+    || grid(state).some((el, index) => el && before.grid[index] && el !== before.grid[index]);
+}
+
+// ---- what cannot be watched from here -------------------------------------------------------------------------------
+
+// The frames of other origins, the canvases and the possible hosts of closed shadow roots that are in view. The canvases are
+// areas of the page.
+function opaqueParts(state) {
+  const roots = [...state.roots];
+  const drawn = (el) => isShown(el) && inView(el);
+  const canvases = roots.flatMap((root) => [...root.querySelectorAll('canvas')]).filter(drawn).map((el) => {
+    const [left, top, right, bottom] = [...rectsOf(el)][0];
+    return { x: left + scrollX, y: top + scrollY, width: right - left, height: bottom - top };
+  }).filter(({ width, height }) => width >= 8 && height >= 8);
+  state.suspects = [];
+  for (const root of roots) for (const el of root.querySelectorAll('*')) if (isSuspect(state, el) && drawn(el)) state.suspects.push(el);
+  state.suspects.splice(MAX_SUSPECTS);
+  return { opaque_frames: opaqueFrames(roots).filter(drawn).length, canvases, suspects: state.suspects.length };
+}
+
+const isSuspect = (state, el) => (el.localName.includes('-') ? !el.firstElementChild?.checkVisibility() : el === state.target && !el.firstChild)
+  && !el.shadowRoot;
+
+function inView(el) {
+  for (const [left, top, right, bottom] of rectsOf(el)) if (right - left >= 1 && bottom - top >= 1) return true;
+  return false;
+}
+
+// ---- animations -----------------------------------------------------------------------------------------------------
+
+const animations = (state) => [...state.roots].flatMap((root) => root.getAnimations())
+  .filter((animation) => animation.playState === 'running');
+const isEndless = (animation) => !Number.isFinite(animation.effect?.getComputedTiming().endTime);

@@ -1,0 +1,137 @@
+"""`write`: puts text into the focused field, as a person would: typed, chosen from a list, or picked.
+
+A plain field is selected by script and typed over. An editor (`Focus.editor`) is cleared with Ctrl+A and Delete,
+because it may keep a selection of its own. A line break inserts a line where the field has lines, and never submits.
+"""
+
+from __future__ import annotations
+
+from playwright.async_api import Frame, Keyboard
+
+from components.browser import feedback, tools
+from components.browser.effects import ActingSession, ObservedCall
+from components.browser.field_values import field_value
+from components.browser.page_state import Chosen, Focus, Focused, ValueSet
+
+TYPED_KEY_BY_KEY = 200
+"""Characters; of longer text, only the last character is typed and the rest is inserted at once."""
+MAX_LISTED = 200
+"""Characters of listed options."""
+ONE_LINE = "Note: the field takes one line, so line breaks were left out; press enter to submit it."
+
+
+async def write(session: ActingSession, call: tools.Write) -> str:
+    """Write into the focused field and return the line of feedback. Raises as `actions.execute`."""
+    tab = session.tabs.active
+    frame, focus = await _focus(session, "clear" if call.clear else "focus")
+    if focus is None:
+        return feedback.failed("write", "no field has the focus; click a field first")
+    if focus.select:
+        return await _choose(session, frame, focus, call)
+    if focus.frozen:
+        return feedback.failed("write", f"{focus.element} is disabled or read-only")
+    if focus.picked:
+        return await _pick(session, frame, focus, call)
+    if focus.file:
+        return feedback.failed("write", f"{focus.element} takes files; click it first, then write a file's name")
+    if not focus.editable:
+        return feedback.failed("write", f"the focus is on {focus.element}, which takes no text; click a field first")
+    text = call.text.replace("\r\n", "\n")
+    if not focus.lines:
+        text = " ".join(text.split("\n")).rstrip(" " if "\n" in text else "")
+    async with ObservedCall(session) as observed:
+        if call.clear:
+            await _clear(tab.page.keyboard, focus)
+        elif focus.value != "":
+            await tab.page.keyboard.press("Control+End")
+        await _type(tab.page.keyboard, text, focus)
+    after = observed.focus
+    if after is not None and after.tag == "iframe":
+        after = (await _focus(session, "focus"))[1]
+    actual = after.value if after and after.tag == focus.tag else None
+    expected = text if call.clear else (focus.value or "") + text
+    if actual is not None and (actual == expected or (focus.editor and actual.split() == expected.split())):
+        actual = text
+    if actual is not None and focus.secret and actual != text:
+        actual = "*" * len(actual)
+    line = feedback.write(focus.element, text, actual, observed.effect)
+    return line if focus.lines or "\n" not in call.text else f"{line} {ONE_LINE}"
+
+
+async def option_notes(session: ActingSession) -> list[str]:
+    """What to say of the focused `<select>`, in whatever frame; empty if something else has the focus."""
+    focus = (await _focus(session, "focus"))[1]
+    if focus is None or not focus.select or not focus.options:
+        return []
+    how = "`write` chooses several, one per line" if focus.multiple else "the list is not drawn; `write` chooses one"
+    return [f"Options: {_listed_options(focus)}; {how}."]
+
+
+def _listed_options(focus: Focus) -> str:
+    """The options of a `<select>` as a phrase: `"S", "M" and 12 more`."""
+    listed: list[str] = []
+    for label in focus.options:
+        if listed and len(", ".join([*listed, f'"{label}"'])) > MAX_LISTED:
+            break
+        listed.append(f'"{label}"')
+    left = len(focus.options) - len(listed) + focus.options_left
+    return ", ".join(listed) + (f" and {left} more" if left else "")
+
+
+async def _focus(session: ActingSession, operation: str) -> tuple[Frame, Focus | None]:
+    """The focused element in the innermost frame that has the focus, and that frame."""
+    tab = session.tabs.active
+    frame = tab.page.main_frame
+    focus = (await tab.ask(Focused, op=operation)).focus
+    if focus is not None and focus.tag == "iframe":
+        frame = await tab.focused_frame()
+        focus = (await tab.ask_frame(frame, Focused, op=operation)).focus
+    return frame, focus
+
+
+async def _choose(session: ActingSession, frame: Frame, focus: Focus, call: tools.Write) -> str:
+    texts = [line for line in call.text.splitlines() if line.strip()] if focus.multiple else [call.text]
+    tab = session.tabs.active
+    async with ObservedCall(session) as observed:
+        if focus.expanded:
+            await tab.page.keyboard.press("Escape")
+        missing = (await tab.ask_frame(frame, Chosen, op="choose", texts=texts, keep=not call.clear)).missing
+    if not missing:
+        return feedback.write(focus.element, call.text, None, observed.effect)
+    options = f"; its options are {_listed_options(focus)}" if session.names_options and focus.options else ""
+    text = " ".join(missing[0].split())[:60]
+    return feedback.failed("write", f'{focus.element} has no option "{text}"{options}')
+
+
+async def _pick(session: ActingSession, frame: Frame, focus: Focus, call: tools.Write) -> str:
+    try:
+        value = field_value(focus.picked, call.text)
+    except ValueError as error:
+        return feedback.failed("write", error)
+    async with ObservedCall(session) as observed:
+        actual = (await session.tabs.active.ask_frame(frame, ValueSet, op="set", value=value)).value
+    return feedback.write(focus.element, call.text, actual, observed.effect)
+
+
+async def _clear(keyboard: Keyboard, focus: Focus) -> None:
+    """Delete what the field holds. Its content is selected already, unless it is an editor."""
+    if focus.editor and (focus.value is None or focus.value.strip()):
+        await keyboard.press("Control+a")
+        await keyboard.press("Delete")
+    elif focus.value:
+        await keyboard.press("Delete")
+
+
+async def _type(keyboard: Keyboard, text: str, focus: Focus) -> None:
+    if focus.code and "\n" in text:  # as if pasted: an editor indents a line that is begun with Enter
+        await keyboard.insert_text(text)
+        return
+    for index, line in enumerate(text.split("\n")):
+        if index and focus.editor:
+            await keyboard.press("Shift+Enter" if focus.sends else "Enter")
+        elif index:  # in a plain field, Enter may send the text
+            await keyboard.insert_text("\n")
+        if len(text) > TYPED_KEY_BY_KEY and len(line) > 1:
+            await keyboard.insert_text(line[:-1])
+            line = line[-1]
+        await keyboard.type(line)

@@ -1,0 +1,45 @@
+"""`waymark compare`: two results of `waymark evaluate`, paired by task."""
+
+from __future__ import annotations
+
+import argparse
+
+from components.cli.command import Subparsers, fail
+
+
+def add(commands: Subparsers) -> None:
+    """Register `compare`."""
+    parser = commands.add_parser("compare", help="two models on the tasks of a benchmark that both attempted")
+    for name in ("first", "second"):
+        parser.add_argument(
+            name, metavar="RESULT", help="a name in reports/benchmarks, such as webvoyager-595@0123456789ab"
+        )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print both rates and their difference with intervals; returns the exit status."""
+    from components.benchmarks.compare import compare
+    from components.evaluation import EvaluationError
+    from components.params import RecipeError, load
+    from components.reports.formats import percent, points
+
+    try:
+        recipe = load()
+        comparison = compare(options.first, options.second, recipe.evaluation.bootstrap, recipe.seed)
+    except (EvaluationError, RecipeError) as error:
+        return fail(error)
+    unpaired = f"; {comparison.unpaired} that only one attempted are left out" if comparison.unpaired else ""
+    print(
+        f"{comparison.benchmark} ({comparison.version}), judged by {comparison.judge}: "
+        f"{comparison.paired.n} tasks{unpaired}"
+    )
+    for letter, side in (("A", comparison.first), ("B", comparison.second)):
+        low, high = side.ci95
+        print(f"  {letter}  {side.model}: {percent(side.rate)} [{percent(low)}, {percent(high)}]")
+    low, high = comparison.paired.ci95
+    print(
+        f"  A − B: {points(comparison.paired.diff)} points [{points(low)}, {points(high)}]; "
+        f"won {comparison.won}, lost {comparison.lost}, the same {comparison.same}"
+    )
+    return 0

@@ -1,0 +1,109 @@
+"""`waymark evaluate`: one model on a published benchmark."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from components.cli.command import Subparsers, fail
+
+
+def add(commands: Subparsers) -> None:
+    """Register `evaluate`."""
+    parser = commands.add_parser("evaluate", help="a model on a published benchmark; a second run resumes the first")
+    parser.add_argument("benchmark", metavar="BENCHMARK", help="a name in recipes/benchmarks, or a .yaml file")
+    parser.add_argument(
+        "--model",
+        default="champion",
+        metavar="PATH|NAME",
+        help="a directory, a Hugging Face name, `champion`, a registered version (models:/NAME/NUMBER) or the recipe's "
+        "`teacher`; default: %(default)s",
+    )
+    parser.add_argument("--limit", type=_positive, metavar="N", help="N tasks of the set, drawn by the recipe's seed")
+    parser.add_argument("--steps", type=_counts, default=(), metavar="N,N,…", help="a curve of success by step budget")
+    parser.add_argument(
+        "--decoding",
+        default="official",
+        metavar="NAME",
+        help="one of the benchmark's sampling settings; default: %(default)s",
+    )
+    parser.add_argument("--budget-usd", type=float, metavar="X", help="stop after X US dollars")
+    parser.add_argument("--budget-minutes", type=float, metavar="M", help="stop after M minutes, earlier runs included")
+    parser.add_argument(
+        "--budget-tokens", type=int, metavar="T", help="stop after the model has read and written T tokens"
+    )
+    parser.add_argument("--files", type=Path, metavar="DIR", help="the folder of task files; default: data/benchmarks")
+    parser.add_argument("--occasion", default="", metavar="TEXT", help="distinguishes runs, such as two nights")
+    parser.add_argument("--list", action=_ListBenchmarks, help="list the benchmarks")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure the model and print its rate; returns the exit status."""
+    from components.benchmarks.options import Options
+    from components.benchmarks.run import evaluate
+    from components.benchmarks.spec import FILES, BenchmarkError
+    from components.endpoint import EndpointError
+    from components.judge import JudgeOutage, RuleError
+    from components.params import RecipeError
+    from components.pipeline.evaluation import InvalidEvaluation
+    from components.rollout import Budget
+    from components.tracking import TrackingError
+
+    settings = Options(
+        model=options.model,
+        limit=options.limit,
+        steps=options.steps,
+        decoding=options.decoding,
+        files=options.files or FILES,
+        budget=Budget(usd=options.budget_usd, minutes=options.budget_minutes, tokens=options.budget_tokens),
+        occasion=options.occasion,
+    )
+    try:
+        result = evaluate(options.benchmark, settings)
+    except (
+        BenchmarkError,
+        EndpointError,
+        InvalidEvaluation,
+        JudgeOutage,
+        RecipeError,
+        RuleError,
+        TrackingError,
+    ) as error:
+        return fail(error)
+    if result.summary is not None:
+        low, high = result.summary.ci95
+        print(
+            f"{result.model} on {result.benchmark} ({result.version}): {result.summary.rate:.1%} of "
+            f"{result.summary.n} tasks [{low:.1%}, {high:.1%}], {result.summary.aborted} aborted"
+        )
+    for point in result.curve:
+        print(f"  {point.steps} steps: {point.rate:.1%}")
+    print(result.status + (f": {result.problem}" if result.problem else ""))
+    return 0
+
+
+class _ListBenchmarks(argparse.Action):
+    """Lists the benchmarks and exits, as `--help` does."""
+
+    def __init__(self, option_strings: list[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from components.benchmarks.spec import RECIPES, load_benchmark
+
+        for path in sorted(RECIPES.glob("*.yaml")):
+            benchmark = load_benchmark(path)
+            print(f"{benchmark.name:24} {benchmark.title} ({benchmark.identity}), judged by {benchmark.judge}")
+        parser.exit()
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(_positive(part) for part in text.split(","))

@@ -1,0 +1,63 @@
+"""The command `waymark`: assembles the parser from the modules of this package and runs one subcommand."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import sys
+
+from components.cli import blocklist, clean, compare, doctor, evaluate, judge, leaderboard, recipe, run, tasks, view
+
+GROUPS = (doctor, recipe, run, evaluate, compare, view, blocklist, judge, tasks, leaderboard, clean)
+"""Modules with subcommands, in the order in which `waymark --help` lists them."""
+
+
+CLOSED_PIPE = 141
+"""Exit status after the reader of the output has closed the pipe: 128 + SIGPIPE, as a shell reports it."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; returns the exit status.
+
+    A command whose output goes to a pipe that its reader has closed, such as `head`, ends without a traceback.
+    """
+    try:
+        try:
+            options = parser().parse_args(arguments)
+            return options.run(options)
+        finally:
+            sys.stdout.flush()  # else the interpreter meets the closed pipe at its end, where nothing can catch it
+    except BrokenPipeError:
+        if not _discard_closed_output():
+            raise  # the pipe was another one, such as a child process's
+        return CLOSED_PIPE
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of `waymark` with all subcommands."""
+    top = argparse.ArgumentParser(prog="waymark", description="Trains visual web agents; see README.md.")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    for group in GROUPS:
+        group.add(commands)
+    return top
+
+
+def _discard_closed_output() -> bool:
+    """Send the rest of an output stream whose reader has gone to the null device; whether there was such a stream."""
+    closed = [stream for stream in (sys.stdout, sys.stderr) if _has_no_reader(stream.fileno())]
+    for stream in closed:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
+    return bool(closed)
+
+
+def _has_no_reader(descriptor: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(events & select.POLLERR for _, events in poll.poll(0))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""`waymark run`: one task on any page, watched as it happens."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from components.cli.command import PARAMS, Subparsers, fail
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C: 128 + SIGINT, as a shell reports it."""
+
+
+def add(commands: Subparsers) -> None:
+    """Register `run`."""
+    parser = commands.add_parser(
+        "run",
+        help="one task on any page, by a model or by you; each turn is printed as it happens",
+        epilog="Exit status: 0 the agent called done; 1 the run could not begin or the model failed; 2 wrong "
+        "arguments; 3 step or time limit; 4 the agent's responses could not be used; 5 the page or the browser failed; "
+        "130 stopped by Ctrl-C.",
+    )
+    parser.add_argument("task", metavar="TASK", help='what to do, such as "add a red tent to the basket"')
+    parser.add_argument("--url", required=True, metavar="URL", help="the page on which the task begins")
+    parser.add_argument(
+        "--recipe", type=Path, default=PARAMS, metavar="RECIPE",
+        help="protocol, observation and browser: a file, or a name in recipes/; default: %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--model", default="champion", metavar="PATH|NAME",
+        help="a directory, a Hugging Face name, `champion`, or a registered version (models:/NAME/NUMBER); "
+        "default: %(default)s",
+    )  # fmt: skip
+    parser.add_argument("--endpoint", metavar="URL", help="an OpenAI-compatible endpoint, up to and including /v1")
+    parser.add_argument("--endpoint-model", metavar="NAME", help="the endpoint's model")
+    parser.add_argument(
+        "--endpoint-key", metavar="VARIABLE", help="the environment variable with the endpoint's key; default: no key"
+    )
+    parser.add_argument("--teacher", choices=["human"], help="act yourself, and keep a demonstration")
+    parser.add_argument("--max-steps", type=_count, metavar="N", help="default: the recipe's evaluation.max_steps")
+    parser.add_argument(
+        "--minutes", type=_minutes, metavar="M", help="time limit; default: the recipe's agent.task_timeout_s"
+    )
+    parser.add_argument(
+        "--allow", action="append", default=[], metavar="HOST",
+        help="another host that may be opened (a pattern, or host:port); repeatable; default: the first page's host "
+        "with its subdomains",
+    )  # fmt: skip
+    parser.add_argument("--headed", action="store_true", help="show the browser")
+    parser.add_argument("--record", action="store_true", help="keep a video of the page")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the results; default: one in data/runs")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the model's sampling; default: the recipe's")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the episode and print where its files are; returns the exit status."""
+    try:
+        return _run(options)
+    except KeyboardInterrupt:  # before the episode, which handles it itself, or for the second time
+        return INTERRUPTED
+
+
+def _run(options: argparse.Namespace) -> int:
+    from components.browser import ChromiumNotFoundError, SandboxError
+    from components.interactive import RunError, RunOptions, exit_status, run_task
+    from components.params import EndpointParams, RecipeError, find, load
+    from components.tracking import TrackingError
+
+    if (options.endpoint is None) != (options.endpoint_model is None):
+        return fail("--endpoint URL and --endpoint-model NAME belong together: give both")
+    endpoint = None
+    if options.endpoint is not None:
+        endpoint = EndpointParams(
+            url=options.endpoint, model=options.endpoint_model, key_variable=options.endpoint_key, max_retries=2
+        )
+    settings = RunOptions(
+        intent=options.task,
+        url=options.url,
+        model=options.model,
+        endpoint=endpoint,
+        by_person=options.teacher == "human",
+        max_steps=options.max_steps,
+        minutes=options.minutes,
+        allow=tuple(options.allow),
+        headed=options.headed,
+        record=options.record,
+        out=options.out,
+        seed=options.seed,
+    )
+    try:
+        record = run_task(settings, load(find(options.recipe)))
+    except (RecipeError, RunError, TrackingError, ChromiumNotFoundError, SandboxError) as error:
+        return fail(error)
+    print(f"Trajectory: {record.table}")
+    print(f"View it:    waymark view --table {record.table}")
+    if record.video is not None:
+        print(f"Video:      {record.video} (any browser plays it)")
+    if record.demonstrations is not None:
+        print(f"Kept in:    {record.demonstrations}; name this file in curate.demonstrations to train on it")
+    if record.error is not None:
+        return fail(record.error)
+    return exit_status(record.trajectory.termination)
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+def _minutes(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value

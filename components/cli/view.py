@@ -1,0 +1,56 @@
+"""`waymark view`: one trajectory as an HTML page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import webbrowser
+from pathlib import Path
+
+from components.cli.command import STAGE_FOLDERS, Subparsers, fail
+
+
+def add(commands: Subparsers) -> None:
+    """Register `view`."""
+    parser = commands.add_parser(
+        "view", help="a trajectory as a page: screenshots, clicks, reasoning, feedback, verdict"
+    )
+    parser.add_argument("trajectory_id", nargs="?", metavar="TRAJECTORY_ID", help="default: the best model's first")
+    parser.add_argument("--list", action="store_true", help="list the trajectories of the tables")
+    parser.add_argument("--table", type=Path, metavar="PATH", help="a trajectories.parquet; default: every stage's")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="default: reports/view/TRAJECTORY_ID.html")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write a trajectory's page and open it where there is a display, or list trajectories; returns the exit status."""
+    from components.records import Trajectory
+    from components.reports.viewer import find_trajectory, verdict_beside, write_page
+    from components.store import iter_table
+
+    tables = [options.table] if options.table else [folder / "trajectories.parquet" for folder in STAGE_FOLDERS]
+    tables = [table for table in tables if table.exists()]
+    if not tables:
+        return fail(f"no trajectories in {options.table or 'data/'}; run `make demo`, or name a table with --table")
+    if options.list:
+        for table in tables:
+            print(f"{table}:")
+            for trajectory in iter_table(table, Trajectory):
+                print(
+                    f"  {trajectory.trajectory_id}  {len(trajectory.turns)} turns  {trajectory.termination}  "
+                    f"{trajectory.task.intent[:70]}"
+                )
+        return 0
+    match = find_trajectory(tables, options.trajectory_id)
+    if match is None:
+        return fail(
+            f"no trajectory {options.trajectory_id or 'in these tables'}; `waymark view --list` lists the trajectories"
+        )
+    table, trajectory = match
+    page = options.out or Path("reports/view") / f"{trajectory.trajectory_id}.html"
+    write_page(trajectory, verdict_beside(table, trajectory), page)
+    print(page)
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform == "darwin":
+        webbrowser.open(page.resolve().as_uri())
+    return 0

@@ -1,0 +1,18 @@
+"""One episode in front of a person: `waymark run`.
+
+- `run`: runs the episode and writes what it did, also after Ctrl-C. `options` has its settings, `endings` the exit
+  status of each termination.
+- `models`: opens the model that the person names.
+- `hosts`: which hosts the run may open. `leaving` asks the person before a page of another host is opened.
+- `session`: the episode's browser, which asks before it leaves and records the video (`screencast`).
+- `transcript`: prints each turn as it happens. `console` reads the person's lines.
+- `person`: the policy of `--teacher human`. `typed_calls` reads a typed line as tool calls.
+
+The package prints, because a person watches it; other packages leave printing to the command line.
+"""
+
+from components.interactive.endings import exit_status
+from components.interactive.options import RunError, RunOptions
+from components.interactive.run import RunRecord, run_task
+
+__all__ = ["RunError", "RunOptions", "RunRecord", "exit_status", "run_task"]

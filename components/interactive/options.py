@@ -1,0 +1,103 @@
+"""The settings of one run, and the recipe that results from them."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from components.params import BrowserParams, EndpointParams, Params
+from components.records import Task
+
+PERSON_STEPS = 200
+SOURCE = "run"
+"""`source` of the tasks of `waymark run`."""
+
+
+class RunError(ValueError):
+    """The run cannot begin. The message says what to change."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a person chose. None leaves a limit as the recipe has it."""
+
+    intent: str
+    url: str
+    model: str = "champion"
+    """A directory, a Hugging Face name, `champion`, or `models:/NAME/NUMBER`."""
+    endpoint: EndpointParams | None = None
+    """An endpoint that answers in place of `model`."""
+    by_person: bool = False
+    """A person acts in place of a model."""
+    max_steps: int | None = None
+    """None: the recipe's `evaluation.max_steps`, or `PERSON_STEPS` for a person."""
+    minutes: float | None = None
+    allow: tuple[str, ...] = ()
+    """Further hosts, as shell patterns, or as host:port."""
+    headed: bool = False
+    record: bool = False
+    out: Path | None = None
+    """The folder of the results; None makes one in `data/runs`."""
+    seed: int | None = None
+
+
+def start_address(url: str) -> str:
+    """The first page's address with its scheme: http for this machine and for IP addresses, else https.
+
+    Raises:
+        RunError: it is no address of a web page.
+    """
+    url = url.strip()
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", url):
+        host = urlsplit(f"//{url}").hostname or ""
+        url = f"{'http' if host == 'localhost' or is_ip(host) else 'https'}://{url}"
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise RunError(f"--url {url} is no address of a web page: it must begin with http:// or https://")
+    return url
+
+
+def task_of(intent: str, url: str) -> Task:
+    """The task of a run. Equal intents on equal pages have equal ids."""
+    if not intent.strip():
+        raise RunError(
+            'the task is empty: say what to do, such as `waymark run "add a red tent to the basket" --url …`'
+        )
+    digest = hashlib.sha256(f"{intent}\x00{url}".encode()).hexdigest()[:12]
+    return Task(
+        task_id=f"{SOURCE}-{digest}",
+        intent=intent.strip(),
+        start_url=url,
+        website=urlsplit(url).hostname or "",
+        source=SOURCE,
+    )
+
+
+def recipe_of_run(params: Params, options: RunOptions) -> Params:
+    """The recipe with the settings of one run on any page.
+
+    A recipe for generated pages waits 0 ms for a quiet page (`browser.quiet_ms`); pages of the web get the default.
+    """
+    quiet_ms = params.browser.quiet_ms or BrowserParams().quiet_ms
+    browser = params.browser.model_copy(update={"concurrency": 1, "quiet_ms": quiet_ms})
+    agent = params.agent
+    if options.minutes is not None:
+        agent = agent.model_copy(update={"task_timeout_s": options.minutes * 60})
+    return params.model_copy(update={"browser": browser, "agent": agent})
+
+
+def is_ip(host: str) -> bool:
+    """Whether a host is an IP address and no name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,143 @@
+"""A person as the policy of an episode: typed lines become responses in the recipe's protocol.
+
+The person sees what the agent sees as text, or the element list if the agent sees only pictures. Protocols that name
+elements by id are typed with ids: `click 12`, `write 12 "red tent"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from components.agent import Completion, Prompt, Request
+from components.agent.protocols import protocol
+from components.browser import Environment, parse_elements
+from components.browser.tools import ELEMENT_TOOLS, TOOLS, Arguments
+from components.interactive.console import Console
+from components.interactive.session import WatchedSession
+from components.interactive.transcript import Transcript, call_text, visible
+from components.interactive.typed_calls import TypedLineError, TypedTurn, read_line, signature
+from components.params import ELEMENT_PROTOCOLS, ProtocolName
+from components.records import ToolCall
+
+VERSION = "human"
+PROMPT = "your turn> "
+NEAR = 15
+"""Largest distance, on the 0-1000 scale, at which a click is taken to mean a listed element."""
+TYPED_WITH_IDS = {name.removesuffix("_element").removesuffix("_option"): name for name in ELEMENT_TOOLS}
+"""The tools on element ids by the names under which a person types them: `click` is `click_element`."""
+
+
+class PersonStoppedError(Exception):
+    """The person ended the run with `quit` or at the end of the input."""
+
+
+class PersonPolicy:
+    """Reads one line per turn. The limits of the episode's time stand still while the person thinks."""
+
+    version = VERSION
+
+    def __init__(self, session: WatchedSession, console: Console, transcript: Transcript, speaks: ProtocolName) -> None:
+        self._session = session
+        self._console = console
+        self._transcript = transcript
+        self._protocol = protocol(speaks)
+        self._tools = tools_of(speaks)
+        self._names = TYPED_WITH_IDS if speaks in ELEMENT_PROTOCOLS else {}
+
+    def prompt_tokens(self, prompt: Prompt) -> int:
+        """A person has no context to fill."""
+        return 0
+
+    async def complete(self, request: Request) -> Completion:
+        """The person's next response, written in the protocol.
+
+        Raises:
+            PersonStoppedError: the person ended the run.
+        """
+        with request.clock.stopped():
+            if not request.turns:
+                self._transcript.note("Type `help` for the tools, `quit` to stop.")
+            await self._show()
+            return Completion([], [], await self._response(), "stop")
+
+    async def _response(self) -> str:
+        while True:
+            line = await self._console.read_line(PROMPT)
+            if line is None or line.strip() in ("quit", "exit"):
+                raise PersonStoppedError
+            match line.strip():
+                case "":
+                    continue
+                case "help":
+                    self._transcript.write(guide(self._tools))
+                    continue
+                case "look":
+                    await self._show()
+                    continue
+            try:
+                turn = read_line(line, self._tools)
+                calls = [call.model_copy(update={"name": self._names.get(call.name, call.name)}) for call in turn.calls]
+                thought = turn.thought or await self._thought(turn)
+                return self._written(thought, calls)
+            except (TypedLineError, ValueError) as error:
+                self._transcript.note(str(error))
+
+    def _written(self, thought: str, calls: list[ToolCall]) -> str:
+        """The response as text.
+
+        Raises:
+            ValueError: the protocol cannot express the calls.
+        """
+        text = self._protocol.write(thought, calls)
+        parsed = self._protocol.parse(text)
+        if parsed.error is not None or any(call.error for call in parsed.calls):
+            errors = [call.error for call in parsed.calls if call.error]
+            raise ValueError(f"the protocol {self._protocol.name} cannot say this: {parsed.error or errors[0]}")
+        return text
+
+    async def _thought(self, turn: TypedTurn) -> str:
+        """A thought for a line without one: the call, with the name of the listed element that it means."""
+        return ", ".join([await described(call, self._session) for call in turn.calls])
+
+    async def _show(self) -> None:
+        observation = self._session.last
+        assert observation is not None
+        active = next((tab.title for tab in observation.tabs if tab.active), "")
+        self._transcript.note(f"\n{active}  {observation.url}")
+        if len(observation.tabs) > 1:
+            for tab in observation.tabs:
+                self._transcript.note(f"  {'*' if tab.active else ' '} tab {tab.index}: {tab.title}")
+        text = observation.text if observation.text is not None else await self._session.oracle()
+        self._transcript.write(visible(text) + "\n")
+
+
+def tools_of(speaks: ProtocolName) -> Mapping[str, type[Arguments]]:
+    """The tools by the names under which a person types them in a protocol."""
+    if speaks not in ELEMENT_PROTOCOLS:
+        return TOOLS
+    by_id = {typed: ELEMENT_TOOLS[name] for typed, name in TYPED_WITH_IDS.items()}
+    without_points = {name: tool for name, tool in TOOLS.items() if tool.category != "pointer"}
+    return {**without_points, **by_id}
+
+
+def guide(tools: Mapping[str, type[Arguments]]) -> str:
+    """The help: how to type each tool."""
+    lines = [f"  {signature(name, tool)}" for name, tool in tools.items()]
+    return "\n".join([
+        *lines,
+        "  look                                         Show the page's elements again.",
+        "  quit                                         Stop the run.",
+        "Points are 0 to 1000 on both axes. `;` separates calls of one turn; the text after `#` is the thought.",
+        "",
+    ])  # fmt: skip
+
+
+async def described(call: ToolCall, session: Environment) -> str:
+    """A call in the words of the element list: `click button "Add" 512 86`."""
+    if call.name in ("click", "hover") and "x" in call.arguments:
+        x, y = call.arguments["x"], call.arguments["y"]
+        for element in parse_elements(await session.oracle()):
+            if abs(element.x - x) <= NEAR and abs(element.y - y) <= NEAR:
+                name = f' "{element.name}"' if element.name else ""
+                return f"{call.name} {element.role}{name} {x} {y}"
+    return call_text(call)

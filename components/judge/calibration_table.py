@@ -1,0 +1,46 @@
+"""Calibrations of several judges as a text table, beside published tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from components.judge.calibration import METRICS, OUTCOMES, Calibration
+from components.statistics import Estimate
+
+PublishedTable = Mapping[str, Mapping[str, float | None]]
+"""By judge, by metric, in percent."""
+
+
+def as_text(calibrations: Sequence[Calibration], published: Mapping[str, PublishedTable]) -> str:
+    """A table of the judges, their confusion matrices, and published tables by their source. In percent except
+    kappa."""
+    published_judges = [judge for table in published.values() for judge in table]
+    judges = [calibration.judge for calibration in calibrations]
+    width = max(map(len, ["label success", *judges, *published_judges])) + 1
+    heads = "".join(f"{name:>23}" for name in METRICS)
+    lines = [f"{'judge':{width}}{'n':>6}{heads}{'unparsed':>10}{'outages':>9}{'USD':>9}{'s':>7}"]
+    for calibration in calibrations:
+        cells = "".join(f"{_cell(name, estimate):>23}" for name, estimate in calibration.estimates.items())
+        lines.append(
+            f"{calibration.judge:{width}}{calibration.n:>6}{cells}{calibration.unparsed:>10}{calibration.outages:>9}"
+            f"{calibration.cost_usd:>9.2f}{calibration.latency_s:>7.1f}"
+        )
+    for calibration in calibrations:
+        heads_of_outcomes = "".join(f"{'said ' + outcome.value:>16}" for outcome in OUTCOMES)
+        lines += ["", f"{calibration.judge:{width}}{heads_of_outcomes}"]
+        for label, counts in calibration.said_by_label.items():
+            cells = "".join(f"{counts[outcome.value]:>16}" for outcome in OUTCOMES)
+            lines.append(f"{'label ' + label:{width}}{cells}")
+    for source, table in published.items():
+        lines += ["", source, f"{'judge':{width}}{'':>6}{heads[: 4 * 23]}"]
+        for judge, figures in table.items():
+            values = (figures.get(name) for name in METRICS[:4])
+            cells = "".join(f"{'–' if value is None else f'{value:.1f}':>23}" for value in values)
+            lines.append(f"{judge:{width}}{'':>6}{cells}")
+    return "\n".join(lines)
+
+
+def _cell(name: str, estimate: Estimate) -> str:
+    if name == "kappa":
+        return f"{estimate.value:.2f} [{estimate.ci95[0]:.2f}, {estimate.ci95[1]:.2f}]"
+    return "{:.1f} [{:.1f}, {:.1f}]".format(*(100 * part for part in (estimate.value, *estimate.ci95)))

@@ -1,0 +1,13 @@
+"""The Qwen3-VL in this process.
+
+- `vlm`: loads and saves the model, its tokenizer and image processor (`VLM`). `lora` adds adapters.
+- `encoding`: encodes prompts as token ids (`Encoder`); `vision` as pixels and image features.
+- `attention`: attention over packed rows. `scoring`: log-probabilities of given tokens. `patch_embedding`: a faster
+  first layer of the vision tower.
+"""
+
+from components.model.attention import Segment, Segments
+from components.model.encoding import Encoded, Encoder, Sample
+from components.model.vlm import VLM
+
+__all__ = ["VLM", "Encoded", "Encoder", "Sample", "Segment", "Segments"]

@@ -1,0 +1,177 @@
+"""Encodes prompts as token ids and pixels. Rollout and training use the same encoding.
+
+Names: B sequences, L tokens in the longest, N rows of logits, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+import torch
+from PIL import Image as PILImage
+from transformers import PreTrainedTokenizerBase
+
+from components.agent.rendering import IM_END, Prompt, Response, Text
+from components.model.vision import Vision
+from components.model.vlm import VLM
+from components.records import Image
+
+VISION_START, VISION_END, IMAGE_PAD = "<|vision_start|>", "<|vision_end|>", "<|image_pad|>"
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """An encoded prompt: ids with one placeholder per image feature, and the images in order."""
+
+    ids: list[int]
+    images: list[Image]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One turn as a training example: a prompt, and the sampled or demonstrated ids to learn."""
+
+    prompt: Encoded
+    response: list[int]
+
+
+def token_id(tokenizer: PreTrainedTokenizerBase, token: str) -> int:
+    """The id of one token.
+
+    Raises:
+        ValueError: the tokenizer does not have it.
+    """
+    token_number = tokenizer.convert_tokens_to_ids(token)
+    if not isinstance(token_number, int):
+        raise ValueError(f"the tokenizer of {tokenizer.name_or_path or 'this model'} has no token {token}")
+    return token_number
+
+
+@cache
+def _white() -> Image:
+    out = io.BytesIO()
+    PILImage.new("RGB", (64, 64), "white").save(out, "PNG")
+    return Image.of(out.getvalue())
+
+
+class Encoder:
+    """Encodes prompts for one model.
+
+    Args:
+        cache_bytes: size of the cache of pixels, and of that of features (`Vision`).
+    """
+
+    def __init__(self, vlm: VLM, cache_bytes: int = 2**28) -> None:
+        self.tokenizer = vlm.tokenizer
+        self.vision = Vision(vlm, cache_bytes)
+        config = vlm.model.config
+        self.image_token_id: int = config.image_token_id
+        self.device = vlm.model.device
+        self.dtype = vlm.model.dtype
+        self.pad_id: int = self.tokenizer.pad_token_id
+        self.end_id = token_id(self.tokenizer, IM_END)
+        self._vision_start = token_id(self.tokenizer, VISION_START)
+        self._vision_end = token_id(self.tokenizer, VISION_END)
+        self.placeholder_ids: list[int] = [
+            self._vision_start,
+            self._vision_end,
+            self.image_token_id,
+            config.video_token_id,
+        ]
+        """Tokens that stand for images, which a policy must never sample."""
+        self._placeholder_ids = torch.tensor(self.placeholder_ids, device=self.device)
+        self._rope_index = vlm.model.model.get_rope_index
+        self._tokenize = lru_cache(maxsize=16384)(self._tokenize_text)
+
+    def _tokenize_text(self, text: str) -> tuple[int, ...]:
+        return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def tokens(self, text: str) -> list[int]:
+        """Ids of a text. Special tokens in the text are encoded as such."""
+        return list(self._tokenize(text))
+
+    def decode(self, ids: list[int]) -> str:
+        """Text of sampled ids without the end token."""
+        sampled = ids[:-1] if ids and ids[-1] == self.end_id else ids
+        return self.tokenizer.batch_decode([sampled], skip_special_tokens=False)[0]
+
+    def mask_placeholders(self, logits_NV: torch.Tensor) -> torch.Tensor:
+        """Logits (N, V) with the image placeholders set to -inf.
+
+        A placeholder in a response would be read as an image once the response is part of a prompt. Rollout and trainer
+        both call this, so that they agree on the probabilities of all other tokens.
+        """
+        return logits_NV.index_fill(-1, self._placeholder_ids, float("-inf"))
+
+    def encode(self, prompt: Prompt) -> Encoded:
+        """Encode a prompt. A recorded response without an end token gets one, which is not trained on."""
+        ids: list[int] = []
+        for segment in prompt.segments:
+            match segment:
+                case Text():
+                    ids.extend(self._tokenize(segment.text))
+                case Response():
+                    ids.extend(segment.token_ids)
+                    if not segment.token_ids or segment.token_ids[-1] != self.end_id:
+                        ids.append(self.end_id)
+                case Image():
+                    count = self.vision.tokens(segment)
+                    ids += [self._vision_start, *[self.image_token_id] * count, self._vision_end]
+        return Encoded(ids, prompt.images)
+
+    def fold_images(self, prompt: Encoded) -> list[int]:
+        """The ids with one placeholder per image, for servers that expand placeholders themselves."""
+        pad = self.image_token_id
+        return [
+            token
+            for token, before in zip(prompt.ids, [None, *prompt.ids], strict=False)
+            if (token, before) != (pad, pad)
+        ]
+
+    def blank_sample(self) -> Sample:
+        """A sample of a white image and the end token. It adds an image to a forward pass that has none."""
+        return Sample(self.encode(Prompt((_white(),))), [self.end_id])
+
+    def length(self, prompt: Prompt) -> int:
+        """Number of tokens of a prompt."""
+        return len(self.encode(prompt).ids)
+
+    def collate(
+        self, sequences: list[list[int]], images: Iterable[list[Image]] = (), pad: str = "right"
+    ) -> dict[str, torch.Tensor]:
+        """Model inputs (B, L) for B sequences.
+
+        Args:
+            images: the images of each sequence, whose pixels are added to the inputs.
+            pad: the side of the padding, `left` for generation or `right` for training.
+        """
+        length = max(map(len, sequences))
+        input_ids_BL = torch.full((len(sequences), length), self.pad_id, dtype=torch.long)
+        mask_BL = torch.zeros_like(input_ids_BL)
+        for row, ids in enumerate(sequences):
+            columns = slice(length - len(ids), length) if pad == "left" else slice(0, len(ids))
+            input_ids_BL[row, columns] = torch.tensor(ids)
+            mask_BL[row, columns] = 1
+        inputs = {
+            "input_ids": input_ids_BL,
+            "attention_mask": mask_BL,
+            "mm_token_type_ids": (input_ids_BL == self.image_token_id).int(),
+        }
+        pixels_and_grids = [self.vision.pixels(image) for row in images for image in row]
+        if pixels_and_grids:
+            inputs["pixel_values"] = torch.cat([pixels for pixels, _ in pixels_and_grids]).to(self.dtype)
+            inputs["image_grid_thw"] = torch.cat([grid for _, grid in pixels_and_grids])
+        return {name: tensor.to(self.device) for name, tensor in inputs.items()}
+
+    def positions(self, ids: list[int], images: list[Image]) -> torch.Tensor:
+        """M-RoPE positions (3, L) of one sequence."""
+        input_ids_1L = torch.tensor([ids])
+        positions_31L, _ = self._rope_index(
+            input_ids_1L,
+            mm_token_type_ids=(input_ids_1L == self.image_token_id).int(),
+            image_grid_thw=self.vision.grids(images),
+        )
+        return positions_31L[:, 0]

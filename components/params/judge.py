@@ -1,0 +1,123 @@
+"""The section of judges: sources of labels and rewards, the model judge, the distilled judge and its validation."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from components.params.data import EndpointParams
+from components.params.optim import OptimParams
+from components.params.section import Section
+
+JudgeProtocolName = Literal[
+    "openwebrl", "webvoyager", "webvoyager_hinted", "agenttrek", "webjudge", "deepshop", "webgym_rubric"
+]
+
+
+class ModelJudgeParams(Section):
+    """A judge that is a model behind an endpoint."""
+
+    endpoint: EndpointParams
+    voters: list[EndpointParams] = Field(default_factory=list)
+    """Additional models that vote; more than half of all models must agree (BrowserAgent: 2 of 3)."""
+    protocol: JudgeProtocolName = "openwebrl"
+    """The form of the prompts and answers (`components/judge/protocols`)."""
+    screenshots: int = Field(default=3, ge=0)
+    """The number of last screenshots in the protocol `openwebrl`. The other protocols have their own numbers."""
+    temperature: float | None = Field(default=0.0, ge=0)
+    """null uses the default of the endpoint, which some reasoning models require."""
+    max_answer_tokens: int = Field(default=4096, gt=0)
+    """Limit per question, including the reasoning."""
+    on_outage: Literal["mask", "pause", "fail"] = "mask"
+    """If the endpoint does not answer: mask the trajectories, wait until it answers again, or end the stage."""
+
+    @model_validator(mode="after")
+    def _votes_are_decided(self) -> ModelJudgeParams:
+        if len(self.voters) % 2:
+            raise ValueError(
+                f"judge.model.endpoint and {len(self.voters)} voters may be divided equally: name an even number of "
+                "voters"
+            )
+        return self
+
+
+class DistillParams(Section):
+    """The distilled judge: the rollouts of the SFT policy for its training data, and its training (OpenWebRL, 4.3)."""
+
+    rollout_tasks: int = Field(gt=0)
+    rollout_attempts: int = Field(gt=0)
+    rollout_temperature: float = Field(default=1.0, ge=0)
+    holdout_share: float = Field(default=0.2, gt=0, lt=1)
+    """Share of the tasks (not of the trajectories) that is held out to measure agreement."""
+    screenshots: int = Field(default=3, ge=0)
+    """The number of last screenshots in its prompt."""
+    max_response_tokens: int = Field(default=256, gt=0)
+    balance: bool = True
+    """Give both classes the same weight in training."""
+    optim: OptimParams
+
+
+class TrustLabels(Section):
+    """Labels from outside of this run, with which a judge is compared. `waymark judge calibrate` reads them, too."""
+
+    file: str = Field(min_length=1)
+    """A CSV file of `trajectory_id` and `outcome`, a verdicts.parquet, or AgentRewardBench's annotations.csv."""
+    trajectories: str = Field(default="data/judge/trajectories.parquet", min_length=1)
+    """The labelled trajectories: a trajectories.parquet, or the folder `trajectories` of AgentRewardBench."""
+
+
+class TrustParams(Section):
+    """The measurement of a judge's agreement with labels, and the agreement that it must reach."""
+
+    min_agreement: float = Field(default=0.0, ge=0, le=1)
+    """A judge may reward RL only if its agreement with the labels is at least this, and above that of a judge that
+    always gives the more frequent label. A distilled judge is measured on held-out trajectories. A model is measured on
+    `labels`, or without them, if rules label, on the trajectories of judge_rollouts. 0 turns the measurement off."""
+    audit_share: float = Field(default=0.1, ge=0, le=1)
+    """Share of RL's judged rollouts that the model judges too, to measure its agreement with the distilled judge. This
+    applies if the model labels and the distilled judge rewards. If rules label, they judge all rollouts, because they
+    cost nothing. It is also the share of the labelled rollouts on which a rewarding model is compared with the rules
+    before RL."""
+    labels: TrustLabels | None = None
+    """Labels, for example by people, with which a rewarding model is compared. The model judges all of these
+    trajectories. A model that also labels needs them."""
+
+
+class JudgeParams(Section):
+    """Labels, reward, model judges and judge distillation."""
+
+    labels: Literal["rules", "model"] = "rules"
+    """The judge of the teacher's trajectories, of the distilled judge's training data and of evaluations."""
+    reward: Literal["rules", "distilled", "model"] = "rules"
+    """The judge of RL rollouts."""
+    model: ModelJudgeParams | None = None
+    """The model that judges if `labels` or `reward` is `model`, and for rules that need a model."""
+    distill: DistillParams
+    trust: TrustParams = TrustParams()
+
+    @model_validator(mode="after")
+    def _model_is_named(self) -> JudgeParams:
+        if self.model is None and "model" in (self.labels, self.reward):
+            raise ValueError(
+                "judge.labels or judge.reward asks for a model: name it in judge.model.endpoint, with a url and a model"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _agreement_can_be_measured(self) -> JudgeParams:
+        least, labels = self.trust.min_agreement, self.trust.labels
+        held = self.reward == "model" and least > 0
+        if held and self.labels == "model" and labels is None:
+            raise ValueError(
+                f"judge.trust.min_agreement = {least} cannot be measured, since the model that rewards labels, too: "
+                "name trajectories with labels by people in judge.trust.labels, set judge.labels to rules, or "
+                "judge.trust.min_agreement to 0, which lets it reward unmeasured"
+            )
+        if labels is not None and not held:
+            raise ValueError(
+                f"judge.trust.labels measures a model that rewards, with judge.reward = {self.reward} and "
+                f"judge.trust.min_agreement = {least} there is nothing to measure: set it to null, or judge.reward to "
+                "model and judge.trust.min_agreement above 0"
+            )
+        return self

@@ -1,0 +1,88 @@
+"""The parameters of each objective of RL, `rl.objective`. The objectives are in `components/training/objectives`.
+
+They are in this package and not with the objectives, because reading a recipe must not import torch.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+from pydantic import Field
+
+from components.params.choice import Choice
+from components.params.section import Section
+
+
+class OnlineParams(Section):
+    """An objective that updates on the log-probabilities of the policy that acted."""
+
+    may_be_stale: ClassVar[bool] = True
+    """Whether rollouts may use older weights (`rl.max_staleness`)."""
+    name: str
+    max_logprob_gap: float | None = Field(default=None, gt=0)
+    """Largest gap in nats between trainer and rollout on a token before the first update of an iteration. The run stops
+    if the gap is larger. null follows from `model.dtype`: 1e-3 in float32; 5 in bfloat16, where the log-probabilities
+    of single tokens differ by several nats."""
+    max_mean_logprob_gap: float | None = Field(default=None, gt=0)
+    """The same for the mean over tokens. null is 1e-4 in float32 and 0.05 in bfloat16."""
+
+
+class PolicyGradientParams(OnlineParams):
+    """An objective with a clipped ratio of policies."""
+
+    ppo_epochs: int = Field(default=2, gt=0)
+    """Passes over an iteration's turns."""
+    clip_low: float = Field(default=0.2, gt=0)
+    tis_cap: float | None = Field(default=None, gt=0)
+    """Truncated importance sampling: cap of the correction for numerical differences between server and trainer."""
+
+    @property
+    def epochs(self) -> int:
+        """Passes over an iteration's turns."""
+        return self.ppo_epochs
+
+
+class MMGRPOParams(PolicyGradientParams):
+    """OpenWebRL, section 4.4 and table 7."""
+
+    name: Literal["mm_grpo"] = "mm_grpo"
+    clip_high: float = Field(default=0.28, gt=0)
+
+
+class MGRPOParams(PolicyGradientParams):
+    """WebAgent-R1, section 2.3."""
+
+    name: Literal["m_grpo"] = "m_grpo"
+    clip_high: float = Field(default=0.2, gt=0)
+    kl: float = Field(default=0.001, ge=0)
+    """beta: the weight of the KL to the policy at the start of the phase. With 0, no copy of that policy is kept."""
+
+
+class FilteredBCParams(OnlineParams):
+    """WebGym, section 5.1."""
+
+    name: Literal["filtered_bc"] = "filtered_bc"
+    epochs: int = Field(default=2, gt=0)
+    """Passes over an iteration's turns."""
+    drop_repeats: bool = True
+    """Leave out turns after which the screenshot did not change (WebGym, section 5.2)."""
+
+
+class RFTParams(Section):
+    """Rejection fine-tuning (BrowserAgent, sections 2.4 and B.5): an iteration is a round."""
+
+    may_be_stale: ClassVar[bool] = False
+    """False, because a round begins with the model of the round before it."""
+    name: Literal["rft"] = "rft"
+    epochs: int = Field(default=2, gt=0)
+    """Passes over the trajectories of a round."""
+    demonstrations: float = Field(default=0.8, ge=0, le=1)
+    """Share of the SFT demonstrations that is added to the data of a round."""
+    max_per_source: dict[str, Annotated[int, Field(ge=0)]] | None = None
+    """Maximum number of questions per source in a round. The name of a source is the stem of its task file. The paper
+    has 400 of NQ and 673 of HotpotQA. A source without an entry has no maximum; null sets none."""
+
+
+Objective: TypeAlias = Annotated[
+    MMGRPOParams | MGRPOParams | FilteredBCParams | RFTParams, Choice("name", default="mm_grpo")
+]

@@ -1,0 +1,57 @@
+"""The section of supervised training, and the tolerances that follow from the numeric type."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from components.params.section import Section
+
+Decay = Annotated[float, Field(ge=0, lt=1)]
+"""A decay rate of Adam."""
+DType = Literal["float32", "bfloat16"]
+
+
+class Tolerances(NamedTuple):
+    """Gaps in nats that rounding can cause."""
+
+    packing: float
+    """The gap between packed and single samples on a token."""
+    logprob: float
+    """The gap between trainer and rollout on a token. In bfloat16 it can be several nats on single tokens."""
+    mean_logprob: float
+    """The mean gap between trainer and rollout over tokens."""
+
+
+TOLERANCES: dict[DType, Tolerances] = {
+    "float32": Tolerances(packing=1e-4, logprob=1e-3, mean_logprob=1e-4),
+    "bfloat16": Tolerances(packing=0.1, logprob=5.0, mean_logprob=0.05),
+}
+"""The tolerances of a recipe that has null for them."""
+
+
+class OptimParams(Section):
+    """Supervised training."""
+
+    epochs: int = Field(gt=0)
+    lr: float = Field(gt=0)
+    betas: tuple[Decay, Decay] = (0.9, 0.98)
+    batch_size: int = Field(gt=0)
+    """Turn samples per optimiser step."""
+    micro_batch_tokens: int = Field(default=8192, gt=0)
+    max_packing_gap: float | None = Field(default=None, gt=0)
+    """Packing is used if the gap between packed and single samples is at most this, in nats. null follows from
+    `model.dtype`: 1e-4 in float32, 0.1 in bfloat16."""
+    warmup: float = Field(default=0.1, ge=0, le=1)
+    """Share of the steps with a linear warm-up. A cosine decay to 0 follows."""
+    weight_decay: float = Field(default=0.0, ge=0)
+    max_grad_norm: float = Field(default=1.0, gt=0)
+
+
+class SFTParams(OptimParams):
+    """Supervised training of the policy."""
+
+    shuffle: Literal["turns", "trajectories"] = "turns"
+    """The unit that an epoch shuffles, also in RFT. `trajectories` is several times faster, because the turns of a
+    trajectory share their history in a batch (`training.packing`); `turns` mixes the batches better."""

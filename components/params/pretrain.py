@@ -1,0 +1,64 @@
+"""The section of the small base model: its training pages, its curriculum and its size."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from components.params.section import Section
+
+
+class PretrainPhase(Section):
+    """A phase of the curriculum. In the first phase, thoughts name elements; with `points`, thoughts also give their
+    coordinates; with `varied`, the questions have many wordings.
+
+    The learning rate rises over `warmup_steps` and falls linearly to 2% over `decay_steps`. Each phase has its own
+    optimiser.
+    """
+
+    steps: int = Field(gt=0)
+    decay_steps: int = Field(gt=0)
+    warmup_steps: int = Field(gt=0)
+    points: bool
+    varied: bool = False
+
+
+class PretrainParams(Section):
+    """All settings that determine the base model. The defaults are those of the committed `data/base_model`."""
+
+    pages: int = Field(default=10_000, gt=0)
+    held_out: int = Field(default=100, gt=0)
+    """Number of pages that are not trained on. Accuracy is measured on them."""
+    phases: tuple[PretrainPhase, ...] = Field(
+        default=(
+            PretrainPhase(steps=600, decay_steps=950, warmup_steps=100, points=False),
+            PretrainPhase(steps=1300, decay_steps=1300, warmup_steps=30, points=True),
+            PretrainPhase(steps=1000, decay_steps=1000, warmup_steps=50, points=True, varied=True),
+        ),
+        min_length=1,
+    )
+    seed: int = 7
+    vocabulary: int = Field(default=2560, gt=0)
+    """Tokens of the tokenizer that is trained on the pages, special tokens included."""
+    hidden: int = Field(default=192, gt=0)
+    layers: int = Field(default=4, gt=0)
+    vision_hidden: int = Field(default=96, gt=0)
+    vision_depth: int = Field(default=3, ge=2)
+    """Blocks of the vision tower. DeepStack takes features from the first two."""
+    patch: int = Field(default=16, gt=0)
+    """Side of an image patch in pixels. Two by two patches are one image token."""
+    lr: float = Field(default=1.5e-3, gt=0)
+    batch: int = Field(default=32, gt=0)
+    """Sequences per step."""
+    questions: int = Field(default=6, gt=0)
+    """Maximum number of questions in a sequence about its page."""
+    pixel_share: float = Field(default=0.15, ge=0, le=1)
+    """Share of the sequences that have only the screenshot and no element list."""
+
+    @model_validator(mode="after")
+    def _pages_are_left_to_train_on(self) -> PretrainParams:
+        if self.held_out >= self.pages:
+            raise ValueError(
+                f"held_out = {self.held_out} must be smaller than pages = {self.pages}: training takes the pages that "
+                "are not held out"
+            )
+        return self

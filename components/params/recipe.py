@@ -1,0 +1,99 @@
+"""A whole recipe: its sections, and the checks that refuse impossible combinations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import model_validator
+
+from components.params.construction import ConstructionParams
+from components.params.data import (
+    CurateParams,
+    DedupParams,
+    FilterParams,
+    QualityParams,
+    TaskParams,
+)
+from components.params.harness import (
+    ELEMENT_PROTOCOLS,
+    AgentParams,
+    BrowserParams,
+    ObservationParams,
+    RolloutParams,
+)
+from components.params.judge import (
+    JudgeParams,
+)
+from components.params.learning import (
+    EvaluationParams,
+    InferenceParams,
+    ModelParams,
+    TrackingParams,
+    TrainingParams,
+)
+from components.params.optim import SFTParams
+from components.params.pretrain import PretrainParams
+from components.params.rl import (
+    RLParams,
+)
+from components.params.section import NoEffect, Section
+from components.params.teacher import Teacher
+from components.params.worlds import WorldSections
+
+
+class Params(Section):
+    """A whole recipe."""
+
+    name: str
+    seed: int = 0
+    model: ModelParams
+    inference: InferenceParams = InferenceParams()
+    training: Annotated[TrainingParams, NoEffect] = TrainingParams()
+    observation: ObservationParams = ObservationParams()
+    agent: AgentParams
+    browser: BrowserParams = BrowserParams()
+    rollout: Annotated[RolloutParams, NoEffect] = RolloutParams()
+    pretrain: PretrainParams = PretrainParams()
+    """The stage `pretrain_base`, which trains the base model of the small recipes."""
+    worlds: WorldSections
+    """The worlds of the run, each with the keys of its own section: `{shop: {train: 60}, live: {}}`."""
+    tasks: TaskParams = TaskParams()
+    construction: ConstructionParams | None = None
+    """Settings of `waymark tasks build`. No stage of the pipeline constructs tasks with a model."""
+    filters: FilterParams = FilterParams()
+    dedup: DedupParams
+    teacher: Teacher
+    curate: CurateParams
+    sft: SFTParams
+    judge: JudgeParams
+    rl: RLParams
+    evaluation: EvaluationParams
+    quality: QualityParams = QualityParams()
+    tracking: TrackingParams = TrackingParams()
+
+    @model_validator(mode="after")
+    def _elements_named(self) -> Params:
+        protocol, text = self.agent.protocol, self.observation.text
+        if protocol in ELEMENT_PROTOCOLS and text not in ("axtree", "html"):
+            raise ValueError(
+                f"agent.protocol = {protocol} acts on element ids: observation.text must be axtree or html, not {text}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _shards_are_possible(self) -> Params:
+        if self.training.shard and self.inference.engine != "vllm":
+            raise ValueError(
+                f"training.shard = true leaves no process with a whole model, which inference.engine = "
+                f"{self.inference.engine} samples from: set it to vllm"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _response_fits(self) -> Params:
+        if self.agent.max_response_tokens >= self.agent.max_context_tokens:
+            raise ValueError(
+                f"agent.max_response_tokens = {self.agent.max_response_tokens} must be smaller than "
+                f"agent.max_context_tokens = {self.agent.max_context_tokens}"
+            )
+        return self

@@ -1,0 +1,106 @@
+"""A recipe as text: its YAML, and the lines that explain its errors."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, get_args
+
+import yaml
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from components.params.choice import choice_of, section_of_kind, sections_of
+from components.params.section import Section
+
+
+class RecipeError(ValueError):
+    """A recipe with errors. The message has one line per wrong field, with file, value and allowed values."""
+
+
+class RecipeLoader(yaml.SafeLoader):
+    """YAML that refuses duplicate keys: without the check, the first of two `rl:` sections would be lost silently."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        """A mapping. A duplicate key is an error."""
+        seen: set[object] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    "while reading a section", node.start_mark, f"found {key!r} twice", key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes one line per key, and lists of plain values in one line."""
+
+
+def _dump_list(dumper: yaml.SafeDumper, values: list) -> yaml.Node:
+    plain = not any(isinstance(value, dict | list) for value in values)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=plain)
+
+
+_Dumper.add_representer(list, _dump_list)
+
+
+def as_yaml(values: dict[str, Any]) -> str:
+    """The text of a recipe, with the keys in their order."""
+    return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+
+
+class Place(NamedTuple):
+    """The position of an error in a recipe."""
+
+    keys: tuple[str | int, ...]
+    """The keys as the file has them. The locations of pydantic also contain the kinds of sections."""
+    section: type[Section] | None
+    """The section at these keys, if there is one."""
+    kind: str
+    """A phrase such as ` where name = rft`, if the section has several kinds."""
+
+
+def place(model: type[Section], location: tuple[str | int, ...]) -> Place:
+    """Converts a location of pydantic to a position in a recipe."""
+    keys: list[str | int] = []
+    section: type[Section] | None = model
+    kind, rest = "", [*location]
+    while rest:
+        part = rest.pop(0)
+        keys.append(part)
+        if section is None or part not in section.model_fields:
+            section, kind = (section, kind) if isinstance(part, int) else (None, "")
+            continue
+        field = section.model_fields[str(part)]
+        choice = choice_of(field)
+        if choice is not None and rest:
+            tag = rest.pop(0)
+            section, kind = section_of_kind(field, choice, tag), f" where {choice.key} = {tag}"
+        else:
+            inside = sections_of(field.annotation) or _sections_inside(field.annotation)
+            section, kind = (inside[0] if inside and choice is None else None), ""
+    return Place(tuple(keys), section, kind)
+
+
+def explain(model: type[Section], where: str, detail: ErrorDetails) -> str:
+    """One line for an error of pydantic in a recipe, with the field, its value and the allowed values."""
+    error_place = place(model, detail["loc"])
+    field = ".".join(str(part) for part in error_place.keys) or "(recipe)"
+    if detail["type"] == "extra_forbidden":
+        parent = place(model, detail["loc"][:-1])
+        allowed = ", ".join(sorted(parent.section.model_fields)) if parent.section is not None else ""
+        return f"{where}: {field} = {detail['input']!r}: unknown field{parent.kind}; allowed here: {allowed}"
+    if detail["type"] == "missing":
+        return f"{where}: {field}: is missing"
+    if detail["type"] == "union_tag_invalid":
+        key, tag = detail["ctx"]["discriminator"].strip("'"), detail["ctx"]["tag"]
+        return f"{where}: {field}.{key} = {tag!r}: must be one of {detail['ctx']['expected_tags']}"
+    message = detail["msg"].removeprefix("Value error, ")
+    value = "" if isinstance(detail["input"], dict | BaseModel) else f" = {detail['input']!r}"
+    return f"{where}: {field}{value}: {message}"
+
+
+def _sections_inside(annotation: Any) -> list[type[Section]]:
+    """The sections in a list or a mapping of sections."""
+    parts = get_args(annotation)
+    return [section for part in parts for section in sections_of(part) or _sections_inside(part)]

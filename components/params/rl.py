@@ -1,0 +1,94 @@
+"""The section of online reinforcement learning."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, model_validator
+
+from components.params.choice import Choice
+from components.params.construction import RatioParams
+from components.params.objectives import MMGRPOParams, Objective
+from components.params.optim import Decay
+from components.params.section import Section
+
+
+class UniformSampling(Section):
+    """Uniform passes over all tasks (OpenWebRL)."""
+
+    name: Literal["uniform"] = "uniform"
+
+
+class AdaptiveSampling(Section):
+    """Samples more tasks from websites whose recent groups had different rewards."""
+
+    name: Literal["adaptive"] = "adaptive"
+
+
+class RatioSampling(RatioParams):
+    """Cycles of easy, medium and hard tasks (WebGym, section 5.3): `{name: ratio, easy: 2, medium: 5, hard: 3}`."""
+
+    name: Literal["ratio"] = "ratio"
+
+
+TaskSampling: TypeAlias = Annotated[
+    UniformSampling | AdaptiveSampling | RatioSampling, Choice("name", default="uniform")
+]
+
+
+class RLPhase(Section):
+    """One phase of the horizon curriculum."""
+
+    iterations: int = Field(ge=0)
+    """With 0 the phase is skipped, and its model is the model before it."""
+    max_steps: int = Field(gt=0)
+
+
+class RLParams(Section):
+    """Online reinforcement learning: MM-GRPO by default (OpenWebRL, section 4.4 and table 7)."""
+
+    short: RLPhase
+    long: RLPhase
+    objective: Objective = MMGRPOParams()
+    """The objective that is minimised (`components/training/objectives`), with its own keys."""
+    group_size: int = Field(default=5, ge=2)
+    effective_groups: int = Field(gt=0)
+    """Groups with different rewards that an iteration collects."""
+    max_sampled_groups: int = Field(gt=0)
+    """Maximum number of groups that an iteration samples to collect them."""
+    task_sampling: TaskSampling = UniformSampling()
+    """The method that selects the tasks of an iteration."""
+    max_staleness: int = Field(default=0, ge=0)
+    """Maximum number of updates by which the weights of rollouts may be older. With 0, rollouts wait for the update
+    before them. Above 0, rollouts run during the updates of earlier iterations, and each allowed update needs memory
+    for two more copies of the weights."""
+    temperature: float = Field(default=0.8, gt=0)
+    format_error: float = Field(default=-1.0, ge=-1, le=0)
+    """Reward of an episode that ended by repeated format errors (OpenWebRL, A.4). The other papers use 0."""
+    lr: float = Field(gt=0)
+    betas: tuple[Decay, Decay] = (0.9, 0.98)
+    weight_decay: float = Field(default=0.1, ge=0)
+    max_grad_norm: float = Field(default=1.0, gt=0)
+    batch_turns: int = Field(default=256, gt=0)
+    """Turn samples per optimiser step."""
+    micro_batch_tokens: int = Field(default=8192, gt=0)
+    max_packing_gap: float | None = Field(default=None, gt=0)
+    """As in the section `sft`."""
+
+    @model_validator(mode="after")
+    def _rounds_in_turn(self) -> RLParams:
+        if self.max_staleness and not self.objective.may_be_stale:
+            raise ValueError(
+                f"rl.max_staleness = {self.max_staleness} has no meaning for rl.objective.name = "
+                f"{self.objective.name}, whose rounds begin with its model: set it to 0"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _enough_groups(self) -> RLParams:
+        if self.max_sampled_groups < self.effective_groups:
+            raise ValueError(
+                f"max_sampled_groups = {self.max_sampled_groups} must be at least "
+                f"effective_groups = {self.effective_groups}"
+            )
+        return self

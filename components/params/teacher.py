@@ -1,0 +1,49 @@
+"""The section of the teacher, whose trajectories are the training data of SFT."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from components.params.choice import Choice
+from components.params.data import EndpointParams
+from components.params.harness import SamplingParams
+from components.params.section import Section
+
+
+class _TeacherParams(Section):
+    policy: str
+    tasks: int = Field(gt=0)
+    """Tasks of the SFT pool that the teacher tries."""
+    attempts: int = Field(default=4, gt=0)
+    max_steps: int = Field(default=8, gt=0)
+
+
+class ScriptedTeacherParams(_TeacherParams):
+    """A program that can do the tasks of an offline world."""
+
+    policy: Literal["scripted"] = "scripted"
+    noise: float = Field(default=0.2, ge=0, le=1)
+    """Probability per episode that the teacher makes a mistake, so that some attempts fail."""
+
+    @property
+    def sampling(self) -> SamplingParams:
+        """The sampling parameters that trajectories record."""
+        return SamplingParams()
+
+
+class EndpointTeacherParams(_TeacherParams):
+    """A model behind an OpenAI-compatible endpoint."""
+
+    policy: Literal["endpoint"] = "endpoint"
+    endpoint: EndpointParams
+    temperature: float = Field(default=1.0, ge=0)
+
+    @property
+    def sampling(self) -> SamplingParams:
+        """The model's sampling parameters."""
+        return SamplingParams(temperature=self.temperature)
+
+
+Teacher: TypeAlias = Annotated[ScriptedTeacherParams | EndpointTeacherParams, Choice("policy", default="scripted")]

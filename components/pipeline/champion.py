@@ -1,0 +1,39 @@
+"""Promotes a policy to champion if it is better on the same tasks: the interval of the paired difference is above 0."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from components import tracking
+from components.evaluation import join_verdicts, scores, success
+from components.pipeline.evaluation import evaluate_model
+from components.pipeline.promotion import Compared, NotComparable, Scores, promote_if_better
+from components.pipeline.stage_run import StageRun
+from components.records import Trajectory, Verdict
+
+
+def decide(run: StageRun, model: Path, trajectories: list[Trajectory], verdicts: list[Verdict]) -> None:
+    """Move the alias `champion` to `model` if it beats the champion on the tasks of `trajectories`.
+
+    The champion is evaluated now, on the same tasks and with the same code, because figures from another day are not
+    comparable.
+    """
+
+    def measure(champion: tracking.ModelVersion) -> Compared:
+        tasks = [trajectory.task for trajectory in trajectories]
+        evaluated = evaluate_model(run, champion.path, f"champion:{champion.version}", tasks)
+        evaluation = run.params.evaluation
+        summary = success(*evaluated, evaluation.bootstrap, run.params.seed, evaluation.max_aborted)
+        if not summary.valid:
+            # aborted episodes count as failures, so a broken browser would make the champion lose
+            raise NotComparable(
+                f"the champion's evaluation is invalid, since the environment ended {summary.aborted} of its "
+                f"{len(tasks)} episodes: {summary.terminations}"
+            )
+        return Compared(_scores(trajectories, verdicts), _scores(*evaluated))
+
+    promote_if_better(run, tracking.POLICY, run.tracker.register(model, tracking.POLICY), measure)
+
+
+def _scores(trajectories: list[Trajectory], verdicts: list[Verdict]) -> Scores:
+    return scores([episode for episode in join_verdicts(trajectories, verdicts) if episode.split != "heldout"])

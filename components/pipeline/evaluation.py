@@ -1,0 +1,54 @@
+"""Evaluation of one model on the held-out tasks, for the stage `evaluate` and for the nightly schedule."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from components.evaluation import success
+from components.judge import needs_judge
+from components.pipeline.labels import label
+from components.pipeline.rollouts import roll_out
+from components.pipeline.stage_run import StageRun
+from components.policies import open_model
+from components.records import Task, Trajectory, Verdict
+from components.rollout import commonest_reason
+
+POOLS = [Path("data/pools/eval.parquet"), Path("data/pools/heldout.parquet")]
+"""The tasks that are evaluated on."""
+
+
+class InvalidEvaluation(RuntimeError):
+    """The environment ended too many episodes, so neither the success rate of the rest nor 0% describes the model."""
+
+
+def evaluate_model(
+    run: StageRun, model: Path, version: str, tasks: list[Task]
+) -> tuple[list[Trajectory], list[Verdict]]:
+    """Roll out one episode per task with a model, sampled as `evaluation` says, and judge the finished episodes."""
+    evaluation = run.params.evaluation
+    policy = open_model(model, run.params, version, run.state)
+    limits = evaluation.max_steps, evaluation.max_response_tokens
+    trajectories = asyncio.run(roll_out(run, tasks, 1, policy, version, evaluation.sampling, *limits))
+    return trajectories, label(run, (trajectory for trajectory in trajectories if needs_judge(trajectory)))
+
+
+def summarise(run: StageRun, trajectories: list[Trajectory], verdicts: list[Verdict]) -> None:
+    """Write the stage's figures.
+
+    Raises:
+        InvalidEvaluation: the environment ended more than `evaluation.max_aborted` of the episodes.
+    """
+    evaluation = run.params.evaluation
+    summary = success(trajectories, verdicts, evaluation.bootstrap, run.params.seed, evaluation.max_aborted)
+    run.traces(trajectories, verdicts)
+    tasks = " and ".join(sorted({trajectory.task.source for trajectory in trajectories}))
+    run.result({"recipe": run.params.name, "tasks": tasks, **summary.model_dump(mode="json", exclude_none=True)})
+    if not summary.valid:
+        ended = [trajectory for trajectory in trajectories if not trajectory.termination.is_agents_doing]
+        reason = f"; the environment ended most by {commonest_reason(ended)}" if ended else ""
+        raise InvalidEvaluation(
+            f"{run.name}: {summary.aborted} of {len(trajectories)} episodes were ended by the environment and "
+            f"{summary.unjudged} were not judged (evaluation.max_aborted is {evaluation.max_aborted}): "
+            f"{summary.terminations}{reason}; fix the cause and run again"
+        )

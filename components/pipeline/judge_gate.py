@@ -1,0 +1,136 @@
+"""Decides before the first rollout whether a judge may reward RL, by its agreement with labels.
+
+This guards against reward hacking: a policy learns to please a judge that is often wrong.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from components.judge import Agreement, JudgeClients, JudgeFn, ModelJudge, agreement
+from components.judge.labels import read_labels, read_trajectories
+from components.params import JudgeParams
+from components.pipeline.labels import is_audited
+from components.pipeline.stage_run import StageRun
+from components.records import Outcome
+from components.store import read_json
+
+ROLLOUTS, LABELS = Path("data/judge/trajectories.parquet"), Path("models/judge/model/verdicts.parquet")
+"""The outputs of judge_rollouts: trajectories that needed a judge, and their labels."""
+
+
+class UntrustedJudge(RuntimeError):
+    """The judge agrees too seldom with the labels to reward RL, or its agreement cannot be measured."""
+
+
+def measured_on(params: JudgeParams) -> list[Path]:
+    """The files of labelled trajectories on which the model that rewards is measured; none if it is not measured.
+
+    Raises:
+        UntrustedJudge: a file that the recipe names does not exist.
+    """
+    if params.reward != "model" or params.trust.min_agreement == 0:
+        return []
+    if params.trust.labels is None:
+        return [ROLLOUTS, LABELS]
+    named = {"trajectories": Path(params.trust.labels.trajectories), "file": Path(params.trust.labels.file)}
+    if missing := [f"{key} {path}" for key, path in named.items() if not path.exists()]:
+        raise UntrustedJudge(
+            f"judge.trust.labels names {' and '.join(missing)}, which does not exist: the judge cannot be measured"
+        )
+    return [*named.values()]
+
+
+def trust_distilled(path: Path, params: JudgeParams) -> None:
+    """Check the agreement of the distilled judge, which is in the file `path`.
+
+    Raises:
+        UntrustedJudge: it agrees too seldom.
+    """
+    measured = Agreement.model_validate(read_json(path))
+    _require_agreement(
+        measured,
+        params,
+        f"the distilled judge agrees with the labels on {measured.accuracy:.1%} of {measured.n} held-out trajectories",
+        "give it more rollouts (judge.distill.rollout_tasks), or set judge.reward to rules",
+    )
+
+
+async def trusted_model(run: StageRun, clients: JudgeClients) -> JudgeFn:
+    """The model that rewards, after its agreement with labels was measured; the figures are in the stage's result.
+
+    Raises:
+        UntrustedJudge: it agrees too seldom, or no labelled rollout could be judged.
+        JudgeOutage, EndpointError: see `judge.ModelJudge`; answers so far are kept.
+    """
+    params = run.params.judge
+    assert params.model is not None
+    model = await ModelJudge(params.model, clients).connect()
+    if measured_on(params):
+        measured = await _measure(model, params)
+        figures = {"judge_trust": measured.model_dump(mode="json")}
+        run.metrics(figures)
+        run.result(figures)
+        labels = "the rules" if params.trust.labels is None else params.trust.labels.file
+        _require_agreement(
+            measured,
+            params,
+            f"{params.model.endpoint.model} agrees with {labels} on "
+            f"{measured.accuracy:.1%} of {measured.n} labelled rollouts",
+            "name a better model in judge.model.endpoint or another judge.model.protocol (`waymark judge calibrate` "
+            "compares them), or set judge.reward to rules",
+        )
+    return model
+
+
+def _require_agreement(measured: Agreement, params: JudgeParams, finding: str, fixes: str) -> None:
+    """Require `judge.trust.min_agreement`, and more than the share of the more frequent label.
+
+    Above that share, where most attempts fail, more than half of the judge's successes are labelled as successes.
+
+    Args:
+        finding: the first clause of the error, with the figures.
+        fixes: the last clause of the error, what the user can do.
+
+    Raises:
+        UntrustedJudge: the judge agrees too seldom, or not more often than a judge that always gives the same verdict.
+    """
+    if measured.accuracy < params.trust.min_agreement:
+        raise UntrustedJudge(
+            f"{finding}, less than judge.trust.min_agreement = {params.trust.min_agreement:.1%}: {fixes}"
+        )
+    if params.trust.min_agreement > 0 and measured.majority_accuracy == 1:
+        raise UntrustedJudge(f"{finding}, whose labels are all the same: label successes and failures, or {fixes}")
+    if params.trust.min_agreement > 0 and measured.accuracy <= measured.majority_accuracy:
+        raise UntrustedJudge(
+            f"{finding}, and a judge that always gives the more frequent label agrees on "
+            f"{measured.majority_accuracy:.1%}: {fixes}"
+        )
+
+
+async def _measure(model: ModelJudge, params: JudgeParams) -> Agreement:
+    """Agreement on all of `judge.trust.labels`, or on a fixed sample of the rollouts that rules labelled.
+
+    A trajectory that the model could not judge because of an error is left out.
+    """
+    table, file = measured_on(params)
+    labels, share = read_labels(file), params.trust.audit_share if params.trust.labels is None else 1.0
+    verdicts = await model(
+        trajectory
+        for trajectory in read_trajectories(table)
+        if trajectory.trajectory_id in labels and is_audited(trajectory, share)
+    )
+    judged = [verdict for verdict in verdicts if verdict.outcome is not Outcome.ERROR]
+    if not judged:
+        raise UntrustedJudge(
+            f"of {len(labels)} labelled rollouts {len(verdicts)} are in the sample and none was judged, so the model "
+            "that rewards cannot be compared with judge.trust.min_agreement: "
+            + (
+                f"check that judge.model.endpoint answers ({verdicts[0].rationale})"
+                if verdicts
+                else "raise judge.trust.audit_share or judge.distill.rollout_tasks"
+                if params.trust.labels is None
+                else f"name the trajectories that {file} labels, which are not in {table}"
+            )
+        )
+    return agreement([labels[verdict.trajectory_id] for verdict in judged], [verdict.outcome for verdict in judged])

@@ -1,0 +1,77 @@
+"""Rollouts of a stage: trajectories from tasks and a policy, journalled in the stage's state directory."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, nullcontext
+
+from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
+from components.browser import Environment, Environments, open_browsers
+from components.judge import probes_of, require_rules
+from components.params import Params, SamplingParams
+from components.pipeline.stage_run import StageRun
+from components.records import Task, Termination, Trajectory
+from components.rollout import PolicyFor, collect, episode_specs, paced_sessions, require_agents_endings
+from components.store import Journal
+from components.worlds import worlds_of
+
+
+def open_pool(params: Params) -> Environments:
+    """The browsers of a stage, here or on a Ray cluster, with the pages of the recipe's worlds served on loopback."""
+    sites = worlds_of(params).sites()
+    if params.rollout.executor == "ray":
+        from components.rollout.ray_pool import RayPool  # Ray takes a second to import
+
+        return RayPool(params.browser, params.rollout, sites, params.observation.text)
+    return open_browsers(params.browser, sites, params.observation.text)
+
+
+async def roll_out(
+    run: StageRun,
+    tasks: list[Task],
+    attempts: int,
+    policy: AbstractAsyncContextManager[Policy] | None,
+    version: str,
+    sampling: SamplingParams,
+    max_steps: int,
+    max_response_tokens: int | None = None,
+    policy_for: PolicyFor | None = None,
+) -> list[Trajectory]:
+    """Run `attempts` episodes per task, all with `policy`, or each with the policy that `policy_for` returns.
+
+    Raises:
+        ValueError: a task is on a world that the recipe does not have; raised before any episode.
+        RuleError: the evaluator of a task cannot be used; raised before any episode.
+        AllEndedByEnvironment: no episode was ended by the agent.
+        TooManyHarnessErrors: bugs of the harness ended more episodes than the recipe allows.
+    """
+    params = run.params
+    worlds_of(params).require(tasks)
+    require_rules(tasks)
+
+    with Journal(run.state / "episodes.jsonl", Trajectory) as journal:
+        async with policy or nullcontext() as same, open_pool(params) as pool:
+
+            def same_policy(spec: EpisodeSpec, session: Environment) -> Policy:
+                assert same is not None
+                return same
+
+            trajectories = await collect(
+                episode_specs(tasks, attempts, version, params.seed),
+                pool,
+                policy_for or same_policy,
+                EpisodeSettings(
+                    Renderer(params.agent, params.observation, params.model.think_prefix),
+                    params.agent,
+                    sampling,
+                    max_steps,
+                    max_response_tokens or params.agent.max_response_tokens,
+                    probes_of,
+                ),
+                journal,
+                lambda done, total: run.progress(done, total, "episodes"),
+                paced_sessions(pool, params.rollout),
+                params.rollout.max_harness_errors,
+            )
+    run.result({"harness_errors": sum(t.termination is Termination.HARNESS_ERROR for t in trajectories)})
+    require_agents_endings(trajectories)
+    return trajectories

@@ -1,0 +1,199 @@
+"""The run of a stage: its parameters, a state directory that survives a crash, progress, an MLflow run, a result."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from components import quality, store, tracking
+from components.params import Params, deciding, load
+from components.records import Trajectory, Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RESULTS = Path("reports/stages")
+DOCS = Path("reports/data_docs")
+
+WORLD_SETTINGS = Path("data/tasks/worlds.json")
+"""What episodes depend on beside the tasks, by world (`World.episode_settings`). Every stage that rolls out reads it:
+rollouts are stale when it changes, not when a number of tasks does."""
+
+
+class StageBusy(RuntimeError):
+    """Another process works on the same stage: it was left over from a killed run, or two runs were started."""
+
+
+class StageRun:
+    """A running stage. `stage` makes one."""
+
+    def __init__(
+        self, name: str, params: Params, key: str, state: Path, tracker: tracking.StageRun, clock: _Clock
+    ) -> None:
+        self.name = name
+        self.params = params
+        self.key = key
+        self.state = state
+        self.tracker = tracker
+        self._clock = clock
+        self._result: dict[str, Any] = {}
+        self._printed = 0.0
+        self.complete = False
+        """The last call of `progress` reported the end."""
+        self.is_partial = False
+        """The stage ends without an error but with work left: the state is kept even if the code changes."""
+
+    @property
+    def seconds(self) -> float:
+        """Wall time in seconds so far, earlier tries included."""
+        return self._clock.seconds
+
+    def progress(self, done: float, total: float, message: str = "") -> None:
+        """Report progress: a line at most every two seconds, and a file that the Prefect flow shows."""
+        now = time.time()
+        if done < total and now - self._printed < 2:
+            return
+        self._printed = now
+        self.complete = done >= total
+        self._clock.save()
+        value = {"stage": self.name, "done": done, "total": total, "message": message, "updated": now}
+        path = store.STATE / "progress" / f"{self.name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".part")
+        partial.write_text(json.dumps(value))
+        partial.replace(path)
+        print(f"{self.name}: {done:.4g}/{total:.4g} {message}", flush=True)
+
+    def metrics(self, values: Mapping[str, object], step: int | None = None) -> None:
+        """Log the numbers among some figures to the stage's MLflow run."""
+        self.tracker.metrics(values, step)
+
+    def traces(self, trajectories: Iterable[Trajectory], verdicts: Iterable[Verdict]) -> None:
+        """Log a sample of the trajectories as MLflow traces."""
+        self.tracker.traces(trajectories, verdicts)
+
+    def check(self, suite: str, frame: pd.DataFrame, **context: Any) -> None:
+        """Check a table with its Great Expectations suite; a failed check fails the stage."""
+        quality.check(suite, frame, docs_dir=DOCS / self.name, **context)
+
+    def result(self, values: dict[str, Any]) -> None:
+        """Add values to `reports/stages/<stage>.json`, which is written when the stage ends without an error."""
+        self._result.update(values)
+
+    def finish(self) -> None:
+        """Write the stage's result with its wall time in seconds, the spans of its tries (Unix seconds) and the id of
+        the pipeline's run."""
+        times = {"wall_s": round(self._clock.seconds, 2), "spans": self._clock.spans}
+        made = {"stage": self.name, "pipeline": self.tracker.parent_id, **times}
+        store.write_json(RESULTS / f"{self.name}.json", {**made, **self._result})
+        self.tracker.metrics(self._result)
+
+
+def local_model(base: str) -> list[Path]:
+    """The directory of a base model as an input; empty for a Hugging Face name, which is in the parameters."""
+    return [Path(base)] if Path(base).exists() else []
+
+
+def code() -> str:
+    """Digest of the code that this process runs: the loaded modules of this package, and the scripts beside them."""
+    home = Path(store.__file__).parent
+    loaded = {Path(file) for module in [*sys.modules.values()] if (file := getattr(module, "__file__", None))}
+    files = {file for file in loaded if file.is_relative_to(home)}
+    scripts = {script for file in files for script in file.parent.glob("*.js")}
+    return store.digest(*sorted(files | scripts))
+
+
+@contextmanager
+def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> Iterator[StageRun]:
+    """Run a stage. Its state directory belongs to these inputs and parameters, so a stage that is run again resumes.
+
+    An interrupted stage resumes even if the code has changed, so that a bug can be fixed without losing the work before
+    it. The state of a stage that finished with other code is deleted: DVC runs it again because the code changed. Wall
+    time adds up over interrupted tries; of a try that was killed, up to two seconds are lost.
+
+    Args:
+        name: of the stage, with its variant: `train_rl@short`.
+        inputs: files and directories that the stage reads.
+        occasion: separates the states of runs that must not resume one another although their inputs are the same,
+            such as two nights.
+
+    Raises:
+        RecipeError: the recipe is wrong; raised before any work starts.
+        FileNotFoundError: an input is missing.
+        StageBusy: another process runs the stage with the same inputs.
+    """
+    params = load()
+    missing = [str(path) for path in inputs or [] if not path.exists()]
+    if missing:
+        raise FileNotFoundError(f"{name} needs {', '.join(missing)}; run `dvc repro {name}`, which makes them first")
+    key = store.digest(name, occasion, json.dumps(deciding(params)), *(inputs or []))
+    state = store.state_dir(name, key)
+    lock = (state / "lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise StageBusy(
+            f"{name} is already running with these inputs (its state is {state}): wait until it ends, or end it"
+        ) from error
+    finished, mine = state / "finished", code()
+    if finished.exists() and finished.read_text() != mine:
+        _forget(state)
+    clock = _Clock(state / "spans.json")
+    with tracking.stage_run(params, name, key, state) as tracker:
+        run = StageRun(name, params, key, state, tracker, clock)
+        for table in (path for path in inputs or [] if path.suffix == ".parquet"):
+            tracker.dataset(table, "input")
+        run.progress(0, 1, "started")
+        try:
+            yield run
+        finally:
+            clock.save()
+        run.finish()
+        if not run.complete:
+            run.progress(1, 1, "done")
+    if run.is_partial:
+        finished.unlink(missing_ok=True)
+    else:
+        finished.write_text(mine)
+    lock.close()
+
+
+class _Clock:
+    """The times at which the stage ran, earlier tries included. A try begins with its process, so imports count."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._earlier: list[list[float]] = json.loads(path.read_text()) if path.exists() else []
+        self._began = psutil.Process().create_time()
+        self._offset = time.time() - time.monotonic()
+
+    @property
+    def spans(self) -> list[list[float]]:
+        """Begin and end of each try, in Unix seconds."""
+        end = self._offset + time.monotonic()
+        return [*self._earlier, [round(self._began, 2), round(end, 2)]]
+
+    @property
+    def seconds(self) -> float:
+        return sum(end - begin for begin, end in self.spans)
+
+    def save(self) -> None:
+        store.write_json(self._path, self.spans)
+
+
+def _forget(state: Path) -> None:
+    """Empty a state directory, except the lock, which this process holds."""
+    for path in state.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != "lock":
+            path.unlink()

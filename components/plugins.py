@@ -1,0 +1,71 @@
+"""Kinds that are found by name: built in, installed under an entry-point group, or named by a dotted path.
+
+A kind (a world, say) is an object. A name means, in this order:
+
+1. `kind`: the package `components.<family>.<name>`, which names the object in its attribute `KIND`;
+2. an entry point of that name in the group `waymark.<family>` of any installed distribution;
+3. with a dot in it: `package.module:object`, or `package.module`, whose attribute `KIND` is the object.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
+KIND = "KIND"
+"""The attribute of a package or module that holds the object."""
+
+
+class UnknownKindError(LookupError):
+    """No kind has this name, or what has it cannot be imported. The message lists the names that there are."""
+
+
+@cache
+def builtin(family: str) -> tuple[str, ...]:
+    """Names of the kinds that are packages of `components.<family>`, sorted."""
+    package = importlib.import_module(f"components.{family}")
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(package.__path__) if module.ispkg))
+
+
+def installed(family: str) -> dict[str, EntryPoint]:
+    """Kinds of other distributions, by name."""
+    return {point.name: point for point in entry_points(group=f"waymark.{family}")}
+
+
+def names(family: str) -> list[str]:
+    """All names that need no dotted path, sorted."""
+    return sorted({*builtin(family), *installed(family)})
+
+
+def find(family: str, name: str) -> object:
+    """The kind of this name.
+
+    Args:
+        family: `worlds`, say: the package under `components` and the entry-point group `waymark.worlds`.
+
+    Raises:
+        UnknownKindError: there is none, or its module fails when it is imported.
+    """
+    if name in builtin(family):
+        return getattr(importlib.import_module(f"components.{family}.{name}"), KIND)
+    point = installed(family).get(name)
+    if point is not None:
+        return _imported(family, name, point.value)
+    if "." in name or ":" in name:
+        return _imported(family, name, name)
+    known = names(family)
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else "your own is named by its dotted path, package.module:Class"
+    raise UnknownKindError(f"{family} has no {name!r}; it has {', '.join(known)}; {hint}")
+
+
+def _imported(family: str, name: str, path: str) -> object:
+    module, _, attribute = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute or KIND)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise UnknownKindError(f"{family}: {name!r} ({path}) cannot be imported: {reason}") from error

@@ -1,0 +1,257 @@
+"""The report of a run: `reports/<name>.json` for machines and one HTML page for people.
+
+Steps: read the results of the stages (`stage_results.read_results`), read the evaluated episodes without their images
+(`read_episodes`), pair them task by task (`build`), and draw the page with eight example trajectories (`write_report`).
+Only the last step reads images.
+
+The page is one file of less than `MAX_BYTES`: screenshots are reduced step by step until it fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from components.evaluation.comparison import Difference, beats, paired_difference
+from components.evaluation.episodes import Episode, join_verdicts, scores
+from components.evaluation.errors import EvaluationError
+from components.records import Record, Trajectory, Verdict
+from components.reports import published
+from components.reports.analysis import analyse
+from components.reports.charts import LineChart, line_chart
+from components.reports.examples import Example, choose_examples
+from components.reports.html_pages import templates, write_html
+from components.reports.leaderboard import published_entries, run_entries
+from components.reports.leaderboard_page import by_benchmark
+from components.reports.stage_results import POLICIES, RLIteration, StageResults
+from components.reports.viewer import Limits, view
+from components.statistics import SuccessRate
+from components.store import iter_table, read_table
+
+MAX_BYTES = 3_000_000
+LIMITS = (
+    Limits(turns=8, width=640, text=4000),
+    Limits(turns=6, width=400, text=1500),
+    Limits(turns=4, width=280, text=500),
+)
+JUDGES = {"Qwen3-VL-8B-Instruct", "OpenWebRL-Judge-8B"}
+"""The published judges on the page: the base model and the judge that was trained from it."""
+PAIRS = {"sft_minus_base": ("sft", "base"), "rl_minus_sft": ("rl", "sft")}
+
+
+class StageReport(Record):
+    """A stage's wall time. `ran` is false for a result of an earlier pipeline run (another recipe or commit)."""
+
+    wall_s: float
+    ran: bool
+
+
+class TaskReport(Record):
+    """Numbers of tasks after each stage."""
+
+    collected: int
+    filtered: int
+    dedup_sft: int
+    dedup_rl: int
+    rejected: int
+
+
+class SuccessReport(SuccessRate):
+    """One policy's success on the evaluated tasks."""
+
+    rate_without_aborted: float | None
+
+
+class JudgeReport(Record):
+    """The distilled judge's agreement with labels."""
+
+    n: int
+    accuracy: float
+    precision: float
+    recall: float
+    f1: float
+    majority_accuracy: float
+    untrained_accuracy: float
+
+
+class Report(Record):
+    """`reports/<name>.json`. Times are in seconds, rates are shares of 1; `rl` has the iterations of both phases."""
+
+    wall_s: float
+    stages: dict[str, StageReport]
+    tasks: TaskReport
+    success: dict[str, SuccessReport]
+    paired: dict[str, Difference]
+    judge: JudgeReport
+    rl: list[RLIteration]
+
+
+def read_episodes(evaluation: Path) -> dict[str, list[Episode]]:
+    """The evaluated episodes of every policy, from `<evaluation>/<policy>/{trajectories,verdicts}.parquet`."""
+    episodes = {}
+    for policy in POLICIES:
+        table = evaluation / policy / "trajectories.parquet"
+        if not table.exists():
+            raise EvaluationError(f"{table} is missing; run `dvc repro evaluate@{policy}`")
+        episodes[policy] = join_verdicts(
+            iter_table(table, Trajectory), read_table(table.with_name("verdicts.parquet"), Verdict)
+        )
+    return episodes
+
+
+def elapsed(spans: list[tuple[float, float]]) -> float:
+    """Seconds in which at least one stage worked: concurrent stages count once, pauses do not count."""
+    total, until = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return round(total, 2)
+
+
+def build(
+    results: StageResults, evaluated: dict[str, list[Episode]], bootstrap: int, seed: int, pipeline: str
+) -> Report:
+    """Gather the numbers. Paired differences are over the tasks of the headline rates, without held-out families.
+
+    Args:
+        evaluated: the episodes by policy.
+        bootstrap: resamples.
+        pipeline: the pipeline run that the report is of.
+    """
+    by_task = {
+        policy: scores(episode for episode in episodes if episode.split != "heldout")
+        for policy, episodes in evaluated.items()
+    }
+    differences = {name: paired_difference(by_task[a], by_task[b], bootstrap, seed) for name, (a, b) in PAIRS.items()}
+    return Report(
+        wall_s=elapsed(results.spans),
+        stages={
+            name: StageReport(wall_s=seconds, ran=results.pipelines[name] == pipeline)
+            for name, seconds in results.wall_s.items()
+        },
+        tasks=TaskReport(
+            collected=results.collected.collected,
+            filtered=results.filtered.kept,
+            dedup_sft=results.dedup.sft,
+            dedup_rl=results.dedup.rl,
+            rejected=results.collected.rejected,
+        ),
+        success={name: SuccessReport(**_fields(results.success[name], SuccessReport)) for name in POLICIES},
+        paired={name: Difference(**_fields(difference, Difference)) for name, difference in differences.items()},
+        judge=JudgeReport(**_fields(results.judge, JudgeReport)),
+        rl=results.iterations,
+    )
+
+
+def write_report(
+    report: Report, results: StageResults, evaluated: dict[str, list[Episode]], evaluation: Path, name: str, path: Path
+) -> int:
+    """Draw the page to `path`; returns its size in bytes."""
+    examples = choose_examples(evaluated)
+    records = _read_examples(evaluation, examples)
+    tasks = " and ".join(sorted({episode.source for episodes in evaluated.values() for episode in episodes}))
+    measured = [entry for policy in POLICIES for entry in run_entries(name, tasks, policy, results.success[policy])]
+    template = templates().get_template("report.html.jinja")
+    for limits in LIMITS:
+        html = template.render(
+            name=name,
+            title=f"Waymark report: {name}",
+            report=report,
+            results=results,
+            policies=POLICIES,
+            better={key: beats(difference) for key, difference in report.paired.items()},
+            families=_families(results),
+            heldout_families=_families(results, heldout=True),
+            analysis=analyse(results.success),
+            leaderboard=by_benchmark([*measured, *published_entries(ablations=False)]),
+            charts=_charts(results),
+            examples=[view(*records[example.trajectory_id], example.why, limits) for example in examples],
+            published=published,
+            shape=published.shape(),
+            judges=[row for row in published.table("OpenWebRL", "3", "judge agreement") if row.model in JUDGES],
+        )
+        if len(html.encode("utf-8", "backslashreplace")) < MAX_BYTES:
+            break
+    return write_html(path, html)
+
+
+def _fields(source: Any, target: type[Record]) -> dict[str, Any]:
+    return {name: value for name, value in source.model_dump().items() if name in target.model_fields}
+
+
+def _families(results: StageResults, heldout: bool = False) -> list[str]:
+    """Families, sorted by the success of RL."""
+    summaries = [results.success[name].heldout if heldout else results.success[name] for name in POLICIES]
+    rates = {family: share.rate for summary in summaries if summary for family, share in summary.families.items()}
+    return sorted(rates, key=lambda family: (-rates[family], family))
+
+
+def _read_examples(evaluation: Path, examples: Sequence[Example]) -> dict[str, tuple[Trajectory, Verdict | None]]:
+    pairs: dict[str, tuple[Trajectory, Verdict | None]] = {}
+    for policy in {example.policy for example in examples}:
+        ids = {example.trajectory_id for example in examples if example.policy == policy}
+        folder = evaluation / policy
+        verdicts = {verdict.trajectory_id: verdict for verdict in read_table(folder / "verdicts.parquet", Verdict)}
+        for trajectory in iter_table(folder / "trajectories.parquet", Trajectory):
+            if trajectory.trajectory_id in ids:
+                pairs[trajectory.trajectory_id] = trajectory, verdicts.get(trajectory.trajectory_id)
+    return pairs
+
+
+def _charts(results: StageResults) -> list[LineChart]:
+    rl = results.iterations
+    x = [iteration.iteration for iteration in rl]
+    breaks = {x[i] - 0.5: rl[i].phase for i in range(1, len(rl)) if rl[i].phase != rl[i - 1].phase}
+
+    def over_rl(title: str, lines: dict[str, list[float | None]], note: str, zero: bool = True) -> LineChart | None:
+        return line_chart(title, x, lines, note, zero, breaks) if rl else None
+
+    def column(read: Callable[[RLIteration], float | None]) -> list[float | None]:
+        return [read(iteration) for iteration in rl]
+
+    charts = [
+        over_rl(
+            "Mean reward",
+            {"whole pool": column(lambda i: i.pool_reward), "as sampled": column(lambda i: i.reward_mean)},
+            "running mean over the pool's websites, and of the rollouts scored",
+        ),
+        over_rl(
+            "Groups",
+            {
+                "with a reward spread": column(lambda i: i.effective_groups),
+                "sampled": column(lambda i: i.sampled_groups),
+            },
+            "of tasks, per iteration",
+        ),
+        over_rl("Turns per episode", {"turns": column(lambda i: i.turns_mean)}, "mean"),
+        over_rl("Response tokens per episode", {"tokens": column(lambda i: i.response_tokens_mean)}, "mean"),
+        over_rl("Clipped tokens", {"share": column(lambda i: i.clip_fraction)}, "share of the trained tokens"),
+        over_rl(
+            "Probability ratio",
+            {"ratio": column(lambda i: i.ratio_mean)},
+            "mean over the updates, 1 is on-policy",
+            zero=False,
+        ),
+        over_rl(
+            "Trainer − rollout gap",
+            {"nats": column(lambda i: i.logprob_gap_max)},
+            "largest before the first update, in nats",
+        ),
+        over_rl(
+            "Seconds per iteration",
+            {"rollout": column(lambda i: i.rollout_s), "train": column(lambda i: i.train_s)},
+            "wall time",
+        ),
+        *(
+            line_chart(
+                f"{title} loss",
+                [step for step, _ in curve],
+                {"loss": [loss for _, loss in curve]},
+                "per optimiser step",
+            )
+            for title, curve in (("SFT", results.losses.get("sft")), ("Judge", results.losses.get("judge")))
+            if curve
+        ),
+    ]
+    return [chart for chart in charts if chart is not None]

@@ -1,0 +1,197 @@
+"""Reads the results of the stages as records: `reports/stages/*.json` and the loss curves.
+
+A stage may write more keys than a record here has; the keys of the record must be there.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from components.evaluation.errors import EvaluationError
+from components.evaluation.metrics import SuccessSummary
+from components.judge.agreement import Agreement
+from components.judge.calibration import Calibration
+from components.tasks.funnel import FunnelStep
+
+POLICIES = ("base", "sft", "rl")
+PHASES = ("short", "long")
+OUTSIDE = {"pretrain_base", "nightly", "leaderboard", "report"}
+"""Stages that a run's report leaves out: one is frozen, one runs on a schedule, and the others are reports."""
+BENCHMARK = "benchmark@"
+"""Prefix of the names of benchmark runs, which the report leaves out too."""
+
+Number = Annotated[
+    float | None, BeforeValidator(lambda value: None if isinstance(value, float) and math.isnan(value) else value)
+]
+"""A measurement; None where it has no value (an iteration without an update has no clip fraction)."""
+
+
+class StageOutput(BaseModel):
+    """A part of a stage's JSON; other keys are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Collected(StageOutput):
+    """Numbers of tasks from `collect_tasks`."""
+
+    collected: int
+    rejected: int
+    train: int
+    eval: int
+    heldout: int
+
+
+class Filtered(StageOutput):
+    """Numbers of tasks from `filter_tasks`."""
+
+    kept: int
+    funnel: list[FunnelStep]
+
+
+class Deduplicated(StageOutput):
+    """Sizes of the training pools from `dedup_tasks`."""
+
+    sft: int
+    rl: int
+
+
+class Curated(StageOutput):
+    """The demonstrations that SFT learns from; the funnel is of the teacher's attempts."""
+
+    trajectories: int
+    websites: int
+    funnel: list[FunnelStep]
+
+
+class JudgeResult(Agreement):
+    """The distilled judge's agreement with the labels of held-out tasks."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    untrained_accuracy: float
+    calibration: list[Calibration] = Field(default_factory=list)
+    """The base, the distilled judge and its vote on the same trajectories, with intervals."""
+
+
+class RLIteration(StageOutput):
+    """One RL iteration, numbered across both phases. Times are in seconds, `logprob_gap_max` is in nats.
+
+    `selection` is the funnel of a round of rejection fine-tuning: the attempts, how many each step dropped, and how
+    many were chosen.
+    """
+
+    iteration: int = 0
+    phase: str = ""
+    reward_mean: Number = None
+    pool_reward: Number = None
+    effective_groups: int
+    sampled_groups: int
+    ratio_mean: Number = None
+    clip_fraction: Number = None
+    logprob_gap_max: Number = None
+    turns_mean: Number = None
+    response_tokens_mean: Number = None
+    rollout_s: Number = None
+    train_s: Number = None
+    selection: dict[str, int] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_selection(cls, figures: dict[str, Any]) -> dict[str, Any]:
+        selection = {name.removeprefix("rft_"): value for name, value in figures.items() if name.startswith("rft_")}
+        return figures | ({"selection": selection} if selection else {})
+
+
+class StageResults(StageOutput):
+    """The report's input from the stages.
+
+    `wall_s` has seconds per stage, `spans` the times in which stages worked (seconds since the epoch), `pipelines` the
+    pipeline run of each stage's result.
+    """
+
+    wall_s: dict[str, float]
+    pipelines: dict[str, str]
+    spans: list[tuple[float, float]]
+    collected: Collected
+    filtered: Filtered
+    dedup: Deduplicated
+    curated: Curated
+    judge: JudgeResult
+    iterations: list[RLIteration]
+    success: dict[str, SuccessSummary]
+    losses: dict[str, list[tuple[float, float]]]
+    """(step, loss) of each supervised training."""
+
+
+def read_results(stages: Path, curves: Path) -> StageResults:
+    """Read `reports/stages` and `reports/curves`.
+
+    Raises:
+        EvaluationError: a stage has no result yet, or its result lacks a number that the report needs.
+    """
+    raw = {
+        path.stem: json.loads(path.read_text())
+        for path in sorted(stages.glob("*.json"))
+        if path.stem not in OUTSIDE and not path.stem.startswith(BENCHMARK)
+    }
+    return StageResults(
+        wall_s={name: float(value["wall_s"]) for name, value in raw.items() if "wall_s" in value},
+        pipelines={name: str(value.get("pipeline", "")) for name, value in raw.items()},
+        spans=[(begin, end) for value in raw.values() for begin, end in value.get("spans", [])],
+        collected=_parse(raw, "collect_tasks", Collected),
+        filtered=_parse(raw, "filter_tasks", Filtered),
+        dedup=_parse(raw, "dedup_tasks", Deduplicated),
+        curated=_parse(raw, "curate_sft", Curated),
+        judge=_parse(raw, "distill_judge", JudgeResult),
+        iterations=_iterations(raw),
+        success={name: _summary(raw, name) for name in POLICIES},
+        losses={name: _loss(curves / f"{name}.csv") for name in ("sft", "judge") if (curves / f"{name}.csv").exists()},
+    )
+
+
+W = TypeVar("W", bound=BaseModel)
+
+
+def _parse(raw: dict[str, dict[str, Any]], stage: str, kind: type[W]) -> W:
+    if stage not in raw:
+        raise EvaluationError(f"stage {stage} has no result yet; run `dvc repro {stage}`")
+    try:
+        return kind.model_validate(raw[stage])
+    except ValidationError as error:
+        fields = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors())
+        raise EvaluationError(
+            f"the result of stage {stage} cannot be reported ({fields}); run `dvc repro --force {stage}`"
+        ) from error
+
+
+def _summary(raw: dict[str, dict[str, Any]], policy: str) -> SuccessSummary:
+    stage = f"evaluate@{policy}"
+    known = {name: value for name, value in raw.get(stage, {}).items() if name in SuccessSummary.model_fields}
+    return _parse({stage: known} if known else {}, stage, SuccessSummary)
+
+
+class _Phase(StageOutput):
+    iterations: list[RLIteration]
+
+
+def _iterations(raw: dict[str, dict[str, Any]]) -> list[RLIteration]:
+    """Both phases in order, numbered from 1 on."""
+    merged = [
+        (phase, iteration) for phase in PHASES for iteration in _parse(raw, f"train_rl@{phase}", _Phase).iterations
+    ]
+    return [
+        iteration.model_copy(update={"phase": phase, "iteration": number})
+        for number, (phase, iteration) in enumerate(merged, start=1)
+    ]
+
+
+def _loss(path: Path) -> list[tuple[float, float]]:
+    with path.open(newline="") as file:
+        return [(float(row["step"]), float(row["loss"])) for row in csv.DictReader(file)]

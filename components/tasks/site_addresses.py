@@ -1,0 +1,82 @@
+"""Sites that users serve themselves: placeholders in tasks, and the addresses that replace them.
+
+WebArena writes `__SHOPPING__/…` for a page of its shop, and `a |AND| b` where an episode begins with two tabs;
+questions begin at `__WIKIPEDIA__`. A task keeps the placeholder until `tasks.sites` gives the address. The
+training tasks of WebArena-Lite, as WebAgent-R1 publishes them, contain the ports of its authors' machine (`LOCAL`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from components.records import TABS, Task
+from components.tasks.fields import website_of
+
+LOCAL = {
+    "http://localhost:8080": "reddit",
+    "http://localhost:8082": "shopping",
+    "http://localhost:8083/admin": "shopping_admin",
+    "http://localhost:9001": "gitlab",
+    "http://localhost:9003": "map",
+}
+_PLACEHOLDER = re.compile(r"__([A-Z][A-Z_]*[A-Z])__")
+_LOCAL = re.compile(f"(?:{'|'.join(map(re.escape, LOCAL))})(?![\\w.-])")
+
+
+def site_of(url: str) -> str | None:
+    """The site of a placeholder or published port at the start of an address, in lower case; None for other
+    addresses."""
+    match = _PLACEHOLDER.match(url)
+    if match:
+        return match[1].lower()
+    local = _LOCAL.match(url)
+    return LOCAL[local[0]] if local else None
+
+
+def website_of_start(start_url: str) -> str:
+    """The website of the first tab: the name of a site, else the host.
+
+    Raises:
+        ValueError: a tab has neither.
+    """
+    websites = [site_of(tab) or website_of(tab) for tab in start_url.split(TABS)]
+    return websites[0]
+
+
+def at_sites(task: Task, sites: Mapping[str, str]) -> Task:
+    """The task with the addresses of `sites` (name to address) in place of placeholders; unknown placeholders stay.
+
+    The evaluator's `eval` and the reference answer are rewritten too, so that pages are compared with pages of the same
+    site. Not covered: `ssh://` addresses in a few answers, which the published GitLab shows.
+    """
+
+    def with_addresses(value: Any) -> Any:
+        if isinstance(value, str):
+            value = _PLACEHOLDER.sub(lambda match: _address(match[1].lower(), match[0]), value)
+            return _LOCAL.sub(lambda match: _address(LOCAL[match[0]], match[0]), value)
+        if isinstance(value, dict):
+            return {key: with_addresses(item) for key, item in value.items()}
+        return [with_addresses(item) for item in value] if isinstance(value, list) else value
+
+    def _address(site: str, default: str) -> str:
+        return sites[site].rstrip("/") if site in sites else default
+
+    if not sites or (task.evaluator.get("type") != "webarena" and site_of(task.start_url) is None):
+        return task
+    evaluator = task.evaluator | ({"eval": with_addresses(task.evaluator["eval"])} if "eval" in task.evaluator else {})
+    changes = {"start_url": with_addresses(task.start_url), "reference_answer": with_addresses(task.reference_answer)}
+    return task.model_copy(update={**changes, "evaluator": evaluator})
+
+
+def _require_start_url(start_url: object) -> object:
+    if isinstance(start_url, str):
+        website_of_start(start_url)
+    return start_url
+
+
+PlacedAddress = Annotated[str, BeforeValidator(_require_start_url)]
+"""For each tab at the start, an http(s) address or an address on a site's placeholder."""

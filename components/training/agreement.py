@@ -1,0 +1,85 @@
+"""Does the trainer see what the policy saw? Log-probabilities of rollout and trainer, before an update's first step.
+
+The same weights must give the same log-probabilities in both, up to rounding. If they do not, the prompt, the images or
+the temperature differ, and an update would train on something that the policy never sampled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+ROUNDING = 1e-3
+"""Nats per token: the rounding of float32 stays far below."""
+
+
+@dataclass(frozen=True)
+class GapLimits:
+    """The largest gaps between trainer and rollout that rounding explains, in nats."""
+
+    token: float
+    mean: float
+
+
+class TrainerMismatch(RuntimeError):
+    """The trainer does not see what the policy saw, so an update would train on something else."""
+
+
+def logprob_gaps(
+    recorded: Sequence[torch.Tensor], trainer: Sequence[torch.Tensor], limits: GapLimits, stale: bool
+) -> tuple[float, float]:
+    """The largest gap on a token and the mean gap, in nats.
+
+    Args:
+        recorded: the rollout's log-probabilities of each turn, (T,).
+        trainer: the trainer's, (T,).
+        stale: the rollout had older weights, so a gap is expected; then only one that is not finite is refused.
+
+    Raises:
+        TrainerMismatch: the gap on a token or the mean gap is larger than its limit.
+    """
+    gaps = torch.cat([(trainer_T - rollout_T).abs() for trainer_T, rollout_T in zip(trainer, recorded, strict=True)])
+    gap, mean = gaps.max().item(), gaps.mean().item()
+    agree = gap <= limits.token and mean <= limits.mean  # False for NaN, too
+    if not agree and not (stale and math.isfinite(gap)):
+        raise TrainerMismatch(
+            f"trainer and rollout differ by {gap:.2e} nats on a token and by {mean:.2e} on average, more than "
+            f"rl.objective.max_logprob_gap = {limits.token:.0e} or rl.objective.max_mean_logprob_gap = "
+            f"{limits.mean:.0e} allows: the server must return log-probabilities after temperature, and must see the "
+            "token ids and images that the trainer encodes"
+        )
+    return gap, mean
+
+
+def check_temperature(
+    recorded: Sequence[torch.Tensor],
+    trainer: Sequence[torch.Tensor],
+    trainer_before_temperature: Sequence[torch.Tensor],
+    temperature: float,
+) -> None:
+    """Refuse log-probabilities that fit a temperature of 1 better than the recipe's.
+
+    `logprob_gaps` can miss this: a policy that is sure of most tokens stays within the limits at both temperatures.
+
+    Args:
+        recorded: the rollout's log-probabilities of each turn, (T,).
+        trainer: the trainer's at `temperature`, (T,).
+        trainer_before_temperature: the trainer's at a temperature of 1, (T,).
+
+    Raises:
+        TrainerMismatch: the recorded ones are those before temperature.
+    """
+    recorded_N = torch.cat(list(recorded))
+    gap, gap_before = (
+        (torch.cat(list(logprobs)) - recorded_N).abs().mean().item()
+        for logprobs in (trainer, trainer_before_temperature)
+    )
+    if gap_before < gap / 2:
+        raise TrainerMismatch(
+            f"the rollout's log-probabilities differ by {gap:.2e} nats per token from the trainer's at rl.temperature "
+            f"= {temperature}, and by {gap_before:.2e} from those before temperature: the server must return "
+            "log-probabilities after temperature (vLLM: logprobs_mode processed_logprobs)"
+        )

@@ -1,0 +1,134 @@
+"""The interface of the objectives of RL: what one needs, how it trains, and which figures it adds.
+
+An objective that `rl.objective.name` names is an `Objective` in a module of its own in this package, decorated
+with `register` (`registry.py`). Nothing outside the module names it: the learner asks the objective what it needs and
+lets it train. Most are a `policy_gradient.PolicyGradient`, which needs credits and a loss per turn only.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
+
+import torch
+
+from components.agent import Renderer
+from components.model import VLM, Encoder
+from components.params import Params
+from components.records import Trajectory
+from components.rollout import Group, SampledGroups
+from components.training.workers import Workers
+
+
+@dataclass(frozen=True)
+class UpdateContext:
+    """What the update of one iteration works with, on one process."""
+
+    vlm: VLM
+    encoder: Encoder
+    params: Params
+    optimizer: torch.optim.Optimizer
+    """The phase's optimiser, whose state lasts over the iterations."""
+    seed: int
+    """Decides the order of the samples."""
+    reference: VLM | None = None
+    """The policy with which the phase began, if the objective needs one."""
+    demonstrations: Sequence[Trajectory] = ()
+    """The trajectories of SFT, if the objective needs them."""
+    workers: Workers = field(default_factory=Workers)
+    stale: bool = False
+    """The groups were sampled with older weights, so the log-probabilities of trainer and rollout may differ."""
+    progress: Callable[[int, int], None] = lambda done, total: None
+    """Gets optimiser steps done and in all."""
+
+    @property
+    def renderer(self) -> Renderer:
+        """Renders prompts as the rollout did."""
+        return Renderer(self.params.agent, self.params.observation, self.params.model.think_prefix)
+
+
+@dataclass(frozen=True)
+class UpdateStats:
+    """Health of one update: figures of its iteration.
+
+    `logprob_gap_max` and `logprob_gap_mean` (trainer against rollout, over tokens) and `packing_gap` (packed against
+    single samples) are in nats, measured before the first step; `packed` is 0 if the latter was too large.
+    `tokens_per_s` counts prompts and responses of all turns in each pass, as if no prefix were shared. The rest are
+    means over the optimiser steps.
+    """
+
+    turns: int
+    steps: int
+    logprob_gap_max: float
+    logprob_gap_mean: float
+    packed: float
+    packing_gap: float
+    loss: float
+    ratio_mean: float
+    clip_fraction: float
+    kl_mean: float
+    grad_norm: float
+    tokens_per_s: float
+    train_s: float
+
+
+NO_UPDATE = UpdateStats(
+    turns=0,
+    steps=0,
+    logprob_gap_max=0.0,
+    logprob_gap_mean=0.0,
+    packed=1.0,
+    packing_gap=0.0,
+    loss=0.0,
+    ratio_mean=1.0,
+    clip_fraction=0.0,
+    kl_mean=0.0,
+    grad_norm=0.0,
+    tokens_per_s=0.0,
+    train_s=0.0,
+)
+"""The figures of an iteration without an effective group, which changes no weight."""
+
+
+class Objective(ABC):
+    """What an RL iteration minimises, and how. Implementations are frozen dataclasses of their section."""
+
+    name: ClassVar[str]
+    """Its value of `rl.objective.name`."""
+    needs_spread: ClassVar[bool] = True
+    """A group is effective only if its rewards differ; otherwise one success is enough."""
+    needs_demonstrations: ClassVar[bool] = False
+    """The update trains on the trajectories of SFT, too."""
+
+    @classmethod
+    @abstractmethod
+    def from_params(cls, params: Params) -> Self:
+        """The objective with its section of the recipe, `rl.objective`."""
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether a frozen copy of the policy with which the phase began must be kept."""
+        return False
+
+    def training_groups(self, sampled: SampledGroups) -> list[Group]:
+        """The groups of an iteration that `update` gets; by default the effective ones."""
+        return sampled.effective
+
+    @abstractmethod
+    def update(self, context: UpdateContext, groups: Sequence[Group]) -> UpdateStats:
+        """Train in place on the groups of one iteration. All ranks call this alike.
+
+        Raises:
+            Diverged: a gradient is not finite.
+            TrainerMismatch: the trainer does not see what the policy saw.
+        """
+
+    def figures(self, groups: Sequence[Group]) -> dict[str, float]:
+        """Figures of an iteration besides `UpdateStats`, named after the objective; by default none."""
+        return {}
+
+    def summary(self, figures: Mapping[str, float]) -> str:
+        """These figures as words for the iteration's line on the screen; by default none."""
+        return ""

@@ -1,0 +1,202 @@
+"""The rollouts of RL: which tasks, with which weights, and how they are rewarded.
+
+With `rl.max_staleness` above 0 iterations roll out while earlier iterations update: iteration n has the weights of
+max(0, n - 1 - `rl.max_staleness`) updates. The staleness is the same in every run, and so is the order of all draws.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from components.agent import EpisodeSettings, Policy, Renderer
+from components.browser import Environments
+from components.judge import JudgeFn, needs_judge, probes_of, reward
+from components.params import RatioSampling, RLPhase, SamplingParams
+from components.policies import OpenPolicy
+from components.records import Task, Trajectory, Verdict
+from components.rollout import (
+    Group,
+    SampledGroups,
+    SamplerState,
+    TaskSampler,
+    collect,
+    episode_specs,
+    paced_sessions,
+    sample_groups,
+)
+from components.store import Journal
+from components.training.learner import Learner
+
+
+@dataclass(frozen=True)
+class RolloutSetup:
+    """Where trajectories and rewards come from."""
+
+    tasks: list[Task]
+    pool: Environments
+    open_policy: OpenPolicy
+    """Takes the learner's weights as they are when it is called, and gives the policy that rolls out."""
+    judge: JudgeFn
+    audit: JudgeFn | None = None
+    """Judges what `judge` judges, or a sample of it, to measure how often the two agree. It does not reward."""
+
+
+@dataclass
+class IterationRollouts:
+    """The groups of one iteration with their verdicts, and how long they took. The sampler is the iteration's own."""
+
+    sampler: TaskSampler
+    sampled: SampledGroups = field(default_factory=lambda: SampledGroups([]))
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    """By trajectory id."""
+    audited: list[Verdict] = field(default_factory=list)
+    judge_s: float = 0.0
+    wall_s: float = 0.0
+
+    @property
+    def judged(self) -> tuple[list[Trajectory], list[Verdict]]:
+        """The trajectories that were judged, in the order of the groups, and their verdicts."""
+        trajectories = [t for group in self.sampled.groups for t in group.trajectories]
+        judged = [trajectory for trajectory in trajectories if trajectory.trajectory_id in self.verdicts]
+        return judged, [self.verdicts[trajectory.trajectory_id] for trajectory in judged]
+
+
+@dataclass
+class RolloutQueue:
+    """The rollouts of one phase that are under way, by iteration; one begins when the one before it has ended."""
+
+    learner: Learner
+    phase: RLPhase
+    name: str
+    """Names the phase in the policies' versions."""
+    setup: RolloutSetup
+    state_dir: Path
+    report: Callable[[int, float, str], None]
+    """Gets an iteration, the share of it that is done (rollouts are its first half), and a line."""
+    _running: deque[asyncio.Task[IterationRollouts]] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        params = self.learner.params
+        self._params = params
+        self._renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
+        self._seats = paced_sessions(self.setup.pool, params.rollout)
+
+    def journal_path(self, number: int) -> Path:
+        """The journal of an iteration's finished episodes."""
+        return self.state_dir / f"episodes-{number:04d}.jsonl"
+
+    async def resume(self, iteration: int, sampler: SamplerState) -> None:
+        """After `iteration` finished iterations, begin those rollouts that do not wait for the next update, each with
+        the weights that it must have."""
+        staleness = self._params.rl.max_staleness
+        for number in range(iteration + 1, iteration + 1 + staleness):
+            with self.learner.at_earlier_update(iteration - self._updates(number)):
+                await self.start(number, sampler)
+
+    async def start(self, number: int, before: SamplerState) -> None:
+        """Begin an iteration's rollouts with the model as it is now, once those under way have ended.
+
+        The sampler continues from the rollouts under way, or from `before` if there are none. An iteration beyond the
+        end of the phase is not begun.
+        """
+        if number > self.phase.iterations:
+            return
+        previous = self._running[-1] if self._running else None
+        opened = await self.setup.open_policy(self._version(number))
+
+        async def roll_out() -> IterationRollouts:
+            state = before if previous is None else (await previous).sampler.state
+            rollouts = IterationRollouts(self._sampler(copy.deepcopy(state)))
+            async with opened as policy:
+                began = time.monotonic()
+                with Journal(self.journal_path(number), Trajectory) as journal:
+                    rollouts.sampled = await sample_groups(
+                        rollouts.sampler,
+                        lambda wave: self._roll_wave(number, wave, policy, journal, rollouts),
+                        self._params.rl.effective_groups,
+                        min(self._params.rl.max_sampled_groups, len(self.setup.tasks)),
+                    )
+            rollouts.wall_s = time.monotonic() - began
+            return rollouts
+
+        self._running.append(asyncio.create_task(roll_out()))
+
+    async def next(self, number: int, before: SamplerState) -> IterationRollouts:
+        """The rollouts of the next iteration, which begin now unless they are under way."""
+        if not self._running:
+            await self.start(number, before)
+        return await self._running.popleft()
+
+    async def cancel(self) -> None:
+        """End all rollouts under way. Their finished episodes stay in the journals."""
+        for rollouts in self._running:
+            rollouts.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    def _sampler(self, state: SamplerState) -> TaskSampler:
+        sampling = self._params.rl.task_sampling
+        ratio = sampling if isinstance(sampling, RatioSampling) else None
+        return TaskSampler(self.setup.tasks, self._params.seed, sampling.name == "adaptive", state, ratio)
+
+    def _updates(self, number: int) -> int:
+        """The number of updates after which the weights of an iteration's rollouts are taken."""
+        return max(0, number - 1 - self._params.rl.max_staleness)
+
+    def _version(self, number: int) -> str:
+        """The name of an iteration's policy: its weights, how stale they are, and the state directory."""
+        updates = self._updates(number)
+        stale = f"+{number - 1 - updates}" if number - 1 > updates else ""
+        return f"{self.name}@{updates}{stale}:{self.state_dir.name}"
+
+    async def _roll_wave(
+        self,
+        number: int,
+        wave: list[Task],
+        policy: Policy,
+        journal: Journal[Trajectory],
+        rollouts: IterationRollouts,
+    ) -> list[Group]:
+        """Roll out a group for each task of a wave, and reward its members."""
+        size = self._params.rl.group_size
+        trajectories = await collect(
+            episode_specs(wave, size, policy.version, self._params.seed),
+            self.setup.pool,
+            lambda spec, session: policy,
+            EpisodeSettings(
+                self._renderer,
+                self._params.agent,
+                SamplingParams(temperature=self._params.rl.temperature),
+                self.phase.max_steps,
+                self._params.agent.max_response_tokens,
+                probes_of,
+            ),
+            journal,
+            lambda done, total: self.report(number, done / total / 2, f"episode {done}/{total}"),
+            self._seats,
+            self._params.rollout.max_harness_errors,
+        )
+        verdicts = await self._judge(trajectories, rollouts)
+        members = [trajectories[begin : begin + size] for begin in range(0, len(trajectories), size)]
+        return [self._group(task, attempts, verdicts) for task, attempts in zip(wave, members, strict=True)]
+
+    async def _judge(self, trajectories: list[Trajectory], rollouts: IterationRollouts) -> dict[str, Verdict]:
+        """Verdicts by trajectory id, which are added to the iteration's."""
+        began = time.monotonic()
+        candidates = [trajectory for trajectory in trajectories if needs_judge(trajectory)]
+        verdicts = {verdict.trajectory_id: verdict for verdict in await self.setup.judge(candidates)}
+        rollouts.verdicts |= verdicts
+        if self.setup.audit is not None:
+            rollouts.audited += await self.setup.audit(candidates)
+        rollouts.judge_s += time.monotonic() - began
+        return verdicts
+
+    def _group(self, task: Task, attempts: list[Trajectory], verdicts: Mapping[str, Verdict]) -> Group:
+        format_error, needs_spread = self._params.rl.format_error, self.learner.objective.needs_spread
+        rewards = [reward(attempt, verdicts.get(attempt.trajectory_id), format_error) for attempt in attempts]
+        return Group(task, attempts, rewards, needs_spread)

@@ -1,0 +1,165 @@
+"""Supervised training on weighted samples: behaviour cloning, judge distillation, rounds of rejection fine-tuning.
+
+`objectives.supervised` has the loss. The learning rate warms up linearly and follows a cosine to 0. The loss of a step
+does not depend on how the step is cut into micro-batches.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from components.model import VLM, Encoder
+from components.params import OptimParams, Params
+from components.records import Trajectory
+from components.training.forward import Forward, checked_forward
+from components.training.objectives.supervised import SupervisedObjective, WeightedSample
+from components.training.optim import optimizer_step
+from components.training.sharding import shard, whole_state
+from components.training.workers import SINGLE_PROCESS, Workers
+
+LossReport = Callable[[int, int, float], None]
+"""Gets step, steps and the step's loss in nats per token."""
+
+
+def no_report(step: int, steps: int, loss: float) -> None:
+    """Ignores the losses."""
+
+
+@dataclass(frozen=True)
+class PackingCheck:
+    """Whether training packed its samples, and how far packed and single samples were apart, in nats."""
+
+    packed: bool
+    packing_gap: float
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Both as figures of a stage's result."""
+        return {"packed": float(self.packed), "packing_gap": self.packing_gap}
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """What supervised training leaves on the main process."""
+
+    vlm: VLM
+    state: dict[str, torch.Tensor] | None
+    """The whole state of a sharded model; None if the model is not sharded."""
+    trajectories: int
+    samples: int
+    packing: PackingCheck
+
+
+def train_model(
+    workers: Workers,
+    base: str,
+    params: Params,
+    optim: OptimParams,
+    objective: SupervisedObjective,
+    trajectories: Sequence[Trajectory],
+    report: LossReport = no_report,
+) -> TrainedModel:
+    """Load a base model, train it on what the objective makes of the trajectories, and return it. All ranks call this
+    alike."""
+    torch.manual_seed(params.seed)
+    vlm = VLM.load(base, params.model, train=True)
+    vlm.prepare(params.model, params.seed)
+    if params.training.shard and workers.size > 1:
+        shard(vlm, workers)
+    encoder = Encoder(vlm)
+    data = objective.samples(trajectories, encoder)
+    packing = train(vlm, encoder, data, optim, params.seed, report, workers)
+    return TrainedModel(vlm, whole_state(vlm), len(trajectories), sum(map(len, data)), packing)
+
+
+def train(
+    vlm: VLM,
+    encoder: Encoder,
+    data: Sequence[Sequence[WeightedSample]],
+    params: OptimParams,
+    seed: int,
+    report: LossReport,
+    workers: Workers = SINGLE_PROCESS,
+) -> PackingCheck:
+    """Train in place for `params.epochs`. All ranks call this alike.
+
+    Args:
+        data: samples, in lists whose members stay together and in order when an epoch is shuffled.
+        seed: decides the order of each epoch.
+
+    Raises:
+        Diverged: a gradient is not finite.
+    """
+    samples = [item.sample for unit in data for item in unit]
+    steps = math.ceil(len(samples) / params.batch_size) * params.epochs
+    optimizer = torch.optim.AdamW(vlm.trainable(), lr=params.lr, betas=params.betas, weight_decay=params.weight_decay)
+    vlm.model.eval()  # with dropout, packed and single samples would differ
+    forward, gap = checked_forward(vlm, encoder, samples, 1.0, params.max_packing_gap, workers)
+    vlm.model.train()
+    step = 0
+    for epoch in range(params.epochs):
+        for batch in batches(data, params.batch_size, seed, epoch):
+            for group in optimizer.param_groups:
+                group["lr"] = params.lr * learning_rate(step, steps, params.warmup)
+            loss = accumulate_gradients(vlm, encoder, batch, params.micro_batch_tokens, forward, workers)
+            optimizer_step(optimizer, vlm, params.max_grad_norm)
+            step += 1
+            report(step, steps, loss)
+    vlm.model.eval()
+    return PackingCheck(forward.packed, gap)
+
+
+def batches(data: Sequence[Sequence[WeightedSample]], size: int, seed: int, epoch: int) -> list[list[WeightedSample]]:
+    """An epoch's batches of `size` samples; the last one may be smaller. The lists of `data` are shuffled, each stays
+    in its order, and the samples in the resulting order are cut into batches."""
+    order = list(range(len(data)))
+    random.Random(f"{seed}:{epoch}").shuffle(order)
+    samples = [item for index in order for item in data[index]]
+    return [samples[begin : begin + size] for begin in range(0, len(samples), size)]
+
+
+def learning_rate(step: int, steps: int, warmup: float) -> float:
+    """The factor of the peak rate at `step` of `steps`, counted from 0: linear warm-up, then cosine to 0."""
+    warm = math.ceil(warmup * steps)
+    if step < warm:
+        return (step + 1) / warm
+    return 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, steps - warm)))
+
+
+def accumulate_gradients(
+    vlm: VLM,
+    encoder: Encoder,
+    batch: Sequence[WeightedSample],
+    micro_batch_tokens: int,
+    forward: Forward,
+    workers: Workers = SINGLE_PROCESS,
+) -> float:
+    """Add up the gradient of one optimiser step over micro-batches and ranks; the step's loss in nats per token."""
+    total = sum(item.weight * len(item.sample.response) for item in batch)
+    loss = 0.0
+    samples = [item.sample for item in batch]
+    for indices, counts in workers.split(list(forward.micro_batches(samples, encoder, micro_batch_tokens))):
+        logprobs = forward(vlm, encoder, [samples[index] for index in indices])
+        part = part_of_loss(logprobs, [batch[index].weight for index in indices], total) * counts
+        (part * workers.loss_scale).backward()
+        loss += part.item()
+    workers.sum_gradients(vlm.trainable())
+    return sum(workers.gather([loss]))
+
+
+def part_of_loss(logprobs: Sequence[torch.Tensor], weights: Sequence[float], total: float) -> torch.Tensor:
+    """What some samples add to the loss of their step, a scalar in nats per token.
+
+    Args:
+        logprobs: of each sample's response, (T,).
+        weights: one for each sample.
+        total: the sum of the weights of all tokens of the step.
+    """
+    zero = torch.zeros((), device=logprobs[0].device)
+    parts = (weight * logprobs_T.sum() for weight, logprobs_T in zip(weights, logprobs, strict=True))
+    return -sum(parts, zero) / total

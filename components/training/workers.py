@@ -1,0 +1,153 @@
+"""Training on several processes: the ranks of one `torch.distributed` process group, one per GPU.
+
+`accelerate launch` starts the processes. Rank 0, the main process, runs the stage: it reads tables, drives browsers,
+asks judges and writes checkpoints. The other ranks hold the same model and wait for jobs. A job is a function that all
+ranks run together on the same samples in the same order: each rank computes its share of the micro-batches, the
+gradients are summed over the ranks, and every rank takes the same optimiser step, so the weights stay equal without
+being sent. What a process keeps between two jobs is a `Replicas` object of a known type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+import torch
+import torch.distributed
+from accelerate import Accelerator, InitProcessGroupKwargs
+from accelerate.utils import broadcast_object_list, gather_object
+
+T = TypeVar("T")
+R = TypeVar("R")
+P = ParamSpec("P")
+
+COLLECTIVE_TIMEOUT = timedelta(days=7)
+"""How long a rank waits in a collective call: the main process may roll out for hours between two jobs."""
+
+
+@dataclass
+class Workers:
+    """The processes that train together, as one of them sees them. `Workers()` is a single process."""
+
+    size: int = 1
+    rank: int = 0
+    lockstep: bool = False
+    """All ranks must run the same number of passes, and gradients arrive averaged already (`sharding`)."""
+    _replicas: list[object] = field(default_factory=list, repr=False)
+    """This process's objects of each `Replicas`."""
+
+    @classmethod
+    def join(cls, cpu: bool) -> Workers:
+        """Join the process group that this process was launched into; a single process if there is none."""
+        accelerator = Accelerator(cpu=cpu, kwargs_handlers=[InitProcessGroupKwargs(timeout=COLLECTIVE_TIMEOUT)])
+        return cls(accelerator.num_processes, accelerator.process_index)
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this is rank 0, which runs the stage."""
+        return self.rank == 0
+
+    def run(self, job: Callable[..., T], *args: Any, **main_only: Any) -> T:
+        """Run a job on every rank and return the main process's result. Only the main process calls this.
+
+        Args:
+            job: a function of a module; it gets the workers first, then `args`.
+            args: sent to the other ranks with pickle.
+            main_only: keyword arguments that only the main process's call gets, such as a callback that cannot be
+                pickled; the job needs a default for each.
+        """
+        self._broadcast((job, args))
+        return job(self, *args, **main_only)
+
+    def serve_jobs(self) -> None:
+        """Run the jobs of the main process until it calls `shut_down`. Every other rank calls this."""
+        while (order := self._receive()) is not None:
+            job, args = order
+            job(self, *args)
+
+    def shut_down(self) -> None:
+        """End `serve_jobs` on the other ranks."""
+        self._broadcast(None)
+
+    def replicate(self, make: Callable[Concatenate[Workers, P], T], *args: P.args, **kwargs: P.kwargs) -> Replicas[T]:
+        """Make one object per rank with the same call, and keep it between jobs. Only the main process calls this.
+
+        Args:
+            make: a function of a module; it gets the workers first.
+        """
+        index = len(self._replicas)
+        return Replicas(self, index, self.run(_make_replica, make, args, kwargs))
+
+    def split(self, items: Sequence[T]) -> list[tuple[T, bool]]:
+        """This rank's part of the items, and for each whether it counts.
+
+        In lockstep every rank gets the same number: a rank with fewer repeats the first item, which does not count.
+        """
+        part = [(item, True) for item in items[self.rank :: self.size]]
+        largest = -(-len(items) // self.size)
+        return part + [(items[0], False)] * (largest - len(part)) if self.lockstep else part
+
+    @property
+    def loss_scale(self) -> int:
+        """Factor of a rank's part of a loss: it undoes the averaging of gradients, so that they are summed."""
+        return self.size if self.lockstep else 1
+
+    def gather(self, items: list[T]) -> list[T]:
+        """The items of all ranks, in the order of the ranks. All ranks call this."""
+        return items if self.size == 1 else gather_object(items)
+
+    def sum_gradients(self, parameters: Iterable[torch.nn.Parameter]) -> None:
+        """Replace every gradient by its sum over the ranks. All ranks call this."""
+        if self.size == 1 or self.lockstep:
+            return
+        for parameter in parameters:
+            if parameter.grad is None:  # this rank had no micro-batch
+                parameter.grad = torch.zeros_like(parameter)
+            torch.distributed.all_reduce(parameter.grad)
+
+    def _broadcast(self, order: tuple[Callable[..., Any], tuple[Any, ...]] | None) -> None:
+        if self.size > 1:
+            broadcast_object_list([order])
+
+    def _receive(self) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
+        received: list[Any] = [None]
+        broadcast_object_list(received)
+        return received[0]
+
+
+@dataclass(frozen=True)
+class Replicas(Generic[T]):
+    """One object per rank, such as a model in training. `Workers.replicate` makes them; the main process holds this."""
+
+    workers: Workers
+    _index: int
+    local: T
+    """The main process's own object."""
+
+    def run(self, method: Callable[Concatenate[T, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a method on the object of every rank; the main process's result.
+
+        Args:
+            method: a method of the object's class, such as `Learner.update`.
+        """
+        return self.workers.run(_call_replica, self._index, method, args, kwargs)
+
+
+SINGLE_PROCESS = Workers()
+"""No process group: this process alone."""
+
+
+def _make_replica(workers: Workers, make: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
+    """Job."""
+    replica = make(workers, *args, **kwargs)
+    workers._replicas.append(replica)
+    return replica
+
+
+def _call_replica(
+    workers: Workers, index: int, method: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> R:
+    """Job."""
+    return method(workers._replicas[index], *args, **kwargs)

@@ -1,0 +1,29 @@
+"""Worlds: sets of sites with tasks, rules and possibly a scripted teacher and state. One package per world."""
+
+from components.worlds.loopback_site import LoopbackSite, PageServer
+from components.worlds.registry import Worlds, installed_worlds, unknown_names, world_class, worlds_of
+from components.worlds.state import RowChange, State, StateDiff
+from components.worlds.teacher import ElementTeacher, PointTeacher, Teacher, TeacherTurn
+from components.worlds.world import NotSupportedError, PinnedTasks, Requirement, World, WorldError
+
+__all__ = [
+    "ElementTeacher",
+    "LoopbackSite",
+    "NotSupportedError",
+    "PageServer",
+    "PinnedTasks",
+    "PointTeacher",
+    "Requirement",
+    "RowChange",
+    "State",
+    "StateDiff",
+    "Teacher",
+    "TeacherTurn",
+    "World",
+    "WorldError",
+    "Worlds",
+    "installed_worlds",
+    "unknown_names",
+    "world_class",
+    "worlds_of",
+]

@@ -1,0 +1,123 @@
+"""Runs `kiwix-serve` on loopback: a separate process that serves one ZIM file and ends when this process ends.
+
+The server has the pages at `/<book>/<path>`, where the book has the name of its file, the full-text search at
+`/search?pattern=…`, and the caller's page `index` at `/`. This was checked with kiwix-tools 3.3.0 of Debian 12.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from components.worlds import WorldError
+
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 5.0
+ATTEMPTS = 3
+"""Starts of the server. Another process may take the free port before Kiwix binds it."""
+THREADS = 2
+PACKAGES = ("kiwix-tools",)
+"""Debian packages that contain `kiwix-serve`."""
+INSTALL = f"apt-get install -y --no-install-recommends {' '.join(PACKAGES)}"
+
+
+class KiwixError(WorldError):
+    """Kiwix is not installed or does not start; the message names the command or the setting to change."""
+
+
+def find_kiwix() -> Path:
+    """The path of `kiwix-serve`.
+
+    Raises:
+        KiwixError: it is not on PATH.
+    """
+    program = shutil.which("kiwix-serve")
+    if program is None:
+        raise KiwixError(
+            f"kiwix-serve is not installed: type `{INSTALL}` (Debian, Ubuntu; `brew install kiwix-tools` on a Mac)"
+        )
+    return Path(program)
+
+
+class KiwixServer:
+    """The running server of one ZIM file.
+
+    Args:
+        zim: the file.
+        index: HTML of the page at `/`.
+        bar: Kiwix adds its bar with a search field to each page; for ZIM files whose pages have no search field.
+
+    Raises:
+        KiwixError: Kiwix is not installed, or did not start.
+    """
+
+    def __init__(self, zim: Path, index: str, bar: bool = False) -> None:
+        program = find_kiwix()
+        if not zim.is_file():
+            raise KiwixError(
+                f"there is no ZIM file {zim}; correct worlds.encyclopaedia.zim, or set it to null for the file that is "
+                "built here"
+            )
+        self._folder = tempfile.TemporaryDirectory(prefix="waymark-kiwix-")
+        page = Path(self._folder.name) / "index.html"
+        page.write_text(index)
+        output = ""
+        for _ in range(ATTEMPTS):
+            self.port = _free_port()
+            options = ["--attachToProcess", str(os.getpid()), "--customIndex", str(page), "--threads", str(THREADS)]
+            options += ["--nolibrarybutton", *([] if bar else ["--nosearchbar"])]
+            self._process = subprocess.Popen(
+                [program, "--address", "127.0.0.1", "--port", str(self.port), *options, zim.resolve()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # the stage handles an interrupt in the terminal
+            )
+            if self._answers():
+                return
+            output = self._end()
+        self._folder.cleanup()
+        raise KiwixError(f"kiwix-serve did not start on {zim}: {output.strip()[-500:] or 'it said nothing'}")
+
+    @property
+    def pid(self) -> int:
+        """The id of the server's process."""
+        return self._process.pid
+
+    def stop(self) -> None:
+        """Stop the server and remove its files."""
+        self._end()
+        self._folder.cleanup()
+
+    def _answers(self) -> bool:
+        ends = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < ends and self._process.poll() is None:
+            with contextlib.suppress(OSError, urllib.error.URLError):
+                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/", timeout=5).close()
+                return self._process.poll() is None  # if Kiwix has ended, another process answered
+            time.sleep(0.02)
+        return False
+
+    def _end(self) -> str:
+        """Ends the process and returns its output."""
+        self._process.terminate()
+        try:
+            output, _ = self._process.communicate(timeout=STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            output, _ = self._process.communicate()
+        return output.decode(errors="replace")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -1,0 +1,91 @@
+"""The usual site of a world: one server on loopback, whose pages know at most of an episode's reward."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+    from components.params import ContextParams
+    from components.records import Task
+
+
+class PageServer(Protocol):
+    """A server that runs from its construction until `stop`."""
+
+    @property
+    def port(self) -> int:
+        """Its port on loopback."""
+        ...
+
+    def stop(self) -> None:
+        """Stop serving and free the port."""
+
+
+S = TypeVar("S", bound=PageServer)
+
+
+class LoopbackSite(ABC, Generic[S]):
+    """A `browser.Site` with one server for all its origins. A subclass sets `origins` and makes the server."""
+
+    origins: ClassVar[tuple[str, ...]]
+    instruction: str | None = None
+    rewards: bool = False
+    names_options: bool = True
+    lists_details: bool = True
+    context: ContextParams | None = None
+
+    def __init__(self) -> None:
+        self._running: S | None = None
+
+    @abstractmethod
+    def serve(self) -> S:
+        """Start the server. It may take its time: this runs in a thread of its own."""
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the pages are served now."""
+        return self._running is not None
+
+    @property
+    def server(self) -> S:
+        """The running server.
+
+        Raises:
+            RuntimeError: the pages are not served yet.
+        """
+        if self._running is None:
+            raise RuntimeError("the site is not served yet; `await site.start()` first, or give it to a BrowserPool")
+        return self._running
+
+    async def start(self) -> None:
+        """Start to serve on loopback. Raises what `serve` raises."""
+        if self._running is None:
+            self._running = await asyncio.to_thread(self.serve)
+
+    async def stop(self) -> None:
+        """Stop serving."""
+        server, self._running = self._running, None
+        if server is not None:
+            await asyncio.to_thread(server.stop)
+
+    def addresses(self) -> dict[str, int]:
+        """The server's port for the host of each origin."""
+        return {urlsplit(origin).hostname or "": self.server.port for origin in self.origins}
+
+    def cookies(self, task: Task) -> Mapping[str, str]:
+        """No cookies: every episode has the same pages."""
+        return {}
+
+    async def ready(self, page: Page) -> str | None:
+        """None if a page with a title is shown, otherwise what is wrong."""
+        return None if await page.title() else "the page has no title"
+
+    async def reward(self, page: Page) -> float | None:
+        """None: the pages know of no task."""
+        return None

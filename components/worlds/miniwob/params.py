@@ -1,0 +1,44 @@
+"""The section `worlds.miniwob` of a recipe, and the pages that a published benchmark pins."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from components.params import Section
+from components.worlds import PinnedTasks
+
+
+class MiniWoBParams(Section):
+    """The families for training and evaluation, and the number of pages of each. A family and a seed make a page."""
+
+    train: list[str] = Field(default_factory=list)
+    """Families for training and evaluation."""
+    heldout: list[str] = Field(default_factory=list)
+    """Families that are never used in training."""
+    train_per_family: int = Field(default=0, ge=0)
+    eval_per_family: int = Field(default=0, ge=0)
+    heldout_per_family: int = Field(default=0, ge=0)
+    train_seed_start: int = Field(default=0, ge=0)
+    eval_seed_start: int = Field(default=1_000_000, ge=0)
+
+    @model_validator(mode="after")
+    def _seeds_disjoint(self) -> MiniWoBParams:
+        if self.train_seed_start + self.train_per_family > self.eval_seed_start:
+            raise ValueError(
+                f"eval_seed_start = {self.eval_seed_start} must be at least train_seed_start + train_per_family = "
+                f"{self.train_seed_start + self.train_per_family}, or seeds overlap"
+            )
+        both = set(self.train) & set(self.heldout)
+        if both:
+            raise ValueError(f"families {sorted(both)} are both trained on and held out")
+        return self
+
+
+class PinnedPages(PinnedTasks):
+    """Pages of a benchmark: the families of a package except `leave_out`, by seed. `sha256` is `pages_sha256()`."""
+
+    package: str
+    """Name and version, such as `miniwob==1.1.0`."""
+    leave_out: list[str] = Field(default_factory=list)
+    first_seed: int
+    per_page: int = Field(gt=0)

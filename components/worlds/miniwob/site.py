@@ -1,0 +1,137 @@
+"""The site of MiniWoB++: pages by family at `http://miniwob/<family>.html`, episodes by seed, the page's own reward.
+
+A cookie carries the seed, so that neither the URL nor the page shows it; `miniwob.js` starts the episode with it. The
+same seed gives the same episode in a session and in `collect`, which goes through the seeds in one open page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from playwright.async_api import BrowserContext, Page, async_playwright
+from playwright.async_api import Error as PlaywrightError
+
+from components.browser import find_chromium
+from components.browser.chromium import launch, launch_flags
+from components.records import Split, Task
+from components.worlds import LoopbackSite
+from components.worlds.miniwob.server import Server, families
+
+SEEDS_PER_CALL = 100
+TIMEOUT_S = 60.0
+
+
+class MiniWoBSite(LoopbackSite[Server]):
+    """The `Site` of MiniWoB++. One pool at a time may use it."""
+
+    origin = "http://miniwob"
+    origins = (origin,)
+    instruction = "#query"
+    rewards = True
+    names_options = False
+    lists_details = False
+
+    def serve(self) -> Server:
+        """Start the server."""
+        return Server()
+
+    def cookies(self, task: Task) -> dict[str, str]:
+        """A cookie with the seed and a token that is unique to this episode."""
+        return {"waymark": f"{task.seed or 0}.{uuid.uuid4().hex[:12]}"}
+
+    async def ready(self, page: Page) -> str | None:
+        """None if the episode runs, otherwise the reason why not."""
+        return await page.evaluate("window.WAYMARK ? WAYMARK.error : 'this is no MiniWoB++ page'")
+
+    async def reward(self, page: Page) -> float | None:
+        """The raw reward of the first ending, between -1 and 1; 0 if the episode did not end; None on a page of the
+        site without an episode, such as a page that does not exist.
+        """
+        reward = await page.evaluate("window.WAYMARK ? WAYMARK.reward() : null")
+        return None if reward is None else float(reward)
+
+    async def collect(
+        self,
+        families: Sequence[str],
+        seeds: Sequence[int],
+        split: Split,
+        viewport: tuple[int, int] = (160, 210),
+    ) -> list[dict[str, Any]]:
+        """Raw task rows, family by family and seed by seed.
+
+        Returns:
+            One dict per family and seed with the fields of `Task`. If the page failed or could not be opened, the row
+            also has the reason in `error`, and the caller rejects the row.
+        """
+        served_here = not self.is_served
+        await self.start()
+        try:
+            async with asyncio.timeout(TIMEOUT_S * (1 + len(families))), async_playwright() as playwright:
+                path = find_chromium(playwright.chromium.executable_path)
+                browser = await launch(playwright, path, launch_flags(self.addresses()))
+                width, height = viewport
+                context = await browser.new_context(viewport={"width": width, "height": height})
+                context.set_default_timeout(TIMEOUT_S * 1000)
+                await context.add_cookies([{"name": "waymark", "value": "0.collect", "url": self.origin}])
+                try:
+                    return [row for family in families for row in await self._family(context, family, seeds, split)]
+                finally:
+                    await browser.close()
+        finally:
+            if served_here:
+                await self.stop()
+
+    async def _family(
+        self, context: BrowserContext, family: str, seeds: Sequence[int], split: str
+    ) -> list[dict[str, Any]]:
+        if family in _families():
+            page = await context.new_page()
+            try:
+                answers = await self._utterances(page, family, seeds)
+            except PlaywrightError as error:
+                answers = [{"error": f"{family}: {str(error).splitlines()[0]}"}] * len(seeds)
+            except TimeoutError:
+                answers = [{"error": f"{family}: the page did not answer within {TIMEOUT_S:.0f} s"}] * len(seeds)
+            await page.close()
+        else:
+            answers = [{"error": f"MiniWoB++ has no family {family}"}] * len(seeds)
+        return [_row(family, seed, split, answer) for seed, answer in zip(seeds, answers, strict=True)]
+
+    async def _utterances(self, page: Page, family: str, seeds: Sequence[int]) -> list[dict[str, str]]:
+        """The instruction of every seed, from one page that starts the episodes one after the other."""
+        await page.goto(f"{self.origin}/{family}.html", wait_until="load")
+        wrong = await self.ready(page)
+        if wrong:
+            return [{"error": f"{family}: {wrong}"}] * len(seeds)
+        answers: list[dict[str, str]] = []
+        for first in range(0, len(seeds), SEEDS_PER_CALL):
+            chunk = list(seeds[first : first + SEEDS_PER_CALL])
+            async with asyncio.timeout(TIMEOUT_S):
+                answers += await page.evaluate(f"WAYMARK.collect({json.dumps(chunk)})")
+        return answers
+
+
+@cache
+def _families() -> frozenset[str]:
+    return frozenset(families())
+
+
+def _row(family: str, seed: int, split: str, answer: dict[str, str]) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "task_id": f"miniwob/{family}/{seed}",
+        "intent": answer.get("utterance", ""),
+        "start_url": f"{MiniWoBSite.origin}/{family}.html",
+        "website": f"miniwob/{family}",
+        "source": "miniwob",
+        "seed": seed,
+        "split": split,
+        "evaluator": {"type": "site_reward"},
+    }
+    if "error" in answer:
+        row["error"] = answer["error"]
+    return row

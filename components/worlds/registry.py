@@ -1,0 +1,141 @@
+"""Finds the worlds of a recipe by name, and the world that a task belongs to."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from components import plugins
+from components.params import Params, RecipeError
+from components.records import Task
+from components.worlds.world import World
+
+if TYPE_CHECKING:
+    from components.browser import Site
+
+FAMILY = "worlds"
+LIVE = "live"
+
+
+def world_class(name: str) -> type[World]:
+    """The class of a world: built in, installed in the entry-point group `waymark.worlds`, or given by dotted path.
+
+    Raises:
+        plugins.UnknownKindError: no world has this name, or the object is no `World`.
+    """
+    kind = plugins.find(FAMILY, name)
+    if not (isinstance(kind, type) and issubclass(kind, World)):
+        raise plugins.UnknownKindError(f"{name!r} is {kind!r}, which is no subclass of components.worlds.World")
+    return kind
+
+
+@cache
+def installed_worlds() -> tuple[World, ...]:
+    """An instance of each world that needs no dotted path, with the defaults of its section, sorted by name."""
+    return tuple(kind(kind.Params()) for kind in map(world_class, plugins.names(FAMILY)))
+
+
+def worlds_of(params: Params) -> Worlds:
+    """The worlds that a recipe names."""
+    return Worlds(world_class(name)(section) for name, section in params.worlds.items())
+
+
+class Worlds:
+    """The worlds of one run. Iteration is in the order of the recipe."""
+
+    def __init__(self, worlds: Iterable[World]) -> None:
+        self._worlds = list(worlds)
+
+    def __iter__(self) -> Iterator[World]:
+        return iter(self._worlds)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the worlds, in the recipe's order."""
+        return [world.name for world in self._worlds]
+
+    def find(self, task: Task) -> World | None:
+        """The world that a task belongs to; None if this run does not have it."""
+        name = self.name_of(task)
+        return next((world for world in self._worlds if world.name == name), None)
+
+    def of(self, task: Task) -> World:
+        """The world that a task belongs to.
+
+        Raises:
+            ValueError: this run does not have the world.
+        """
+        world = self.find(task)
+        if world is None:
+            self.require([task])
+        assert world is not None
+        return world
+
+    def name_of(self, task: Task) -> str:
+        """The name of the world that serves the task's start page, even if this run does not have it; else `live`."""
+        return next((world.name for world in [*self._worlds, *installed_worlds()] if world.serves(task)), LIVE)
+
+    def is_live(self, task: Task) -> bool:
+        """Whether the task is on the web or on the user's servers, because no world serves its start page."""
+        return self.name_of(task) == LIVE
+
+    def require(self, tasks: Iterable[Task]) -> None:
+        """Refuses tasks of worlds that this run does not have. The environment would end each of their episodes.
+
+        Raises:
+            ValueError: there are such tasks; the message names them and their worlds.
+        """
+        names = {task.task_id: self.name_of(task) for task in tasks}
+        foreign = {task_id: name for task_id, name in names.items() if name not in self.names}
+        if foreign:
+            raise ValueError(
+                f"{len(foreign)} tasks are on {' and '.join(sorted({*foreign.values()}))}, which this run does not "
+                f"have ({', '.join([*foreign][:3])}…): add `{next(iter(foreign.values()))}: {{}}` to worlds, which now "
+                f"has {', '.join(self.names)}, or take their file out of tasks.files"
+            )
+
+    def sites(self) -> list[Site | None]:
+        """The site of each world; None for pages on the web."""
+        return [world.site() for world in self._worlds]
+
+    def require_possible(self, recipe: Params) -> None:
+        """Checks each world's part of the recipe.
+
+        Raises:
+            RecipeError: there are problems; the message has one line for each.
+        """
+        problems = [
+            f"worlds.{world.name}{'' if problem.startswith(':') else '.'}{problem}"
+            for world in self._worlds
+            for problem in world.problems(recipe)
+        ]
+        if problems:
+            raise RecipeError("\n".join([f"recipe {recipe.name}:", *(f"  {problem}" for problem in problems)]))
+
+    def require_installed(self) -> None:
+        """Checks that the programs that the worlds need are on this machine.
+
+        Raises:
+            WorldError: a program is missing; the message names the command that installs it.
+        """
+        for world in self._worlds:
+            for requirement in world.requirements():
+                requirement.find()
+
+
+def unknown_names(field: str, names: Iterable[str], known: Iterable[str], phrase: str) -> list[str]:
+    """One problem for each name that a world does not have, with the most similar known names.
+
+    Args:
+        field: the key of the recipe that contains the names.
+        phrase: such as "there is no family".
+    """
+    known = list(known)
+    problems = []
+    for name in names:
+        if name not in known:
+            near = ", ".join(difflib.get_close_matches(name, known, n=3)) or f"nothing; there are {', '.join(known)}"
+            problems.append(f"{field}: {phrase} {name!r}; near it: {near}")
+    return problems

@@ -1,0 +1,171 @@
+"""The interface of a world: a set of sites with tasks, rules, and possibly a scripted teacher and state.
+
+A world is one package: `components/worlds/<name>`, or a package of its own that is installed under the entry-point
+group `waymark.worlds` or named in the recipe by a dotted path. It subclasses `World` and overrides the methods that it
+needs; no other module of Waymark names it. `docs/how-to/add-a-world.md` explains a small one line by line.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from components.params import Section
+from components.records import TABS, Task
+from components.worlds.state import State, StateDiff
+
+if TYPE_CHECKING:
+    from components.browser import Site
+    from components.params import Params as Recipe  # each world has its own `Params`
+    from components.worlds.teacher import Teacher
+
+
+class WorldError(RuntimeError):
+    """A world cannot do an operation. The message says how to mend the cause."""
+
+
+class NotSupportedError(WorldError):
+    """The world does not have this feature, such as a state that can be reset."""
+
+
+class PinnedTasks(Section):
+    """The tasks of a world that form a published benchmark. A world that can pin its pages subclasses this."""
+
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """The checksum of the data that determine the pages. The subclass defines which data these are."""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A program that a world needs on this machine.
+
+    Attributes:
+        name: the name that `waymark doctor` shows.
+        purpose: a phrase such as "serves the wiki".
+        find: returns the path or version of the program; raises WorldError with the command that installs it.
+        packages: Debian packages that `waymark doctor --fix` installs as root; empty if only the user can install it.
+    """
+
+    name: str
+    purpose: str
+    find: Callable[[], str]
+    packages: tuple[str, ...] = ()
+
+
+class World(ABC):
+    """One world of a recipe. An instance is made from its section of the recipe and has no running server.
+
+    A subclass sets the class attributes and overrides the methods of the features that it has.
+    """
+
+    name: ClassVar[str]
+    """The name: lower case, a valid Python name. It is also the `source` of its tasks and begins their `website`."""
+    Params: ClassVar[type[Section]] = Section
+    """The world's section of a recipe, `worlds.<name>`: a pydantic model in which every field has a default."""
+    Pinned: ClassVar[type[PinnedTasks] | None] = None
+    """The model of `pages` in a benchmark recipe, besides the key `world`; None if no benchmark may pin pages of it."""
+    origins: ClassVar[tuple[str, ...]] = ()
+    """Scheme and host of its pages, without a port: `("http://shop.test",)`. A task whose start page is under one of
+    them belongs to this world. The world without origins, `live`, has all other tasks."""
+
+    moved_keys: ClassVar[dict[str, str]] = {}
+    """Keys of older recipes that are now keys of this world's section: `{"old.key": "new.key"}`."""
+
+    def __init__(self, params: Section) -> None:
+        self.params: Any = params
+
+    # ---- the recipe -------------------------------------------------------------------------------------------------
+
+    def problems(self, recipe: Recipe) -> list[str]:
+        """The errors in this world's part of a recipe, each with its key and its remedy. This starts no process."""
+        return []
+
+    def episode_settings(self) -> dict[str, Any]:
+        """The settings, besides the tasks, that episodes depend on. DVC reruns rollouts when they change."""
+        return {}
+
+    def requirements(self) -> list[Requirement]:
+        """Programs that the world needs on this machine."""
+        return []
+
+    # ---- tasks ------------------------------------------------------------------------------------------------------
+
+    async def tasks(self, seed: int, viewport: tuple[int, int]) -> list[dict[str, Any]]:
+        """Task rows of all splits, by the world's section of the recipe. The same seed gives the same rows.
+
+        A row has the fields of `Task`. Its `website` is `<name>/<family>`: the part after the slash is the label in
+        breakdowns of success. A row for a page that could not be opened has `error` with the reason.
+
+        Args:
+            seed: the seed of the recipe.
+            viewport: width and height in pixels in which pages are opened.
+        """
+        return []
+
+    async def pinned_tasks(self, pages: PinnedTasks, viewport: tuple[int, int]) -> list[dict[str, Any]]:
+        """Task rows of a published benchmark on this world's pages.
+
+        Args:
+            pages: an instance of `Pinned`.
+
+        Raises:
+            WorldError: the installed pages differ from the pages that the benchmark pins.
+        """
+        raise NotSupportedError(f"the world {self.name} has no pages that a benchmark may pin")
+
+    def serves(self, task: Task) -> bool:
+        """Whether a task's first start page is on one of this world's origins."""
+        start = task.start_url.split(TABS)[0]
+        return any(f"{start}/".startswith(f"{origin}/") for origin in self.origins)
+
+    # ---- episodes ---------------------------------------------------------------------------------------------------
+
+    def site(self) -> Site | None:
+        """The site for a browser pool, not served yet; None if the pages are on the web and Waymark serves nothing."""
+        return None
+
+    # ---- teaching ---------------------------------------------------------------------------------------------------
+
+    def can_teach(self, task: Task) -> bool:
+        """Whether the scripted teacher can do a task."""
+        return False
+
+    def teacher(self, task: Task, attempt: int = 0, seed: int = 0, noise: float = 0.0) -> Teacher:
+        """The scripted teacher of one episode, deterministic given the arguments.
+
+        Args:
+            noise: probability that the episode has a mistake in it.
+
+        Raises:
+            ValueError: the teacher does not know this task.
+        """
+        raise NotSupportedError(
+            f"the world {self.name} has no scripted teacher: set teacher.policy to endpoint and let a model teach"
+        )
+
+    # ---- state ------------------------------------------------------------------------------------------------------
+
+    async def reset(self, seed: int) -> State:
+        """A fresh copy of the world's data for one episode; the same seed gives the same data."""
+        raise self._stateless()
+
+    async def snapshot(self, state: State) -> State:
+        """Keeps the current data of a copy and returns the snapshot."""
+        raise self._stateless()
+
+    async def fork(self, state: State) -> State:
+        """A second copy that begins with the data of `state` and then changes independently."""
+        raise self._stateless()
+
+    async def diff(self, before: State, after: State) -> StateDiff:
+        """The changes between two states, without those that the world declares as noise."""
+        raise self._stateless()
+
+    def _stateless(self) -> NotSupportedError:
+        return NotSupportedError(
+            f"the world {self.name} has no state that can be reset, snapshotted, forked or compared"
+        )

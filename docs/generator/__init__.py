@@ -1,0 +1,1 @@
+"""Writes the reference pages that come from the code; `make docs` runs it before mkdocs."""

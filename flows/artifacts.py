@@ -1,0 +1,160 @@
+"""A stage in the Prefect UI: progress while it runs; then metrics, funnels and curves, as artifacts.
+
+The stage itself does not use Prefect. It writes two files: `.waymark/progress/<stage>.json` while it runs, and its
+metric file at the end. A scalar field of the metric file becomes a row of the metrics table (nested names are joined
+with a dot); a list of records becomes a separate table with a bar per row or a curve per column.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from prefect.artifacts import (
+    create_markdown_artifact,
+    create_progress_artifact,
+    create_table_artifact,
+    update_progress_artifact,
+)
+
+PROGRESS = Path(".waymark/progress")
+BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of a stage: `done` of `total` (0: unknown), and a message."""
+
+    done: float
+    total: float
+    message: str
+
+    @property
+    def percent(self) -> float:
+        """Progress from 0 to 100; 0 if the total is unknown."""
+        return min(100.0, 100.0 * self.done / self.total) if self.total else 0.0
+
+
+def read_progress(stage: str, root: Path) -> Progress | None:
+    """The stage's last progress; None without a readable file."""
+    try:
+        fields = json.loads((root / PROGRESS / f"{stage}.json").read_text())
+        return Progress(float(fields["done"] or 0), float(fields["total"] or 0), str(fields["message"] or ""))
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+class ProgressArtifact:
+    """The progress artifact of a stage. The first progress creates it; it is updated only if the progress changed."""
+
+    def __init__(self, stage: str) -> None:
+        self.stage = stage
+        self._id: UUID | None = None
+        self._last: Progress | None = None
+
+    def show(self, progress: Progress) -> None:
+        """Create or update the artifact."""
+        if progress == self._last:
+            return
+        self._last = progress
+        text = f"{self.stage}: {progress.message}" if progress.message else self.stage
+        if self._id is None:
+            made = create_progress_artifact(progress.percent, key=key(self.stage, "progress"), description=text)
+            assert isinstance(made, UUID)  # a coroutine only where an event loop runs
+            self._id = made
+        else:
+            update_progress_artifact(self._id, progress.percent, description=text)
+
+
+def publish_metrics(stage: str, file: Path) -> list[str]:
+    """Publish artifacts from a stage's metric file; returns their keys, none without a file."""
+    try:
+        metrics = json.loads(file.read_text())
+    except FileNotFoundError:
+        return []
+    keys = []
+    if rows := scalars(metrics):
+        keys.append(key(stage, "metrics"))
+        table = [{"metric": name, "value": value} for name, value in rows.items()]
+        create_table_artifact(table, key=keys[-1], description=f"Metrics of {stage}, from {file.name}")
+    for name, records in metrics.items():
+        if isinstance(records, list) and records and isinstance(records[0], dict):
+            keys.append(key(stage, name))
+            create_markdown_artifact(
+                markdown(f"{stage}: {name}", records), key=keys[-1], description=f"{name} of {stage}"
+            )
+    return keys
+
+
+def scalars(value: dict, prefix: str = "") -> dict[str, float | int | str | bool | None]:
+    """The scalars of nested records, names joined with dots; a short list of numbers, such as an interval, becomes one
+    text."""
+    flat: dict[str, float | int | str | bool | None] = {}
+    for name, item in value.items():
+        if isinstance(item, dict):
+            flat |= scalars(item, f"{prefix}{name}.")
+        elif isinstance(item, list):
+            if 0 < len(item) <= 4 and all(isinstance(number, int | float) for number in item):
+                flat[prefix + name] = " … ".join(f"{number:.4g}" for number in item)
+        else:
+            flat[prefix + name] = item
+    return flat
+
+
+def markdown(title: str, records: list[dict]) -> str:
+    """A table of the records. A funnel (records with `left`) gets a bar per row, else each numeric column a curve."""
+    columns = list(dict.fromkeys(name for record in records for name in record))
+    lines = [f"## {title}", ""]
+    if "left" in columns:
+        largest = max(_number(record.get("left")) for record in records) or 1.0
+        lines += _table(
+            [*columns, ""],
+            [
+                [
+                    *(_cell(record.get(name)) for name in columns),
+                    "█" * round(24 * _number(record.get("left")) / largest),
+                ]
+                for record in records
+            ],
+        )
+        return "\n".join(lines) + "\n"
+    curves = []
+    for name in columns:
+        values = [record[name] for record in records if isinstance(record.get(name), int | float)]
+        if len(values) > 1:
+            curves.append([name, sparkline(values), _cell(values[0]), _cell(values[-1])])
+    lines += [*_table(["", "curve", "first", "last"], curves), ""]
+    lines += _table(columns, [[_cell(record.get(name)) for name in columns] for record in records])
+    return "\n".join(lines) + "\n"
+
+
+def sparkline(values: list[float], width: int = 40) -> str:
+    """A curve in one line of text, lowest value to highest; more than `width` values are averaged into `width` bins."""
+    if len(values) > width:
+        edges = [round(index * len(values) / width) for index in range(width + 1)]
+        values = [sum(values[low:high]) / (high - low) for low, high in itertools.pairwise(edges)]
+    low, high = min(values), max(values)
+    if high == low:
+        return BLOCKS[0] * len(values)
+    return "".join(BLOCKS[min(7, int(8 * (value - low) / (high - low)))] for value in values)
+
+
+def key(stage: str, content: str) -> str:
+    """An artifact's key: Prefect allows lower-case letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", f"{stage}-{content}".lower()).strip("-")
+
+
+def _table(header: list[str], rows: list[list[str]]) -> list[str]:
+    return [f"| {' | '.join(header)} |", "|" + " --- |" * len(header), *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

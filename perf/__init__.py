@@ -1,0 +1,6 @@
+"""Speed measurements. `python -m perf.NAME` runs one and prints its figures as one line of JSON at the end.
+
+- `rollouts`, `faults`, `egress`: speed, robustness and isolation of the browser environment.
+- `decoding`, `generate`: the policy in this process against transformers.
+- `packing`: training on packed rows. `dedup`: deduplication of tasks.
+"""

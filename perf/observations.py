@@ -1,0 +1,178 @@
+"""Steps with element ids against steps with points: `python -m perf.observations`. It takes about five minutes.
+
+A random visitor's episodes on MiniWoB++ pages are recorded once, each turn in two forms: on points with the element
+list as observation, and on element ids with the accessibility tree. Both forms do the same on the page. They are played
+in turns, one and 16 episodes at a time. Only their ratios are independent of the machine. On a machine that does other
+work, only the ratio of the CPU times is reliable.
+
+Then large pages are built in a tab, and their accessibility tree is read.
+
+Last line: JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import random
+import statistics
+import time
+from dataclasses import dataclass
+
+import psutil
+
+from components.browser import BrowserPool
+from components.params import Params, TextKind, load
+from components.records import ToolCall
+from components.worlds.miniwob.site import MiniWoBSite
+from perf.browser_workload import FAMILIES, WORDS, miniwob_task
+
+RECIPE = "recipes/demo.yaml"
+KINDS: dict[str, TextKind] = {"points": "elements", "ids": "axtree"}
+ROLES = {"button", "checkbox", "link", "radio", "tab", "textbox"}
+LARGE_PAGES = {
+    "100,000 in a list": "'<p><b>x</b><button>buy</button></p>'.repeat(33333)",
+    "100,000 in a wide table": "'<table>' + ('<tr>' + '<td>1</td>'.repeat(1000) + '</tr>').repeat(100) + '</table>'",
+    "30,000 in a list": "'<p><b>x</b><button>buy</button></p>'.repeat(10000)",
+}
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """An episode: the calls of each turn, by kind."""
+
+    family: str
+    seed: int
+    turns: list[dict[str, list[ToolCall]]]
+
+
+def _turn(rng: random.Random, role: str, element: str, point: tuple[int, int]) -> dict[str, list[ToolCall]]:
+    x, y = point
+    click = ToolCall(name="click", arguments={"x": x, "y": y})
+    if role != "textbox":
+        return {"points": [click], "ids": [ToolCall(name="click_element", arguments={"element": element})]}
+    text = rng.choice(WORDS)
+    return {
+        "points": [click, ToolCall(name="write", arguments={"text": text})],
+        "ids": [ToolCall(name="write_element", arguments={"element": element, "text": text})],
+    }
+
+
+async def record(params: Params, number: int, turns: int) -> list[Recorded]:
+    """Episodes of a random visitor, which clicks elements and fills in fields."""
+    episodes = []
+    browser = params.browser.model_copy(update={"concurrency": 1})
+    async with BrowserPool(browser, site=MiniWoBSite(), text="axtree") as pool:
+        for index in range(number):
+            rng = random.Random(index)
+            episode = Recorded(FAMILIES[index % len(FAMILIES)], index, [])
+            async with pool.session() as session:
+                await session.start(miniwob_task(episode.family, index))
+                for _ in range(turns):
+                    elements = [element for element in await session.oracle_elements() if element.role in ROLES]
+                    if not elements:
+                        break
+                    element = rng.choice(elements)
+                    episode.turns.append(_turn(rng, element.role, element.id, element.middle))
+                    await session.step(episode.turns[-1]["ids"])
+            episodes.append(episode)
+    return episodes
+
+
+def _cpu_s() -> float:
+    """CPU seconds of this process and its children, the browser included."""
+    seconds = 0.0
+    for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+        with contextlib.suppress(psutil.Error):
+            times = process.cpu_times()
+            seconds += times.user + times.system
+    return seconds
+
+
+@dataclass(frozen=True)
+class Played:
+    """What the episodes took, in seconds."""
+
+    wall: float
+    cpu: float
+    steps: list[float]
+
+
+async def play(params: Params, episodes: list[Recorded], kind: str, concurrency: int) -> Played:
+    """Play the episodes in the form of a kind."""
+    browser = params.browser.model_copy(update={"concurrency": concurrency})
+    steps: list[float] = []
+
+    async with BrowserPool(browser, site=MiniWoBSite(), text=KINDS[kind]) as pool:
+
+        async def play_one(episode: Recorded) -> None:
+            async with pool.session() as session:
+                await session.start(miniwob_task(episode.family, episode.seed))
+                for turn in episode.turns:
+                    began = time.monotonic()
+                    await session.step(turn[kind])
+                    steps.append(time.monotonic() - began)
+
+        await asyncio.gather(*(play_one(episode) for episode in episodes[:concurrency]))
+        steps.clear()
+        began, cpu = time.monotonic(), _cpu_s()
+        await asyncio.gather(*(play_one(episode) for episode in episodes))
+        return Played(time.monotonic() - began, _cpu_s() - cpu, steps)
+
+
+async def large_pages(params: Params, repeats: int) -> dict[str, float]:
+    """Median seconds that the accessibility tree of each large page takes."""
+    browser = params.browser.model_copy(update={"concurrency": 1})
+    seconds = {}
+    async with BrowserPool(browser, site=MiniWoBSite(), text="axtree") as pool:
+        for name, html in LARGE_PAGES.items():
+            async with pool.session() as session:
+                await session.start(miniwob_task(FAMILIES[0], 0))
+                await session.page.evaluate(f"document.body.innerHTML = {html}; document.body.offsetHeight")
+                times = []
+                for _ in range(repeats):
+                    began = time.monotonic()
+                    await session.oracle_elements()
+                    times.append(time.monotonic() - began)
+                seconds[name] = round(statistics.median(times), 3)
+    return seconds
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--episodes", type=int, default=48, help="per round with 16 at a time; a sixth with one")
+    parser.add_argument("--turns", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    params = load(RECIPE)
+    episodes = asyncio.run(record(params, options.episodes, options.turns))
+    medians: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    rates: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    cpu: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    for number in range(options.rounds):
+        for kind in KINDS:
+            played = asyncio.run(play(params, episodes[: max(1, options.episodes // 6)], kind, 1))
+            medians[kind].append(statistics.median(played.steps) * 1000)
+            played = asyncio.run(play(params, episodes, kind, 16))
+            rates[kind].append(len(played.steps) / played.wall)
+            cpu[kind].append(played.cpu / len(played.steps) * 1000)
+            print(f"round {number}, {kind}: {medians[kind][-1]:.1f} ms, {rates[kind][-1]:.1f} steps/s", flush=True)
+    step_ms = {kind: statistics.median(values) for kind, values in medians.items()}
+    steps_s = {kind: statistics.median(values) for kind, values in rates.items()}
+    cpu_ms = {kind: statistics.median(values) for kind, values in cpu.items()}
+    figures = {
+        "step_ms": {kind: round(value, 1) for kind, value in step_ms.items()},
+        "ids_over_points_step": round(step_ms["ids"] / step_ms["points"], 2),
+        "steps_s_at_16": {kind: round(value, 1) for kind, value in steps_s.items()},
+        "ids_over_points_throughput": round(steps_s["ids"] / steps_s["points"], 2),
+        "cpu_ms_per_step_at_16": {kind: round(value, 1) for kind, value in cpu_ms.items()},
+        "axtree_s": asyncio.run(large_pages(params, 3)),
+    }
+    print(json.dumps(figures), flush=True)
+
+
+if __name__ == "__main__":
+    main()

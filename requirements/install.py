@@ -1,0 +1,88 @@
+"""Installs a lock into the environment of the Python that runs this file: with uv, or with pip where uv does not work.
+
+    .venv/bin/python requirements/install.py requirements/cpu.txt [--no-deps]
+
+uv does not read pip's configuration. This file passes pip's indexes, proxy and certificates to uv; a variable of uv
+that is set already is left as it is. It needs nothing but the standard library and pip.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+LOCK = Path(__file__).with_name("cpu.txt")
+"""Which version of uv is installed: its line in this lock."""
+VARIABLES = {
+    "index-url": ("UV_DEFAULT_INDEX", "UV_INDEX_URL"),
+    "extra-index-url": ("UV_INDEX", "UV_EXTRA_INDEX_URL"),
+    "find-links": ("UV_FIND_LINKS",),
+    "no-index": ("UV_NO_INDEX",),
+    "trusted-host": ("UV_INSECURE_HOST",),
+    "cert": ("SSL_CERT_FILE",),
+    "client-cert": ("SSL_CLIENT_CERT",),
+    "proxy": ("ALL_PROXY", "HTTPS_PROXY", "https_proxy"),
+    "timeout": ("UV_HTTP_TIMEOUT",),
+}
+"""pip's option, the variable by which uv takes it, and other variables that mean the same."""
+SEPARATORS = {"find-links": ","}
+"""What uv expects between several values, where it is not a space."""
+
+
+def pip_options() -> dict[str, list[str]]:
+    """What pip is told by its files, then for `install` there, then by the variables PIP_*; the last one counts."""
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "config", "list"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    options: dict[str, list[str]] = {}
+    for section in ("global", "install", ":env:"):
+        for name, value in re.findall(rf"^{section}\.([a-z-]+)=('.*'|\".*\")$", listed, re.MULTILINE):
+            options[name] = ast.literal_eval(value).split()
+    return options
+
+
+def uv_environment(options: dict[str, list[str]], environment: dict[str, str]) -> dict[str, str]:
+    """The variables that give uv the same sources as pip, without those that `environment` decides."""
+    variables = {
+        names[0]: SEPARATORS.get(option, " ").join(options[option])
+        for option, names in VARIABLES.items()
+        if options.get(option) and not any(name in environment for name in names)
+    }
+    if "extra-index-url" in options and "UV_INDEX_STRATEGY" not in environment:
+        variables["UV_INDEX_STRATEGY"] = "unsafe-best-match"  # as pip: the best version of all indexes
+    return variables
+
+
+def install_with_uv(arguments: list[str]) -> bool:
+    """Install uv, then the requirements; whether both worked."""
+    pin = re.search(r"^uv==[^\s;]+", LOCK.read_text(), re.MULTILINE)
+    if pin is None:
+        raise SystemExit(f"{LOCK} has no line for uv; `make lock` writes it")
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary=uv", pin[0]]
+    if subprocess.run(pip, check=False).returncode:
+        return False
+    environment = {**uv_environment(pip_options(), dict(os.environ)), "UV_PYTHON_DOWNLOADS": "never"}
+    uv = [sys.executable, "-m", "uv", "pip", "install", "-q", "--compile-bytecode", "--python", sys.executable]
+    return subprocess.run([*uv, *arguments], env={**os.environ, **environment}, check=False).returncode == 0
+
+
+def main() -> int:
+    """Install; the exit status is that of the last program which tried."""
+    parser = argparse.ArgumentParser(description="Installs a lock with uv, or with pip where uv does not work.")
+    parser.add_argument("lock", type=Path)
+    parser.add_argument("--no-deps", action="store_true", help="only what the lock names")
+    options = parser.parse_args()
+    arguments = ["-r", str(options.lock), *(["--no-deps"] if options.no_deps else [])]
+    if install_with_uv(arguments):
+        return 0
+    print("uv did not install the lock; pip installs it, which takes longer", file=sys.stderr)
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments]
+    return subprocess.run(pip, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

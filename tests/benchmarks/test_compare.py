@@ -1,0 +1,72 @@
+"""Two results of one benchmark, task by task, from the files that `waymark evaluate` leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from components.benchmarks.compare import Comparison, compare
+from components.benchmarks.results import write_result
+from components.evaluation import EvaluationError, success
+from components.records import Outcome, Trajectory, Verdict
+from components.store import write_table
+from tests.benchmarks.test_results import a_result
+from tests.evaluation.run_records import DONE, task, trajectory, turn, verdict
+
+
+def lay_out(where: Path, key: str, outcomes: dict[str, str], **changes: object) -> str:
+    """A result and its tables: `s`uccess, `f`ailure, judge's `e`rror, or `late`, a success in the third turn."""
+    said = {"s": Outcome.SUCCESS, "late": Outcome.SUCCESS, "f": Outcome.FAILURE, "e": Outcome.ERROR}
+    of = [
+        trajectory(task(name), turns=[turn(0), turn(1), turn(2, DONE)] if what == "late" else None)
+        for name, what in outcomes.items()
+    ]
+    verdicts = [verdict(one, said[what]) for one, what in zip(of, outcomes.values(), strict=True)]
+    fields = {"model": f"models/{key}", "model_key": key, "settings": {"decoding": "official", "max_steps": 2}}
+    result = a_result(**fields | {"summary": success(of, verdicts, 10, 0)} | changes)
+    write_result(result, where / "results")
+    write_table(where / "tables" / result.name / "trajectories.parquet", Trajectory, of)
+    write_table(where / "tables" / result.name / "verdicts.parquet", Verdict, verdicts)
+    return result.name
+
+
+def compared(where: Path, first: str, second: str) -> Comparison:
+    return compare(first, second, 2000, 0, where / "results", where / "tables")
+
+
+def test_tasks_that_both_tried_are_compared_pairwise_within_the_steps(tmp_path):
+    a = lay_out(tmp_path, "a", {"t0": "s", "t1": "s", "t2": "f", "t3": "f", "t4": "e", "t5": "s", "t6": "s"})
+    b = lay_out(tmp_path, "b", {"t0": "s", "t1": "f", "t2": "s", "t3": "f", "t4": "s", "t5": "late", "t7": "s"})
+    found = compared(tmp_path, a, b)
+    # t4 is unjudged on one side, t6 and t7 were tried by one of them; t5 came after the budget of two steps
+    assert (found.won, found.lost, found.same, found.unpaired) == (2, 1, 2, 2)
+    assert (found.first.rate, found.second.rate) == (pytest.approx(3 / 5), pytest.approx(2 / 5))
+    assert (found.paired.diff, found.paired.n) == (pytest.approx(1 / 5), 5)
+    assert found.paired.ci95[0] < 0 < found.paired.ci95[1]
+    assert (found.first.model, found.second.model) == ("models/a", "models/b")
+    again = compared(tmp_path, b, a)
+    assert (again.won, again.lost, again.paired.diff) == (1, 2, pytest.approx(-1 / 5))
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"version": "2 sha256:ba9876543210"}, r"version is 1 sha256:0123456789ab and 2 sha256:ba9876543210: evaluate"),
+        ({"judge": "vote"}, "judge is rules and vote"),
+        ({"settings": {"decoding": "official", "max_steps": 30}}, "max_steps is 2 and 30"),
+        ({"status": "invalid", "problem": "no network"}, "shops@b is invalid and has no rate to compare: no network"),
+    ],
+)
+def test_results_of_different_measurements_are_refused_with_the_difference(tmp_path, changes, why):
+    a, b = lay_out(tmp_path, "a", {"t0": "s"}), lay_out(tmp_path, "b", {"t0": "f"}, **changes)
+    with pytest.raises(EvaluationError, match=why):
+        compared(tmp_path, a, b)
+
+
+def test_a_missing_result_is_named_with_the_existing_ones(tmp_path):
+    a, b = lay_out(tmp_path, "a", {"t0": "s"}), lay_out(tmp_path, "b", {"t1": "s"})
+    with pytest.raises(EvaluationError, match=r"no result 'shops@c' .*; there are shops@a, shops@b"):
+        compared(tmp_path, a, "shops@c")
+    with pytest.raises(EvaluationError, match="shops@a and shops@b have no task in common"):
+        compared(tmp_path, a, b)

@@ -1,0 +1,255 @@
+"""`waymark evaluate` on live-like sites: killed, out of budget, raised, polite; and without a network."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from components.benchmarks.options import Options
+from components.benchmarks.result_assembly import _status
+from components.benchmarks.results import Progress
+from components.benchmarks.run import evaluate as evaluate_here
+from components.benchmarks.spec import BenchmarkError, load_benchmark
+from tests.benchmarks.price_shops import Shop, answer, task_row, verdict
+from tests.endpoint_server import Server
+from tests.samples import shipped
+
+ROOT = Path(__file__).parents[2]
+DELAY_S = 1.0
+PRICED_AT = 0.1
+"""USD that the model costs a request, of 1000 tokens read."""
+
+
+@pytest.fixture
+def world(tmp_path):
+    """Two shops that anybody may visit, one whose robots.txt says no, and a model."""
+    shops = [Shop("127.0.0.2"), Shop("127.0.0.3"), Shop("127.0.0.4", "User-agent: *\nDisallow: /\n")]
+    model = Server()
+    model.reply, model.delay_s = answer, 0.3
+    yield tmp_path, shops, model
+    for one in (*shops, model):
+        one.close()
+
+
+def lay_out(where: Path, rows: list[dict], model_url: str, private: list[str], **changes: object) -> None:
+    """A project's directory: the recipe in use, the benchmark's file and its recipe."""
+    recipe = shipped("smoke")
+    recipe["model"] |= {"base": str(ROOT / "data/base_model"), "judge_base": str(ROOT / "data/base_model")}
+    recipe["teacher"] = {
+        "policy": "endpoint",
+        "tasks": 12,
+        "endpoint": {
+            "url": model_url,
+            "model": "a/model",
+            "key_variable": None,
+            "max_retries": 0,
+            "usd_per_million_prompt": PRICED_AT / 1000 * 1e6,
+        },
+    }
+    (where / "params.yaml").write_text(yaml.safe_dump(recipe))
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (where / "shops.jsonl").write_text(text)
+    benchmark = load_benchmark(ROOT / "recipes/benchmarks/webvoyager-595.yaml").model_dump(mode="json")
+    benchmark |= {
+        "name": "shops",
+        "title": "Shops",
+        "version": "1",
+        "file": {
+            "name": "shops.jsonl",
+            "sha256": hashlib.sha256(text.encode()).hexdigest(),
+            "rows": len(rows),
+            "url": "https://example.org/shops.jsonl",
+        },
+        "judge": "rules",
+        "max_response_tokens": None,
+        "max_steps": 4,
+        "reach": {"allowed_hosts": [], "private_hosts": private},
+        "politeness": {"per_host": 1, "delay_s": DELAY_S, "robots": True},
+        **changes,
+    }
+    (where / "shops.yaml").write_text(yaml.safe_dump(benchmark))
+
+
+def start(where: Path, *options: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "components.cli.main", "evaluate", "shops.yaml", "--files", ".", *options],
+        cwd=where,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def evaluate(where: Path, *options: str) -> tuple[int, str, str]:
+    child = start(where, *options)
+    out, err = child.communicate(timeout=200)
+    return child.returncode, out, err
+
+
+def result(where: Path) -> dict:
+    (path,) = (where / "reports/benchmarks").glob("*.json")
+    return json.loads(path.read_text())
+
+
+def journal(where: Path) -> list[dict]:
+    found = list((where / ".waymark/state/benchmark@shops").glob("*/episodes.jsonl"))
+    return [json.loads(line) for path in found for line in path.read_text().splitlines() if line.endswith("}")]
+
+
+@pytest.mark.slow
+def test_a_killed_run_stopped_by_its_budget_ends_as_an_undisturbed_one(world):
+    where, (first, second, closed), model = world
+    items = ["lamp", "chair", "table"]
+    rows = [*(task_row(first, item) for item in items), task_row(second, "shelf"), task_row(closed, "lamp")]
+    shops = (first, second, closed)
+    lay_out(where, rows, model.url, [f"{shop.host}:{shop.port}" for shop in shops])
+
+    child = start(where, "--model", "teacher")
+    deadline = time.monotonic() + 120
+    while not journal(where):
+        assert child.poll() is None, child.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    kept = {one["trajectory_id"]: one["task"]["task_id"] for one in journal(where)}
+    assert len(kept) < 4, "it ended before it could be killed"
+    opened = [len(shop.visits.opened) for shop in shops]
+
+    # each episode is two requests: what three of them cost, with those before the kill counted
+    code, out, err = evaluate(where, "--model", "teacher", "--budget-usd", str(6 * PRICED_AT - 0.001))
+    assert code == 0, err
+    said = result(where)
+    assert said["status"] == "partial"
+    assert "stopped at the budget: usd 0.599" in said["problem"]
+    assert "raise it and run again" in out
+    done = said["progress"]["done"]
+    assert len(kept) <= done < 4
+    assert said["progress"] | {"stopped_by": None, "done": None, "retried": 0} == {
+        "tasks": 5,
+        "rejected": 0,
+        "asked": 4,
+        "done": None,
+        "skipped": {"robots": ["127.0.0.4/lamp"]},
+        "retried": 0,
+        "stopped_by": None,
+    }
+
+    code, out, err = evaluate(where, "--model", "teacher", "--budget-usd", "100", "--steps", "1,2,4")
+    assert code == 0, err
+    said = result(where)
+    assert said["progress"]["done"] == 4
+    assert said["status"] == "partial", "one task was never asked: this is not the whole set"
+    assert said["problem"] == "4 of 5 tasks are done, 1 left out (robots)"
+    assert said["version"].startswith("1 sha256:")
+    # the table's page does not say what the task expects
+    assert said["summary"]["rate"] == 0.75
+    assert [(point["steps"], point["rate"]) for point in said["curve"]] == [(1, 0.0), (2, 0.75), (4, 0.75)]
+    unnoted = len(model.asked) - said["spent"]["usd"] / PRICED_AT
+    assert -1e-6 < unnoted < 3 + 1e-6, "of four episodes, the three others may have had a request in flight at the kill"
+    assert len(journal(where)) == 4, "a finished episode was run again"
+
+    # over all three processes, no host was visited faster than allowed, and the closed shop not at all
+    assert closed.visits.opened == []
+    for shop in (first, second):
+        times = [at for at, _ in shop.visits.opened]
+        # a page is opened a moment after its episode's start is counted; two answers of the model take 0.6 s besides
+        assert all(later - earlier > DELAY_S - 0.5 for earlier, later in itertools.pairwise(times))
+    again = [item for shop, before in zip(shops, opened, strict=True) for _, item in shop.visits.opened[before:]]
+    finished = {task.split("/")[1] for task in kept.values()}
+    assert not finished & set(again), "a finished episode was run again"
+
+
+def test_without_a_network_the_result_is_invalid_and_never_0_percent(world):
+    where, (shop, *_), model = world
+    rows = [
+        task_row(shop, item) | {"start_url": f"http://{item}.invalid/", "website": f"{item}.invalid"}
+        for item in ("lamp", "chair")
+    ]
+    lay_out(where, rows, model.url, [], reach={"allowed_hosts": ["*"], "private_hosts": []})
+    code, _, err = evaluate(where, "--model", "teacher")
+    assert code == 1
+    assert "2 of 2 episodes were ended by the environment" in err
+    assert "evaluation.max_aborted is 0.1" in err
+    said = result(where)
+    assert said["status"] == "invalid"
+    assert said["summary"] is None
+    assert "env_init_error" in said["problem"]
+    assert model.asked == []
+
+
+@pytest.mark.slow
+def test_a_start_page_outside_of_the_allowed_hosts_is_left_out_and_counted(world):
+    where, (shop, other, _), model = world
+    rows = [task_row(shop, "lamp"), task_row(other, "chair")]
+    lay_out(where, rows, model.url, [shop.host])
+    code, _, err = evaluate(where, "--model", "teacher", "--limit", "2")
+    assert code == 0, err
+    said = result(where)
+    assert said["progress"]["skipped"] == {"not_allowed": [f"{other.host}/chair"]}
+    assert other.visits.opened == []
+    assert said["summary"]["rate"] == 1.0
+    page = next((where / "reports/benchmarks").glob("*.html")).read_text()
+    assert "127.0.0.2" in page
+    assert "partial" in page
+
+
+@pytest.mark.slow
+def test_a_model_judges_by_the_benchmarks_protocol_and_is_required(world):
+    where, (shop, other, _), model = world
+    rows = [task_row(shop, "lamp"), task_row(other, "chair")]
+    lay_out(where, rows, model.url, [shop.host, other.host], judge="webvoyager")
+    code, _, err = evaluate(where, "--model", "teacher")
+    assert code == 1
+    assert "asks a model (the published numbers are by gpt-4o): name one in judge.model.endpoint" in err
+    assert model.asked == []
+
+    judge = Server()
+    judge.reply = verdict
+    recipe = yaml.safe_load((where / "params.yaml").read_text())
+    price = {"key_variable": None, "usd_per_million_prompt": 0.5 / 1000 * 1e6, "max_in_flight": 1}
+    recipe["judge"]["model"] = {"endpoint": {"url": judge.url, "model": "a/judge", **price}}
+    (where / "params.yaml").write_text(yaml.safe_dump(recipe))
+    # two episodes of two requests leave 0.2 USD, with which the judge begins one question
+    code, _, err = evaluate(where, "--model", "teacher", "--budget-usd", str(4 * PRICED_AT + 0.2))
+    assert code == 0, err
+    said = result(where)
+    assert (said["status"], said["progress"]["done"], said["summary"]["n"], len(judge.asked)) == ("partial", 1, 1, 1)
+    spent = "judges have cost 0.50 USD, and their part of the budget is 0.20 USD"
+    assert f"stopped at the budget: {spent}" in said["problem"]
+    code, _, err = evaluate(where, "--model", "teacher")
+    judge.close()
+    assert code == 0, err
+    said = result(where)
+    assert said["summary"]["families"] == {shop.host: {"rate": 1.0, "n": 1}, other.host: {"rate": 0.0, "n": 1}}
+    assert said["status"] == "complete"
+    assert (len(judge.asked), said["judge_usd"]) == (2, 1.0)
+    assert said["spent"]["usd"] == pytest.approx(1.0 + PRICED_AT * len(model.asked))
+
+
+def test_a_set_with_rows_that_are_no_tasks_is_never_complete():
+    progress = Progress(tasks=147, rejected=3, asked=147, done=147, skipped={}, retried=0, stopped_by=None)
+    said = "147 of 147 tasks are done, 3 of 150 rows of the file are no tasks"
+    assert _status(None, progress, 147, 0.1, []) == ("partial", said)
+    assert _status(None, progress.model_copy(update={"rejected": 0}), 147, 0.1, []) == ("complete", None)
+
+
+@pytest.mark.parametrize(("name", "site"), [("nq", "wikipedia"), ("webarena-lite", "gitlab|reddit|shopping|map")])
+def test_unserved_sites_are_named_before_anything_starts(name, site):
+    files = ROOT.parent / "shared/data"
+    if not files.exists():
+        pytest.skip("the published files are not here")
+    with pytest.raises(BenchmarkError, match=rf"give the address in tasks\.sites of the recipe, as ({site})"):
+        evaluate_here(name, Options(model="teacher", files=files))

@@ -1,0 +1,195 @@
+"""Dialogs that the agent answers: they are asked, drawn and listed, nothing hangs, and none stays open for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import time
+
+import pytest
+from PIL import Image
+
+from components.browser import BrowserPool, check_call, parse_elements
+from components.browser.dialogs import MAX_REFUSED
+from components.browser.tools import ALL_TOOLS
+
+from .conftest import PARAMS, task
+
+BUTTON = '<button style="position:absolute;left:360px;top:285px;width:80px;height:30px" onclick="{}">Go</button>'
+CONFIRM = BUTTON.format("document.title = confirm('Delete the tent?')")
+PROMPT = BUTTON.format("document.title = prompt('Your name?', 'Ada')")
+CLICK = check_call("click", {"x": 500, "y": 500})
+ASK = PARAMS.model_copy(update={"dialogs": "ask"})
+
+
+def keys(*names):
+    """A call of `press_keys`."""
+    return check_call("press_keys", {"keys": list(names)})
+
+
+def write(text):
+    """A call of `write`."""
+    return check_call("write", {"text": text})
+
+
+@pytest.fixture
+def visit(pages):
+    """`visit(body, steps)` runs `await steps(session)` on a page, in an episode that asks for answers."""
+
+    def run(body, steps, text="elements", **params):
+        async def episode():
+            async with BrowserPool(ASK.model_copy(update=params), text=text) as pool, pool.session() as session:
+                await session.start(task(pages.add("/dialog", body)))
+                return await steps(session)
+
+        return asyncio.run(episode())
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("body", "answer", "title", "said"),
+    [
+        (CONFIRM, keys("enter"), "true", "answered the dialog with OK."),
+        (CONFIRM, keys("escape"), "false", "answered the dialog with Cancel."),
+        (PROMPT, write("Grace"), "Grace", 'answered the dialog with "Grace".'),
+        (PROMPT, keys("enter"), "Ada", 'answered the dialog with "Ada".'),
+        (PROMPT, keys("esc"), "null", "answered the dialog with Cancel."),
+    ],
+)
+def test_the_next_call_answers_a_dialog(visit, body, answer, title, said):
+    async def steps(session):
+        asked = await session.step([CLICK])
+        return asked, await session.step([answer])
+
+    asked, answered = visit(body, steps)
+    assert " and waits: " in asked.feedback[0]
+    assert answered.observation.tabs[0].title == title
+    assert said in answered.feedback[0]
+    assert 'The call that had opened it: `click` on <button> "Go" at (500, 500) executed.' in answered.feedback[0]
+
+
+def test_an_open_dialog_is_drawn_and_listed_and_its_buttons_are_clicked(visit):
+    async def steps(session):
+        before = await session.step([check_call("hover", {"x": 1, "y": 1})])
+        asked = await session.step([CLICK])
+        (cancel,) = (item for item in parse_elements(asked.observation.text) if item.name == "Cancel")
+        return before, asked, await session.step([check_call("click", {"x": cancel.x, "y": cancel.y})])
+
+    before, asked, answered = visit(CONFIRM, steps)
+    assert [(item.role, item.name) for item in parse_elements(asked.observation.text)] == [
+        ("button", "OK"),
+        ("button", "Cancel"),
+    ]
+    drawn = Image.open(io.BytesIO(asked.observation.screenshot.data))
+    assert drawn.size == (800, 600)
+    assert asked.observation.screenshot != before.observation.screenshot
+    assert drawn.convert("RGB").getpixel((5, 595)) == (153, 153, 153), "the page is darkened"
+    assert answered.observation.tabs[0].title == "false"
+
+
+def test_calls_of_one_turn_may_open_and_answer(visit):
+    async def steps(session):
+        return await session.step([CLICK, write("Grace"), check_call("hover", {"x": 1, "y": 1})])
+
+    result = visit(PROMPT, steps)
+    assert [line.split(":")[0] for line in result.feedback] == ["Succeed"] * 3
+    assert result.observation.tabs[0].title == "Grace"
+
+
+def test_a_dialog_after_a_dialog_is_asked_too(visit):
+    body = BUTTON.format("document.title = confirm('one') + '/' + confirm('two')")
+
+    async def steps(session):
+        return [(await session.step([call])) for call in (CLICK, keys("enter"), keys("escape"))]
+
+    _, second, last = visit(body, steps)
+    assert 'asks "two" and waits' in second.feedback[0]
+    assert last.observation.tabs[0].title == "true/false"
+
+
+def test_other_calls_fail_and_at_last_the_dialog_is_confirmed(visit):
+    hover = check_call("hover", {"x": 1, "y": 1})
+
+    async def steps(session):
+        await session.step([CLICK])
+        return await session.step([hover] * MAX_REFUSED)
+
+    result = visit(CONFIRM, steps)
+    assert [line.split(":")[0] for line in result.feedback] == ["Failed"] * (MAX_REFUSED - 1) + ["Succeed"]
+    assert 'asks "Delete the tent?"' in result.feedback[0]
+    assert result.observation.tabs[0].title == "true"
+
+
+@pytest.mark.parametrize("delay_ms", [300, 0])
+def test_a_dialog_that_opens_by_itself_is_asked_before_it_is_answered(visit, delay_ms):
+    body = BUTTON.format(f"setTimeout(() => {{ document.title = confirm('late') }}, {delay_ms})")
+
+    async def steps(session):
+        first = await session.step([CLICK])
+        await asyncio.sleep(0.6)
+        second = await session.step([keys("escape")])
+        last = await session.step([keys("escape")]) if " and waits: " in second.feedback[0] else second
+        return first, second, last
+
+    first, second, last = visit(body, steps)
+    assert any("late" in text for text in (first.feedback[0], first.observation.text, second.feedback[0]))
+    assert last.observation.tabs[0].title == "false"
+
+
+def test_a_dialog_without_an_answer_is_confirmed_after_its_time(visit):
+    async def steps(session):
+        await session.step([CLICK])
+        await asyncio.sleep(0.7)
+        return await session.step([check_call("wait", {"seconds": 0})])
+
+    result = visit(CONFIRM, steps, dialog_wait_s=0.3)
+    assert result.observation.tabs[0].title == "true"
+    assert result.feedback[0].startswith("Succeed: `wait`")
+
+
+def test_the_end_of_an_episode_confirms_the_dialog_and_reads_the_page(visit):
+    async def steps(session):
+        await session.step([CLICK])
+        began = time.monotonic()
+        reading = await session.oracle()
+        return reading, time.monotonic() - began, await session.page.title()
+
+    text, seconds, title = visit(CONFIRM, steps)
+    assert '"Go"' in text
+    assert title == "true"
+    assert seconds < 5
+
+
+def test_done_ends_the_episode_whatever_is_open(visit):
+    async def steps(session):
+        await session.step([CLICK])
+        return await session.step([check_call("done", {"answer": "42"})])
+
+    result = visit(CONFIRM, steps)
+    assert (result.done, result.answer) == (True, "42")
+
+
+@pytest.mark.parametrize("text", ["axtree", "html"])
+def test_protocols_with_ids_answer_by_the_ids_ok_and_cancel(visit, text):
+    async def steps(session):
+        asked = await session.step([CLICK])
+        answer = check_call("click_element", {"element": "Cancel"}, ALL_TOOLS)
+        return asked.observation.text, await session.step([answer])
+
+    shown, answered = visit(CONFIRM, steps, text=text)
+    assert "Delete the tent?" in shown
+    assert "Cancel" in shown
+    assert answered.observation.tabs[0].title == "false"
+
+
+def test_alerts_and_pages_that_want_to_stay_are_still_confirmed(visit, pages):
+    url = pages.add("/next", "there")
+    body = BUTTON.format("alert('saved')") + "<script>onbeforeunload = event => event.preventDefault()</script>"
+
+    async def steps(session):
+        return await session.step([CLICK, check_call("goto_url", {"url": url})])
+
+    result = visit(body, steps)
+    assert result.feedback[0].endswith('A dialog (alert) said "saved" and was confirmed.')
+    assert result.observation.url == url

@@ -1,0 +1,154 @@
+"""Tools on element ids: where they click, and double clicks, drags, keys and added text."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from components.browser import BrowserPool
+from components.browser.tools import ALL_TOOLS, check_call
+from tests.browser.conftest import PARAMS, task
+
+FILLER = "<p>filler</p>" * 60
+
+
+@pytest.fixture
+def use(pages):
+    """`use(body, (tool, arguments by names), …)`: the feedback, the title and the page's text after all calls."""
+
+    def play(body: str, *calls: tuple[str, dict[str, str]]):
+        url = pages.add("/tools", body)
+
+        async def episode():
+            async with BrowserPool(PARAMS, text="axtree") as pool, pool.session() as session:
+                tree = (await session.start(task(url))).text
+                lines = []
+                for name, arguments in calls:
+                    for key in {"element", "to"} & arguments.keys():
+                        line = next(line for line in tree.splitlines() if f'"{arguments[key]}"' in line)
+                        arguments = {**arguments, key: line.strip().split("]")[0].strip("[")}
+                    call = check_call(name, arguments, ALL_TOOLS)
+                    assert call.error is None
+                    result = await session.step([call])
+                    lines += result.feedback
+                return lines, result.observation.tabs[0].title, result.observation.text
+
+        return asyncio.run(episode())
+
+    return play
+
+
+def test_a_link_over_two_lines_is_hit_on_its_own_rectangle(use):
+    body = (
+        "<div style='width:300px;font:16px monospace'>some words come before <a href='#' "
+        "onclick='document.title=`followed`'>a link that wraps</a> and some come after</div>"
+    )
+    lines, title, _ = use(body, ("click_element", {"element": "a link that wraps"}))
+    assert title == "followed"
+    assert '<a> "a link that wraps"' in lines[0]
+
+
+def test_a_covered_element_is_not_clicked_and_its_cover_is_named(use):
+    body = (
+        "<button onclick='document.title=`bought`'>Buy</button>"
+        "<div role=button style='position:fixed;inset:0;background:#fff'>We use cookies</div>"
+    )
+    lines, title, _ = use(body, ("click_element", {"element": "Buy"}))
+    assert lines[0].startswith("Failed: `click_element` execution failed: element ")
+    assert lines[0].endswith(' is covered by <div> role=button "We use cookies".')
+    assert title == "a page"
+
+
+def test_a_half_covered_element_is_clicked_where_it_is_free(use):
+    body = (
+        "<button style='width:200px;height:100px' onclick='document.title=`bought`'>Buy</button>"
+        "<div style='position:fixed;left:0;top:0;width:150px;height:200px;background:#fff'>banner</div>"
+    )
+    assert use(body, ("click_element", {"element": "Buy"}))[1] == "bought"
+
+
+def test_a_control_under_its_own_label_is_clicked(use):
+    body = (
+        "<label style='position:relative'><input type=checkbox onchange='document.title=`on`'>"
+        "<span style='position:absolute;inset:0;background:#ccc'></span>Agree</label>"
+    )
+    assert use(body, ("click_element", {"element": "Agree"}))[1] == "on"
+
+
+@pytest.mark.parametrize("behaviour", ["auto", "smooth"])
+def test_an_id_works_after_its_element_left_the_view(use, behaviour):
+    style = f"<style>html {{ scroll-behavior: {behaviour} }}</style>"
+    body = f"{style}<button onclick='document.title=`pressed`'>First</button>{FILLER * 20}"
+    calls = ("scroll", {"direction": "down", "amount": 5}), ("click_element", {"element": "First"})
+    assert use(body, *calls)[1] == "pressed"
+
+
+def test_double_clicks_drags_and_keys_act_on_ids(use):
+    body = """
+    <button ondblclick="document.title += ' double'">Twice</button>
+    <div draggable=true role=button ondragstart="event.dataTransfer.setData('text', 'x')">Card</div>
+    <div role=button style="height:50px" ondragover="event.preventDefault()"
+      ondrop="event.preventDefault(); document.title += ' dropped'">Bin</div>
+    <div tabindex=0 role=slider aria-label=Volume onkeydown="document.title += ' ' + event.key">v</div>
+    """
+    lines, title, _ = use(
+        body,
+        ("click_element", {"element": "Twice", "click_type": "double"}),
+        ("drag_element", {"element": "Card", "to": "Bin"}),
+        ("press_element", {"element": "Volume", "keys": ["right", "End"]}),
+    )
+    assert title == "a page double dropped ArrowRight End"
+    assert lines[1].startswith("Succeed: `drag` from (")
+    assert lines[2].startswith("Succeed: `press_keys` ['ArrowRight', 'End'] executed.")
+
+
+def test_text_is_added_cleared_and_written_in_lines(use):
+    body = (
+        "<input aria-label=Name value=Ada><textarea aria-label=Note>one</textarea>"
+        "<form onsubmit='document.title=`sent`; return false'><input aria-label=Search value=old></form>"
+    )
+    lines, title, tree = use(
+        body,
+        ("write_element", {"element": "Name", "text": " Lovelace", "clear": False}),
+        ("write_element", {"element": "Note", "text": "two\nthree"}),
+        ("write_element", {"element": "Search", "text": "a\nb"}),
+        ("write_element", {"element": "Name", "text": ""}),
+    )
+    assert title == "a page"
+    assert lines[0] == 'Succeed: `write_element` typed " Lovelace" into <input> "Name".'
+    assert "differs" not in lines[1]
+    assert "takes one line" in lines[2]
+    assert [part in tree for part in ('"Name" value', '"Note" value "two three"', '"Search" value "a b"')] == [
+        False,
+        True,
+        True,
+    ]
+
+
+def test_what_takes_no_text_or_option_is_said(use):
+    body = (
+        "<input aria-label=Fixed readonly value=x><button>Go</button>"
+        "<select aria-label=Size><option disabled>S</select>"
+    )
+    lines, _, _ = use(
+        body,
+        ("write_element", {"element": "Fixed", "text": "y"}),
+        ("write_element", {"element": "Go", "text": "y"}),
+        ("select_option", {"element": "Size", "option": "S"}),
+        ("select_option", {"element": "Size", "option": "XL"}),
+    )
+    assert [line.partition("element ")[2].partition(" ")[2] for line in lines] == [
+        "is disabled or read-only.",
+        "takes no text.",
+        "or this option of it, is disabled.",
+        'has no option "XL".',
+    ]
+
+
+def test_elements_in_a_frame_of_another_origin_are_acted_on(use, pages):
+    pages.add("/inner", "<p>inner</p><button onclick='parent.postMessage(1, `*`)'>Inside</button>")
+    other = pages.origin.replace("127.0.0.1", "localhost")
+    script = "<script>onmessage = () => document.title = 'inside'</script>"
+    body = f"<h1>Outer</h1><iframe src='{other}/inner'></iframe>{script}"
+    assert use(body, ("click_element", {"element": "Inside"}))[1] == "inside"

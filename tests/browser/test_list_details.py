@@ -1,0 +1,105 @@
+"""Details of the element list: options, kinds of fields, and how far the page continues. Viewport 800 × 600."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from components.browser import element_list, parse_elements
+
+_COUNT = itertools.count()
+
+
+@pytest.fixture
+def lines(pages, visit):
+    """`lines(body, scroll)`: the lines of a page that is scrolled by some pixels."""
+
+    def of(body: str, scroll: int = 0) -> list[str]:
+        async def look(session, _):
+            await session.page.evaluate("(down) => scrollTo(0, down)", scroll)
+            return (await session.step([])).observation.text.splitlines()
+
+        return visit(pages.add(f"/details{next(_COUNT)}", body), look)
+
+    return of
+
+
+def test_a_select_lists_its_options(lines):
+    (line,) = lines("<select aria-label=Size><option>S<option selected>M<option disabled>L<option>X|L</select>")
+    assert line.startswith('- select "Size" value "M" options "S | M | X/L" ')
+    assert parse_elements(line)[0].options == ("S", "M", "X/L")
+
+
+def test_a_long_select_says_how_many_options_are_left(lines):
+    (line,) = lines(f"<select>{''.join(f'<option>o{i}' for i in range(50))}</select>")
+    assert parse_elements(line)[0].options[-2:] == ("o19", "30 more")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
+        ("type=date value=2024-05-06", 'value "2024-05-06" date'),
+        ("type=time value=10:30", 'value "10:30" time'),
+        ("type=datetime-local", "datetime"),
+        ("type=color value=#ff0000", 'value "#ff0000" colour'),
+        ("type=file", "file"),
+        ("type=number value=3", 'value "3" number'),
+    ],
+)
+def test_a_field_says_what_kind_it_is(lines, attributes, words):
+    (line,) = lines(f"<input aria-label=In {attributes}>")
+    assert line.startswith(f'- field "In" {words} ')
+
+
+def test_a_slider_has_its_value(lines):
+    (line,) = lines("<input type=range aria-label=In min=0 max=10 value=4>")
+    assert line.startswith('- slider "In" value "4" ')
+
+
+@pytest.mark.parametrize(
+    ("scroll", "first", "last"),
+    [
+        (0, '- button "a"', "(more below: 2.0 screens)"),
+        (600, "(more above: 1.0 screens)", "(more below: 1.0 screens)"),
+        (1200, "(more above: 2.0 screens)", "(more above: 2.0 screens)"),
+    ],
+)
+def test_the_list_says_how_far_the_page_continues(lines, scroll, first, last):
+    listed = lines("<div style='height:1800px'><button>a</button></div>", scroll)
+    assert listed[0].startswith(first)
+    assert listed[-1] == last
+
+
+def test_a_page_that_fits_has_no_line_about_scrolling(lines):
+    assert lines("<p>short</p>") == []
+
+
+def test_a_page_that_may_not_be_scrolled_has_no_line_about_it(lines):
+    assert lines("<style>html { overflow: hidden }</style><div style='height:1800px'></div>") == []
+
+
+@pytest.mark.parametrize(
+    "area",
+    ['<div style="overflow:auto;{place}">{tall}</div>', '<iframe style="border:0;{place}" srcdoc="{tall}"></iframe>'],
+)
+def test_an_area_that_scrolls_has_a_line(lines, area):
+    tall = "<body style='margin:0'><div style='height:900px'>text</div>"
+    place = "position:absolute;left:200px;top:150px;width:400px;height:300px"
+    assert lines(area.format(place=place, tall=tall)) == ["(in the area at 500 500, more below: 2.0 screens)"]
+
+
+def test_a_cut_list_says_how_much_is_in_view(lines):
+    listed = lines("".join(f"<button style='width:30px;height:20px'>{i}</button>" for i in range(300)))
+    assert len(listed) == 201
+    assert listed[-1] == "(the first 200 of about 300 elements in view are listed)"
+
+
+def test_a_list_without_details_has_none(pages, visit):
+    body = "<div style='height:900px'><input type=date><select><option>a</select></div>"
+
+    async def look(session, _):
+        return await element_list(session.page)
+
+    listed = visit(pages.add("/plain", body), look).splitlines()
+    assert [line.rsplit(" ", 2)[0] for line in listed] == ["- field", '- select value "a"']

@@ -1,0 +1,49 @@
+"""A site that goes down under an episode ends it as the environment's; other addresses that fail are the agent's."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from components.browser import BrowserPool, EnvError
+from components.params import BrowserParams, EgressParams
+from components.records import ToolCall
+from tests.browser.conftest import PARAMS, Pages, task
+
+LINK = "<a href='/next' style='position:absolute;left:0;top:0;width:400px;height:300px'>next</a>"
+
+
+def episode(site: Pages, *calls: ToolCall, params: BrowserParams = PARAMS, down: bool = False) -> list[str]:
+    """Open the page with the link, take the site down or leave it, make the calls; their feedback."""
+
+    async def main() -> list[str]:
+        async with BrowserPool(params) as pool, pool.session() as session:
+            await session.start(task(site.add("/start", LINK)))
+            if down:
+                await asyncio.to_thread(site.close)
+            return [line for call in calls for line in (await session.step([call])).feedback]
+
+    return asyncio.run(main())
+
+
+CLICK = ToolCall(name="click", arguments={"x": 200, "y": 200})
+
+
+@pytest.mark.parametrize("guard", [True, False], ids=["guarded", "unguarded"])
+def test_a_link_to_a_site_that_went_down_is_an_error_of_the_environment(guard):
+    egress = EgressParams(private_hosts=["127.0.0.1"], guard=guard)
+    with pytest.raises(EnvError, match=r"/next could not be opened, though its site answered when the episode began"):
+        episode(Pages(), CLICK, params=PARAMS.model_copy(update={"egress": egress}), down=True)
+
+
+def test_a_failing_page_of_a_working_site_is_shown_to_the_agent(pages):
+    pages.add("/next", "broken", status=500)
+    assert episode(pages, CLICK)[0].startswith("Succeed")
+
+
+def test_a_dead_address_on_another_host_is_the_agents_failure(pages):
+    pages.add("/next", "there")
+    elsewhere = ToolCall(name="goto_url", arguments={"url": "http://127.0.0.1:1/"})
+    said = episode(pages, elsewhere)
+    assert said[0].startswith("Failed: `goto_url`")

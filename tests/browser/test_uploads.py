@@ -1,0 +1,98 @@
+"""File choosers: the next `write` names files of the folder that the recipe allows, and no others."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from components.browser import BrowserPool, check_call
+from components.browser.uploads import Uploads
+
+from .conftest import PARAMS, task
+
+PLACE = "position:absolute;left:300px;top:250px;width:200px;height:100px"
+CLICK = ("click", {"x": 500, "y": 500})
+CONTENT = "Promise.all([...field.files].map(async (file) => file.name + '=' + await file.text()))"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    root = tmp_path / "files"
+    (root / "photos").mkdir(parents=True)
+    for name in ("a.txt", "b.csv", ".hidden", "photos/tent.png"):
+        (root / name).write_text(f"content of {name}")
+    (tmp_path / "secret.txt").write_text("secret")
+    (root / "link.txt").symlink_to(tmp_path / "secret.txt")
+    return root
+
+
+@pytest.fixture
+def choose(pages, folder):
+    """Runs calls on a body of HTML; returns the lines of feedback and what the field `field` holds."""
+
+    def run(body, *calls):
+        async def episode():
+            async with (
+                BrowserPool(PARAMS.model_copy(update={"uploads": str(folder)})) as pool,
+                pool.session() as session,
+            ):
+                await session.start(task(pages.add("/upload", body)))
+                result = await session.step([check_call(name, arguments) for name, arguments in calls])
+                return result.feedback, await session.page.evaluate(CONTENT)
+
+        return asyncio.run(episode())
+
+    return run
+
+
+def write(text):
+    """A call of `write`."""
+    return ("write", {"text": text})
+
+
+ONE = f"<input type=file id=field style='{PLACE}'>"
+FILES = 'The files are "a.txt", "b.csv", "photos/tent.png".'
+
+
+def test_a_click_names_the_files_and_write_chooses_one(choose):
+    lines, files = choose(ONE, CLICK, write("a.txt"))
+    assert lines[0].endswith(f"The page asks for a file: `write` its name. {FILES}")
+    assert lines[1] == 'Succeed: `write` chose "a.txt". The page changed.'
+    assert files == ["a.txt=content of a.txt"]
+
+
+def test_several_files_are_named_one_per_line(choose):
+    lines, files = choose(ONE.replace("id=", "multiple id="), CLICK, write("b.csv\nphotos/tent.png"))
+    assert "The page asks for files: `write` their names, one per line." in lines[0]
+    assert files == ["b.csv=content of b.csv", "tent.png=content of photos/tent.png"]
+
+
+@pytest.mark.parametrize("name", ["../secret.txt", "link.txt", ".hidden", "/etc/passwd", "photos", "", "a.txt\nb.csv"])
+def test_other_files_are_refused_and_the_chooser_stays_open(choose, name):
+    lines, files = choose(ONE, CLICK, write(name), write("a.txt"))
+    assert lines[1].startswith("Failed: `write` execution failed: ")
+    assert files == ["a.txt=content of a.txt"]
+
+
+def test_a_button_that_opens_a_chooser_is_answered_too(choose):
+    body = f"<input type=file id=field hidden><button style='{PLACE}' onclick='field.click()'>Upload</button>"
+    assert choose(body, CLICK, write("a.txt"))[1] == ["a.txt=content of a.txt"]
+
+
+def test_another_call_closes_the_chooser(choose):
+    lines, files = choose(ONE, CLICK, ("press_keys", {"keys": ["a"]}), write("a.txt"))
+    assert files == []
+    assert lines[2].startswith("Failed: `write`")
+    assert "click it first" in lines[2]
+
+
+def test_a_missing_folder_is_refused_before_a_browser_starts(tmp_path):
+    with pytest.raises(NotADirectoryError, match=r"browser\.uploads: .*none is no folder"):
+        BrowserPool(PARAMS.model_copy(update={"uploads": str(tmp_path / "none")}))
+
+
+def test_a_long_folder_is_listed_in_part(tmp_path):
+    for index in range(25):
+        (tmp_path / f"{index:02}.txt").touch()
+    assert Uploads(tmp_path).listing().endswith('"19.txt" and 5 more')

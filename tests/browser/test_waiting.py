@@ -1,0 +1,73 @@
+"""Waiting adapts: an observation shows a page that is done, and a page that never rests is not waited for."""
+
+import asyncio
+
+import pytest
+
+from components.browser import BrowserPool, check_call
+from perf.app_server import NAVIGATIONS, AppServer
+from perf.waiting import drive
+from tests.browser.conftest import PARAMS
+
+BUTTON = '<button style="position:absolute;left:360px;top:285px;width:80px;height:30px" onclick="{}">Go</button>'
+CLICK = check_call("click", {"x": 500, "y": 500})
+LATER = "setTimeout(()=>main.innerHTML='<a href=#>done</a>',{})"
+
+
+def early(name, limit):
+    async def run():
+        server = AppServer()
+        try:
+            async with BrowserPool(PARAMS, text="elements") as pool:
+                return (await drive(pool, server, name, limit=limit)).early
+        finally:
+            server.close()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", list(NAVIGATIONS))
+def test_an_application_is_observed_when_it_is_done(name):
+    assert early(name, 4) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(NAVIGATIONS))
+def test_no_navigation_of_twenty_is_observed_early(name):
+    assert early(name, None) == []
+
+
+@pytest.mark.parametrize(
+    "reaction",
+    [
+        "main.innerHTML='<p class=Skeleton_x></p>';" + LATER.format(700),
+        "main.innerHTML='<p aria-busy=true>wait</p>';" + LATER.format(700),
+        "main.innerHTML='<p class=spinner>wait</p>';" + LATER.format(700),
+        "main.innerHTML='<progress></progress>';" + LATER.format(700),
+        LATER.format(310),
+        "history.pushState({},'','?a');" + LATER.format(310),
+        "this.classList.add('pressed');" + LATER.format(310),
+    ],
+    ids=["skeleton", "busy", "spinner", "progress", "timer", "address", "pressed button"],
+)
+def test_a_late_reaction_is_awaited(pages, visit, reaction):
+    style = "<style>p{width:90px;height:20px}.spinner{animation:a 1s infinite}@keyframes a{to{opacity:0}}</style>"
+    url = pages.add("/loads", f"{style}<div id=main></div>" + BUTTON.format(reaction))
+
+    async def body(session, _):
+        return (await session.step([CLICK])).observation.text
+
+    assert 'link "done"' in visit(url, body)
+
+
+def test_what_loaded_before_the_call_is_not_awaited(pages, visit):
+    body = "<style>i{display:block;width:9px;height:9px;animation:a 1s infinite}@keyframes a{to{opacity:0}}</style>"
+    body += "<i class=spinner></i><p aria-busy=true>x</p><p id=n>0</p>"
+    url = pages.add("/spins", body + BUTTON.format("n.textContent+='!'"))
+
+    async def steps(session, _):
+        await session.page.evaluate("n.textContent = 0, setTimeout(() => n.textContent = 2, 1300)")
+        await session.step([CLICK])
+        return await session.page.evaluate("n.textContent")
+
+    assert visit(url, steps) == "0!", "the step waited for its limit"

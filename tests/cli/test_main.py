@@ -1,0 +1,192 @@
+"""The command `waymark`, as a user types it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from components.cli import main
+from components.params import load
+from components.records import Image, Observation, Outcome, Tab, Task, Termination, Trajectory, Turn, Verdict
+from components.store import write_table
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def waymark(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "components.cli.main", *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_help_answers_without_importing_the_library() -> None:
+    program = (
+        "import sys; from components.cli import main; main.parser(); "
+        "print({'torch', 'pydantic', 'rich'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_help_takes_less_than_300_ms_more_than_python_itself() -> None:
+    def fastest(*arguments: str) -> float:
+        times = []
+        for _ in range(3):
+            start = time.perf_counter()
+            subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, check=True)
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    assert fastest("-m", "components.cli.main", "--help") - fastest("-c", "pass") < 0.3
+
+
+def test_every_recipe_that_ships_is_valid() -> None:
+    done = waymark("validate", *map(str, sorted((ROOT / "recipes").glob("*.yaml"))))
+    assert done.returncode == 0, done.stderr
+
+
+def test_validate_names_each_wrong_field_and_continues_with_the_next_file(tmp_path: Path) -> None:
+    raw = yaml.safe_load((ROOT / "params.yaml").read_text())
+    raw["rl"]["lr"] = -1
+    raw["agent"]["colour"] = "red"
+    (tmp_path / "bad.yaml").write_text(yaml.safe_dump(raw))
+    done = waymark("validate", str(tmp_path / "bad.yaml"), "params.yaml")
+    assert done.returncode == 1
+    assert "rl.lr = -1" in done.stderr
+    assert "agent.colour = 'red': unknown field; allowed" in done.stderr
+    assert "params.yaml: ok" in done.stdout
+
+
+def test_validate_refuses_families_that_are_unknown_or_have_no_teacher(tmp_path: Path) -> None:
+    raw = yaml.safe_load((ROOT / "params.yaml").read_text())
+    raw["worlds"]["miniwob"]["train"] = ["click-buton", "use-spinner"]
+    (tmp_path / "bad.yaml").write_text(yaml.safe_dump(raw))
+    done = waymark("validate", str(tmp_path / "bad.yaml"))
+    assert done.returncode == 1
+    assert "no family 'click-buton'; near it: click-button" in done.stderr
+    assert "no plan for 'use-spinner'" in done.stderr
+
+
+def test_use_puts_a_valid_recipe_in_place_and_refuses_a_wrong_one(tmp_path: Path) -> None:
+    text = (ROOT / "params.yaml").read_text()
+    raw = yaml.safe_load(text)
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes/mine.yaml").write_text(yaml.safe_dump({**raw, "name": "mine"}))
+    (tmp_path / "recipes/wrong.yaml").write_text(yaml.safe_dump({**raw, "seed": "many"}))
+    (tmp_path / "params.yaml").write_text(text)
+    assert waymark("use", "recipes/wrong.yaml", cwd=tmp_path).returncode == 1
+    assert (tmp_path / "params.yaml").read_text() == text
+    assert waymark("use", "mine", cwd=tmp_path).returncode == 0
+    assert load(tmp_path / "params.yaml").name == "mine"
+
+
+def test_use_writes_a_recipe_with_all_that_it_extends(tmp_path: Path) -> None:
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes/base.yaml").write_text((ROOT / "recipes/demo.yaml").read_text())
+    (tmp_path / "recipes/mine.yaml").write_text("extends: base\nname: mine\nrl: {objective: {name: m_grpo}}\n")
+    done = waymark("use", "mine", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "params.yaml").read_text()
+    assert "from recipes/mine.yaml, which extends recipes/base.yaml." in text
+    assert yaml.safe_load(text)["rl"]["objective"]["kl"] == 0.001
+    (tmp_path / "recipes/mine.yaml").write_text("extends: nothing\nname: mine\n")
+    done = waymark("use", "mine", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "recipes/mine.yaml: extends = 'nothing': no such recipe; there are base" in done.stderr
+    assert (tmp_path / "params.yaml").read_text() == text
+
+
+def test_params_shows_how_a_recipe_differs_from_its_base() -> None:
+    done = waymark("params", "--diff", "openwebrl-8b")
+    assert done.stdout.splitlines() == [
+        'name: "openwebrl-4b" -> "openwebrl-8b"',
+        'model.base: "Qwen/Qwen3-VL-4B-Thinking" -> "Qwen/Qwen3-VL-8B-Thinking"',
+        "rl.lr: 1e-06 -> 5e-07",
+    ]
+    lines = waymark("params", "--diff", "demo").stdout.splitlines()
+    assert "agent.max_response_tokens: (none) -> 96" in lines
+    assert [line for line in lines if line.endswith("-> (none)")] == []
+
+
+def test_params_prints_a_whole_recipe_that_is_valid_again(tmp_path: Path) -> None:
+    done = waymark("params")
+    (tmp_path / "again.yaml").write_text(done.stdout)
+    assert load(tmp_path / "again.yaml") == load(ROOT / "params.yaml")
+    assert "clip_high: 0.28" in done.stdout
+
+
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8ffff3f0005fe02fe"
+    "a7357d1a0000000049454e44ae426082"
+)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A folder with one trajectory of one turn and its verdict."""
+    task = Task(
+        task_id="t1", intent="Click on OK", start_url="http://miniwob/x.html", website="miniwob", source="miniwob"
+    )
+    tab = Tab(index=0, title="x", url=task.start_url, active=True)
+    seen = Observation(url=task.start_url, tabs=[tab], viewport=(160, 210), screenshot=Image.of(PNG))
+    turn = Turn(
+        index=0,
+        observation=seen,
+        prompt_sha256="0",
+        prompt_tokens=1,
+        response="<think>a thought to be found</think>",
+        token_ids=[1],
+        logprobs=[0.0],
+        finish_reason="stop",
+        tool_calls=[],
+        feedback=[],
+    )
+    one = Trajectory(
+        trajectory_id="abc123",
+        task=task,
+        attempt=0,
+        policy="p",
+        protocol="openwebrl",
+        seed=0,
+        turns=[turn],
+        termination=Termination.MAX_STEPS,
+    )
+    verdict = Verdict(trajectory_id="abc123", outcome=Outcome.FAILURE, rationale="", judge="rules", judge_version="1")
+    write_table(tmp_path / "trajectories.parquet", Trajectory, [one])
+    write_table(tmp_path / "verdicts.parquet", Verdict, [verdict])
+    return tmp_path / "trajectories.parquet"
+
+
+def test_view_writes_the_page_of_a_trajectory(table: Path, tmp_path: Path) -> None:
+    done = waymark("view", "abc123", "--table", str(table), "--out", str(tmp_path / "page.html"))
+    assert done.returncode == 0, done.stderr
+    assert "a thought to be found" in (tmp_path / "page.html").read_text()
+
+
+def test_view_without_an_id_shows_the_first_trajectory(table: Path, tmp_path: Path) -> None:
+    done = waymark("view", "--table", str(table), "--out", str(tmp_path / "page.html"))
+    assert done.returncode == 0, done.stderr
+    assert "a thought to be found" in (tmp_path / "page.html").read_text()
+
+
+def test_view_lists_trajectories_and_names_what_is_missing(table: Path, tmp_path: Path) -> None:
+    assert "abc123  1 turns  max_steps  Click on OK" in waymark("view", "--list", "--table", str(table)).stdout
+    assert "no trajectory nope" in waymark("view", "nope", "--table", str(table)).stderr
+    assert "run `make demo`" in waymark("view", cwd=tmp_path).stderr
+
+
+def test_clean_removes_journals_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in (".waymark/state/train_rl/key/journal.jsonl", ".waymark/dvc.lock.good", "data/tasks/tasks.parquet"):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).touch()
+    assert main.main(["clean"]) == 0
+    assert not Path(".waymark/state").exists()
+    assert Path(".waymark/dvc.lock.good").exists()
+    assert Path("data/tasks/tasks.parquet").exists()

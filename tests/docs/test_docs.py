@@ -1,0 +1,267 @@
+"""The documentation says what is: links, paths, keys, error messages and examples of README and docs/ hold."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    *sorted(path for path in (ROOT / "docs").rglob("*.md") if "reference/api" not in str(path)),
+]
+GENERATED = {"parameters.md", "cli.md", "stages.md", "records.md"}
+WRITTEN = [page for page in PAGES if page.name not in GENERATED]
+FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`([^`\n]+)`")
+TO_BE_WRITTEN = {
+    "components/agent/protocols/current_page.py",
+    "components/judge/protocols/last_screenshot.py",
+    "components/training/objectives/mean_baseline.py",
+}
+"""Files that the how-to pages tell the reader to make."""
+SOURCES = [*(ROOT / "components").rglob("*.py"), *(ROOT / "flows").rglob("*.py")]
+
+
+def prose(page: Path) -> str:
+    """A page without its code blocks."""
+    return FENCE.sub("", page.read_text())
+
+
+def named(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def test_readme_links_lead_to_files():
+    """mkdocs checks the links of docs/; the README is not part of the site."""
+    links = re.findall(r"\]\((?!https?://)([^)#]+)", (ROOT / "README.md").read_text())
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_links_between_pages_lead_to_pages():
+    """`make docs` checks anchors and generated pages too."""
+    links = [(page, link) for page in WRITTEN for link in re.findall(r"\]\((?!https?://)([^)#]+)", prose(page))]
+    targets = [(page, link, (page.parent / link).resolve()) for page, link in links]
+    assert [
+        f"{named(page)}: {link}"
+        for page, link, target in targets
+        if not target.exists() and target.name not in GENERATED and ROOT / "docs/reference/api" not in target.parents
+    ] == []
+
+
+def test_every_path_that_a_page_names_exists():
+    """In backticks: with a folder of the project in front, or relative to components/."""
+    pattern = re.compile(r"^(?:components|flows|recipes|tests|perf|docs)/[\w./-]+$|^[a-z_]+/[\w/]+\.py$")
+    missing = [
+        f"{named(page)}: {path}"
+        for page in WRITTEN
+        for path in CODE.findall(prose(page))
+        if pattern.match(path) and not (ROOT / path).exists() and not (ROOT / "components" / path).exists()
+        if path not in TO_BE_WRITTEN
+    ]
+    assert missing == []
+
+
+def test_the_architecture_page_lists_every_package():
+    page = (ROOT / "docs/concepts/architecture.md").read_text()
+    cells = " ".join(re.findall(r"^\| (`[^|]+) \|", page, re.MULTILINE))
+    listed = {name.strip("/") for name in CODE.findall(cells)} | {"doctor", "__init__"}
+    modules = [path for path in (ROOT / "components").iterdir() if path.suffix == ".py" or any(path.glob("*.py"))]
+    assert sorted({path.stem for path in modules} - listed) == []
+
+
+def test_every_module_that_a_page_runs_exists():
+    modules = {(named(page), name) for page in PAGES for name in re.findall(r"python -m ([\w.]+)", page.read_text())}
+    assert [entry for entry in sorted(modules) if not _is_module(entry[1])] == []
+
+
+def _is_module(name: str) -> bool:
+    path = ROOT / name.replace(".", "/")
+    return name in ("pytest", "venv") or path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+@cache
+def messages() -> tuple[str, ...]:
+    """Every string of the program, the constant parts of f-strings joined by an ellipsis, and the Makefile."""
+    found = [(ROOT / "Makefile").read_text()]
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                parts = [part.value if isinstance(part, ast.Constant) else "…" for part in node.values]
+                found.append("".join(str(part) for part in parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return tuple(found)
+
+
+def test_every_error_message_of_the_troubleshooting_page_exists():
+    page = (ROOT / "docs/troubleshooting.md").read_text()
+    listed = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
+    assert len(listed) > 50
+    assert [message for message in listed if not _is_raised(message)] == []
+
+
+def _is_raised(message: str) -> bool:
+    """Whether one string of the program has all parts of the message, in order."""
+    pattern = re.compile(".*?".join(re.escape(part.strip()) for part in message.split("…")), re.DOTALL)
+    return any(pattern.search(text) for text in messages())
+
+
+def keys() -> set[str]:
+    """Every dotted key of a recipe, sections and kinds of sections included."""
+    from components.params import Params
+    from docs.generator.parameters import world_sections
+
+    found: set[str] = set()
+    for path, model in [("", Params), *world_sections()]:
+        found.add(path)
+        _collect(model, path, found)
+    return found
+
+
+def _collect(model, path: str, found: set[str]) -> None:
+    from docs.generator.models import models_in
+
+    for name, field in model.model_fields.items():
+        full = f"{path}.{field.alias or name}".lstrip(".")
+        found.add(full)
+        for section in models_in(field.annotation):
+            _collect(section, full, found)
+
+
+def test_every_recipe_key_that_a_page_names_exists():
+    known = keys()
+    sections = {key for key in known if "." not in key} - {"name", "seed"}
+    unknown = [
+        f"{named(page)}: {key}"
+        for page in WRITTEN
+        for text in CODE.findall(prose(page))
+        for key in re.findall(r"^([a-z_]+(?:\.[a-z_]+)+)(?=$|:| )", text)
+        if key.partition(".")[0] in sections and key not in known and not (ROOT / key).exists()
+        if not key.endswith((".py", ".yaml", ".jsonl")) and not (ROOT / "components" / key.partition(".")[0]).is_file()
+    ]
+    assert [key for key in unknown if not _is_code(key.partition(": ")[2])] == []
+
+
+def _is_code(key: str) -> bool:
+    """A dotted name of a module or an object in one, such as `agent.rendering.plain`."""
+    head, *rest = key.split(".")
+    return (ROOT / "components" / head / f"{rest[0]}.py").exists() or (ROOT / "components" / head / rest[0]).is_dir()
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The code blocks of a page in one language, without their indentation."""
+    found = FENCE.findall((ROOT / "docs" / page).read_text())
+    return [re.sub(f"^{indent}", "", code, flags=re.MULTILINE) for indent, kind, code in found if kind == language]
+
+
+def module(page: str) -> dict:
+    """The first Python block of a page, run as a module."""
+    (code,) = blocks(page, "python")
+    space: dict = {"__name__": f"docs.{Path(page).stem.replace('-', '_')}"}
+    exec(compile(code, page, "exec"), space)
+    return space
+
+
+def test_the_example_protocol_reads_what_it_writes():
+    from components.params import AgentParams
+    from components.records import ToolCall
+
+    protocol = module("how-to/add-a-protocol.md")["CURRENT_PAGE"]
+    call = ToolCall(name="click", arguments={"x": 1, "y": 2})
+    parsed = protocol.parse(protocol.write("look", [call]))
+    assert [(one.name, one.error) for one in parsed.calls] == [("click", None)]
+    agent = AgentParams(prompt="full", max_response_tokens=10, max_context_tokens=100)
+    assert "click" in protocol.system(agent)
+
+
+USE_OBJECTIVE = """
+from components.records import Reward
+from components.rollout import Group
+from tests.samples import a_task, a_trajectory
+
+rewards = [(1.0, False), (0.0, False), (0.0, True)]
+trajectories = [a_trajectory(turns=2, attempt=number) for number in range(3)]
+ids = [trajectory.trajectory_id for trajectory in trajectories]
+scores = [
+    Reward(trajectory_id=one, value=value, masked=masked, format_ok=True)
+    for one, (value, masked) in zip(ids, rewards, strict=True)
+]
+credits = MeanBaseline().credits(Group(a_task(), trajectories, scores))
+print([[credit and credit.advantage for credit in turns] for turns in credits])
+"""
+
+
+def test_the_example_objective_subtracts_the_mean_of_scored_members():
+    """In a process of its own: the example registers itself as an objective."""
+    (code,) = blocks("how-to/add-an-objective.md", "python")
+    command = [sys.executable, "-c", code + USE_OBJECTIVE]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    assert (done.stdout.strip(), done.returncode) == ("[[0.5, 0.5], [-0.5, -0.5], [None, None]]", 0), done.stderr
+
+
+def test_the_example_judge_reads_the_verdict():
+    import asyncio
+
+    from components.endpoint import Answer
+    from components.records import Outcome
+    from tests.samples import a_trajectory
+
+    async def ask(messages, response_format=None):
+        return Answer(
+            text="It is so.\nVerdict: NOT SUCCESS",
+            finish_reason="stop",
+            prompt_tokens=9,
+            completion_tokens=9,
+            usd=0.0,
+            latency_s=0.1,
+        )
+
+    ruling = asyncio.run(module("how-to/add-a-judge.md")["LAST_SCREENSHOT"].judge(a_trajectory(), ask))
+    assert ruling.outcome is Outcome.FAILURE
+
+
+def test_the_example_benchmark_has_the_keys_of_a_benchmark():
+    import yaml
+
+    from components.benchmarks.spec import Benchmark
+
+    (text,) = (block for block in blocks("how-to/add-a-benchmark.md", "yaml") if block.startswith("name: mine"))
+    raw = yaml.safe_load(text)
+    raw["file"]["sha256"] = "0" * 64
+    assert Benchmark.model_validate(raw).name == "mine"
+
+
+RECIPES = [
+    (page, text)
+    for page in ("quick-start.md", "how-to/train-on-your-own-site.md", "how-to/first-run-on-a-gpu.md")
+    for text in blocks(page, "yaml")
+    if "\nextends:" in text
+]
+
+
+@pytest.mark.parametrize(("page", "text"), RECIPES, ids=[page for page, _ in RECIPES])
+def test_the_example_recipes_are_valid(page, text, tmp_path, monkeypatch):
+    from components.params import load
+
+    monkeypatch.chdir(ROOT)
+    recipe = tmp_path / "example.yaml"
+    recipe.write_text(text)
+    assert load(recipe).name
+
+
+def test_the_example_task_rows_are_tasks(tmp_path):
+    from components.tasks import load_files
+
+    for page in ("how-to/train-on-your-own-site.md", "reference/task-files.md"):
+        file = tmp_path / "rows.jsonl"
+        file.write_text("".join(blocks(page, "json")))
+        loaded = load_files([file])
+        assert loaded.tasks
+        assert loaded.rejections == []

@@ -1,0 +1,58 @@
+"""What a stage wrote is what the Prefect UI shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from flows.artifacts import Progress, key, markdown, read_progress, scalars, sparkline
+
+
+def test_progress_is_read_as_the_stage_wrote_it(tmp_path: Path) -> None:
+    path = tmp_path / ".waymark/progress/train_rl@short.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"stage": "train_rl@short", "done": 3, "total": 12, "message": "hi", "updated": 1.0}))
+    progress = read_progress("train_rl@short", tmp_path)
+    assert progress == Progress(3, 12, "hi")
+    assert progress.percent == 25.0
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"done": 1}', '{"done": "x", "total": 1, "message": ""}'])
+def test_an_unreadable_progress_file_is_ignored(tmp_path: Path, text: str) -> None:
+    path = tmp_path / ".waymark/progress/one.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    assert read_progress("one", tmp_path) is None
+
+
+def test_progress_without_a_total_is_zero_percent() -> None:
+    assert Progress(7, 0, "").percent == 0.0
+
+
+def test_scalars_are_named_by_their_path_and_an_interval_is_one_value() -> None:
+    metrics = {"rate": 0.5, "ci95": [0.25, 0.75], "families": {"click": {"n": 4}}, "funnel": [{"left": 1}], "note": "x"}
+    assert scalars(metrics) == {"rate": 0.5, "ci95": "0.25 … 0.75", "families.click.n": 4, "note": "x"}
+
+
+def test_a_sparkline_runs_from_the_lowest_block_to_the_highest() -> None:
+    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█"
+    assert sparkline([2.0, 2.0]) == "▁▁"
+    assert len(sparkline(list(range(1000)))) == 40
+
+
+def test_a_funnel_shows_a_bar_per_step() -> None:
+    text = markdown("filter: funnel", [{"step": "all", "left": 12}, {"step": "odd", "left": 6}])
+    assert f"| all | 12 | {'█' * 24} |" in text
+    assert f"| odd | 6 | {'█' * 12} |" in text
+
+
+def test_a_curve_shows_every_numeric_column() -> None:
+    text = markdown("rl", [{"iteration": 0, "reward_mean": 0.25}, {"iteration": 1, "reward_mean": 0.75}])
+    assert "| reward_mean | ▁█ | 0.25 | 0.75 |" in text
+
+
+@pytest.mark.parametrize("stage", ["train_rl@short", "evaluate@base", "nightly"])
+def test_an_artifacts_key_has_only_what_prefect_allows(stage: str) -> None:
+    assert set(key(stage, "metrics")) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")

@@ -1,0 +1,82 @@
+"""Which hosts a run may open: the first page's with its subdomains, those that were allowed, and no other port."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.interactive.hosts import HostRules, option_for
+from components.interactive.options import RunError, start_address
+from components.params import EgressParams
+
+
+def rules(url: str, *allow: str, **recipe: list[str]) -> HostRules:
+    return HostRules.of(url, allow, EgressParams(**recipe))
+
+
+@pytest.mark.parametrize(
+    ("url", "allowed"),
+    [
+        ("https://shop.example/basket", True),
+        ("http://shop.example/", True),
+        ("https://www.shop.example/", True),
+        ("https://pay.shop.example/", True),
+        ("wss://live.shop.example/", True),
+        ("https://other.example/", False),
+        ("https://shop.example.evil.com/", False),
+        ("https://notshop.example/", False),
+        ("https://bad.shop.example/", False),
+        ("about:blank", True),
+    ],
+)
+def test_the_first_host_and_its_subdomains_are_allowed(url, allowed):
+    assert rules("https://www.shop.example/", blocked_hosts=["bad.shop.example"]).allows(url) is allowed
+
+
+def test_a_server_on_this_machine_is_allowed_on_its_port_only():
+    own = rules("http://127.0.0.1:8000/")
+    assert own.allows("http://127.0.0.1:8000/basket")
+    assert not own.allows("http://127.0.0.1:9000/")
+    assert not own.allows("http://127.0.0.1/")
+    assert own.egress.guard
+    assert own.hosts == ["127.0.0.1:8000"]
+
+
+def test_further_hosts_are_patterns_or_ports():
+    more = rules("http://127.0.0.1:8000/", "*.cdn.example", "127.0.0.1:9000")
+    assert more.allows("https://a.cdn.example/x.js")
+    assert more.allows("http://127.0.0.1:9000/")
+    assert not more.allows("https://cdn.example/")
+
+
+def test_an_allowed_page_allows_its_host_alone():
+    after = rules("https://shop.example/").with_host_of("https://pay.example/a", "http://127.0.0.2:81/")
+    assert after.allows("https://pay.example/b")
+    assert not after.allows("https://www.pay.example/")
+    assert after.allows("http://127.0.0.2:81/")
+    assert not after.allows("http://127.0.0.2:82/")
+
+
+def test_the_option_for_an_address_has_the_port_if_it_is_unusual():
+    assert option_for("https://a.example/x") == option_for("http://a.example:80/") == "a.example"
+    assert option_for("http://a.example:8080/") == "a.example:8080"
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("shop.example/a", "https://shop.example/a"),
+        ("localhost:8000", "http://localhost:8000"),
+        ("127.0.0.1", "http://127.0.0.1"),
+        ("http://shop.example", "http://shop.example"),
+    ],
+)
+def test_an_address_without_a_scheme_gets_one(text, url):
+    assert start_address(text) == url
+
+
+@pytest.mark.parametrize(
+    "text", ["", "file:///etc/passwd", "ftp://a.example", "http://", "http://a:99999/", "chrome://x"]
+)
+def test_what_is_no_web_page_is_refused(text):
+    with pytest.raises(RunError, match="it must begin with http"):
+        start_address(text)

@@ -1,0 +1,193 @@
+"""`waymark judge calibrate`: judges against labels, on tables of ours and on AgentRewardBench's files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from components.cli import main
+from components.judge.calibration_run import calibrate_judges
+from components.judge.labels import CannotCompare, read_labels
+from components.params import Params
+from components.records import Outcome, Trajectory, Verdict
+from components.store import write_table
+from tests.endpoint_server import Server, text_of
+from tests.judge.test_agent_reward_bench import AGENT, annotations, cleaned
+from tests.judge.webarena_episodes import ours, task_of
+from tests.samples import a_task, a_trajectory, a_verdict, recipe, shipped
+
+ROOT = Path(__file__).resolve().parents[2]
+S, F = Outcome.SUCCESS, Outcome.FAILURE
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A model that calls every task with an even number a success, whatever the protocol."""
+    running = Server()
+
+    def reply(asked: dict) -> str:
+        even = any(f"Task {number}." in text_of(asked) for number in (0, 2, 4, 6, 8))
+        text = text_of(asked)
+        if "JSON object" in text:
+            return json.dumps({"thought": "x", "verdict": "SUCCESS" if even else "NOT SUCCESS"})
+        return (
+            f"x\nVerdict: {'SUCCESS' if even else 'NOT SUCCESS'}" if "Verdict: SUCCESS" in text else "Status: success"
+        )
+
+    running.reply = reply
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with ten labelled trajectories, every even one a success but for number 8."""
+    trajectories = [
+        a_trajectory(a_task(n, intent=f"Task {n}.", task_id=f"t{n}"), site_reward=float(n % 2 == 0)) for n in range(10)
+    ]
+    labels = [a_verdict(one, S if n % 2 == 0 and n != 8 else F) for n, one in enumerate(trajectories)]
+    write_table(tmp_path / "data/judge/trajectories.parquet", Trajectory, trajectories)
+    write_table(tmp_path / "data/judge/verdicts.parquet", Verdict, labels)
+    raw = shipped("demo")
+    raw["evaluation"]["bootstrap"] = 200
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(raw))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def with_model(here: Path, server: Server) -> None:
+    raw = yaml.safe_load((here / "params.yaml").read_text())
+    raw["judge"]["model"] = {"endpoint": {"url": server.url, "model": "m", "key_variable": None}}
+    (here / "params.yaml").write_text(yaml.safe_dump(raw))
+
+
+class Said(NamedTuple):
+    """What a command left."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def waymark(here: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    """The command `waymark judge calibrate`."""
+
+    def run(*arguments: str) -> Said:
+        status = main.main(["judge", "calibrate", *arguments])
+        return Said(status, *capsys.readouterr())
+
+    return run
+
+
+def test_rules_protocols_and_their_vote_are_in_one_table(here, server, waymark):
+    with_model(here, server)
+    done = waymark(
+        "--judges", "rules,openwebrl,deepshop,agenttrek,vote", "--json"
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = {one["judge"]: one for one in json.loads(done.stdout)}
+    assert list(found) == ["rules", "openwebrl", "deepshop", "agenttrek", "vote"]
+    assert found["rules"]["said_by_label"]["failure"] == {"success": 1, "failure": 5, "unparsed": 0}
+    assert found["openwebrl"]["accuracy"]["value"] == found["deepshop"]["accuracy"]["value"] == 0.9
+    assert found["agenttrek"]["said_by_label"]["failure"]["success"] == 6
+    # of number 8 all say success; of the odd ones only one does
+    assert found["vote"]["accuracy"]["value"] == 0.9
+    assert len(server.asked) == 30
+    again = waymark("--judges", "openwebrl,deepshop,agenttrek")
+    assert "OpenWebRL, table 3: Agreement with GPT-4.1" in again.stdout
+    assert "OpenWebRL, table 9: " in again.stdout
+    assert again.stdout.count("OpenWebRL-Judge-8B") == 2
+    assert "90.0 [" in again.stdout
+    assert len(server.asked) == 30, "what was answered is kept"
+
+
+def test_existing_verdicts_take_part_by_name_and_may_vote(here, server, waymark):
+    with_model(here, server)
+    saved = "saved=data/judge/verdicts.parquet"
+    done = waymark("--judges", "openwebrl,deepshop,vote", "--verdicts", saved, "--json")
+    found = {one["judge"]: one["accuracy"]["value"] for one in json.loads(done.stdout)}
+    assert found == {"openwebrl": 0.9, "deepshop": 0.9, "saved": 1.0, "vote": 0.9}
+    assert waymark("--judges", "openwebrl,deepshop,agenttrek,vote", "--verdicts", saved).returncode == 1, (
+        "four may be equal"
+    )
+
+
+def test_rules_and_the_configured_model_take_part_by_default(here, server, waymark):
+    assert [one["judge"] for one in json.loads(waymark("--json").stdout)] == ["rules"]
+    with_model(here, server)
+    assert [one["judge"] for one in json.loads(waymark("--json").stdout)] == ["rules", "openwebrl"]
+
+
+def test_humans_label_in_a_csv_file(here, waymark):
+    ids = [a_trajectory(a_task(n, task_id=f"t{n}")).trajectory_id for n in range(3)]
+    Path("labels.csv").write_text("trajectory_id,outcome\n" + "".join(f"{key},Success\n" for key in ids))
+    (one,) = json.loads(waymark("--labels", "labels.csv", "--json").stdout)
+    assert (one["n"], one["recall"]["value"]) == (3, pytest.approx(2 / 3))
+
+
+def test_agent_reward_bench_is_judged_as_published(here, server, waymark):
+    with_model(here, server)
+    cleaned(here / "trajectories", "webarena.7")
+    cleaned(here / "trajectories", "webarena.8", goal="What does coffee cost?", summary_info={"cum_reward": 0.0})
+    path = annotations(here / "a.csv", ("A", "webarena.7", "Unsuccessful"), ("A", "webarena.8", "Successful"))
+    done = waymark("--trajectories", "trajectories", "--labels", str(path), "--judges", "openwebrl,rules", "--json")
+    assert done.returncode == 0, done.stderr
+    model, rules = json.loads(done.stdout)
+    assert (model["n"], model["said_by_label"]["success"]["failure"]) == (2, 1)
+    assert rules["outages"] + rules["n"] == 2
+    assert AGENT in str(next((here / "trajectories/cleaned").rglob("*.json")))
+
+
+def test_rules_ask_the_endpoint_where_only_a_model_can_tell(here, server, waymark):
+    rollouts = [a_trajectory(task_of(ours(5)), attempt=n, answer=f"{n} minutes by car") for n in range(4)]
+    rollouts.append(a_trajectory(task_of(ours(5)), attempt=4, answer="N/A"))
+    write_table(here / "data/judge/trajectories.parquet", Trajectory, rollouts)
+    labels = [a_verdict(one, S if n == 0 else F) for n, one in enumerate(rollouts)]
+    write_table(here / "data/judge/verdicts.parquet", Verdict, labels)
+    (alone,) = json.loads(waymark("--judges", "rules", "--json").stdout)
+    assert (alone["n"], alone["outages"]) == (1, 4)
+    with_model(here, server)
+    server.reply = lambda asked: f"Verdict: {'SUCCESS' if '0 minutes' in text_of(asked) else 'NOT SUCCESS'}"
+    (asked,) = json.loads(waymark("--judges", "rules", "--json").stdout)
+    assert (asked["n"], asked["outages"], asked["accuracy"]["value"]) == (5, 0, 1.0)
+    assert len(server.asked) == 4
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--judges", "gpt"], "no judge 'gpt': one of rules"),
+        (["--judges", "distilled"], "`dvc repro distill_judge` makes it"),
+        (["--judges", "webjudge"], "judge.model.endpoint"),
+        (["--judges", "rules,vote"], "a vote needs 3 judges beside it"),
+        (["--verdicts", "data/judge/verdicts.parquet"], "write NAME=FILE"),
+        (["--trajectories", "nowhere.parquet"], "`dvc repro judge_rollouts`"),
+        (["--labels", "params.yaml"], "no labels"),
+    ],
+)
+def test_contradictory_options_are_refused_with_the_correct_ones(here, arguments, said, waymark):
+    done = waymark(*arguments)
+    assert done.returncode == 1
+    assert said in done.stderr
+
+
+def test_labels_of_other_trajectories_or_unknown_outcomes_are_refused(here, tmp_path):
+    Path("labels.csv").write_text("trajectory_id,outcome\nother,failure\n")
+    with pytest.raises(CannotCompare, match="none of the 1 labels"):
+        calibrate_judges(lambda: [a_trajectory()], read_labels(Path("labels.csv")), ["rules"], {}, a_recipe(), tmp_path)
+    Path("labels.csv").write_text("trajectory_id,outcome\nother,perhaps\n")
+    with pytest.raises(CannotCompare, match=r"labels\.csv:2: outcome is 'perhaps'"):
+        read_labels(Path("labels.csv"))
+    Path("labels.csv").write_text("trajectory_id,outcome\nother,unparsed\n")
+    with pytest.raises(CannotCompare, match="nothing is labelled"):
+        read_labels(Path("labels.csv"))
+
+
+def a_recipe() -> Params:
+    return recipe()

@@ -1,0 +1,206 @@
+"""A recipe is its difference from a base: what merging means, and what is said of a wrong chain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from components.params import Change, Params, RecipeError, changed_from_base, complete, load, parse
+from components.params.inheritance import difference, merge
+from tests.samples import raw_recipe
+
+ENDPOINT = {"url": "http://127.0.0.1:1/v1", "model": "a/b"}
+LR = st.sampled_from([1e-6, 1e-5, 1e-4])
+OBJECTIVES = st.one_of(
+    st.builds(lambda low: {"name": "mm_grpo", "clip_low": low}, st.sampled_from([0.1, 0.2])),
+    st.builds(lambda kl: {"name": "m_grpo", "kl": kl}, st.sampled_from([0.0, 0.1])),
+    st.builds(lambda drop: {"name": "filtered_bc", "drop_repeats": drop}, st.booleans()),
+    st.builds(
+        lambda caps: {"name": "rft", "max_per_source": caps},
+        st.none() | st.dictionaries(st.sampled_from("ab"), st.integers(0, 3)),
+    ),
+)
+TEACHERS = st.one_of(
+    st.builds(lambda noise: {"policy": "scripted", "noise": noise, "tasks": 3}, st.sampled_from([0.0, 0.5])),
+    st.builds(lambda t: {"policy": "endpoint", "endpoint": ENDPOINT, "temperature": t, "tasks": 3}, st.just(0.5)),
+)
+JUDGES = st.none() | st.builds(lambda name: {"endpoint": ENDPOINT, "protocol": name}, st.sampled_from(["webjudge"]))
+WORLDS = st.dictionaries(
+    st.sampled_from(["miniwob", "encyclopaedia", "live"]), st.just({}), min_size=1, max_size=3
+) | st.builds(
+    lambda families, count: {"miniwob": {"heldout": families, "train_per_family": count}},
+    st.lists(st.sampled_from(["focus-text", "click-link"]), unique=True),
+    st.integers(0, 3),
+)
+RECIPES = st.builds(
+    lambda lr, objective, teacher, judge, sites, worlds: parse(
+        raw_recipe(
+            rl__lr=lr,
+            rl__objective=objective,
+            teacher=teacher,
+            judge__model=judge,
+            tasks__sites=sites,
+            worlds=worlds,
+        )
+    ).model_dump(mode="json"),
+    LR,
+    OBJECTIVES,
+    TEACHERS,
+    JUDGES,
+    st.dictionaries(st.sampled_from(["shop", "map"]), st.just("http://a.example")),
+    WORLDS,
+)
+
+
+@settings(deadline=None)
+@given(base=RECIPES, whole=RECIPES)
+def test_a_difference_merged_into_its_base_gives_the_whole(base: dict, whole: dict) -> None:
+    change = difference(base, whole, Params)
+    assert merge(base, change, Params) == whole
+    assert (change == {}) == (base == whole)
+
+
+@settings(deadline=None)
+@given(base=RECIPES, change=RECIPES)
+def test_merging_twice_changes_nothing_more(base: dict, change: dict) -> None:
+    once = merge(base, change, Params)
+    assert merge(once, change, Params) == once
+
+
+def merged(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    return merge(base, change, Params)
+
+
+def test_sections_merge_and_scalars_and_lists_replace() -> None:
+    base = {"seed": 0, "rl": {"lr": 1e-4, "betas": [0.9, 0.98]}, "filters": {"blocked_websites": ["a", "b"]}}
+    change = {"rl": {"betas": [0.8, 0.9]}, "filters": {"blocked_websites": ["c"]}}
+    assert merged(base, change) == {
+        "seed": 0,
+        "rl": {"lr": 1e-4, "betas": [0.8, 0.9]},
+        "filters": {"blocked_websites": ["c"]},
+    }
+
+
+def test_a_mapping_of_names_of_ones_own_replaces() -> None:
+    base = {"tasks": {"sites": {"shop": "http://a", "map": "http://b"}, "files": []}}
+    assert merged(base, {"tasks": {"sites": {"map": "http://c"}}})["tasks"] == {
+        "sites": {"map": "http://c"},
+        "files": [],
+    }
+
+
+def test_null_removes_a_section_and_what_follows_it_starts_anew() -> None:
+    base = {"judge": {"model": {"endpoint": ENDPOINT, "protocol": "webjudge"}}}
+    without = merged(base, {"judge": {"model": None}})
+    assert without == {"judge": {"model": None}}
+    assert merged(without, {"judge": {"model": {"endpoint": ENDPOINT}}}) == {"judge": {"model": {"endpoint": ENDPOINT}}}
+
+
+def test_another_kind_keeps_none_of_the_bases_keys() -> None:
+    base = {"rl": {"objective": {"name": "mm_grpo", "clip_low": 0.1, "tis_cap": 2.0}, "lr": 1e-4}}
+    assert merged(base, {"rl": {"objective": {"name": "rft", "epochs": 3}}}) == {
+        "rl": {"objective": {"name": "rft", "epochs": 3}, "lr": 1e-4}
+    }
+
+
+@pytest.mark.parametrize("base", [{"name": "mm_grpo", "clip_low": 0.1}, {"clip_low": 0.1}], ids=["named", "by default"])
+@pytest.mark.parametrize("change", [{"name": "mm_grpo", "kl": 1}, {"kl": 1}], ids=["named", "inherited"])
+def test_the_same_kind_keeps_the_bases_keys(base: dict, change: dict) -> None:
+    objective = merged({"rl": {"objective": base}}, {"rl": {"objective": change}})["rl"]["objective"]
+    assert (objective["clip_low"], objective["kl"]) == (0.1, 1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose `recipes/` has `base`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recipes").mkdir()
+    write("base", raw_recipe(name="base"))
+    return tmp_path
+
+
+def write(file: str, keys: dict) -> Path:
+    path = Path(f"recipes/{file}.yaml")
+    path.write_text(yaml.safe_dump(keys))
+    return path
+
+
+def test_a_chain_of_recipes_is_read_from_its_end(folder: Path) -> None:
+    write("middle", {"extends": "base", "name": "middle", "rl": {"lr": 2e-5, "group_size": 7}})
+    path = write("last", {"extends": "middle", "name": "last", "rl": {"lr": 3e-5}})
+    recipe = load(path)
+    assert (recipe.name, recipe.rl.lr, recipe.rl.group_size) == ("last", 3e-5, 7)
+    assert changed_from_base(path) == [Change("name", "middle", "last"), Change("rl.lr", 2e-5, 3e-5)]
+
+
+def test_a_recipe_elsewhere_extends_a_shipped_one_even_of_its_name(folder: Path) -> None:
+    (folder / "mine").mkdir()
+    (folder / "mine/base.yaml").write_text("extends: base\nseed: 5\n")
+    assert load("mine/base.yaml").seed == 5
+
+
+@pytest.mark.parametrize(
+    ("recipes", "error"),
+    [
+        ({"mine": {"extends": "bass"}}, r"recipes/mine\.yaml: extends = 'bass': no such recipe; there are base$"),
+        ({"mine": {"extends": ["base"]}}, r"recipes/mine\.yaml: extends = \['base'\]: give the name of one recipe"),
+        ({"mine": {"extends": "mine"}}, r"recipes/mine\.yaml: extends = 'mine': .* in a circle: \S+ extends \S+$"),
+        (
+            {"mine": {"extends": "other"}, "other": {"extends": "mine"}},
+            r"recipes/other\.yaml: extends = 'mine': .*circle: \S+mine.yaml extends \S+other.yaml extends \S+mine.yaml",
+        ),
+        ({"mine": {"extends": "base", "rl": {"colour": 1}}}, r"recipes/mine\.yaml: rl\.colour = 1: unknown field"),
+        (
+            {"mine": {"extends": "other"}, "other": {"extends": "base", "rl": {"colour": 1}}},
+            r"recipes/other\.yaml: rl\.colour = 1: unknown field",
+        ),
+        (
+            {"mine": {"extends": "other", "seed": 1}, "other": {"extends": "base", "sft": {"lr": -1}}},
+            r"recipes/other\.yaml: sft\.lr = -1: .*greater than 0",
+        ),
+        (
+            {"mine": {"extends": "other"}, "other": {"extends": "base", "rl": {"kl": 1}}},
+            r"recipes/other\.yaml: rl\.kl is now rl\.objective\.kl",
+        ),
+    ],
+    ids=["unknown base", "two bases", "itself", "circle", "key", "key of the base", "value of the base", "old key"],
+)
+def test_an_error_names_the_file_and_the_key(folder: Path, recipes: dict, error: str) -> None:
+    for name, keys in recipes.items():
+        write(name, keys)
+    with pytest.raises(RecipeError, match=error):
+        load("recipes/mine.yaml")
+
+
+def test_params_yaml_may_not_extend_since_dvc_would_miss_the_keys(folder: Path) -> None:
+    Path("params.yaml").write_text("extends: base\n")
+    with pytest.raises(RecipeError, match=r"params\.yaml: extends = 'base': params\.yaml has to be complete"):
+        load("params.yaml")
+
+
+def test_the_complete_text_has_every_key_and_says_where_it_comes_from(folder: Path) -> None:
+    path = write("mine", {"extends": "base", "name": "mine", "rl": {"objective": {"name": "rft"}}})
+    text = complete(path)
+    assert text.startswith("# Written by `waymark use` from recipes/mine.yaml, which extends recipes/base.yaml. ")
+    assert yaml.safe_load(text) == load(path).model_dump(mode="json")
+    Path("params.yaml").write_text(text)
+    assert load("params.yaml") == load(path)
+
+
+def test_a_recipe_without_a_base_is_shown_against_the_defaults(folder: Path) -> None:
+    found = changed_from_base("recipes/base.yaml")
+    assert Change("observation.text", "none", "elements") in found
+    assert Change("rl.lr", ..., 1e-5) in found
+    assert not [change for change in found if change.key.startswith("rl.betas")]
+
+
+def test_a_recipe_has_the_worlds_that_it_names_with_the_bases_keys() -> None:
+    base = {"worlds": {"miniwob": {"train": ["a"], "train_per_family": 3}, "live": {}}}
+    change = {"worlds": {"miniwob": {"train_per_family": 5}}}
+    assert merge(base, change, Params) == {"worlds": {"miniwob": {"train": ["a"], "train_per_family": 5}}}
+    assert merge(base, {"worlds": {"no_world": {}}}, Params) == {"worlds": {"no_world": {}}}

@@ -1,0 +1,163 @@
+"""Keys belong to the kind that reads them; old keys are named with the new ones; what affects no result is marked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from components.params import (
+    TOLERANCES,
+    NoEffect,
+    Params,
+    RecipeError,
+    ScriptedTeacherParams,
+    Section,
+    deciding,
+    load,
+    parse,
+)
+from components.params.choice import choice_of, sections_of
+from components.params.moved import RENAMED
+from tests.samples import raw_recipe, recipe
+
+ROOT = Path(__file__).parents[2]
+ENDPOINT = {"url": "http://127.0.0.1:1/v1", "model": "a/b"}
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (
+            {"rl__objective": {"name": "filtered_bc", "tis_cap": 2.0}},
+            r"rl\.objective\.tis_cap = 2\.0: unknown field where name = filtered_bc; allowed here: drop_repeats",
+        ),
+        (
+            {"rl__objective": {"name": "rft", "max_logprob_gap": 5.0}},
+            r"unknown field where name = rft; .*max_per_source",
+        ),
+        ({"rl__objective": {"kl": 0.1}}, r"rl\.objective\.kl = 0\.1: unknown field where name = mm_grpo"),
+        ({"rl__objective": {"name": "ppo"}}, r"rl\.objective\.name = 'ppo': must be one of 'mm_grpo', 'm_grpo'"),
+        ({"rl__objective": {"clip_low": 0}}, r"rl\.objective\.clip_low = 0: .*greater than 0"),
+        ({"teacher__temperature": 1.0}, r"teacher\.temperature = 1\.0: unknown field where policy = scripted"),
+        (
+            {"teacher": {"policy": "endpoint", "endpoint": ENDPOINT, "tasks": 1, "noise": 0.2}},
+            r"teacher\.noise = 0\.2: unknown field where policy = endpoint",
+        ),
+        (
+            {"teacher": {"policy": "endpoint", "endpoint": {**ENDPOINT, "colour": 1}, "tasks": 1}},
+            r"teacher\.endpoint\.colour = 1: unknown field; allowed here: extra, key_variable",
+        ),
+        (
+            {"tasks__files": [{"path": "a", "colour": 1}]},
+            r"tasks\.files\.0\.colour = 1: unknown field; .*answers, path",
+        ),
+        ({"judge__model": {"endpoint": ENDPOINT, "noise": 1}}, r"judge\.model\.noise = 1: unknown field; .*on_outage"),
+    ],
+)
+def test_a_key_that_the_chosen_kind_ignores_is_refused_by_name(change: dict, error: str) -> None:
+    with pytest.raises(RecipeError, match=error):
+        parse(raw_recipe(**change))
+
+
+def test_a_section_without_its_kind_has_the_default_one() -> None:
+    params = recipe(rl__objective={"clip_low": 0.1}, rl__task_sampling={})
+    assert (params.rl.objective.name, params.rl.objective.clip_low) == ("mm_grpo", 0.1)
+    assert params.rl.task_sampling.name == "uniform"
+    assert isinstance(params.teacher, ScriptedTeacherParams)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"rl__async": True}, r"params: rl\.async is gone: set rl\.max_staleness: 1"),
+        ({"rl__async": False}, r"rl\.async is gone: leave rl\.max_staleness out, it is 0"),
+        ({"rl__clip_low": 0.2}, r"rl\.clip_low is now rl\.objective\.clip_low"),
+        ({"rl__objective": "rft"}, r"rl\.objective = 'rft' is now a section: rl\.objective: \{name: rft\}"),
+        ({"rl__task_sampling": "adaptive"}, r"is now a section: rl\.task_sampling: \{name: adaptive\}"),
+        ({"judge__endpoint": ENDPOINT}, r"judge\.endpoint is now judge\.model\.endpoint"),
+        ({"judge__endpoint": None}, r"judge\.endpoint is now judge\.model\.endpoint"),
+        ({"judge__trust_labels": None}, r"judge\.trust_labels is now judge\.trust\.labels"),
+    ],
+)
+def test_an_old_key_is_refused_with_its_new_name(change: dict, error: str) -> None:
+    with pytest.raises(RecipeError, match=error):
+        parse(raw_recipe(**change))
+
+
+def test_all_old_keys_are_named_at_once_and_lead_to_keys_that_exist() -> None:
+    with pytest.raises(RecipeError) as refusal:
+        parse(raw_recipe(**{key.replace(".", "__"): None for key in RENAMED}))
+    assert len(str(refusal.value).splitlines()) == len(RENAMED)
+    for old, new in RENAMED.items():
+        path = new.split()[0].rstrip(";,:").split(".")
+        assert field_exists(Params, path), new
+        assert not field_exists(Params, old.split(".")), old
+
+
+def field_exists(section: type[Section], path: list[str]) -> bool:
+    first, *rest = path
+    if first not in section.model_fields:
+        return False
+    inside = sections_of(section.model_fields[first].annotation)
+    return not rest or any(field_exists(part, rest) for part in inside)
+
+
+def test_tolerances_left_out_follow_from_the_dtype_and_may_be_given() -> None:
+    assert recipe().rl.max_packing_gap is recipe().rl.objective.max_logprob_gap is None
+    assert TOLERANCES["float32"] == (1e-4, 1e-3, 1e-4)
+    assert TOLERANCES["bfloat16"] == (0.1, 5.0, 0.05)
+    assert recipe(rl__objective={"max_logprob_gap": 2.0}).rl.objective.max_logprob_gap == 2.0
+
+
+def test_limits_of_endpoints_and_places_of_work_decide_nothing() -> None:
+    limits = {"max_in_flight": 3, "requests_per_minute": 1, "max_retries": 0, "timeout_s": 1, "max_usd": 5}
+    model = {"endpoint": ENDPOINT | limits, "voters": [ENDPOINT | limits] * 2}
+    teacher = {"policy": "endpoint", "tasks": 4}
+    plain = parse(
+        raw_recipe(
+            judge__model={"endpoint": ENDPOINT, "voters": [ENDPOINT] * 2}, teacher=teacher | {"endpoint": ENDPOINT}
+        )
+    )
+    moved = parse(
+        raw_recipe(
+            judge__model=model,
+            teacher=teacher | {"endpoint": ENDPOINT | limits},
+            training__processes=8,
+            rollout__executor="ray",
+            inference__vllm={"servers": 4, "python": "python3"},
+        )
+    )
+    assert deciding(plain) == deciding(moved)
+    other = [
+        moved.model_copy(update={"seed": 1}),
+        recipe(inference__vllm__engine={"quantization": "fp8"}, judge__model=model),
+        recipe(judge__model=model | {"screenshots": 1}),
+    ]
+    assert deciding(recipe(judge__model=model)) not in [deciding(params) for params in other]
+
+
+def test_dvc_names_keys_that_exist_and_none_that_affects_no_result() -> None:
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    named = {key for stage in stages.values() for key in (stage.get("do") or stage).get("params", [])}
+    complete = load(ROOT / "params.yaml").model_dump(mode="json")
+    for key in named:
+        section: type[Section] = Params
+        value = complete
+        for part in key.split("."):
+            assert part in value, key
+            value = value[part]
+            field = section.model_fields[part]
+            assert NoEffect not in field.metadata, key
+            section = (sections_of(field.annotation) or [section])[0]
+
+
+def test_a_kind_is_told_by_a_literal_of_its_own() -> None:
+    for section in (Params, type(recipe().rl)):
+        for field in section.model_fields.values():
+            choice = choice_of(field)
+            if choice is not None:
+                kinds = [part.model_fields[choice.key].default for part in sections_of(field.annotation)]
+                assert len(set(kinds)) == len(kinds) > 1
+                assert choice.default in kinds

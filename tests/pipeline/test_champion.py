@@ -1,0 +1,104 @@
+"""The alias `champion` moves on evidence only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from components.pipeline import champion, judge_champion, promotion
+from components.records import Outcome, Termination, Trajectory, Verdict
+from components.tracking.registry import INTERFACE, ModelVersion
+from tests.samples import a_task, a_trajectory, a_verdict, recipe
+
+
+@dataclass
+class Tracker:
+    decisions: list[tuple[int, bool, dict]] = field(default_factory=list)
+
+    def register(self, model: Path, name: str) -> int:
+        return 2
+
+    def decision(self, name: str, version: int, promoted: bool, evidence: dict) -> None:
+        self.decisions.append((version, promoted, evidence))
+
+
+def evaluated(successes: int, of: int = 40, aborted: int = 0) -> tuple[list[Trajectory], list[Verdict]]:
+    trajectories = [
+        a_trajectory(
+            a_task(number, split="eval"), termination=Termination.ENV_ERROR if number < aborted else Termination.DONE
+        )
+        for number in range(of)
+    ]
+    outcomes = [Outcome.SUCCESS if number >= of - successes else Outcome.FAILURE for number in range(of)]
+    return trajectories, [
+        a_verdict(t, outcome)
+        for t, outcome in zip(trajectories, outcomes, strict=True)
+        if t.termination is Termination.DONE
+    ]
+
+
+def decide(monkeypatch: pytest.MonkeyPatch, candidate, incumbent, version: str = "1", tags=None) -> Tracker:
+    run = SimpleNamespace(params=recipe(), tracker=Tracker())
+    known = incumbent and ModelVersion("waymark-policy", int(version), Path("champion"), tags or {})
+    monkeypatch.setattr(promotion.tracking, "champion", lambda params, name: known)
+    monkeypatch.setattr(champion, "evaluate_model", lambda *_: incumbent)
+    champion.decide(run, Path("models/rl-long"), *candidate)
+    return run.tracker
+
+
+def test_a_champion_with_other_observations_is_not_compared(monkeypatch):
+    tags = {INTERFACE: "of the pixels recipe", "waymark.recipe": "pixels"}
+    ((_, promoted, evidence),) = decide(monkeypatch, evaluated(30), evaluated(0), tags=tags).decisions
+    assert not promoted
+    assert "recipe pixels" in evidence["reason"]
+
+
+def test_a_judge_replaces_the_champion_only_on_evidence(monkeypatch, tmp_path):
+    trajectories, verdicts = evaluated(20)
+    labels = [verdict.outcome for verdict in verdicts]
+    wrong = [
+        a_verdict(t, Outcome.FAILURE if label is Outcome.SUCCESS else Outcome.SUCCESS)
+        for t, label in zip(trajectories, labels, strict=True)
+    ]
+
+    def judged(mine, theirs) -> Tracker:
+        run = SimpleNamespace(params=recipe(), tracker=Tracker())
+        monkeypatch.setattr(
+            promotion.tracking, "champion", lambda params, name: ModelVersion("waymark-judge", 1, tmp_path, {})
+        )
+        monkeypatch.setattr(judge_champion.VLM, "load", lambda *_: None)
+        monkeypatch.setattr(judge_champion, "DistilledJudge", lambda *_: SimpleNamespace(judge=lambda tested: theirs))
+        judge_champion.decide_judge(run, 2, trajectories, labels, mine)
+        return run.tracker
+
+    assert judged(verdicts, wrong).decisions[0][1] is True
+    assert judged(verdicts, verdicts).decisions[0][1] is False
+    assert judged(wrong, verdicts).decisions[0][1] is False
+
+
+def test_the_first_candidate_becomes_champion(monkeypatch):
+    assert decide(monkeypatch, evaluated(10), None).decisions[0][:2] == (2, True)
+
+
+def test_a_clearly_better_candidate_replaces_the_champion_with_evidence(monkeypatch):
+    ((version, promoted, evidence),) = decide(monkeypatch, evaluated(30), evaluated(10)).decisions
+    assert (version, promoted) == (2, True)
+    assert evidence["diff"] == pytest.approx(0.5)
+    assert evidence["n"] == 40
+
+
+def test_a_candidate_within_the_noise_does_not_replace_the_champion(monkeypatch):
+    assert decide(monkeypatch, evaluated(11), evaluated(10)).decisions[0][1] is False
+
+
+def test_a_champion_that_lost_to_a_broken_browser_stays(monkeypatch):
+    ((_, promoted, evidence),) = decide(monkeypatch, evaluated(20), evaluated(20, aborted=20)).decisions
+    assert promoted is False
+    assert "invalid" in evidence["reason"]
+
+
+def test_the_champion_itself_is_not_compared_with_itself(monkeypatch):
+    assert decide(monkeypatch, evaluated(30), evaluated(10), version="2").decisions == []

@@ -1,0 +1,50 @@
+"""Stages on several processes: what is refused before anything is launched, and what is launched."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import yaml
+
+from components.params import deciding, parse
+from components.pipeline.launch import LAUNCHED, TooFewGPUs, launcher, process_group
+from tests.samples import raw_recipe
+
+
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(LAUNCHED, raising=False)
+
+    def write(**changes: object) -> None:
+        (tmp_path / "params.yaml").write_text(yaml.safe_dump(raw_recipe(**changes)))
+
+    return write
+
+
+def test_one_process_needs_no_process_group(recipe):
+    recipe()
+    with process_group("some.module") as alone:
+        assert (alone.size, alone.is_main) == (1, True)
+
+
+def test_more_processes_than_gpus_are_refused(recipe):
+    recipe(model__device="cuda", training__processes=torch.cuda.device_count() + 2)
+    with pytest.raises(TooFewGPUs, match=r"lower training\.processes"), process_group("some.module"):
+        pass
+
+
+def test_the_launcher_starts_a_module_with_its_arguments():
+    command = launcher(3, "some.module", "short")
+    assert command[command.index("--num_processes") + 1] == "3"
+    assert command[-3:] == ["--module", "some.module", "short"]
+
+
+def test_the_machine_setup_does_not_change_the_key_of_a_stage():
+    def decides(**changes: object) -> dict:
+        return deciding(parse(raw_recipe(**changes)))
+
+    plain = decides()
+    assert decides(training__processes=8, rollout__executor="ray", inference__vllm__servers=4) == plain
+    assert decides(inference__engine="vllm") != plain
+    assert decides(inference__vllm__engine={"quantization": "fp8"}) != plain

@@ -1,0 +1,116 @@
+"""A stage's state: unfinished work goes on, finished work of other code is forgotten, other inputs start anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from components.params import complete
+from components.pipeline import stage_run
+from components.pipeline.stage_run import StageBusy, stage
+from components.store import read_json
+from tests.samples import shipped
+
+RECIPE = Path(__file__).parents[2] / "recipes/smoke.yaml"
+
+
+@pytest.fixture(autouse=True)
+def house(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text(complete(RECIPE))
+    Path("input").write_text("one")
+    monkeypatch.setattr(stage_run, "code", lambda: "this code")
+
+
+def work(fail: bool = False, occasion: str = "") -> list[str]:
+    """A stage that adds a line to its state each time it runs; returns the lines there are."""
+    with stage("worker", inputs=[Path("input")], occasion=occasion) as run:
+        notes = run.state / "notes"
+        notes.write_text((notes.read_text() if notes.exists() else "") + "line\n")
+        if fail:
+            raise RuntimeError("cut short")
+        run.result({"lines": notes.read_text().count("\n")})
+    return notes.read_text().split()
+
+
+def cut_short() -> None:
+    with pytest.raises(RuntimeError, match="cut short"):
+        work(fail=True)
+
+
+def test_partial_work_continues_even_with_other_code(monkeypatch):
+    cut_short()
+    monkeypatch.setattr(stage_run, "code", lambda: "mended code")
+    assert len(work()) == 2
+
+
+def test_finished_work_is_kept_for_the_same_code_and_dropped_otherwise(monkeypatch):
+    assert len(work()) == 1
+    assert len(work()) == 2
+    monkeypatch.setattr(stage_run, "code", lambda: "other code")
+    assert len(work()) == 1
+
+
+def test_other_inputs_parameters_or_occasions_start_new_work():
+    cut_short()
+    Path("input").write_text("two")
+    assert len(work()) == 1
+    Path("params.yaml").write_text(Path("params.yaml").read_text().replace("seed: 0", "seed: 5"))
+    assert len(work()) == 1
+    assert len(work(occasion="tonight")) == 1
+
+
+def test_a_raised_limit_continues_the_work_and_another_model_does_not():
+    def ask(model: str, max_usd: float) -> None:
+        raw = shipped("smoke")
+        endpoint = {"url": "http://127.0.0.1:9/v1", "model": model, "key_variable": None, "max_usd": max_usd}
+        raw["judge"]["model"] = {"endpoint": endpoint, "voters": [endpoint, endpoint]}
+        raw["teacher"] = {"policy": "endpoint", "endpoint": endpoint, "tasks": 4}
+        Path("params.yaml").write_text(yaml.safe_dump(raw))
+
+    ask("a", 1.0)
+    cut_short()
+    ask("a", 2.0)
+    assert len(work()) == 2
+    ask("b", 2.0)
+    assert len(work()) == 1
+
+
+def test_wall_time_adds_up_over_runs(monkeypatch):
+    clock = iter(range(0, 10_000, 10))
+    monkeypatch.setattr(stage_run.time, "monotonic", lambda: float(next(clock)))
+    cut_short()
+    [[begin, end]] = read_json(next(Path(".waymark/state/worker").glob("*/spans.json")))
+    work()
+    result = read_json(Path("reports/stages/worker.json"))
+    assert result["wall_s"] > end - begin > 0
+    assert result["spans"][0] == [begin, end]
+    assert len(result["spans"]) == 2
+
+
+def test_a_second_process_for_the_same_work_is_refused():
+    with stage("worker", inputs=[Path("input")]), pytest.raises(StageBusy, match="already running"):
+        work()
+
+
+def test_a_missing_input_names_the_command_that_makes_it():
+    Path("input").unlink()
+    with pytest.raises(FileNotFoundError, match="dvc repro worker"):
+        work()
+
+
+def test_the_digest_of_the_code_sees_our_modules(monkeypatch, tmp_path):
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    before = stage_run.code()
+    assert before == stage_run.code()
+    other = tmp_path / "_run.py"
+    other.write_text(Path(stage_run.__file__).read_text() + "\n# changed\n")
+    (tmp_path / "store.py").touch()
+    monkeypatch.setattr(stage_run.store, "__file__", str(tmp_path / "store.py"))
+    monkeypatch.setattr(stage_run, "__file__", str(other))
+    changed = stage_run.code()
+    other.write_text(other.read_text() + "# again\n")
+    assert len({before, changed, stage_run.code()}) == 3

@@ -1,0 +1,59 @@
+"""Numbers land where they belong on a chart."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.reports.charts import line_chart, ticks
+from components.reports.formats import number
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0, 1, [0, 0.5, 1.0]),
+        (0, 0.79, [0, 0.2, 0.4, 0.6, 0.8]),
+        (0, 37, [0, 10, 20, 30, 40]),
+        (-1, 1, [-1, -0.5, 0, 0.5, 1]),
+        (0.998, 1.002, [0.998, 0.999, 1.0, 1.001, 1.002]),
+    ],
+)
+def test_ticks_are_round_and_cover_the_range(low, high, expected):
+    assert ticks(low, high) == pytest.approx(expected)
+
+
+def test_values_are_scaled_into_the_box():
+    # plot area: x 44 to 328, y 146 (0) to 12 (10)
+    chart = line_chart("t", [0, 1, 2], {"a": [0, 5, 10]})
+    assert chart.series[0].segments == ["44.0,146.0 186.0,79.0 328.0,12.0"]
+
+
+def test_a_missing_value_breaks_the_line():
+    chart = line_chart("t", [0, 1, 2, 3], {"a": [1, None, float("nan"), 2]})
+    assert len(chart.series[0].segments) == 2
+
+
+def test_no_data_gives_no_chart():
+    assert line_chart("t", [0, 1], {"a": [None, float("nan")]}) is None
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -3.0, 1e-7])
+def test_a_constant_series_is_drawn(value):
+    chart = line_chart("t", [0, 1], {"a": [value, value]})
+    assert all(12 <= dot.y <= 146 for dot in chart.series[0].dots)
+
+
+def test_a_single_point_is_drawn():
+    assert len(line_chart("t", [1], {"a": [0.5]}).series[0].dots) == 1
+
+
+def test_labels_of_ticks_are_distinct():
+    chart = line_chart("t", [0, 1], {"a": [0.998, 1.002]}, zero=False)
+    assert [tick.label for tick in chart.ticks_y] == ["0.998", "0.999", "1.000", "1.001", "1.002"]
+
+
+@pytest.mark.parametrize(
+    ("value", "label"), [(0, "0"), (0.5, "0.5"), (1234.5, "1,234"), (0.00002, "2e-05"), (12.34, "12.3")]
+)
+def test_numbers_are_short(value, label):
+    assert number(value) == label

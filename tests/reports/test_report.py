@@ -1,0 +1,182 @@
+"""The report of a run: the JSON that the project promises, and one small page."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+
+import pytest
+from PIL import Image as Pillow
+
+from components.evaluation import EvaluationError
+from components.records import Image, Trajectory
+from components.reports import build, read_episodes, read_results, write_report
+from components.reports.report import MAX_BYTES
+from components.store import read_json, read_table, write_json, write_table
+from tests.evaluation.run_records import observation
+
+
+@pytest.fixture(scope="module")
+def made(run_on_disk):
+    results, evaluated = read_results(run_on_disk.stages, run_on_disk.curves), read_episodes(run_on_disk.evaluation)
+    return results, evaluated, build(results, evaluated, 500, 0, "this")
+
+
+@pytest.fixture(scope="module")
+def page(run_on_disk, made, tmp_path_factory):
+    results, evaluated, report = made
+    path = tmp_path_factory.mktemp("page") / "demo.html"
+    write_report(report, results, evaluated, run_on_disk.evaluation, "demo", path)
+    return path.read_text()
+
+
+def test_the_json_has_the_promised_keys(made):
+    value = json.loads(json.dumps(made[2].model_dump(mode="json"), allow_nan=False))
+    assert list(value) == ["wall_s", "stages", "tasks", "success", "paired", "judge", "rl"]
+    assert value["tasks"] == {"collected": 1132, "filtered": 864, "dedup_sft": 610, "dedup_rl": 402, "rejected": 3}
+    assert list(value["success"]) == ["base", "sft", "rl"]
+    assert {key for one in value["success"].values() for key in one} == {"rate", "n", "ci95", "rate_without_aborted"}
+    assert {name: list(one) for name, one in value["paired"].items()} == {
+        "sft_minus_base": ["diff", "ci95"],
+        "rl_minus_sft": ["diff", "ci95"],
+    }
+    judge = {"n", "accuracy", "precision", "recall", "f1", "majority_accuracy", "untrained_accuracy"}
+    assert set(value["judge"]) == judge
+    assert value["stages"]["train_sft"] == {"wall_s": 61.0, "ran": True}
+    assert [name for name, one in value["stages"].items() if not one["ran"]] == ["collect_tasks"]
+
+
+def test_wall_time_counts_parallel_stages_once_and_leaves_out_the_report(made):
+    _, _, report = made
+    # 9.5 + 0.4 + 21 + 31 + 61 + 88 + 2 x 300 + 38.5 + 39.5 + 40.5, and 30 of each evaluation beside the one before
+    assert report.wall_s == pytest.approx(929.4 - 60)
+    assert "report" not in report.stages
+
+
+def test_rl_iterations_run_through_both_phases(made):
+    rl = made[2].rl
+    assert [one.iteration for one in rl] == list(range(1, 23))
+    assert [one.phase for one in rl] == ["short"] * 14 + ["long"] * 8
+
+
+def test_what_an_iteration_could_not_measure_is_null(made):
+    one = made[2].rl[9]
+    assert (one.ratio_mean, one.clip_fraction) == (None, None)
+
+
+def test_the_paired_difference_is_that_of_the_rates(made):
+    _, _, report = made
+    assert report.paired["rl_minus_sft"].diff == pytest.approx(report.success["rl"].rate - report.success["sft"].rate)
+
+
+def test_families_never_trained_on_are_not_in_the_headline(made):
+    results, _, report = made
+    assert report.success["rl"].n == 108  # 9 families of 12; two more families are held out
+    assert results.success["rl"].heldout.n == 24
+
+
+def test_the_page_is_one_small_file_without_scripts_or_links(page):
+    assert len(page.encode()) < MAX_BYTES
+    assert "<script" not in page
+    assert re.findall(r'(?:src|href)="(?!data:)', page) == []
+
+
+def test_the_page_shows_what_was_measured_and_marks_what_was_published(page, made):
+    _, _, report = made
+    assert f"{100 * report.success['rl'].rate:.1f}%" in page
+    shape, leaders = page.index("For comparison"), page.index("Leaderboard: this run")
+    judges = page.index("Published: OpenWebRL, table 3")
+    published = '<span class="tag">published</span>'
+    assert page[shape:leaders].count(published) == 6
+    assert page[page.index(">majority class<") : judges].count(published) == 2
+    for word in (
+        "enter-text",
+        "never trained on",
+        "OpenWebRL-4B-SFT",
+        "Mean reward",
+        "evaluation overlap",
+        "taken for success",
+    ):
+        assert word in page
+
+
+def test_the_page_compares_the_judge_with_labels_with_intervals(page):
+    assert "vote of 3 samples" in page
+    assert "87.3% – 97.3%" in page
+    assert "Cohen&#39;s kappa" in page or "Cohen's kappa" in page
+
+
+def test_the_page_shows_the_funnel_from_attempts_to_demonstrations(page):
+    for said in ("to the 96 that SFT learned from, on 9 websites", "less: not the task", "−60", "less: website cap"):
+        assert said in page
+    assert "Selection, round" not in page, "no round of rejection fine-tuning was run"
+
+
+def test_the_page_shows_what_a_round_of_rejection_fine_tuning_chose(run_on_disk, tmp_path):
+    shutil.copytree(run_on_disk.stages, tmp_path / "stages")
+    path = tmp_path / "stages" / "train_rl@short.json"
+    written = read_json(path)
+    funnel = {"rft_attempts": 448.0, "rft_masked": 2.0, "rft_question_never_right": 131.0, "rft_chosen": 315.0}
+    written["iterations"] = [written["iterations"][0] | funnel]
+    write_json(path, written)
+    results = read_results(tmp_path / "stages", run_on_disk.curves)
+    assert results.iterations[0].selection == {"attempts": 448, "masked": 2, "question_never_right": 131, "chosen": 315}
+    assert results.iterations[1].selection == {}
+    evaluated = read_episodes(run_on_disk.evaluation)
+    report = build(results, evaluated, 500, 0, "this")
+    write_report(report, results, evaluated, run_on_disk.evaluation, "rft", tmp_path / "rft.html")
+    page = (tmp_path / "rft.html").read_text()
+    shown = page[page.index("Selection, round 1") : page.index("Where the time went")]
+    assert [shown.count(text) for text in ("448", "446", "−2<", "less: question never right", "315", "−131")] == [1] * 6
+
+
+def test_the_page_shows_eight_trajectories(page):
+    assert page.count('<article class="example') == 8
+
+
+def test_a_page_of_large_screenshots_still_fits(run_on_disk, made, tmp_path):
+    results, _, report = made
+    noisy = Image.of(_noise())
+    for policy in ("base", "sft", "rl"):
+        table = run_on_disk.evaluation / policy / "trajectories.parquet"
+        kept = [_enlarged(one, noisy) for one in read_table(table, Trajectory)[:9]]
+        write_table(tmp_path / policy / "trajectories.parquet", Trajectory, kept)
+        shutil.copy(table.with_name("verdicts.parquet"), tmp_path / policy)
+    size = write_report(report, results, read_episodes(tmp_path), tmp_path, "big", tmp_path / "big.html")
+    assert size < MAX_BYTES
+
+
+def test_a_stage_that_never_ran_is_named_with_what_to_run(run_on_disk, tmp_path):
+    shutil.copytree(run_on_disk.stages, tmp_path / "stages")
+    (tmp_path / "stages" / "distill_judge.json").unlink()
+    with pytest.raises(EvaluationError, match="stage distill_judge has no result yet; run `dvc repro distill_judge`"):
+        read_results(tmp_path / "stages", run_on_disk.curves)
+
+
+def test_a_stage_result_that_lacks_a_number_is_refused_with_its_name(run_on_disk, tmp_path):
+    shutil.copytree(run_on_disk.stages, tmp_path / "stages")
+    (tmp_path / "stages" / "dedup_tasks.json").write_text('{"sft": 3, "wall_s": 1}')
+    with pytest.raises(EvaluationError, match=r"result of stage dedup_tasks cannot be reported \(rl\)"):
+        read_results(tmp_path / "stages", run_on_disk.curves)
+
+
+def test_a_policy_that_was_not_evaluated_is_named(run_on_disk, tmp_path):
+    shutil.copytree(run_on_disk.evaluation, tmp_path / "evaluation")
+    shutil.rmtree(tmp_path / "evaluation" / "sft")
+    with pytest.raises(EvaluationError, match="run `dvc repro evaluate@sft`"):
+        read_episodes(tmp_path / "evaluation")
+
+
+def _noise() -> bytes:
+    """A 1280 x 720 PNG that does not compress: 2.8 MB."""
+    buffer = io.BytesIO()
+    Pillow.frombytes("RGB", (1280, 720), os.urandom(1280 * 720 * 3)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _enlarged(one: Trajectory, screenshot: Image) -> Trajectory:
+    seen = observation(viewport=(1280, 720), screenshot=screenshot)
+    return one.model_copy(update={"turns": [turn.model_copy(update={"observation": seen}) for turn in one.turns]})

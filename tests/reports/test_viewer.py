@@ -1,0 +1,193 @@
+"""A trajectory's page shows what happened, and nothing that a model or a page wrote can do more than be read."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from components.browser.chromium import find_chromium, launch_flags
+from components.records import Image, Outcome, Tab, Termination, ToolCall
+from components.reports import write_page
+from components.reports.viewer import Limits, marks, view
+from tests.evaluation.run_records import DONE, observation, png, task, trajectory, turn, verdict
+
+HOSTILE = "</pre><script>window.pwned = 1</script><img src=x onerror='window.pwned = 1'>\"'--><svg onload=alert(1)>"
+
+
+def call(name, **arguments):
+    return ToolCall(name=name, arguments=arguments)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=str(find_chromium()), args=launch_flags())
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Opens the page of a trajectory and keeps the addresses that it asked for beyond its own."""
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+
+    def open_page(of, said=None):
+        path = tmp_path / "page.html"
+        write_page(of, said, path)
+        page = context.new_page()
+        page.asked = []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.goto(path.as_uri())
+        page.asked = [url for url in page.asked if not url.startswith(("file:", "data:"))]
+        return page
+
+    yield open_page
+    context.close()
+
+
+def hostile():
+    calls = [call("write", text=HOSTILE), ToolCall(name=HOSTILE, arguments={HOSTILE: HOSTILE}, error=HOSTILE)]
+    seen = observation(
+        text=HOSTILE, url=HOSTILE, tabs=[Tab(index=i, title=HOSTILE, url="u", active=False) for i in (0, 1)]
+    )
+    turns = [
+        turn(0, *calls, thought=HOSTILE, feedback=[HOSTILE, HOSTILE], observation=seen),
+        turn(1, response=HOSTILE, tool_calls=[], feedback=[HOSTILE], parse_error=HOSTILE, timings={HOSTILE: 1.0}),
+    ]
+    of = task("t0", HOSTILE, intent=HOSTILE, start_url="javascript:alert(1)")
+    return trajectory(of, turns, policy=HOSTILE, answer=HOSTILE)
+
+
+def test_hostile_text_is_shown_and_never_run(opened):
+    one = hostile()
+    page = opened(one, verdict(one, rationale=HOSTILE))
+    assert page.evaluate(
+        "[typeof window.pwned, document.scripts.length, document.querySelectorAll('[onerror],[onload]').length]"
+    ) == [
+        "undefined",
+        0,
+        0,
+    ]
+    assert page.locator(".intent").inner_text() == HOSTILE
+    assert HOSTILE in page.locator(".verdict").inner_text()
+    assert HOSTILE in page.locator(".think").first.inner_text()
+    assert page.asked == []
+
+
+def test_hostile_addresses_are_no_links(opened):
+    assert opened(hostile()).locator("a").count() == 0
+
+
+def test_a_click_is_marked_where_it_was(opened):
+    # (250, 500) of 1000 on 160 x 210 px shown twice as large: 80 and 210 px from the corner
+    page = opened(trajectory(turns=[turn(0, call("click", x=250, y=500))]))
+    image, ring = page.locator(".shot img").bounding_box(), page.locator(".shot .dot").bounding_box()
+    assert (image["width"], image["height"]) == (320, 420)
+    centre = ring["x"] + ring["width"] / 2 - image["x"], ring["y"] + ring["height"] / 2 - image["y"]
+    assert centre == pytest.approx((80, 210), abs=1)
+
+
+def test_a_page_shows_reasoning_calls_feedback_and_verdict(opened):
+    feedback = ["Succeed: `click` executed.", "Failed: `write` execution failed: no field has focus."]
+    turns = [
+        turn(0, call("click", x=1, y=2), call("write", text="Ada"), thought="First the field.", feedback=feedback),
+        turn(1, DONE),
+    ]
+    one = trajectory(turns=turns)
+    page = opened(one, verdict(one, Outcome.FAILURE, "the field is empty"))
+    assert page.locator(".think").first.inner_text() == "First the field."
+    assert [c.inner_text() for c in page.locator(".call code").all()] == [
+        "click x=1 y=2",
+        'write text="Ada"',
+        'done answer="ok"',
+    ]
+    assert page.locator(".feedback.failed").inner_text() == feedback[1]
+    assert page.locator(".verdict.failure").inner_text().startswith("Failure by rules (site-reward-1)")
+    assert "212 prompt tokens · 43 sampled · policy 0.4 s · browser 83 ms" in page.locator(".words").first.inner_text()
+
+
+def test_the_element_list_is_shown_folded(opened):
+    page = opened(trajectory())
+    elements = page.locator("details", has_text="beside the screenshot").first
+    assert elements.evaluate("e => e.open") is False
+    assert '- button "cancel" 688 710' in elements.locator("pre").text_content()
+
+
+def test_an_episode_that_never_started_has_a_page(opened):
+    page = opened(trajectory(turns=[], termination=Termination.ENV_INIT_ERROR))
+    assert "env init error" in page.locator("header").inner_text()
+
+
+def test_an_unreadable_screenshot_is_marked_as_unreadable(opened):
+    broken = observation(screenshot=Image.of(b"no image"))
+    assert (
+        opened(trajectory(turns=[turn(0, observation=broken)])).locator(".missing").inner_text()
+        == "this image is unreadable"
+    )
+
+
+def test_a_lone_surrogate_does_not_lose_the_page(tmp_path):
+    one = trajectory(turns=[turn(0, call("write", text="x"), feedback=["ok"])])
+    raw = one.turns[0].model_copy(
+        update={"tool_calls": [ToolCall.model_construct(name="write", arguments={"text": "\ud800"})]}
+    )
+    write_page(one.model_copy(update={"turns": [raw]}), None, tmp_path / "page.html")
+    assert "\\ud800" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("made", "kind", "place"),
+    [
+        (call("click", x=512, y=86), "click", (51.2, 8.6, 0, 0)),
+        (call("click", x=0, y=1000, click_type="double"), "double", (0, 100, 0, 0)),
+        (call("hover", x=500, y=500), "hover", (50, 50, 0, 0)),
+        (call("drag", x1=100, y1=200, x2=300, y2=400), "drag", (10, 20, 30, 40)),
+        (call("scroll", direction="down", amount=0.5), "scroll", (50, 38, 50, 62)),
+        (call("click", x=-40, y=2500), "click", (0, 100, 0, 0)),  # where the browser clamps it to
+    ],
+)
+def test_a_pointer_call_leaves_its_mark_in_percent(made, kind, place):
+    (mark,) = marks([made])
+    assert (mark.kind, mark.x, mark.y, mark.x2, mark.y2) == (kind, *place)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        call("write", text="Ada"),
+        call("click"),
+        call("click", x="512", y="86"),
+        call("click", x=math.nan, y=1),
+        call("click", x=True, y=False),
+        call("drag", x1=1, y1=2),
+        call("scroll", direction="sideways"),
+    ],
+)
+def test_a_call_without_usable_coordinates_leaves_no_mark(made):
+    assert marks([made]) == []
+
+
+def test_marks_are_numbered_as_the_calls_are():
+    found = marks([call("click", x=1, y=1), call("write", text="a"), call("click", x=2, y=2)])
+    assert [mark.number for mark in found] == [1, 3]
+
+
+def test_limits_leave_out_turns_and_cut_words_and_images():
+    big = observation(viewport=(1280, 720), screenshot=png(viewport=(1280, 720)), text="x" * 100)
+    shown = view(
+        trajectory(turns=[turn(i, observation=big) for i in range(5)]), None, limits=Limits(turns=2, width=320, text=10)
+    )
+    assert (len(shown.turns), shown.skipped) == (2, 3)
+    assert shown.turns[0].text == "xxxxxxxxxx … (90 characters more)"
+    assert re.match("data:image/webp;base64,", shown.turns[0].screenshot)
+
+
+def test_the_last_page_is_shown_only_if_it_changed():
+    seen = observation()
+    same = trajectory(turns=[turn(0, observation=seen)], final_screenshot=seen.screenshot)
+    other = trajectory(turns=[turn(0, observation=seen)], final_screenshot=png(intent="Bye"))
+    assert view(same, None).final is None
+    assert view(other, None).final.startswith("data:image/png")

@@ -1,0 +1,77 @@
+"""An unexpected exception ends one of several parallel episodes; above the recipe's limit it stops the run."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page
+
+from components.agent import EpisodeSettings, Renderer
+from components.browser import BrowserPool
+from components.judge import reward
+from components.params import SamplingParams, load
+from components.policies.scripted import scripted_policy
+from components.records import Termination, Trajectory
+from components.rollout import TooManyHarnessErrors, collect, episode_specs
+from components.store import Journal
+from components.worlds import Worlds
+from components.worlds.miniwob import MiniWoB
+from components.worlds.miniwob.site import MiniWoBSite
+from tests.rollout.collect_child import TASKS
+
+MINIWOB = Worlds([MiniWoB(MiniWoB.Params())])
+EPISODES = episode_specs(TASKS[:6], 1, "scripted", run_seed=1)
+BROKEN = TASKS[2]
+
+
+class _BrokenSite(MiniWoBSite):
+    """Reads a key that the answer of one task's page lacks."""
+
+    broken = True
+
+    async def reward(self, page: Page) -> float | None:
+        cookie = await page.evaluate("document.cookie")
+        answer = {"reward": await super().reward(page)}
+        return answer["frozen" if self.broken and f"waymark={BROKEN.seed}." in cookie else "reward"]
+
+
+def roll(journal: Path, limit: float, site: _BrokenSite | None = None) -> list[Trajectory]:
+    params = load("recipes/smoke.yaml")
+    browser = params.browser.model_copy(update={"concurrency": 3})
+    renderer = Renderer(params.agent, params.observation)
+    settings = EpisodeSettings(renderer, params.agent, SamplingParams(), max_steps=4, max_response_tokens=64)
+
+    async def main() -> list[Trajectory]:
+        with Journal(journal, Trajectory) as opened:
+            async with BrowserPool(browser, site=site or _BrokenSite(), text="elements") as pool:
+                policy = scripted_policy(MINIWOB, noise=0.0)
+                return await collect(EPISODES, pool, policy, settings, opened, max_harness_errors=limit)
+
+    return asyncio.run(main())
+
+
+def test_an_unexpected_exception_ends_one_of_several_parallel_episodes(tmp_path):
+    trajectories = roll(tmp_path / "journal.jsonl", limit=0.2)
+    assert {t.task_id: t.termination for t in trajectories} == {
+        task.task_id: Termination.HARNESS_ERROR if task is BROKEN else Termination.DONE for task in TASKS[:6]
+    }
+    broken = trajectories[2]
+    assert broken.diagnostics["error"] == "reading the reward: KeyError('frozen')"
+    assert "test_collect_harness_errors.py" in broken.diagnostics["traceback"]
+    assert reward(broken, None).masked
+    assert [t.site_reward for t in trajectories if t is not broken] == [1.0] * 5
+
+
+def test_more_than_the_allowed_share_stops_the_run_and_names_the_key(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    with pytest.raises(TooManyHarnessErrors) as raised:
+        roll(path, limit=0.1)
+    message = str(raised.value)
+    assert "ended 1 of 6 episodes, above rollout.max_harness_errors = 0.1" in message
+    assert "most often harness_error in 1 of 1: \"reading the reward: KeyError('frozen')\"" in message
+    site = _BrokenSite()
+    site.broken = False
+    again = roll(path, limit=0.0, site=site)
+    assert [t.termination for t in again] == [Termination.DONE] * 6

@@ -1,0 +1,80 @@
+"""The stage that makes the small base, as its own command runs it: real Chromium, real training, a few pages."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from components.model import VLM
+from components.params import PretrainParams, load
+
+ROOT = Path(__file__).parents[2]
+PHASE = {"steps": 2, "decay_steps": 2, "warmup_steps": 1, "points": False, "varied": False}
+SMALL = {
+    "pages": 12,
+    "held_out": 5,
+    "phases": [PHASE, PHASE | {"points": True}, PHASE | {"points": True, "varied": True}],
+    "hidden": 48,
+    "layers": 2,
+    "vision_hidden": 32,
+    "vision_depth": 2,
+    "vocabulary": 1600,
+    "batch": 2,
+    "questions": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project in which the stage's command has run."""
+    project = tmp_path_factory.mktemp("project")
+    recipe = yaml.safe_load((ROOT / "recipes" / "demo.yaml").read_text())
+    recipe["pretrain"] = SMALL
+    (project / "params.yaml").write_text(yaml.safe_dump(recipe))
+    subprocess.run(
+        [sys.executable, "-m", "components.stages.pretrain_base"],
+        cwd=project,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        check=True,
+        timeout=280,
+    )
+    return project
+
+
+def test_the_stage_writes_a_base_of_the_size_that_the_parameters_name(project: Path) -> None:
+    vlm = VLM.load(project / "data/base_model", load(project / "params.yaml").model)
+    assert vlm.model.config.text_config.hidden_size == 48
+    assert vlm.model.config.vision_config.depth == 2
+    assert len(vlm.tokenizer) <= 1600
+
+
+def test_the_stage_trains_all_phases_and_measures_each_on_held_out_pages(project: Path) -> None:
+    curve = json.loads((project / "data/base_model/pretraining.json").read_text())["curve"]
+    assert [figures["step"] for figures in curve] == [2, 4, 6]
+    assert all(0 <= figures["accuracy_list"] <= 1 for figures in curve)
+    result = json.loads((project / "reports/stages/pretrain_base.json").read_text())
+    assert result["step"] == 6
+
+
+def test_the_default_parameters_are_those_of_the_shipped_base() -> None:
+    params = PretrainParams()
+    shipped = json.loads((ROOT / "data/base_model/config.json").read_text())
+    text, vision = shipped["text_config"], shipped["vision_config"]
+    assert (params.hidden, params.layers, params.vocabulary) == (
+        text["hidden_size"],
+        text["num_hidden_layers"],
+        text["vocab_size"],
+    )
+    assert (params.vision_hidden, params.vision_depth, params.patch) == (
+        vision["hidden_size"],
+        vision["depth"],
+        vision["patch_size"],
+    )
+    curve = json.loads((ROOT / "data/base_model/pretraining.json").read_text())["curve"]
+    assert curve[-1]["step"] == sum(phase.steps for phase in params.phases)

@@ -1,0 +1,44 @@
+"""Passwords in addresses: left out of what others read, and refused where they would be copied."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.params import RecipeError, parse
+from components.redaction import redacted
+from components.tasks.sources import parse_rows
+from tests.samples import recipe
+
+WORDS = st.text("abcXYZ019-._~%!$&()*+,;=", min_size=1, max_size=12)
+
+
+@given(user=WORDS, password=WORDS, around=st.sampled_from(["{}", "see {} there", "a={}, b", '"{}"', "{}/x?y=1"]))
+def test_the_password_goes_and_the_rest_stays(user, password, around):
+    for scheme in ("postgresql", "https", "ray", "mysql+pymysql"):
+        text = around.format(f"{scheme}://{user}:{password}@host:5432/db")
+        assert redacted(text) == around.format(f"{scheme}://{user}:***@host:5432/db")
+
+
+def test_text_without_a_password_stays():
+    for text in (
+        "https://example.org:8080/a@b",
+        "sqlite:///mlflow/store/mlflow.db",
+        "at 10:30 to me@example.org",
+        "http://me@host/",
+    ):
+        assert redacted(text) == text
+
+
+def test_a_start_page_with_a_password_is_rejected_without_repeating_it():
+    row = {"web_name": "Shop", "id": "1", "ques": "Buy a lamp.", "web": "https://alice:wonderland@shop.example/"}
+    tasks, (rejection,) = parse_rows([row], "webvoyager", "tasks.jsonl")
+    assert tasks == []
+    assert "shop.example: an address with a password" in rejection.reason
+    assert "wonderland" not in rejection.model_dump_json()
+
+
+def test_an_error_about_a_recipe_does_not_repeat_its_password():
+    raw = recipe().model_dump(mode="json")
+    raw["rollout"]["ray_workers"] = "ray://admin:wonderland@10.0.0.1"
+    with pytest.raises(RecipeError, match=r"ray_workers = 'ray://admin:\*\*\*@10.0.0.1'"):
+        parse(raw)

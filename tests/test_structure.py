@@ -1,0 +1,166 @@
+"""Rules of the structure: data flows one way, and one package knows each tool. A failure lists all offenders."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = [
+    "tasks",
+    "browser",
+    "worlds",
+    "agent",
+    "model",
+    "policies",
+    "rollout",
+    "judge",
+    "training",
+    "evaluation",
+    "reports",
+    "pipeline",
+    "benchmarks",
+    "interactive",
+    "stages",
+]
+"""In the order of their imports: each uses itself and those before it."""
+BASE = ["records", "params", "plugins", "redaction", "store", "endpoint", "statistics"]
+TOOLS = {"mlflow": "tracking", "great_expectations": "quality"}
+"""Libraries that one package alone imports; the stages and what they share use that package."""
+WITH_TOOLS = ["pipeline", "benchmarks", "stages"]
+FILES = sorted((ROOT / "components").rglob("*.py"))
+FLOWS = sorted((ROOT / "flows").rglob("*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    """Modules that a file imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+            if node.module == "components":
+                found |= {f"components.{alias.name}" for alias in node.names}
+    return found
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(ROOT / "components").parts[0].removesuffix(".py")
+
+
+def packages_used(path: Path) -> set[str]:
+    return {name.split(".")[1] for name in imports(path) if name.startswith("components.")}
+
+
+def libraries(path: Path) -> set[str]:
+    return {name.split(".")[0] for name in imports(path)}
+
+
+def allowed(package: str) -> set[str]:
+    """The packages that a package may import."""
+    if package in PACKAGES:
+        tools = TOOLS.values() if package in WITH_TOOLS else ()
+        return {*BASE, *tools, *PACKAGES[: PACKAGES.index(package) + 1]}
+    return {*BASE, package} if package in TOOLS.values() else {*BASE}
+
+
+def offences(rule) -> dict[str, list[str]]:
+    """What a rule finds in each file of `components`, without those in which it finds nothing."""
+    found = {str(path.relative_to(ROOT)): sorted(rule(path)) for path in FILES}
+    return {path: names for path, names in found.items() if names}
+
+
+def test_a_package_imports_only_packages_before_it():
+    above = {"cli", "doctor", "__init__"}
+    assert (
+        offences(lambda path: packages_used(path) - allowed(package_of(path)) if package_of(path) not in above else ())
+        == {}
+    )
+
+
+def test_every_package_has_its_place_in_the_order():
+    known = {*PACKAGES, *BASE, *TOOLS.values(), "cli", "doctor", "__init__"}
+    assert {package_of(path) for path in FILES} <= known
+
+
+def test_records_import_nothing_of_ours():
+    assert packages_used(ROOT / "components/records.py") == set()
+
+
+def test_components_never_import_prefect_or_dvc():
+    assert offences(lambda path: libraries(path) & {"prefect", "dvc", "flows"}) == {}
+
+
+def test_one_package_knows_each_tool():
+    assert offences(lambda path: {tool for tool in libraries(path) & {*TOOLS} if TOOLS[tool] != package_of(path)}) == {}
+
+
+def test_no_text_is_run_as_python():
+    """Task files, model responses and pages are data; `model.eval()` is a method and another thing."""
+    found = {
+        str(path.relative_to(ROOT)): lines
+        for path in [*FILES, *FLOWS]
+        if (lines := [node.lineno for node in ast.walk(ast.parse(path.read_text())) if runs_text(node)])
+    }
+    assert found == {}
+
+
+def runs_text(node: ast.AST) -> bool:
+    """True where the builtins `eval` or `exec` are taken up, to be called or handed on."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(value=ast.Name(id="builtins"), attr=name):
+            return name in {"eval", "exec"}
+    return False
+
+
+@pytest.mark.parametrize(
+    ("code", "runs"),
+    [
+        ("eval(text)", True),
+        ("kept = [exec(row['eval'])]", True),
+        ("map(eval, texts)", True),
+        ("builtins.eval(text)", True),
+        ("model.eval()", False),
+        ("eval: str", False),
+        ("row.eval.eval_types", False),
+    ],
+)
+def test_running_text_is_told_from_methods_and_fields_of_that_name(code, runs):
+    assert any(runs_text(node) for node in ast.walk(ast.parse(code))) == runs
+
+
+def test_flows_import_of_components_only_names():
+    used = {package for path in (ROOT / "flows").glob("*.py") for package in packages_used(path)}
+    assert used <= {*BASE, "stages"}
+
+
+def test_the_folder_mlflow_does_not_shadow_the_library():
+    assert not (ROOT / "mlflow/__init__.py").exists()
+
+
+def test_no_name_of_a_test_is_longer_than_70_characters():
+    names = [
+        node.name
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    ]
+    assert [name for name in names if len(name) > 70] == []
+
+
+def test_a_world_is_named_in_its_own_package_alone():
+    """In code, comments, scripts and templates of `components` and `flows`; recipes, docs and tests name worlds."""
+    worlds = [path.name for path in (ROOT / "components/worlds").iterdir() if (path / "world.py").exists()]
+    names = re.compile("|".join(name for name in worlds if name != "live"), re.IGNORECASE)  # a word of English
+    files = [
+        path
+        for folder in ("components", "flows")
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in {".py", ".js", ".jinja", ".css"} and not {*path.parts} & {*worlds}
+    ]
+    assert worlds
+    assert [str(path.relative_to(ROOT)) for path in files if names.search(path.read_text())] == []

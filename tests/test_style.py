@@ -1,0 +1,91 @@
+"""The English of comments and docstrings, and the names of variables. A failure lists all offenders."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ["components", "flows", "perf"]
+"""Files and folders to which the rules apply."""
+OLD_WORDS = re.compile(r"\b(the house|rooms?|whoever|nobody|somebody|anybody)\b", re.IGNORECASE)
+"""Images and pronouns that hide who acts. Name the component, the user or the process instead."""
+NO_NOUNS = {"one", "of", "said", "told", "some", "wanted", "asked", "found"}
+"""Words that do not say what a variable holds."""
+ALLOWED: dict[str, set[str]] = {
+    "components/benchmarks/results.py": {"asked"},
+    "components/evaluation/reasoning_markers.py": {"of"},
+}
+"""Words that a file may use, by its path: keys of result files, which stay as they are."""
+
+
+def files() -> list[Path]:
+    """All Python files of `PACKAGES`."""
+    paths = [ROOT / name for name in PACKAGES]
+    return sorted(
+        file for path in paths for file in ([path] if path.is_file() else path.rglob("*.py")) if file.suffix == ".py"
+    )
+
+
+def prose(path: Path) -> Iterator[tuple[int, str]]:
+    """Comments and docstrings (of attributes, too) with the lines on which they begin."""
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.value.value
+
+
+def variables(path: Path) -> Iterator[tuple[int, str]]:
+    """Names that are assigned, and names of parameters, with their lines."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+
+
+def offenders(word_lists: Iterator[tuple[Path, int, list[str]]]) -> list[str]:
+    """One line per place with words that its file may not use."""
+    places = []
+    for path, line, words in word_lists:
+        name = str(path.relative_to(ROOT))
+        if bad := sorted({*words} - ALLOWED.get(name, set())):
+            places.append(f"{name}:{line}: {', '.join(bad)}")
+    return places
+
+
+def test_prose_names_who_acts():
+    places = (
+        (path, line, [word.lower() for word in OLD_WORDS.findall(text)])
+        for path in files()
+        for line, text in prose(path)
+    )
+    assert offenders(places) == []
+
+
+def test_variables_are_nouns():
+    places = ((path, line, [name] if name in NO_NOUNS else []) for path in files() for line, name in variables(path))
+    assert offenders(places) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("# Nobody waits\n", ["Nobody"]),
+        ('x = 1\n"""Whoever asks."""\n', ["Whoever"]),
+        ('def f():\n    """A room of the house."""\n', ["room", "the house"]),
+        ('text = "Nobody waits"  # data is not prose\n', []),
+        ("mushroom = 1  # mushrooms\n", []),
+    ],
+)
+def test_old_words_are_found_in_prose_and_not_in_data(tmp_path, code, words):
+    (tmp_path / "code.py").write_text(code)
+    assert [word for _, text in prose(tmp_path / "code.py") for word in OLD_WORDS.findall(text)] == words

@@ -1,0 +1,75 @@
+"""Two processes, started by `accelerate launch`, train as one does."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from components.pipeline.launch import launcher
+from components.training.objectives import objective_classes
+from components.training.workers import SINGLE_PROCESS, Workers
+from tests.training.workers_child import overlap, teach
+
+
+def launched(where: Path, objective: str, kind: str) -> Any:
+    command = launcher(2, "tests.training.workers_child", str(where / "out.json"), objective, kind)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads((where / "out.json").read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "objective"),
+    [*itertools.product(["copies", "shard"], objective_classes()), ("lora", "m_grpo"), ("vision", "m_grpo")],
+)
+def test_two_processes_take_the_steps_of_one(tmp_path, objective, kind):
+    two = launched(tmp_path, objective, kind)
+    workers = Workers()
+    (tmp_path / "alone").mkdir()
+    one = teach(workers, objective, kind, tmp_path / "alone/checkpoint.pt")
+    assert [rank for rank, *_ in two["processes"]] == [0, 1]
+    assert len({tuple(sums) for _, *sums in two["processes"]}) == 1, "they have drifted apart"
+    # a round steps with AdamW, which divides a gradient by its own size: of one next to 0, rounding is a part of that
+    assert torch.allclose(
+        torch.tensor(two["weights"]), torch.tensor(one["weights"]), atol=2e-5 if objective == "rft" else 2e-6
+    )
+    assert two["losses"] == pytest.approx(one["losses"], rel=1e-4)
+    check_same_figures(two["stats"], one["stats"])
+
+
+@pytest.mark.slow
+def test_two_overlapping_processes_take_the_steps_of_one(tmp_path):
+    """`overlap` itself holds the weights that a rollout gets to those of the update before, and a resumed run to it."""
+    two = launched(tmp_path, "m_grpo", "overlap")
+    (tmp_path / "alone").mkdir()
+    one = overlap(Workers(), tmp_path / "alone/model")
+    for ours, theirs in zip(two, one, strict=True):
+        check_same_figures(ours, theirs)
+
+
+def check_same_figures(two: dict[str, float], one: dict[str, float]) -> None:
+    for name in set(one) - {"tokens_per_s", "train_s"}:
+        assert two[name] == pytest.approx(one[name], rel=1e-4, abs=1e-6), name
+
+
+def test_a_single_process_communicates_with_no_other():
+    assert SINGLE_PROCESS.is_main
+    assert SINGLE_PROCESS.run(lambda workers, a: a + workers.size, 2) == 3
+    assert SINGLE_PROCESS.split([1, 2, 3]) == [(1, True), (2, True), (3, True)]
+    assert SINGLE_PROCESS.gather([4]) == [4]
+    SINGLE_PROCESS.shut_down()
+
+
+def test_the_shares_of_all_processes_are_all_items_once():
+    items = list(range(7))
+    for lockstep in (False, True):
+        shares = [Workers(3, rank, lockstep).split(items) for rank in range(3)]
+        assert sorted(item for share in shares for item, counts in share if counts) == items
+        assert max(map(len, shares)) - min(map(len, shares)) <= (0 if lockstep else 1)

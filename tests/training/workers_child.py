@@ -1,0 +1,180 @@
+"""Trains as one rank of a process group, for `test_workers`; started by `accelerate launch --module`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from peft import set_peft_model_state_dict
+from safetensors.torch import load_file
+from torch.distributed.tensor import DTensor
+
+from components.agent import Prompt
+from components.agent.rendering import Text
+from components.model import VLM, Encoder, Sample, scoring
+from components.model.lora import ADAPTER, merged_weights
+from components.params import LoRAParams, OptimParams, parse
+from components.training.learner import Learner
+from components.training.objectives import WeightedSample, objective_of
+from components.training.sharding import is_sharded, shard, whole_state
+from components.training.supervised import train
+from components.training.workers import Replicas, Workers
+from tests.samples import objective as parameters
+from tests.samples import raw_recipe
+from tests.training.test_update import RL, group_of, roll, update
+from tests.vlm import CONFIG, TASK, observation, random_vlm, renderer
+
+RECIPE = parse(raw_recipe())
+OVERLAPPING = {
+    "agent__prompt": "compact",
+    "inference__engine": "vllm",
+    "rl__max_staleness": 1,
+    "rl__objective": {"name": "m_grpo", "kl": 0.1},
+    "rl__lr": 1e-4,
+    "rl__micro_batch_tokens": 150,
+    "rl__temperature": 0.9,
+}
+
+
+def prepared(kind: str) -> VLM:
+    """Return a model to train as `kind` says. Its adapters are not zero."""
+    vlm = random_vlm()
+    if kind == "lora":
+        vlm.add_lora(LoRAParams(rank=4, alpha=8), seed=1)
+        with torch.no_grad():
+            for parameter in vlm.trainable():
+                parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(2)))
+    if kind != "vision":
+        vlm.freeze_vision()
+    if kind != "copies":
+        vlm.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    return vlm
+
+
+def teach(workers: Workers, objective: str, kind: str, checkpoint: Path) -> dict:
+    """Run an RL update, move to another model by a checkpoint, run a few steps of SFT, and return the figures."""
+    torch.set_num_threads(1)
+    vlm = prepared(kind)
+    encoder = Encoder(vlm)
+    groups = [group_of(roll(vlm, encoder, 4, [1, 3, 2]), [1, 0, 0, 1])]
+    start = vlm.frozen_copy()
+    params = RL.model_copy(update={"objective": parameters(objective, epochs=1, kl=0.1), "micro_batch_tokens": 150})
+    again = prepared(kind)
+    if kind != "copies" and workers.size > 1:
+        for each in (vlm, again, start):
+            shard(each, workers)
+            assert is_sharded(each)
+            assert Encoder(each).vision.is_sharded == (kind == "vision" and each is not start)
+            assert held(each) < 0.6, "this process holds more than its part"
+    optimizer = torch.optim.SGD(vlm.trainable(), lr=0.1, momentum=0.9)
+    stats = update(vlm, groups, params, optimizer, start, groups[0].trajectories[1:3], workers)
+    kind_of_loss = objective_of(RECIPE)
+    Learner(vlm, encoder, RECIPE, optimizer, kind_of_loss, workers=workers).save(checkpoint, {"iteration": 1})
+    workers.gather([0])  # the main process has written it
+    vlm, optimizer = again, torch.optim.SGD(again.trainable(), lr=0.1, momentum=0.9)
+    assert Learner(vlm, Encoder(vlm), RECIPE, optimizer, kind_of_loss).load(checkpoint) == {"iteration": 1}
+    encoder = Encoder(vlm)
+    assert objective == "rft" or optimizer.state_dict()["state"], "the optimiser begins anew"
+    prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(5)]
+    prompts += [encoder.encode(Prompt((Text(f'- link "{word}" {word}' * 9),))) for word in "abc"]  # no image
+    data = [[WeightedSample(Sample(prompt, [300 + i, 400 + i, encoder.end_id]))] for i, prompt in enumerate(prompts)]
+    losses: list[float] = []
+    optim = OptimParams(epochs=3, lr=1e-3, batch_size=8, micro_batch_tokens=150)
+    updated = weights(vlm)
+    assert (updated - weights(prepared(kind))).abs().max() > 1e-4, "nothing has been learned"
+    train(vlm, encoder, data, optim, 1, lambda step, steps, loss: losses.append(loss), workers)
+    trained = weights(vlm)
+    same = workers.gather([(workers.rank, trained.double().sum().item(), trained.double().abs().sum().item())])
+    state = whole_state(vlm)
+    if workers.is_main:
+        vlm.save(checkpoint.parent / "model", state)
+        loaded = VLM.load(checkpoint.parent / "model", RECIPE.model)
+        published = loaded.model.state_dict()
+        if kind == "lora":
+            plain = prepared(kind)
+            set_peft_model_state_dict(plain.model, adapter_file(checkpoint.parent / "model"), adapter_name=ADAPTER)
+            assert torch.equal(weights(plain), trained)
+            state = merged_weights(plain.model, plain.model.state_dict())
+            assert not torch.equal(weights(plain), weights(prepared(kind)))
+        expected = state or vlm.model.state_dict()
+        assert published.keys() == expected.keys()
+        assert all(torch.equal(published[name], expected[name]) for name in published)
+    return {"stats": asdict(stats), "losses": losses, "processes": same, "weights": updated.tolist()}
+
+
+def held(vlm: VLM) -> float:
+    """Return the share of the weights that this process holds, without a frozen vision tower."""
+    frozen = {id(p) for p in vlm.model.model.visual.parameters() if not p.requires_grad}
+    spread = [p for p in vlm.model.parameters() if id(p) not in frozen]
+    here = sum((p.to_local() if isinstance(p, DTensor) else p).numel() for p in spread)
+    return here / sum(p.numel() for p in spread)
+
+
+def weights(vlm: VLM) -> torch.Tensor:
+    """Return all trained weights as one vector, gathered if they are sharded."""
+    parts = [parameter.detach() for parameter in vlm.trainable()]
+    whole = [part.full_tensor() if isinstance(part, DTensor) else part for part in parts]
+    return torch.cat([part.flatten() for part in whole])
+
+
+def adapter_file(model: Path) -> dict[str, torch.Tensor]:
+    """Return the published adapters by their names in the model."""
+    found = load_file(model / "adapter/adapter_model.safetensors")
+    return {name.removeprefix("base_model.model."): tensor for name, tensor in found.items()}
+
+
+def overlap(workers: Workers, model: Path) -> list[dict]:
+    """Use a learner as asynchronous RL with adapters and a reference does: three updates, resumed after the second."""
+    random_vlm().save(model)
+    vlm = random_vlm()
+    groups = [group_of(roll(vlm, Encoder(vlm), 4, [1, 3, 2]), [1, 0, 0, 1])]
+    training = {"processes": workers.size, "shard": True}
+    params = parse(raw_recipe(**OVERLAPPING, model__lora={"rank": 4, "alpha": 8}, training=training))
+    learners = workers.replicate(Learner.load_model, model, params)
+    checkpoint = model.with_name("checkpoint.pt")
+    sampled, trained, stats = [], [adapters(learners)], []
+    for number in (1, 2, 3):
+        stats.append(asdict(learners.run(Learner.update, groups, number)))
+        with learners.local.at_earlier_update(1):
+            sampled.append(adapters(learners))
+        trained.append(adapters(learners))
+        if number == 2:
+            learners.run(Learner.save, checkpoint, {"iteration": 2})
+    assert all(map(torch.equal, sampled, trained))
+    assert not any(map(torch.equal, trained, trained[1:]))
+    learners = workers.replicate(Learner.load_model, model, params)
+    assert learners.run(Learner.load, checkpoint) == {"iteration": 2}
+    with learners.local.at_earlier_update(1):
+        assert torch.equal(adapters(learners), trained[1])
+    assert torch.equal(adapters(learners), trained[2])
+    learners.run(Learner.update, groups, 3)
+    assert torch.equal(adapters(learners), trained[3])
+    return stats
+
+
+def adapters(learners: Replicas[Learner]) -> torch.Tensor:
+    """Return the trained weights that a rollout would get now."""
+    state = learners.run(Learner.gathered_weights, True) or learners.local.vlm.model.state_dict()
+    return torch.cat([tensor.flatten().clone() for name, tensor in state.items() if ".lora_" in name])
+
+
+def main(out: Path, objective: str, kind: str) -> None:
+    torch.set_num_threads(1)
+    scoring.MAX_LOGITS = 3 * CONFIG.vocabulary  # several chunks in a row, where one process alone has one
+    workers = Workers.join(cpu=True)
+    if not workers.is_main:
+        return workers.serve_jobs()
+    if kind == "overlap":
+        found = overlap(workers, out.with_name("model"))
+    else:
+        found = workers.run(teach, objective, kind, out.with_name("checkpoint.pt"))
+    workers.shut_down()
+    out.write_text(json.dumps(found))
+    return None
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])

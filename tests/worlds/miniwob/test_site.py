@@ -1,0 +1,215 @@
+"""MiniWoB++ as it is served: the package's own pages, seeded out of sight, ended once."""
+
+import asyncio
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from components.browser import BrowserPool, check_call, parse_elements
+from components.params import BrowserParams
+from components.records import Task
+from components.worlds.miniwob.server import SCRIPT_TAG, Server, families, html_root
+from components.worlds.miniwob.site import MiniWoBSite
+from components.worlds.miniwob.teacher import PLANS
+
+PARAMS = BrowserParams(viewport=(160, 210), concurrency=1)
+FAMILIES = [
+    "click-test-2",
+    "click-button",
+    "click-color",
+    "click-dialog-2",
+    "click-tab-2",
+    "click-checkboxes",
+    "login-user",
+]
+DONE = [check_call("done", {"answer": "done"})]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Two seeds of each family, train split."""
+    return {
+        row["task_id"]: row
+        for row in asyncio.run(MiniWoBSite().collect([*FAMILIES, "no-such-family"], [3, 4], "train"))
+    }
+
+
+@pytest.fixture(scope="module")
+def episode():
+    """`episode(task, body)` runs `await body(session, observation)` on the started episode, in one pool for all."""
+    with asyncio.Runner() as runner:
+        pool = BrowserPool(PARAMS, site=MiniWoBSite(), text="elements")
+        runner.run(pool.__aenter__())
+
+        def run(task, body):
+            async def one():
+                async with pool.session() as session:
+                    return await body(session, await session.start(task))
+
+            return runner.run(one())
+
+        yield run
+        runner.run(pool.__aexit__())
+
+
+def task(row):
+    return Task.model_validate(row)
+
+
+def click(observation, name):
+    item = next(item for item in parse_elements(observation.text) if item.name == name)
+    return check_call("click", {"x": item.x, "y": item.y})
+
+
+def test_pages_differ_from_the_packages_only_in_the_script_tag():
+    server = Server()
+    try:
+        for family in families():
+            with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/{family}.html", timeout=10) as answer:
+                served = answer.read()
+            assert served.count(SCRIPT_TAG) == 1
+            assert served.replace(SCRIPT_TAG, b"") == (html_root() / "miniwob" / f"{family}.html").read_bytes()
+    finally:
+        server.stop()
+
+
+def test_nothing_outside_the_packages_pages_is_served():
+    server = Server()
+    try:
+        for path in ("/../__init__.py", "/core/../../__init__.py", "/%2e%2e/__init__.py", "//etc/passwd"):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=10)
+    finally:
+        server.stop()
+
+
+def test_a_row_has_the_fields_of_a_task(rows):
+    row = rows["miniwob/click-test-2/3"]
+    assert task(row) == Task(
+        task_id="miniwob/click-test-2/3",
+        intent="Click button ONE.",
+        start_url="http://miniwob/click-test-2.html",
+        website="miniwob/click-test-2",
+        source="miniwob",
+        split="train",
+        seed=3,
+        evaluator={"type": "site_reward"},
+    )
+
+
+def test_a_family_that_does_not_exist_gives_rows_with_the_reason(rows):
+    assert rows["miniwob/no-such-family/3"]["error"] == "MiniWoB++ has no family no-such-family"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_episode_is_the_one_that_collect_saw(rows, episode, family):
+    async def utterance(session, observation):
+        return await session.page.evaluate("WAYMARK.utterance()")
+
+    row = rows[f"miniwob/{family}/4"]
+    assert episode(task(row), utterance) == row["intent"]
+
+
+def test_the_same_seed_gives_the_same_page_and_another_seed_another(rows, episode):
+    async def shot(session, observation):
+        return observation.screenshot.sha256, observation.text
+
+    one, other = (task(rows[f"miniwob/click-button/{seed}"]) for seed in (3, 4))
+    assert episode(one, shot) == episode(one, shot) != episode(other, shot)
+
+
+def test_the_url_tells_neither_port_nor_seed(rows, episode):
+    async def url(session, observation):
+        return observation.url
+
+    assert episode(task(rows["miniwob/click-test-2/3"]), url) == "http://miniwob/click-test-2.html"
+
+
+def test_the_first_ending_counts_and_survives_a_reload(rows, episode):
+    async def body(session, observation):
+        wrong, right = click(observation, "TWO"), click(observation, "ONE")
+        before = await session.site_reward()
+        await session.step([wrong])
+        after_wrong = await session.site_reward()
+        await session.step([right, check_call("press_keys", {"keys": "F5"})])
+        await session.page.reload()
+        await session.step([right])
+        return before, after_wrong, await session.site_reward()
+
+    assert episode(task(rows["miniwob/click-test-2/4"]), body) == (0.0, -1.0, -1.0)
+
+
+def test_a_reload_before_the_end_gives_the_same_page_again(rows, episode):
+    async def body(session, observation):
+        await session.page.reload()
+        return (await session.step([])).observation.text == observation.text
+
+    assert episode(task(rows["miniwob/click-button/3"]), body)
+
+
+def test_the_page_looks_the_same_after_the_end_as_before(rows, episode):
+    """No START cover, no reward display, no new problem."""
+
+    async def body(session, observation):
+        result = await session.step([click(observation, "ONE")])
+        parts = "['#sync-task-cover', '#reward-display', '#click-canvas']"
+        hidden = f"{parts}.map(part => document.querySelector(part).checkVisibility())"
+        return (
+            observation.text.replace(" focused", ""),
+            result.observation.text.replace(" focused", ""),
+            await session.page.evaluate(hidden),
+        )
+
+    before, after, shown = episode(task(rows["miniwob/click-test-2/3"]), body)
+    assert before == after
+    assert shown == [False, False, False]
+
+
+def test_a_second_tab_gives_no_second_attempt(rows, episode):
+    async def body(session, observation):
+        url = check_call("goto_url", {"url": "miniwob/click-test-2.html"})
+        await session.step([click(observation, "TWO"), check_call("new_tab", {}), url, click(observation, "ONE")])
+        return await session.site_reward()
+
+    assert episode(task(rows["miniwob/click-test-2/4"]), body) == -1.0
+
+
+def test_the_reward_is_known_after_the_agent_left_the_site(rows, episode):
+    async def body(session, observation):
+        await session.step([click(observation, "ONE"), check_call("goto_url", {"url": "about:blank"})])
+        return await session.site_reward()
+
+    assert episode(task(rows["miniwob/click-test-2/4"]), body) == 1.0
+
+
+def test_an_episode_starts_with_no_page_to_go_back_to(rows, episode):
+    async def body(session, observation):
+        return (await session.step([check_call("go_back", {})])).feedback
+
+    first = task(rows["miniwob/click-button/3"])
+    assert [episode(first, body), episode(first, body)] == [
+        ["Failed: `go_back` execution failed: there is no previous page."]
+    ] * 2
+
+
+def test_no_other_host_can_be_reached(rows, episode):
+    async def body(session, observation):
+        addresses = ("http://example.com/", "http://127.0.0.1:1234/", "http://93.184.215.14/")
+        return (await session.step([check_call("goto_url", {"url": address}) for address in addresses])).feedback
+
+    said = episode(task(rows["miniwob/click-button/3"]), body)
+    assert all("is not on the list of allowed hosts" in line for line in said)
+
+
+def test_each_family_of_the_teacher_is_in_the_package():
+    assert set(PLANS) <= {Path(name).stem for name in families()}
+
+
+def test_an_agent_that_left_for_a_page_that_is_not_there_gets_reward_0(rows, episode):
+    async def leave(session, observation):
+        await session.step([check_call("goto_url", {"url": "http://miniwob/nothing.html"})])
+        assert (await session.step(DONE)).done
+        return await session.site_reward()
+
+    assert episode(task(rows["miniwob/click-button/3"]), leave) == 0.0
