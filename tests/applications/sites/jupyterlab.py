@@ -1,0 +1,94 @@
+"""JupyterLab: a log-in by token, a notebook whose cells run, its new name, a file that is edited, another deleted."""
+
+from __future__ import annotations
+
+import json
+
+from tests.applications.server import PYTHON, Application, Running
+from tests.applications.steps import Line, click, done, press, write
+
+SETTINGS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+
+FILE = "(button|option|listitem|link)"
+"""The role of a file in the browser of files is not the journey's concern."""
+
+JOURNEY = (
+    click("field", "Password or token.*"),
+    write("harbour"),
+    click("button", "Log in", feedback="navigated to"),
+    click(FILE, "notes.md", click_type="double", feedback="navigated to"),
+    click("field", ".*", value="# Notes.*"),
+    write("# Notes\nThe tide turns at six."),
+    press("ctrl+s"),
+    click("tab", "Launcher"),
+    click("button", "Python 3.*", feedback="navigated to"),
+    click("field", "", value=""),
+    write("total = sum(range(10))\ntotal"),
+    press("shift+enter", sees=Line("button", ".*Idle")),
+    click("select", "Cell type"),
+    write("Markdown"),
+    click("field", "", value=""),
+    write("The sum is right."),
+    press("shift+enter"),
+    click("tab", "Untitled.ipynb", button="right", sees=Line("menuitem", "Rename Notebook.*")),
+    click("menuitem", "Rename Notebook.*", sees=Line("button", "Rename")),
+    write("tide.ipynb"),
+    click("button", "Rename"),
+    click("button", "Upload Files", feedback="plan.txt"),
+    write("plan.txt", feedback="chose", sees=Line(FILE, "plan.txt")),
+    click("menuitem", "File", sees=Line("menuitem", "Save Notebook.*")),
+    click("menuitem", "Save Notebook .*"),
+    click(FILE, "old.txt", button="right", sees=Line("menuitem", "Move to Trash.*")),
+    click("menuitem", "Move to Trash.*", sees=Line("button", "Move to Trash")),
+    click("button", "Move to Trash"),
+    done("The sum is 45, the notes are kept, the old file is gone."),
+)
+
+
+def prepare(running: Running) -> list[list[str]]:
+    """The folder with its files."""
+    folder = running.folder / "work"
+    folder.mkdir()
+    (folder / "notes.md").write_text("# Notes\n")
+    (folder / "old.txt").write_text("old\n")
+    overrides = running.folder / "settings/overrides.json"
+    overrides.parent.mkdir()
+    overrides.write_text(json.dumps(SETTINGS))
+    return []
+
+
+def check(running: Running) -> None:
+    """The notebook with its output, the notes, and no old file."""
+    work = running.folder / "work"
+    assert sorted(path.name for path in work.iterdir() if not path.name.startswith(".")) == [
+        "notes.md",
+        "plan.txt",
+        "tide.ipynb",
+    ]
+    assert (work / "notes.md").read_text() == "# Notes\nThe tide turns at six."
+    code, text, *_ = json.loads((work / "tide.ipynb").read_text())["cells"]
+    assert ("".join(code["source"]), code["outputs"][0]["data"]["text/plain"]) == (
+        "total = sum(range(10))\ntotal",
+        ["45"],
+    )
+    assert (text["cell_type"], "".join(text["source"])) == ("markdown", "The sum is right.")
+
+
+def command(running: Running) -> list[str]:
+    """The server's command line."""
+    return [
+        str(PYTHON), "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.port={running.port}", "--IdentityProvider.token=harbour", "--LabApp.news_url=",
+        f"--ServerApp.root_dir={running.folder / 'work'}", f"--LabApp.app_settings_dir={running.folder / 'settings'}",
+    ]  # fmt: skip
+
+
+APPLICATION = Application(
+    command=command,
+    prepare=prepare,
+    ready="/login",
+    start="/lab",
+    journey=JOURNEY,
+    check=check,
+    defect="rows of the file browser have no line but for one",
+)
