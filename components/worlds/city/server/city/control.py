@@ -1,0 +1,113 @@
+"""The control interface: copies are made, forked, dropped, read and compared over HTTP, on a port of its own.
+
+Every request is a POST of JSON with the header `Authorization: Bearer TOKEN`; the token is told to the parent process
+alone. The agent's browser reaches neither the port (the egress guard refuses it) nor the token.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from city import sites
+from city.copies import Copies, UnknownCopyError
+from city.differences import differences
+
+Environ = dict[str, Any]
+
+
+class Control:
+    """The WSGI application of the control interface. The path names the command."""
+
+    def __init__(self, copies: Copies) -> None:
+        self.token = secrets.token_hex(16)
+        self._copies = copies
+        self._commands: dict[str, Callable[..., Any]] = {
+            "/reset": self.reset,
+            "/fork": self.fork,
+            "/snapshot": self.snapshot,
+            "/drop": self.drop,
+            "/query": self.query,
+            "/diff": self.diff,
+            "/database": self.database,
+            "/count": self.count,
+        }
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer one request with JSON; errors have the key `error`."""
+        status, answer = self._answer(environ)
+        body = json.dumps(answer).encode()
+        start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    def _answer(self, environ: Environ) -> tuple[str, Any]:
+        if not hmac.compare_digest(environ.get("HTTP_AUTHORIZATION", ""), f"Bearer {self.token}"):
+            return "403 Forbidden", {"error": "the token is wrong"}
+        command = self._commands.get(environ.get("PATH_INFO", ""))
+        if command is None:
+            return "404 Not Found", {"error": f"there are {', '.join(self._commands)}"}
+        try:
+            arguments = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)) or b"{}")
+            return "200 OK", command(**arguments)
+        except UnknownCopyError as error:
+            return "404 Not Found", {"error": str(error.args[0])}
+        except (ValueError, TypeError, sqlite3.Error) as error:
+            return "400 Bad Request", {"error": f"{type(error).__name__}: {error}"}
+
+    def reset(self, seed: int) -> dict[str, str]:
+        """A fresh copy."""
+        return {"key": self._copies.reset(seed).key}
+
+    def fork(self, key: str) -> dict[str, str]:
+        """A copy of a copy or of a snapshot."""
+        return {"key": self._copies.fork(key).key}
+
+    def snapshot(self, key: str) -> dict[str, str]:
+        """A snapshot of a copy."""
+        return {"key": self._copies.snapshot(key)}
+
+    def drop(self, key: str) -> dict[str, str]:
+        """Forget a copy or a snapshot."""
+        self._copies.drop(key)
+        return {}
+
+    def query(self, key: str, sql: str, parameters: list[Any] | None = None) -> list[dict[str, Any]]:
+        """The rows of a statement, which may only read."""
+        database = self._opened(key)
+        database.row_factory = sqlite3.Row
+        try:
+            database.execute("PRAGMA query_only = ON")
+            return [dict(row) for row in database.execute(sql, parameters or [])]
+        finally:
+            database.close()
+
+    def diff(self, before: str, after: str, noise: bool = False) -> list[Any]:
+        """The rows that differ between two copies or snapshots.
+
+        Args:
+            noise: whether rows and columns that change by themselves are listed too.
+        """
+        tables = [] if noise else [table for site in sites.found() for table in site.NOISE_TABLES]
+        columns: dict[str, list[str]] = {}
+        for site in [] if noise else sites.found():
+            for table, names in site.NOISE_COLUMNS.items():
+                columns.setdefault(table, []).extend(names)
+        return list(differences(self._copies.database(before), self._copies.database(after), tables, columns))
+
+    def database(self, key: str) -> dict[str, str]:
+        """The whole database, in base64."""
+        return {"database": base64.b64encode(self._copies.database(key)).decode()}
+
+    def count(self) -> dict[str, int]:
+        """The number of copies."""
+        return {"copies": len(self._copies)}
+
+    def _opened(self, key: str) -> sqlite3.Connection:
+        database = sqlite3.connect(":memory:")
+        database.deserialize(self._copies.database(key))
+        return database

@@ -1,0 +1,214 @@
+"""Copies of the image: each has its own database, media files, cache, clock and randomness.
+
+A copy's database is a SQLite database in memory, made from the image's bytes. While a copy is bound, Django's default
+connection in this thread is the copy's. One request at a time is served in a process: SQLite and Django hold the
+interpreter's lock for nearly all of it anyway, and so the clock and the randomness, which belong to the whole process,
+can be the copy's for as long as it is bound. More cores are used by more processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import secrets
+import threading
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+import time_machine
+from django.db import connections
+from django.db.backends.sqlite3.base import DatabaseWrapper
+
+from city import entropy
+
+START = dt.datetime(2026, 3, 16, 9, 0, tzinfo=dt.UTC)
+"""The time at which every episode begins, a Monday."""
+TICK = dt.timedelta(minutes=1)
+"""How far the clock moves at each request that changes data."""
+
+_CURRENT: ContextVar[Copy] = ContextVar("copy")
+_LOCK = threading.RLock()
+
+
+class UnboundError(RuntimeError):
+    """Code that needs a copy ran outside of every request."""
+
+
+class UnknownCopyError(KeyError):
+    """No copy or snapshot has this key."""
+
+
+@dataclass
+class Copy:
+    """One episode's data."""
+
+    database: DatabaseWrapper
+    seed: int
+    key: str = field(default_factory=lambda: secrets.token_hex(16))
+    """The secret that opens the copy, 128 bits: who does not know it reaches no copy."""
+    media: dict[str, bytes] = field(default_factory=dict)
+    """Files that were saved in this copy, by name; they hide the image's."""
+    cache: dict[str, object] = field(default_factory=dict)
+    now: dt.datetime = START
+    writes: int = 0
+    """Number of requests that changed data."""
+
+    @property
+    def connection(self):
+        """The raw connection."""
+        self.database.ensure_connection()
+        return self.database.connection
+
+    @contextlib.contextmanager
+    def bound(self, purpose: str) -> Iterator[None]:
+        """Make this copy the one that Django's code sees in this thread, with its clock and its randomness.
+
+        Args:
+            purpose: what runs, such as a request's method and path. Equal purposes after equal writes get equal random
+                numbers, so a page that is read twice has equal bytes.
+        """
+        with _LOCK:
+            token = _CURRENT.set(self)
+            connections["default"] = self.database
+            changes = self.connection.total_changes
+            try:
+                with (
+                    time_machine.travel(self.now, tick=False),
+                    entropy.seeded(f"{self.seed}:{self.writes}:{purpose}"),
+                ):
+                    yield
+            finally:
+                if self.connection.total_changes != changes:
+                    self.writes += 1
+                    self.now += TICK
+                del connections["default"]
+                _CURRENT.reset(token)
+
+
+def current() -> Copy:
+    """The copy that is bound in this context.
+
+    Raises:
+        UnboundError: no copy is bound.
+    """
+    try:
+        return _CURRENT.get()
+    except LookupError:
+        raise UnboundError("no copy of the city is bound here") from None
+
+
+def open_database(image: bytes | None) -> DatabaseWrapper:
+    """A database in memory with the content of an image; empty without one."""
+    wrapper = DatabaseWrapper({**connections.settings["default"], "NAME": ":memory:"}, "default")
+    wrapper.inc_thread_sharing()
+    wrapper.connect()
+    if image is not None:
+        wrapper.connection.deserialize(image)
+    return wrapper
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The data of a copy at one moment."""
+
+    database: bytes
+    media: dict[str, bytes]
+    cache: dict[str, object]
+    seed: int
+    now: dt.datetime
+    writes: int
+
+
+class Copies:
+    """All copies of one process.
+
+    Args:
+        image: the bytes of the built database.
+    """
+
+    def __init__(self, image: bytes) -> None:
+        self.image = image
+        self._copies: dict[str, Copy] = {}
+        self._snapshots: dict[str, Snapshot] = {}
+        self._closed: list[DatabaseWrapper] = []
+
+    def __len__(self) -> int:
+        return len(self._copies)
+
+    def find(self, key: str) -> Copy:
+        """The copy of a key.
+
+        Raises:
+            UnknownCopyError: there is none.
+        """
+        if key not in self._copies:
+            raise UnknownCopyError("no copy has this key")
+        return self._copies[key]
+
+    def reset(self, seed: int) -> Copy:
+        """A fresh copy of the image."""
+        with _LOCK:
+            return self._add(Snapshot(self.image, {}, {}, seed, START, 0))
+
+    def snapshot(self, key: str) -> str:
+        """Keep a copy's present data; returns the snapshot's key."""
+        with _LOCK:
+            copy = self.find(key)
+            name = secrets.token_hex(16)
+            self._snapshots[name] = Snapshot(
+                bytes(copy.connection.serialize()), dict(copy.media), dict(copy.cache), copy.seed, copy.now, copy.writes
+            )
+            return name
+
+    def fork(self, key: str) -> Copy:
+        """A new copy with the data of a copy or of a snapshot.
+
+        Raises:
+            UnknownCopyError: there is neither.
+        """
+        with _LOCK:
+            if key in self._snapshots:
+                return self._add(self._snapshots[key])
+            name = self.snapshot(key)
+            return self._add(self._snapshots.pop(name))
+
+    def drop(self, key: str) -> None:
+        """Forget a copy or a snapshot.
+
+        Raises:
+            UnknownCopyError: there is neither.
+        """
+        with _LOCK:
+            if self._snapshots.pop(key, None) is None:
+                self._closed.append(self.find(key).database)
+                del self._copies[key]
+
+    def database(self, key: str) -> bytes:
+        """The database of a copy or a snapshot as bytes.
+
+        Raises:
+            UnknownCopyError: there is neither.
+        """
+        with _LOCK:
+            if key in self._snapshots:
+                return self._snapshots[key].database
+            return bytes(self.find(key).connection.serialize())
+
+    def _add(self, snapshot: Snapshot) -> Copy:
+        # a connection that served a copy keeps Django's functions and its page cache: making one costs six milliseconds
+        if self._closed:
+            database = self._closed.pop()
+            database.connection.deserialize(snapshot.database)
+        else:
+            database = open_database(snapshot.database)
+        copy = Copy(
+            database,
+            snapshot.seed,
+            media=dict(snapshot.media),
+            cache=dict(snapshot.cache),
+            now=snapshot.now,
+            writes=snapshot.writes,
+        )
+        self._copies[copy.key] = copy
+        return copy

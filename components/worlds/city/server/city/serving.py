@@ -1,0 +1,148 @@
+"""`python -m city.serving`: serves an image on one port, and its control interface on another.
+
+A request names its copy by the cookie `city`, which pages cannot read (HttpOnly) and applications do not see. The host
+names the site. Static files are served without a copy. Everything else waits its turn (`copies`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import mimetypes
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+from typing import Any
+
+from city import entropy
+
+Environ = dict[str, Any]
+StartResponse = Callable[..., Any]
+COOKIE = "city"
+THREADS = 16
+
+
+def main() -> None:
+    """Serve until standard input ends, which the death of the parent does too.
+
+    Prints one line of JSON with the ports and the control interface's token.
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("image", type=Path, help="the folder that city.building made")
+    options = parser.parse_args()
+    os.environ["CITY_IMAGE"] = str(options.image.resolve())
+    entropy.install()
+    setup()
+    import waitress
+
+    from city.control import Control
+    from city.copies import Copies
+
+    copies = Copies((options.image / "city.sqlite3").read_bytes())
+    control = Control(copies)
+    pages = waitress.create_server(
+        City(copies), host="127.0.0.1", port=0, threads=THREADS, clear_untrusted_proxy_headers=True
+    )
+    commands = waitress.create_server(control, host="127.0.0.1", port=0, threads=4)
+    for server in (pages, commands):
+        threading.Thread(target=server.run, daemon=True).start()
+    ready = {"port": int(pages.effective_port), "control_port": int(commands.effective_port), "token": control.token}
+    print(json.dumps(ready), flush=True)
+    sys.stdin.read()
+
+
+def setup() -> None:
+    """Load Django with the settings of all sites."""
+    os.environ["DJANGO_SETTINGS_MODULE"] = "city.settings"
+    import django
+
+    django.setup()
+
+
+class City:
+    """The WSGI application of all sites."""
+
+    def __init__(self, copies: Any) -> None:
+        from django.conf import settings
+        from django.core.handlers.wsgi import WSGIHandler
+        from whitenoise import WhiteNoise
+
+        from city import sites
+
+        self._copies = copies
+        self._hosts = {site.HOST: f"{site.__name__}.urls" for site in sites.found()}
+        self._django = WSGIHandler()
+        self._static = WhiteNoise(self._page, root=settings.STATIC_ROOT, prefix="static/")
+        self._static.add_headers_function = lambda headers, path, url: None
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request."""
+        return self._static(environ, start_response)
+
+    def _page(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        from city.copies import UnknownCopyError
+
+        host = environ.get("HTTP_HOST", "").partition(":")[0]
+        try:
+            copy = self._copies.find(take_key(environ))
+        except UnknownCopyError:
+            return plain(start_response, "403 Forbidden", "This address belongs to an episode of the city.")
+        if host not in self._hosts:
+            return plain(start_response, "404 Not Found", f"The city has no site {host}.")
+        path = environ.get("PATH_INFO", "/")
+        with copy.bound(f"{environ['REQUEST_METHOD']} {host}{path}?{environ.get('QUERY_STRING', '')}"):
+            if path.startswith("/media/"):
+                return self._media(path.removeprefix("/media/"), start_response)
+            return self._respond(environ, start_response, self._hosts[host])
+
+    def _respond(self, environ: Environ, start_response: StartResponse, urls: str) -> Iterable[bytes]:
+        from django.urls import set_urlconf
+
+        from city.middleware import REQUEST_URLS
+
+        token = REQUEST_URLS.set(urls)
+        set_urlconf(urls)
+        try:
+            response = self._django(environ, start_response)
+            try:
+                return [b"".join(response)]  # all of it, while the copy is bound
+            finally:
+                response.close()
+        finally:
+            set_urlconf(None)
+            REQUEST_URLS.reset(token)
+
+    def _media(self, name: str, start_response: StartResponse) -> Iterable[bytes]:
+        from django.core.files.storage import default_storage
+
+        content = default_storage.read(name)  # type: ignore[attr-defined]  # a CopyStorage
+        if content is None:
+            return plain(start_response, "404 Not Found", "There is no such file.")
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        start_response("200 OK", [("Content-Type", kind), ("Content-Length", str(len(content)))])
+        return [content]
+
+
+def take_key(environ: Environ) -> str:
+    """The key of the copy from the request's cookies, from which it is removed."""
+    try:
+        cookies = SimpleCookie(environ.get("HTTP_COOKIE", ""))
+    except CookieError:
+        return ""
+    key = cookies.pop(COOKIE, None)
+    environ["HTTP_COOKIE"] = "; ".join(f"{name}={morsel.coded_value}" for name, morsel in cookies.items())
+    return key.value if key is not None else ""
+
+
+def plain(start_response: StartResponse, status: str, text: str) -> list[bytes]:
+    """A short answer of the server's own."""
+    body = text.encode()
+    start_response(status, [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))])
+    return [body]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+"""The city's server: real Django sites, with one isolated copy of their data per episode."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PYTHON = ROOT / ".venv-city/bin/python"
+PACKAGE = ROOT / "components/worlds/city/server"
+SHOP, DESK, FORUM = "shop.test", "desk.test", "forum.test"
+PASSWORD = "sea-breeze"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(not PYTHON.exists(), reason="`make city` makes the environment of the city"),
+]
+
+
+class Server:
+    """A running server and its control interface."""
+
+    def __init__(self, image: Path) -> None:
+        command = [str(PYTHON), "-m", "city.serving", str(image)]
+        self.process = subprocess.Popen(command, cwd=PACKAGE, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdout is not None
+        ready = json.loads(self.process.stdout.readline())
+        self.port, self.control_port, self.token = ready["port"], ready["control_port"], ready["token"]
+
+    def control(self, command: str, token: str | None = None, **arguments: object) -> tuple[int, object]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.control_port, timeout=60)
+        headers = {"Authorization": f"Bearer {self.token if token is None else token}"}
+        connection.request("POST", f"/{command}", json.dumps(arguments), headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+    def reset(self, seed: int = 1) -> str:
+        return self.control("reset", seed=seed)[1]["key"]
+
+    def diff(self, before: str, after: str) -> dict[str, list[dict]]:
+        rows: dict[str, list[dict]] = {}
+        for row in self.control("diff", before=before, after=after)[1]:
+            rows.setdefault(row["table"], []).append(row)
+        return rows
+
+    def query(self, key: str, sql: str) -> list[dict]:
+        status, rows = self.control("query", key=key, sql=sql)
+        assert status == 200, rows
+        return rows
+
+    def stop(self) -> None:
+        self.process.stdin.close()
+        self.process.wait(20)
+
+
+class Visitor:
+    """A visitor with cookies, on one copy."""
+
+    def __init__(self, server: Server, key: str, cookies: dict[str, dict[str, str]] | None = None) -> None:
+        self.server, self.key = server, key
+        self.cookies: dict[str, dict[str, str]] = cookies or {}
+
+    def request(self, host: str, path: str, form: dict[str, str] | None = None) -> tuple[int, str, dict[str, str]]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+        jar = self.cookies.setdefault(host, {})
+        cookie = "; ".join(f"{name}={value}" for name, value in {**jar, "city": self.key}.items())
+        headers = {"Host": host, "Cookie": cookie, "Content-Type": "application/x-www-form-urlencoded"}
+        connection.request("POST" if form else "GET", path, urlencode(form) if form else None, headers)
+        answer = connection.getresponse()
+        body = answer.read().decode(errors="replace")
+        for name, value in answer.getheaders():
+            if name.lower() == "set-cookie":
+                cookie_name, _, rest = value.partition("=")
+                jar[cookie_name] = rest.partition(";")[0]
+        return answer.status, body, dict(answer.getheaders())
+
+    def get(self, host: str, path: str) -> str:
+        status, body, headers = self.request(host, path)
+        if status in (301, 302):
+            return self.get(host, headers["Location"])
+        assert status == 200, (host, path, status, body[:300])
+        return body
+
+    def post(self, host: str, page: str, path: str, **form: str) -> int:
+        """Send the form of a page, with its CSRF token."""
+        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', self.get(host, page))
+        assert token is not None
+        return self.request(host, path, {"csrfmiddlewaretoken": token[1], **form})[0]
+
+    def add_to_basket(self, product: int) -> None:
+        page = f"/catalogue/x_{product}/"
+        assert self.post(SHOP, page, f"/basket/add/{product}/", quantity="1") == 302
+
+    def log_in(self, host: str, username: str) -> None:
+        page = "/accounts/login/"
+        assert self.post(host, page, page, username=username, password=PASSWORD, next="/") == 302
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("city") / "image"
+    subprocess.run([str(PYTHON), "-m", "city.building", str(folder)], cwd=PACKAGE, check=True, timeout=560)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(image) -> Iterator[Server]:
+    started = Server(image)
+    yield started
+    started.stop()
+
+
+def test_sites_show_what_they_are_seeded_with(server):
+    visitor = Visitor(server, server.reset())
+    assert "Whistling kettle, 1.5 l" in visitor.get(SHOP, "/search/?q=kettle")
+    assert "Wool watch cap" in visitor.get(SHOP, "/catalogue/?sort_by=title-asc&page=3")
+    assert "Which anchor for mud?" in visitor.get(FORUM, "/forum/boats-and-gear-3/")
+    visitor.log_in(DESK, "dana")
+    assert "The eye of my mooring rope is torn" in visitor.get(DESK, "/tickets/1/")
+
+
+def test_search_finds_what_the_episode_has_written(server):
+    visitor = Visitor(server, server.reset())
+    visitor.log_in(FORUM, "alice")
+    page = "/forum/boats-and-gear-3/topic/which-anchor-for-mud-4/post/create/"
+    assert visitor.post(FORUM, page, page, subject="Re: anchors", content="Mine is a mushroom anchor.") == 302
+    assert "mushroom" in visitor.get(FORUM, "/search/?q=mushroom")
+    assert "mushroom" not in Visitor(server, server.reset()).get(FORUM, "/search/?q=mushroom")
+
+
+def test_a_difference_is_what_was_done_and_nothing_else(server):
+    key = server.reset()
+    before = server.control("snapshot", key=key)[1]["key"]
+    visitor = Visitor(server, key)
+    visitor.get(SHOP, "/catalogue/x_5/")
+    assert server.diff(before, key) == {}, "looking changes nothing"
+    visitor.add_to_basket(5)
+    rows = server.diff(before, key)
+    assert {table: len(found) for table, found in rows.items()} == {"basket_basket": 1, "basket_line": 1}
+    line = rows["basket_line"][0]
+    assert line["before"] is None
+    assert (line["after"]["product_id"], line["after"]["quantity"]) == ("5", "1")
+
+
+def test_a_change_and_a_removal_are_told_apart(server):
+    key = server.reset()
+    visitor = Visitor(server, key)
+    visitor.add_to_basket(5)
+    before = server.control("snapshot", key=key)[1]["key"]
+    prefix = {"form-TOTAL_FORMS": "1", "form-INITIAL_FORMS": "1", "form-MIN_NUM_FORMS": "0", "form-MAX_NUM_FORMS": "9"}
+    line = str(server.query(key, "SELECT max(id) AS id FROM basket_line")[0]["id"])
+    form = {**prefix, "form-0-id": line, "form-0-quantity": "3"}
+    assert visitor.post(SHOP, "/basket/", "/basket/", **form) == 302
+    (changed,) = server.diff(before, key)["basket_line"]
+    assert (changed["before"]["quantity"], changed["after"]["quantity"]) == ("1", "3")
+    assert visitor.post(SHOP, "/basket/", "/basket/", **{**form, "form-0-quantity": "0"}) == 302
+    (removed,) = server.diff(before, key)["basket_line"]
+    assert removed["after"] is None
+
+
+def test_copies_do_not_see_one_another(server):
+    visitors = [Visitor(server, server.reset()) for _ in range(8)]
+
+    def shop(number: int) -> None:
+        for product in range(1 + number, 4 + number):
+            visitors[number].add_to_basket(product)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(shop, range(8)))
+    for number, visitor in enumerate(visitors):
+        rows = server.query(
+            visitor.key, "SELECT product_id FROM basket_line WHERE basket_id = (SELECT max(id) FROM basket_basket)"
+        )
+        assert {row["product_id"] for row in rows} == set(range(1 + number, 4 + number))
+
+
+def test_a_session_of_one_copy_opens_nothing_in_another(server):
+    first = Visitor(server, server.reset())
+    first.log_in(DESK, "dana")
+    assert "Log Out" in first.get(DESK, "/dashboard/") or "logout" in first.get(DESK, "/dashboard/").lower()
+    status, _, headers = Visitor(server, server.reset(), first.cookies).request(DESK, "/dashboard/")
+    assert status == 302
+    assert "login" in headers["Location"]
+
+
+def test_a_fork_goes_its_own_way(server):
+    original = Visitor(server, server.reset())
+    original.add_to_basket(1)
+    fork = Visitor(
+        server, server.control("fork", key=original.key)[1]["key"], {k: {**v} for k, v in original.cookies.items()}
+    )
+    assert fork.get(SHOP, "/basket/") == original.get(SHOP, "/basket/")
+    fork.add_to_basket(2)
+    assert "Mooring rope, 14 mm" in fork.get(SHOP, "/basket/")
+    assert "Mooring rope, 14 mm" not in original.get(SHOP, "/basket/")
+
+
+def test_the_same_episode_twice_has_equal_bytes(server):
+    def episode(seed: int) -> tuple[list[str], str]:
+        visitor = Visitor(server, server.reset(seed))
+        pages = [visitor.get(SHOP, "/catalogue/"), visitor.get(SHOP, "/catalogue/x_7/")]
+        visitor.add_to_basket(7)
+        visitor.log_in(FORUM, "bruno")
+        page = "/forum/passages-4/topic/create/"
+        visitor.post(FORUM, page, page, subject="Home again", content="Dry, too.", topic_type="0")
+        pages += [visitor.get(SHOP, "/basket/"), visitor.get(FORUM, "/forum/passages-4/")]
+        return pages, server.control("database", key=visitor.key)[1]["database"]
+
+    assert episode(5) == episode(5)
+    assert episode(5) != episode(6), "tokens depend on the seed"
+
+
+def test_without_its_key_no_copy_is_reached(server):
+    assert Visitor(server, "0" * 32).request(SHOP, "/catalogue/")[0] == 403
+    assert server.control("reset", token="guess", seed=1)[0] == 403
+    key = server.reset()
+    assert Visitor(server, key).request("elsewhere.test", "/")[0] == 404
+    server.control("drop", key=key)
+    assert Visitor(server, key).request(SHOP, "/catalogue/")[0] == 403
+    assert server.control("fork", key=key)[0] == 404
+
+
+def test_a_query_may_only_read(server):
+    key = server.reset()
+    status, answer = server.control("query", key=key, sql="DELETE FROM catalogue_product")
+    assert status == 400
+    assert "readonly" in answer["error"]
+    assert server.query(key, "SELECT count(*) AS n FROM catalogue_product") == [{"n": 48}]
+
+
+def test_dropped_copies_leave_nothing(server):
+    before = server.control("count")[1]["copies"]
+    keys = [server.reset() for _ in range(50)]
+    assert server.control("count")[1]["copies"] == before + 50
+    for key in keys:
+        server.control("drop", key=key)
+    assert server.control("count")[1]["copies"] == before
+
+
+def test_the_server_ends_with_its_parent(image):
+    started = Server(image)
+    started.stop()
+    assert started.process.returncode == 0
