@@ -9,14 +9,14 @@ from __future__ import annotations
 import base64
 import hmac
 import json
-import secrets
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from city import sites
 from city.copies import Copies, UnknownCopyError
 from city.differences import differences
+from city.sessions import log_in
 
 Environ = dict[str, Any]
 
@@ -24,8 +24,8 @@ Environ = dict[str, Any]
 class Control:
     """The WSGI application of the control interface. The path names the command."""
 
-    def __init__(self, copies: Copies) -> None:
-        self.token = secrets.token_hex(16)
+    def __init__(self, copies: Copies, token: str) -> None:
+        self._token = token
         self._copies = copies
         self._commands: dict[str, Callable[..., Any]] = {
             "/reset": self.reset,
@@ -46,7 +46,7 @@ class Control:
         return [body]
 
     def _answer(self, environ: Environ) -> tuple[str, Any]:
-        if not hmac.compare_digest(environ.get("HTTP_AUTHORIZATION", ""), f"Bearer {self.token}"):
+        if not hmac.compare_digest(environ.get("HTTP_AUTHORIZATION", ""), f"Bearer {self._token}"):
             return "403 Forbidden", {"error": "the token is wrong"}
         command = self._commands.get(environ.get("PATH_INFO", ""))
         if command is None:
@@ -59,9 +59,19 @@ class Control:
         except (ValueError, TypeError, sqlite3.Error) as error:
             return "400 Bad Request", {"error": f"{type(error).__name__}: {error}"}
 
-    def reset(self, seed: int) -> dict[str, str]:
-        """A fresh copy."""
-        return {"key": self._copies.reset(seed).key}
+    def reset(
+        self, seed: int, modifiers: Sequence[str] = (), logins: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """A fresh copy.
+
+        Args:
+            logins: user names by host.
+
+        Returns:
+            the copy's key, and the cookies that log these users in, by host.
+        """
+        copy = self._copies.reset(seed, modifiers)
+        return {"key": copy.key, "cookies": {host: log_in(copy, user) for host, user in (logins or {}).items()}}
 
     def fork(self, key: str) -> dict[str, str]:
         """A copy of a copy or of a snapshot."""

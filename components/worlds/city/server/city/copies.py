@@ -12,7 +12,7 @@ import contextlib
 import datetime as dt
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -45,6 +45,8 @@ class Copy:
 
     database: DatabaseWrapper
     seed: int
+    modifiers: tuple[str, ...] = ()
+    """What makes this copy another day of the same sites, such as a cookie banner."""
     key: str = field(default_factory=lambda: secrets.token_hex(16))
     """The secret that opens the copy, 128 bits: who does not know it reaches no copy."""
     media: dict[str, bytes] = field(default_factory=dict)
@@ -116,6 +118,7 @@ class Snapshot:
     media: dict[str, bytes]
     cache: dict[str, object]
     seed: int
+    modifiers: tuple[str, ...]
     now: dt.datetime
     writes: int
 
@@ -146,10 +149,10 @@ class Copies:
             raise UnknownCopyError("no copy has this key")
         return self._copies[key]
 
-    def reset(self, seed: int) -> Copy:
+    def reset(self, seed: int, modifiers: Sequence[str] = ()) -> Copy:
         """A fresh copy of the image."""
         with _LOCK:
-            return self._add(Snapshot(self.image, {}, {}, seed, START, 0))
+            return self._add(Snapshot(self.image, {}, {}, seed, tuple(modifiers), START, 0))
 
     def snapshot(self, key: str) -> str:
         """Keep a copy's present data; returns the snapshot's key."""
@@ -157,7 +160,13 @@ class Copies:
             copy = self.find(key)
             name = secrets.token_hex(16)
             self._snapshots[name] = Snapshot(
-                bytes(copy.connection.serialize()), dict(copy.media), dict(copy.cache), copy.seed, copy.now, copy.writes
+                bytes(copy.connection.serialize()),
+                dict(copy.media),
+                dict(copy.cache),
+                copy.seed,
+                copy.modifiers,
+                copy.now,
+                copy.writes,
             )
             return name
 
@@ -205,6 +214,7 @@ class Copies:
         copy = Copy(
             database,
             snapshot.seed,
+            snapshot.modifiers,
             media=dict(snapshot.media),
             cache=dict(snapshot.cache),
             now=snapshot.now,

@@ -10,6 +10,7 @@ import argparse
 import json
 import mimetypes
 import os
+import secrets
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -32,6 +33,8 @@ def main() -> None:
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("image", type=Path, help="the folder that city.building made")
+    parser.add_argument("--port", type=int, default=0, help="of the pages; 0 chooses a free one")
+    parser.add_argument("--control-port", type=int, default=0, help="of the control interface; 0 chooses a free one")
     options = parser.parse_args()
     os.environ["CITY_IMAGE"] = str(options.image.resolve())
     entropy.install()
@@ -42,14 +45,15 @@ def main() -> None:
     from city.copies import Copies
 
     copies = Copies((options.image / "city.sqlite3").read_bytes())
-    control = Control(copies)
+    token = secrets.token_hex(16)
+    control = Control(copies, token)
     pages = waitress.create_server(
-        City(copies), host="127.0.0.1", port=0, threads=THREADS, clear_untrusted_proxy_headers=True
+        City(copies), host="127.0.0.1", port=options.port, threads=THREADS, clear_untrusted_proxy_headers=True
     )
-    commands = waitress.create_server(control, host="127.0.0.1", port=0, threads=4)
+    commands = waitress.create_server(control, host="127.0.0.1", port=options.control_port, threads=4)
     for server in (pages, commands):
         threading.Thread(target=server.run, daemon=True).start()
-    ready = {"port": int(pages.effective_port), "control_port": int(commands.effective_port), "token": control.token}
+    ready = {"port": int(pages.effective_port), "control_port": int(commands.effective_port), "token": token}
     print(json.dumps(ready), flush=True)
     sys.stdin.read()
 
