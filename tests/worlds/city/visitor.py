@@ -92,3 +92,15 @@ class Visitor:
     def log_in(self, host: str, username: str) -> None:
         page = "/accounts/login/"
         assert self.post(host, page, page, username=username, password=PASSWORD, next="/") == 302
+
+
+def outside_links(page: str) -> list[str]:
+    """The addresses in a page's attributes that are on no site of the city."""
+    addresses = re.findall(r"""(?:href|src|action|formaction|content)=["']?((?:https?:)?//[^"'\s>]+)""", page)
+    return [address for address in addresses if not re.match(r"(https?:)?//(\w+\.)*\w+\.test([:/]|$)", address)]
+
+
+def changes(row: dict) -> dict[str, tuple[str | None, str | None]]:
+    """The columns of a changed row that differ, with both values."""
+    before, after = row["before"], row["after"]
+    return {name: (before[name], after[name]) for name in before if before[name] != after[name]}

@@ -11,8 +11,11 @@ from oscar.core.loading import get_model as get_shop_model
 from postman.models import STATUS_ACCEPTED, Message
 
 from city.copies import START
-from city.sites.mail.letters import CONVERSATIONS, Conversation, Purchase
+from city.sites.mail.conversations import Conversation, Purchase
+from city.sites.mail.office_letters import OFFICE
+from city.sites.mail.private_letters import PRIVATE
 
+CONVERSATIONS = (*OFFICE, *PRIVATE)
 GAP = dt.timedelta(hours=2, minutes=20)
 """From a letter to its answer."""
 
@@ -87,5 +90,5 @@ def order_of(purchase: Purchase) -> tuple[str, str]:
         orders = orders.filter(lines__title=purchase.article)
     order = orders.order_by("-date_placed").first()
     if order is None:
-        raise ValueError(f"the shop has no order for {purchase}: change the letter (sites/mail/letters.py)")
+        raise ValueError(f"the shop has no order for {purchase}: change the letter in sites/mail")
     return order.number, purchase.article or order.lines.order_by("pk").first().title
