@@ -73,6 +73,21 @@ def test_letters_name_orders_and_tickets_that_their_people_have(server):
     assert not any("{" in letter["text"] for letter in letters)
 
 
+def test_letters_are_younger_than_the_tickets_that_they_name(server):
+    rows = server.query(
+        server.reset(),
+        "SELECT m.subject, m.sent_at > t.created AS younger FROM postman_message m JOIN helpdesk_ticket t "
+        "JOIN helpdesk_queue q ON q.id = t.queue_id WHERE m.body GLOB '*' || q.slug || '-' || t.id || '[^0-9]*'",
+    )
+    assert len(rows) >= 12
+    assert [row["subject"] for row in rows if not row["younger"]] == []
+    (tickets,) = server.query(
+        server.reset(), "SELECT count(DISTINCT date(created)) AS days, max(created) AS last FROM helpdesk_ticket"
+    )
+    assert tickets["days"] > 8
+    assert tickets["last"] < "2026-03-15"
+
+
 def test_every_seeded_letter_is_older_than_the_episode(server):
     (row,) = server.query(
         server.reset(), "SELECT count(*) AS n, max(sent_at) AS last, max(read_at) AS seen FROM postman_message"

@@ -32,8 +32,9 @@ def seed() -> None:
             priority=item.priority,
             status=STATUS[item.status],
             assigned_to=users[item.assigned] if item.assigned else None,
-            created=created,
         )
+        ticket.created = created  # a new ticket gets the present time, whatever it is given
+        ticket.save()
         for number, (username, text) in enumerate(item.answers, start=1):
             FollowUp.objects.create(
                 ticket=ticket, title="Comment", comment=text, public=True, user=users[username],

@@ -28,11 +28,11 @@ class Conversation:
     days: int = 0
     """How many days before the episode the first letter was sent, without `topic`."""
     topic: str | None = None
-    """The forum's topic that caused the first letter; it was sent three hours after the topic."""
+    """The forum's topic that caused the first letter."""
     order: Purchase | None = None
     """The order that the texts name."""
     ticket: str | None = None
-    """The title of the ticket that the texts name."""
+    """The title of the ticket that the texts name, which is older than the letters."""
     unread: bool = False
     """Whether the last letter is new."""
     archived_by: tuple[str, ...] = ()

@@ -18,6 +18,8 @@ from city.sites.mail.private_letters import PRIVATE
 CONVERSATIONS = (*OFFICE, *PRIVATE)
 GAP = dt.timedelta(hours=2, minutes=20)
 """From a letter to its answer."""
+DELAY = dt.timedelta(hours=3)
+"""From a topic or a ticket to the first letter about it."""
 
 
 def seed() -> None:
@@ -57,12 +59,15 @@ def seed() -> None:
 
 
 def began(conversation: Conversation) -> dt.datetime:
-    """When the first letter was sent: in the forenoon of its day, or after the topic of the forum."""
-    if conversation.topic is None:
-        minute = sum(map(ord, conversation.subject)) % 60
-        return START - dt.timedelta(days=conversation.days) + dt.timedelta(minutes=minute)
-    topic = get_forum_model("forum_conversation", "Topic").objects.get(subject=conversation.topic)
-    return topic.created + dt.timedelta(hours=3)
+    """When the first letter was sent: on its day, and after the topic or ticket that it is about."""
+    if conversation.topic is not None:
+        topic = get_forum_model("forum_conversation", "Topic").objects.get(subject=conversation.topic)
+        return topic.created + DELAY
+    minute = sum(map(ord, conversation.subject)) % 60
+    sent = START - dt.timedelta(days=conversation.days) + dt.timedelta(minutes=minute)
+    if conversation.ticket is None:
+        return sent
+    return max(sent, Ticket.objects.get(title=conversation.ticket).created + DELAY)
 
 
 def facts(conversation: Conversation) -> dict[str, str]:
