@@ -236,6 +236,34 @@ class Ending(Record):
     readings: list[Reading] = Field(default_factory=list)
 
 
+class RowChange(Record):
+    """One row that differs between two states of a world. Values are the text forms of SQL or JSON values."""
+
+    table: str
+    key: str
+    before: dict[str, Text | None] | None
+    """None: the row was added."""
+    after: dict[str, Text | None] | None
+    """None: the row was removed."""
+
+
+class StateCheck(Record):
+    """What an episode changed in the data of its world, compared with what its task asks for."""
+
+    reward: float
+    """1 if the expected effects are there, the answer is right, and nothing else changed; otherwise 0."""
+    credit: float
+    """Share of the expected effects and the answer that is there, from 0 to 1. It is reported and not rewarded."""
+    missing: list[Text] = Field(default_factory=list)
+    """Expected effects that are not there, in words."""
+    side_effects: list[Text] = Field(default_factory=list)
+    """Changes that the task does not ask for, in words."""
+    answer_ok: bool | None = None
+    """Whether the answer is right; None if the task asks for none."""
+    changes: list[RowChange] = Field(default_factory=list)
+    """All changes, without those that the world declares as noise."""
+
+
 class Trajectory(Record):
     """One episode. `trajectory_id` is a hash of task, attempt, policy version and seed."""
 
@@ -254,6 +282,8 @@ class Trajectory(Record):
     """The page after the last turn's calls. The agent did not see it; a judge may."""
     ending: Ending | None = None
     """The state after `done`; None for other endings and in older records."""
+    state_check: StateCheck | None = None
+    """What the episode changed; None if its world has no state or the environment ended the episode."""
     diagnostics: JsonObject = Field(default_factory=dict)
 
     @property

@@ -108,6 +108,7 @@ SCHEMAS: dict[type[Record], pa.Schema] = {
             ("site_reward", pa.float64()),
             ("final_screenshot", _IMAGE),
             ("ending", _ENDING),
+            ("state_check", pa.string()),  # as JSON: its rows have the columns of any table
             ("diagnostics", pa.string()),
         ]
     ),
@@ -129,7 +130,7 @@ SCHEMAS: dict[type[Record], pa.Schema] = {
         ]
     ),
 }
-_JSON_FIELDS = {"evaluator", "arguments", "timings", "diagnostics"}
+_JSON_FIELDS = {"evaluator", "arguments", "timings", "state_check", "diagnostics"}
 
 
 def write_table(path: Path | str, kind: type[R], records: Iterable[R], rows_per_group: int = 256) -> None:

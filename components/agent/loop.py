@@ -16,7 +16,17 @@ from components.agent.protocols import protocol
 from components.agent.rendering import Renderer
 from components.browser import BlockedError, EnvError, EnvInitError, Environment, HarnessError, SandboxError
 from components.params import AgentParams, SamplingParams
-from components.records import Ending, Observation, Probe, Task, Termination, Trajectory, Turn, trajectory_id
+from components.records import (
+    Ending,
+    Observation,
+    Probe,
+    StateCheck,
+    Task,
+    Termination,
+    Trajectory,
+    Turn,
+    trajectory_id,
+)
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,7 @@ class _Episode:
     final: Observation | None = None
     site_reward: float | None = None
     ending: Ending | None = None
+    state_check: StateCheck | None = None
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
 
@@ -126,6 +137,9 @@ async def run_episode(
     try:
         async with asyncio.timeout(settings.agent.task_timeout_s) as episode_timeout:
             termination = await _play(spec, session, policy, settings, episode, episode_timeout)
+        if termination.is_agents_doing:
+            with contained("comparing the state with the task"):
+                episode.state_check = await session.check_state()
         if termination is Termination.DONE and episode.final is not None:
             episode.ending = await _ending(session, spec.task, episode.final.url, settings)
     except TimeoutError:
@@ -160,6 +174,7 @@ async def run_episode(
         site_reward=episode.site_reward,
         final_screenshot=episode.final.screenshot if episode.final else None,
         ending=episode.ending,
+        state_check=episode.state_check,
     )
 
 

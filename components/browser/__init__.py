@@ -45,7 +45,7 @@ from components.browser.errors import (
 )
 from components.browser.pool import BrowserPool
 from components.browser.session import Session
-from components.browser.site import Site
+from components.browser.site import Site, SiteCookie, SiteEpisode
 from components.browser.site_pools import SitePools, open_browsers
 from components.browser.tools import ALL_TOOLS, TOOLS, check_call
 
@@ -65,6 +65,8 @@ __all__ = [
     "SandboxError",
     "Session",
     "Site",
+    "SiteCookie",
+    "SiteEpisode",
     "SitePools",
     "StepResult",
     "check_call",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from components.browser.axtree import Placed
-from components.records import Observation, Probe, Reading, Task, ToolCall
+from components.records import Observation, Probe, Reading, StateCheck, Task, ToolCall
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,9 @@ class Environment(Protocol):
 
     async def site_reward(self) -> float | None:
         """The site's raw reward of the episode; None where the site has none."""
+
+    async def check_state(self) -> StateCheck | None:
+        """What the episode changed, compared with what its task asks for; None where the site has no state."""
 
     async def read(self, probe: Probe) -> Reading:
         """Answer a rule's question about a page at the end of the episode."""

@@ -242,6 +242,9 @@ class BrowserPool:
     async def _release_context(self, slot: _Slot, session: Session) -> None:
         slot.episodes += 1
         await session.settle_dialogs()
+        with contextlib.suppress(Exception):  # the episode has ended and must not be lost; the next one meets the error
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await session.end_episode()
         self._has_failed |= session.broken
         keep = self._site is not None and not session.broken and slot.episodes < EPISODES_PER_CONTEXT
         if keep:

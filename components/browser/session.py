@@ -31,13 +31,13 @@ from components.browser.page_state import Mark, PageState
 from components.browser.playwright_errors import ClosedError, NavigatedError
 from components.browser.pool_context import PoolContext
 from components.browser.reading import read_page, unread
-from components.browser.site import Site, is_on
+from components.browser.site import Site, SiteEpisode, is_on
 from components.browser.start_page import WaitUntil, log_in, open_start
 from components.browser.start_site import StartSite
 from components.browser.step_state import StepState
 from components.browser.tab import Tab
 from components.browser.tabs import EpisodeTabs
-from components.records import TABS, Image, Observation, Probe, Reading, Task, ToolCall
+from components.records import TABS, Image, Observation, Probe, Reading, StateCheck, Task, ToolCall
 from components.records import Tab as TabRecord
 
 
@@ -60,6 +60,9 @@ class Session:
         self._dialogs = Dialogs(pool.params.dialog_wait_s) if pool.params.dialogs == "ask" else None
         self._last: Observation | None = None
         """The last observation of a page."""
+        self._episode: SiteEpisode | None = None
+        """The episode on the pool's own site, from `start` to `end_episode`."""
+        self._state_check: StateCheck | None = None
         self._start_site = StartSite()
         self._statuses = DocumentStatuses()
         if site is None:
@@ -114,7 +117,9 @@ class Session:
         """
         async with self._guard.operation(EnvInitError, self.params.start_timeout_s, f"opening {task.start_url}"):
             if self._site is not None:
-                await self._clean(self._site, task)
+                await self.end_episode()
+                self._episode = await self._site.begin(task)
+                await self._clean(self._site, self._episode)
             else:
                 await log_in(self._context, task, self.params.logins)
             self.tabs[0].notices.take()
@@ -123,9 +128,10 @@ class Session:
                 wait_until: WaitUntil = "load" if self._site is not None else "domcontentloaded"
                 response = await open_start(self, task.start_url, wait_until)
             tab = self.tabs[0]
-            if self._site is not None:
+            if self._episode is not None:
                 await tab.command("Page.resetNavigationHistory")
-                wrong = await self._site.ready(tab.page)
+                self._require_site()
+                wrong = await self._episode.ready(tab.page)
                 if wrong:
                     raise EnvInitError(f"{task.start_url}: {wrong}")
             observation = (await self._observe(shows_windows=False))[0]
@@ -161,6 +167,7 @@ class Session:
                 if evidence := await self._evidence(observation):
                     refuse_challenge(observation.url, evidence)
                 await self._start_site.require_reachable(self.refusal)
+            self._require_site()
             return StepResult(lines, observation, self.answer, self.answer is not None)
 
     async def site_reward(self) -> float | None:
@@ -170,20 +177,37 @@ class Session:
             EnvError: the page did not answer.
             SandboxError: the browser died.
         """
-        if self._site is None or not self._site.rewards:
+        if self._site is None or self._episode is None or not self._site.rewards:
             return None
         await self.settle_dialogs()
+        check = await self.check_state()
+        if check is not None:
+            return check.reward
         async with self._guard.operation(EnvError, self.params.step_timeout_s, "reading the reward"):
             for tab in self.tabs:
                 if is_on(self._site, tab.page.url) and not tab.page.is_closed():
-                    reward = await self._site.reward(tab.page)
+                    reward = await self._episode.reward(tab.page)
                     if reward is not None:
                         return reward
             index = await self.tabs.open()  # the agent left the site: another tab reads its storage
             await self.tabs[index].page.goto(
                 f"{self._site.origins[0]}/waymark/empty", timeout=self.params.step_timeout_s * 500
             )
-            return await self._site.reward(self.tabs[index].page)
+            return await self._episode.reward(self.tabs[index].page)
+
+    async def check_state(self) -> StateCheck | None:
+        """What the episode changed, compared with what its task asks for; None if the site has no state.
+
+        Raises:
+            EnvError: the site did not answer.
+            SandboxError: the browser or the site's server died.
+        """
+        if self._episode is not None and self._state_check is None:
+            await self.settle_dialogs()
+            async with self._guard.operation(EnvError, self.params.step_timeout_s, "comparing the state"):
+                self._require_site()
+                self._state_check = await self._episode.check_state(self.answer)
+        return self._state_check
 
     async def read(self, probe: Probe) -> Reading:
         """Read a page for the task's rule at the end of an episode. A page that cannot be read gives a reading with
@@ -210,6 +234,17 @@ class Session:
             for tab in self.tabs:
                 tab.notices.hold = None
             await self._dialogs.settle()
+
+    @property
+    def site_episode(self) -> SiteEpisode | None:
+        """The episode on the pool's own site; None on other pages, before `start` and after the end."""
+        return self._episode
+
+    async def end_episode(self) -> None:
+        """Free what the site holds for this episode."""
+        episode, self._episode, self._state_check = self._episode, None, None
+        if episode is not None:
+            await episode.end()
 
     async def detach(self) -> Tab:
         """End the episode: close every tab but the first, which the next episode may use."""
@@ -266,7 +301,11 @@ class Session:
 
     # ---- private ----------------------------------------------------------------------------------------------------
 
-    async def _clean(self, site: Site, task: Task) -> None:
+    def _require_site(self) -> None:
+        if self._episode is not None and self._episode.loss is not None:
+            raise SandboxError(self._episode.loss)
+
+    async def _clean(self, site: Site, episode: SiteEpisode) -> None:
         tab = self.tabs[0]
         await asyncio.gather(
             *(
@@ -279,9 +318,8 @@ class Session:
         if is_on(site, tab.page.url):
             await tab.evaluate("(() => { sessionStorage.clear(); localStorage.clear(); window.name = ''; })()")
         cookies = [
-            {"name": name, "value": value, "url": origin}
-            for origin in site.origins
-            for name, value in site.cookies(task).items()
+            {"name": cookie.name, "value": cookie.value, "url": cookie.origin, "httpOnly": cookie.http_only}
+            for cookie in episode.cookies
         ]
         if cookies:
             await tab.command("Network.setCookies", {"cookies": cookies})

@@ -3,12 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from playwright.async_api import Page
 
 from components.params import ContextParams
-from components.records import TABS, Task
+from components.records import TABS, StateCheck, Task
+
+
+@dataclass(frozen=True)
+class SiteCookie:
+    """A cookie that is set before the start page is opened."""
+
+    origin: str
+    name: str
+    value: str
+    http_only: bool = False
+    """Whether scripts of pages cannot read it."""
+
+
+class SiteEpisode(Protocol):
+    """One episode on a site, from before its start page is opened until its browser is free for the next one."""
+
+    @property
+    def cookies(self) -> Sequence[SiteCookie]:
+        """Cookies that are set before the start page is opened."""
+        ...
+
+    @property
+    def loss(self) -> str | None:
+        """Why the site cannot serve this episode any more, such as a server that died; None if it can."""
+        ...
+
+    async def ready(self, page: Page) -> str | None:
+        """None if the opened page is ready for the episode, else what is wrong."""
+
+    async def reward(self, page: Page) -> float | None:
+        """The site's raw reward of the episode, asked of any page of its origins. 0: the episode did not end. None:
+        this page cannot tell.
+        """
+
+    async def check_state(self, answer: str | None) -> StateCheck | None:
+        """What the episode changed, compared with what its task asks for; None if the site has no state.
+
+        Args:
+            answer: of `done`; None if the agent did not call it.
+        """
+
+    async def end(self) -> None:
+        """Free what belongs to this episode."""
 
 
 class Site(Protocol):
@@ -58,17 +102,9 @@ class Site(Protocol):
         """The loopback port that each of its hosts leads to."""
         ...
 
-    def cookies(self, task: Task) -> Mapping[str, str]:
-        """Cookies that are set on each origin before the start page is opened."""
+    async def begin(self, task: Task) -> SiteEpisode:
+        """Prepare an episode of this task."""
         ...
-
-    async def ready(self, page: Page) -> str | None:
-        """None if the opened page is ready for the episode, else what is wrong."""
-
-    async def reward(self, page: Page) -> float | None:
-        """The site's raw reward of the episode, asked of any page of its origins. 0: the episode did not end. None:
-        this page cannot tell.
-        """
 
 
 def is_on(site: Site, url: str) -> bool:

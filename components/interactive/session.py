@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from components.browser import EnvInitError, Placed, Session, StepResult
 from components.interactive.leaving import HostGate
 from components.interactive.screencast import Screencast
-from components.records import Observation, Probe, Reading, Task, ToolCall
+from components.records import Observation, Probe, Reading, StateCheck, Task, ToolCall
 
 
 class WatchedSession:
@@ -78,6 +78,10 @@ class WatchedSession:
     async def site_reward(self) -> float | None:
         """See `Environment`."""
         return await self._session.site_reward()
+
+    async def check_state(self) -> StateCheck | None:
+        """See `Environment`."""
+        return await self._session.check_state()
 
     async def read(self, probe: Probe) -> Reading:
         """See `Environment`."""

@@ -11,7 +11,7 @@ from ray.exceptions import RayError, RayTaskError
 
 from components.browser import EnvError, Placed, SandboxError, StepResult
 from components.params import BrowserParams
-from components.records import Observation, Probe, Reading, Task, ToolCall
+from components.records import Observation, Probe, Reading, StateCheck, Task, ToolCall
 
 TRANSPORT_LIMIT_S = 15.0
 """Time for the way to a machine and back, in addition to the operation's own limit."""
@@ -74,6 +74,10 @@ class RemoteSession:
     async def site_reward(self) -> float | None:
         """The raw reward of the episode; None where pages tell none."""
         return await self._call(self._params.step_timeout_s, "site_reward")
+
+    async def check_state(self) -> StateCheck | None:
+        """What the episode changed; None where the site has no state."""
+        return await self._call(self._params.step_timeout_s, "check_state")
 
     async def read(self, probe: Probe) -> Reading:
         """Read a page for the task's rule."""

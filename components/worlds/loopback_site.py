@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
+    from components.browser import SiteEpisode
     from components.params import ContextParams
-    from components.records import Task
+    from components.records import StateCheck, Task
 
 
 class PageServer(Protocol):
@@ -78,8 +79,12 @@ class LoopbackSite(ABC, Generic[S]):
         """The server's port for the host of each origin."""
         return {urlsplit(origin).hostname or "": self.server.port for origin in self.origins}
 
+    async def begin(self, task: Task) -> SiteEpisode:
+        """An episode whose cookies, readiness and reward are given by the methods below."""
+        return PageEpisode(self, task)
+
     def cookies(self, task: Task) -> Mapping[str, str]:
-        """No cookies: every episode has the same pages."""
+        """Cookies that are set on each origin. None by default: every episode has the same pages."""
         return {}
 
     async def ready(self, page: Page) -> str | None:
@@ -89,3 +94,31 @@ class LoopbackSite(ABC, Generic[S]):
     async def reward(self, page: Page) -> float | None:
         """None: the pages know of no task."""
         return None
+
+
+class PageEpisode:
+    """An episode on a site whose server keeps no data of it: the pages tell the reward, if there is one."""
+
+    loss: str | None = None
+
+    def __init__(self, site: LoopbackSite[Any], task: Task) -> None:
+        from components.browser import SiteCookie
+
+        cookies = site.cookies(task)
+        self.cookies = [SiteCookie(origin, *cookie) for origin in site.origins for cookie in cookies.items()]
+        self._site = site
+
+    async def ready(self, page: Page) -> str | None:
+        """See `LoopbackSite.ready`."""
+        return await self._site.ready(page)
+
+    async def reward(self, page: Page) -> float | None:
+        """See `LoopbackSite.reward`."""
+        return await self._site.reward(page)
+
+    async def check_state(self, answer: str | None) -> StateCheck | None:
+        """None: there is no state."""
+        return None
+
+    async def end(self) -> None:
+        """There is nothing to free."""

@@ -5,7 +5,7 @@ A world whose pages never change has no state: the methods of `World` raise `Not
 
 from __future__ import annotations
 
-from components.records import Record
+from components.records import Record, RowChange
 
 
 class State(Record):
@@ -13,17 +13,6 @@ class State(Record):
 
     world: str
     key: str
-
-
-class RowChange(Record):
-    """One row that differs between two states. Values are the text forms of SQL or JSON values."""
-
-    table: str
-    key: str
-    before: dict[str, str | None] | None
-    """None: the row was added."""
-    after: dict[str, str | None] | None
-    """None: the row was removed."""
 
 
 class StateDiff(Record):

@@ -25,6 +25,9 @@ class Page:
     async def step(self, calls: Sequence[ToolCall]) -> StepResult:
         return StepResult(["Succeed: done."] * len(calls), a_turn().observation, None, False)
 
+    async def check_state(self) -> None:
+        return None
+
     async def site_reward(self) -> float | None:
         return None
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
 from components.browser import BrowserPool, check_call
 from components.params import BrowserParams
 from components.records import Task
+from components.worlds import LoopbackSite
 
 from .conftest import LOOPBACK
 
@@ -32,23 +34,18 @@ PAGE = """<button style="width:300px;height:200px" onclick="window.open('/other'
 </script>"""
 
 
-class OurSite:
+class OurSite(LoopbackSite[Any]):
     """`PAGE` as a site of ours at `http://ours`."""
 
-    origin = "http://ours"
-    origins = (origin,)
-    instruction = None
-    rewards = True
-    names_options = True
-    lists_details = True
-    context = None
+    origins = ("http://ours",)
 
     def __init__(self, port: int) -> None:
+        super().__init__()
         self._port = port
         self.contexts: list[object] = []
 
-    async def start(self) -> None: ...
-    async def stop(self) -> None: ...
+    def serve(self) -> None:
+        """The fixture serves the pages."""
 
     def addresses(self) -> dict[str, int]:
         return {"ours": self._port}
@@ -59,9 +56,6 @@ class OurSite:
     async def ready(self, page) -> str | None:
         self.contexts.append(page.context)
         return None
-
-    async def reward(self, page) -> float | None:
-        return 0.0
 
 
 @pytest.mark.parametrize("kind", ["live", "ours"])

@@ -33,6 +33,7 @@ class Control:
             "/snapshot": self.snapshot,
             "/drop": self.drop,
             "/query": self.query,
+            "/execute": self.execute,
             "/diff": self.diff,
             "/database": self.database,
             "/count": self.count,
@@ -95,6 +96,12 @@ class Control:
             return [dict(row) for row in database.execute(sql, parameters or [])]
         finally:
             database.close()
+
+    def execute(self, key: str, sql: str) -> dict[str, int]:
+        """Run a statement that changes a copy; returns how many rows it changed."""
+        copy = self._copies.find(key)
+        with copy.bound("execute"):
+            return {"rows": copy.connection.execute(sql).rowcount}
 
     def diff(self, before: str, after: str, noise: bool = False) -> list[Any]:
         """The rows that differ between two copies or snapshots.

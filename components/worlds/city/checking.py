@@ -1,0 +1,174 @@
+"""Checks of task templates in a real browser: what the oracle, an idle agent and cheating agents get.
+
+For each template and seed:
+
+- the oracle gets 1, within the number of actions that its length says;
+- an agent that only says `done` gets 0, and so does one whose answer is the task's own words;
+- the oracle's run with one more write gets 0, and the write is named;
+- the oracle's run with an answer that lists all candidates gets 0;
+- a second run of the oracle leaves the same rows in every table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+
+from components.browser import BrowserPool, Session, parse_elements
+from components.params import BrowserParams
+from components.records import StateCheck, Task, ToolCall
+from components.worlds.city.instances import Instance, instances
+from components.worlds.city.site import CityEpisode, CitySite
+from components.worlds.city.tasks.oracle import GIVE_UP, Oracle
+from components.worlds.city.tasks.template import Template
+
+LENGTHS = {"short": range(1, 4), "medium": range(4, 9), "long": range(9, 100)}
+STRAY = "UPDATE auth_user SET first_name = first_name || '!' WHERE username = 'jonas'"
+MAX_TURNS = 80
+NOT_ACTIONS = ("scroll", "wait", "done")
+"""Calls that do not count for the length of a task."""
+
+
+@dataclass
+class TemplateCheck:
+    """What the checks of one instance found. Rewards are None if the run did not come to an end."""
+
+    template: str
+    seed: int
+    actions: int = 0
+    """The oracle's calls, without scrolling, waiting and `done`; a click and the writing after it are one."""
+    oracle: float | None = None
+    idle: float | None = None
+    copied: float | None = None
+    stray: float | None = None
+    listed: float | None = None
+    """None too if the task asks for no answer."""
+    is_repeatable: bool = False
+    seconds: float = 0.0
+    problems: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Run:
+    check: StateCheck
+    actions: int
+    digest: str
+    """Of the whole database as SQL statements."""
+    stray: StateCheck
+    listed: StateCheck | None
+
+
+async def check_templates(
+    kinds: Sequence[Template], params: BrowserParams, first_seed: int, seeds: int
+) -> AsyncIterator[TemplateCheck]:
+    """Check templates one after the other.
+
+    Args:
+        seeds: the number of instances of each.
+    """
+    site = CitySite()
+    async with BrowserPool(params, site, "elements") as pool:
+        for kind in kinds:
+            for instance in instances(site.server, kind, first_seed, seeds):
+                yield await check_instance(instance, pool, site)
+
+
+async def check_instance(instance: Instance, pool: BrowserPool, site: CitySite) -> TemplateCheck:
+    """All checks of one instance."""
+    began = time.monotonic()
+    template, task = instance.template, Task.model_validate(instance.row("eval"))
+    report = TemplateCheck(template.name, instance.seed)
+    try:
+        await _fill(report, instance, task, pool, site)
+    except Exception as error:  # the table names it and goes on with the next instance
+        report.problems.append(f"{type(error).__name__}: {error}")
+    report.seconds = round(time.monotonic() - began, 1)
+    return report
+
+
+async def _fill(report: TemplateCheck, instance: Instance, task: Task, pool: BrowserPool, site: CitySite) -> None:
+    problems = report.problems
+    first, second = [await _run_oracle(instance, task, pool, site) for _ in range(2)]
+    report.oracle, report.actions = first.check.reward, first.actions
+    if first.check.reward != 1:
+        problems += [*first.check.missing, *first.check.side_effects]
+        problems += ["the oracle's answer is wrong"] if first.check.answer_ok is False else []
+    length = instance.template.length
+    if first.check.reward == 1 and first.actions not in LENGTHS[length]:
+        problems.append(f"the oracle takes {first.actions} actions, which is not {length}")
+    report.is_repeatable = first.digest == second.digest
+    problems += [] if report.is_repeatable else ["two runs of the oracle leave different databases"]
+    report.idle = (await _answer_only(task, "", pool)).reward
+    report.copied = (await _answer_only(task, task.intent, pool)).reward
+    report.stray = first.stray.reward
+    report.listed = first.listed.reward if first.listed is not None else None
+    for name in ("idle", "copied", "stray", "listed"):
+        if getattr(report, name) not in (0, None):
+            problems.append(f"{name} gets {getattr(report, name)}")
+    if not first.stray.side_effects:
+        problems.append("the stray write is not named")
+
+
+async def _run_oracle(instance: Instance, task: Task, pool: BrowserPool, site: CitySite) -> _Run:
+    async with pool.session(task) as session:
+        await session.start(task)
+        actions = await play(session, instance.oracle(random.Random(0)))
+        check = await session.check_state()
+        assert check is not None
+        episode = session.site_episode
+        assert isinstance(episode, CityEpisode)
+        digest = digest_of(site.server.database(episode.key))
+        expected = instance.template.answer(instance.facts)
+        listed = None
+        if expected is not None and expected.candidates:
+            answer = ", ".join([expected.example, *expected.candidates])
+            listed = await episode.check_state(answer)
+        site.server.execute(episode.key, STRAY)
+        return _Run(check, actions, digest, await episode.check_state(session.answer), listed)
+
+
+async def _answer_only(task: Task, answer: str, pool: BrowserPool) -> StateCheck:
+    async with pool.session(task) as session:
+        await session.start(task)
+        await session.step([ToolCall(name="done", arguments={"answer": answer})])
+        check = await session.check_state()
+        assert check is not None
+        return check
+
+
+def digest_of(database: bytes) -> str:
+    """A digest of the tables and rows of a SQLite database, whatever the order of its pages."""
+    opened = sqlite3.connect(":memory:")
+    try:
+        opened.deserialize(database)
+        return hashlib.sha256("\n".join(opened.iterdump()).encode()).hexdigest()
+    finally:
+        opened.close()
+
+
+async def play(session: Session, oracle: Oracle) -> int:
+    """Let the oracle play an episode to its end; returns its number of actions.
+
+    Raises:
+        RuntimeError: it does not come to an end, or a call of it fails.
+    """
+    actions = 0
+    for _ in range(MAX_TURNS):
+        turn = oracle.next(parse_elements(await session.oracle()))
+        result = await session.step(turn.calls)
+        failed = [line for line in result.feedback if line.startswith("Failed")]
+        if failed:
+            raise RuntimeError(f"{turn.thought}: {failed[0]}")
+        actions += not any(call.name in NOT_ACTIONS for call in turn.calls)
+        if session.answer == GIVE_UP:
+            raise RuntimeError(f"the oracle gives up at {result.observation.url}: {turn.thought}")
+        if result.done:
+            return actions
+    raise RuntimeError(f"the oracle did not end within {MAX_TURNS} turns; its last thought: {turn.thought}")
+
+
+__all__ = ["TemplateCheck", "check_instance", "check_templates", "play"]

@@ -1,0 +1,26 @@
+"""The city's section of a recipe, `worlds.city`."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from components.params import Section
+
+
+class CityParams(Section):
+    """Which templates the tasks come from, and how many of each. No split has a seed of another one."""
+
+    train: list[str] = Field(default_factory=list)
+    """Names of templates, or of sites for all their templates: trained on, and evaluated with other seeds."""
+    heldout: list[str] = Field(default_factory=list)
+    """Templates or sites that are never trained on."""
+    train_per_template: int = Field(default=20, ge=0)
+    eval_per_template: int = Field(default=5, ge=0)
+    heldout_per_template: int = Field(default=5, ge=0)
+    train_seed_start: int = Field(default=1, ge=1)
+    eval_seed_start: int = Field(default=100_000, ge=1)
+    modifiers: list[str] = Field(default_factory=list)
+    """What may change the sites of a training or evaluation task (`city.modifiers`); each task has one of these or
+    none, by its seed. Empty: none."""
+    heldout_modifiers: list[str] = Field(default_factory=list)
+    """Modifiers of held-out tasks: the templates of `train`, with new seeds, once per modifier."""

@@ -1,0 +1,121 @@
+"""The city as a site: one server for all hosts, and a copy of all data for each episode."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+from components.browser import SandboxError, SiteCookie
+from components.records import StateCheck, Task
+from components.worlds import LoopbackSite
+from components.worlds.city.image import SERVER, CityError, ensure
+from components.worlds.city.instances import Instance
+from components.worlds.city.server_process import CityServer, LostError
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+SITES = tuple(sorted(path.parent.name for path in (SERVER / "city" / "sites").glob("*/__init__.py")))
+"""The sites' names; the host of `shop` is `shop.test`."""
+COOKIE = "city"
+"""The cookie with the key of an episode's copy."""
+
+
+class CitySite(LoopbackSite[CityServer]):
+    """The `Site` of the city. One pool at a time may use it."""
+
+    origins = tuple(f"http://{name}.test" for name in SITES)
+    rewards = True
+
+    def serve(self) -> CityServer:
+        """Start the server; builds the image first if it does not exist.
+
+        Raises:
+            CityError: the environment is not installed, or the image cannot be built.
+        """
+        return CityServer(ensure())
+
+    async def begin(self, task: Task) -> CityEpisode:
+        """A fresh copy with the data of the task's seed, and its users logged in.
+
+        Raises:
+            SandboxError: the server died while it made the copy.
+        """
+        instance = Instance.of(task)
+        server = self.server
+        try:
+            await asyncio.to_thread(server.require_running)
+            generation = server.generation
+            ready = await asyncio.to_thread(server.reset, instance.seed, instance.modifiers, instance.users())
+            before = await asyncio.to_thread(server.snapshot, ready["key"])
+        except LostError as error:
+            raise SandboxError(str(error)) from error
+        return CityEpisode(server, generation, instance, ready["key"], before, ready["cookies"])
+
+
+class CityEpisode:
+    """One episode: its copy, and a snapshot from before it.
+
+    Args:
+        generation: of the server's process when the copy was made.
+        key: of the copy.
+        before: the snapshot's key.
+        cookies: of users who are logged in, by host.
+    """
+
+    def __init__(
+        self,
+        server: CityServer,
+        generation: int,
+        instance: Instance,
+        key: str,
+        before: str,
+        cookies: dict[str, dict[str, str]],
+    ) -> None:
+        self.key = key
+        self._server = server
+        self._generation = generation
+        self._instance = instance
+        self._before = before
+        self.cookies = [
+            *(SiteCookie(origin, COOKIE, key, http_only=True) for origin in CitySite.origins),
+            *(
+                SiteCookie(f"http://{host}", name, value, http_only=True)
+                for host, named in cookies.items()
+                for name, value in named.items()
+            ),
+        ]
+
+    @property
+    def loss(self) -> str | None:
+        """The copy was in a process that has ended."""
+        if self._server.generation == self._generation and self._server.is_running:
+            return None
+        return "the city's server died during the episode"
+
+    async def ready(self, page: Page) -> str | None:
+        """None if a page with a title is shown."""
+        return None if await page.title() else "the page has no title"
+
+    async def reward(self, page: Page) -> float | None:
+        """None: the pages know of no reward. `check_state` has it."""
+        return None
+
+    async def check_state(self, answer: str | None) -> StateCheck:
+        """Compare the copy with the snapshot.
+
+        Raises:
+            SandboxError: the server died.
+        """
+        try:
+            changes = await asyncio.to_thread(self._server.diff, self._before, self.key)
+        except LostError as error:
+            raise SandboxError(str(error)) from error
+        return self._instance.check(changes, answer)
+
+    async def end(self) -> None:
+        """Forget the copy and the snapshot."""
+        for key in (self.key, self._before):
+            with contextlib.suppress(CityError):  # a dead process has forgotten them already
+                await asyncio.to_thread(self._server.drop, key)

@@ -1,0 +1,183 @@
+"""Answers that tasks ask for. A right one names the value and nothing that competes with it.
+
+An answer may be a sentence. So each kind looks for its value in it, and refuses an answer that also names another value
+of the same kind: an agent that lists all candidates has not answered.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+MAX_CHARACTERS = 400
+"""An answer that is longer is wrong: it hides its value among others."""
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
+REFUSAL = re.compile(
+    r"\b(can ?not|can't|could ?n[o']t|impossible|unable|not possible|n/?a|no such|does ?n[o']t exist)\b"
+)
+
+
+class Answer(ABC):
+    """What a task wants to hear."""
+
+    @abstractmethod
+    def accepts(self, answer: str) -> bool:
+        """Whether the answer is right."""
+
+    @property
+    @abstractmethod
+    def example(self) -> str:
+        """A right answer, which the oracle gives."""
+
+    @property
+    def candidates(self) -> Sequence[str]:
+        """Other answers of the same kind, for the attack that names them all."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Number(Answer):
+    """A number or an amount of money.
+
+    Attributes:
+        value: the right one.
+        given: numbers that the task itself names; an answer may repeat them.
+        near: wrong numbers of the same kind.
+    """
+
+    value: Decimal | int | float | str
+    given: Sequence[Decimal | int | float | str] = ()
+    near: Sequence[Decimal | int | float | str] = ()
+
+    def accepts(self, answer: str) -> bool:
+        """Whether the value is the only number in the answer, besides the given ones."""
+        right, given = _decimal(self.value), {_decimal(number) for number in self.given}
+        numbers = {_decimal(text) for text in _NUMBER.findall(answer)} - (given - {right})
+        return len(answer) <= MAX_CHARACTERS and numbers == {right}
+
+    @property
+    def example(self) -> str:
+        """The value alone."""
+        return str(self.value)
+
+    @property
+    def candidates(self) -> Sequence[str]:
+        """The numbers near the right one."""
+        return [str(number) for number in self.near] or [str(_decimal(self.value) + step) for step in (-1, 1, 2)]
+
+
+@dataclass(frozen=True)
+class Names(Answer):
+    """One or several names out of those that the site has.
+
+    Attributes:
+        right: all names that must be there.
+        among: all names of this kind, right and wrong.
+    """
+
+    right: Sequence[str]
+    among: Sequence[str]
+
+    def accepts(self, answer: str) -> bool:
+        """Whether the answer has each right name and no other one."""
+        text = plain(answer)
+        wrong = [name for name in self.among if name not in self.right]
+        for name in sorted({*self.right, *wrong}, key=len, reverse=True):
+            is_named = _has(text, plain(name))
+            if is_named is not (name in self.right):
+                return False
+            text = text.replace(plain(name), " ") if is_named else text  # "Rope" is no answer to "Rope, long"
+        return len(answer) <= MAX_CHARACTERS + sum(map(len, self.right))
+
+    @property
+    def example(self) -> str:
+        """The right names."""
+        return "; ".join(self.right)
+
+    @property
+    def candidates(self) -> Sequence[str]:
+        """The wrong names."""
+        return [name for name in self.among if name not in self.right]
+
+
+@dataclass(frozen=True)
+class Phrase(Answer):
+    """A short text, such as an address or a date, in any of several forms.
+
+    Attributes:
+        forms: right forms; the first is the oracle's.
+        wrong: texts that a right answer may not contain.
+    """
+
+    forms: Sequence[str]
+    wrong: Sequence[str] = ()
+
+    def accepts(self, answer: str) -> bool:
+        """Whether one of the forms is in the answer and no wrong text."""
+        text = plain(answer)
+        if any(_has(text, plain(wrong)) for wrong in self.wrong):
+            return False
+        return len(answer) <= MAX_CHARACTERS and any(_has(text, plain(form)) for form in self.forms)
+
+    @property
+    def example(self) -> str:
+        """The first form."""
+        return self.forms[0]
+
+    @property
+    def candidates(self) -> Sequence[str]:
+        """The wrong texts."""
+        return self.wrong
+
+
+@dataclass(frozen=True)
+class Refusal(Answer):
+    """The task is impossible, and the agent must say why.
+
+    Attributes:
+        reason: words of which the answer must have one.
+        others: reasons that other impossible tasks have, each with its words; an answer may name none of these.
+    """
+
+    reason: Sequence[str]
+    others: Mapping[str, Sequence[str]]
+
+    def accepts(self, answer: str) -> bool:
+        """Whether the answer refuses, for this reason and no other."""
+        text = answer.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+        names = [word for words in self.others.values() for word in words if word not in self.reason]
+        is_right = REFUSAL.search(text) and _any(text, self.reason) and not _any(text, names)
+        return len(answer) <= MAX_CHARACTERS and bool(is_right)
+
+    @property
+    def example(self) -> str:
+        """A refusal with its reason."""
+        return f"This is not possible: {self.reason[0]}."
+
+    @property
+    def candidates(self) -> Sequence[str]:
+        """Refusals for other reasons."""
+        return [f"This is not possible: {words[0]}." for words in self.others.values()]
+
+
+def plain(text: str) -> str:
+    """A text without case, accents, punctuation at the ends of words and repeated white space."""
+    text = unicodedata.normalize("NFKD", text).casefold()
+    text = "".join(character for character in text if not unicodedata.combining(character))
+    return " ".join(re.findall(r"[\w][\w.'@/:&+-]*[\w]|\w", text))
+
+
+def _has(text: str, phrase: str) -> bool:
+    return bool(phrase) and re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text) is not None
+
+
+def _any(text: str, words: Iterable[str]) -> bool:
+    return any(_has(text, word.casefold()) for word in words)
+
+
+def _decimal(number: Decimal | int | float | str) -> Decimal:
+    return Decimal(str(number).replace(",", "")).normalize()

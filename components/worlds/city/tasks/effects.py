@@ -1,0 +1,216 @@
+"""The effects that a task asks for, and the comparison of an episode's changes with them.
+
+A change that matches no effect is a side effect, and a failure: an agent that does what was asked and orders something
+else besides has not done the task.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from fnmatch import fnmatchcase
+
+from components.records import RowChange, StateCheck
+from components.worlds.city.tasks.answers import Answer
+
+Value = str | int | float | bool | None | Callable[[str | None], bool]
+"""A column's expected value, or a function that says whether the text form of a value is right."""
+
+
+def contains(*texts: str) -> Callable[[str | None], bool]:
+    """A value that contains all of these texts, whatever their case."""
+    return lambda value: value is not None and all(text.casefold() in value.casefold() for text in texts)
+
+
+def words(text: str) -> Callable[[str | None], bool]:
+    """A value with these words, whatever the case, white space and markup between them."""
+    return lambda value: value is not None and _words(text) == _words(value)
+
+
+def _words(text: str) -> list[str]:
+    plain, inside = [], False
+    for character in text:
+        inside = character == "<" or (inside and character != ">")
+        plain.append(" " if inside or character == ">" else character.casefold())
+    return "".join(plain).split()
+
+
+@dataclass(frozen=True)
+class Effect(ABC):
+    """A change that a task asks for, in one row of a table.
+
+    Attributes:
+        table: the table's name.
+    """
+
+    table: str
+
+    @abstractmethod
+    def matches(self, change: RowChange) -> bool:
+        """Whether a change is this effect."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The effect in words, for the report."""
+
+
+@dataclass(frozen=True)
+class Added(Effect):
+    """A row is added that has these values."""
+
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+    def matches(self, change: RowChange) -> bool:
+        """Whether the change is an added row with the values."""
+        if change.before is not None or change.after is None:
+            return False
+        return fnmatchcase(change.table, self.table) and has(change.after, self.values)
+
+    def describe(self) -> str:
+        """Such as `1 row added to basket_line (product_id 5)`."""
+        return f"1 row added to {self.table}{_list(self.values)}"
+
+
+@dataclass(frozen=True)
+class Removed(Effect):
+    """A row is removed that had these values."""
+
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+    def matches(self, change: RowChange) -> bool:
+        """Whether the change is a removed row that had the values."""
+        if change.after is not None or change.before is None:
+            return False
+        return fnmatchcase(change.table, self.table) and has(change.before, self.values)
+
+    def describe(self) -> str:
+        """Such as `1 row removed from basket_line (product_id 5)`."""
+        return f"1 row removed from {self.table}{_list(self.values)}"
+
+
+@dataclass(frozen=True)
+class Changed(Effect):
+    """A row is changed.
+
+    Attributes:
+        where: values that the row had before, such as its id.
+        to: the changed columns and their new values.
+        also: patterns of further columns that may change, because the application computes them.
+    """
+
+    where: Mapping[str, Value] = field(default_factory=dict)
+    to: Mapping[str, Value] = field(default_factory=dict)
+    also: Sequence[str] = ()
+
+    def matches(self, change: RowChange) -> bool:
+        """Whether the change is of such a row, to these values, and in no other column."""
+        before, after = change.before, change.after
+        if before is None or after is None or not fnmatchcase(change.table, self.table):
+            return False
+        others = [name for name in after if after[name] != before.get(name) and name not in self.to]
+        is_allowed = all(any(fnmatchcase(name, pattern) for pattern in self.also) for name in others)
+        return is_allowed and has(before, self.where) and has(after, self.to)
+
+    def describe(self) -> str:
+        """Such as `a row of helpdesk_ticket (id 3) changed (status 4)`."""
+        return f"a row of {self.table}{_list(self.where)} changed{_list(self.to)}"
+
+
+@dataclass(frozen=True)
+class Incidental:
+    """Changes that may accompany the effects and count for nothing, such as the log entry of an edit.
+
+    Attributes:
+        table: a pattern such as `order_*`.
+        values: values of the row: of the new one, or of a removed one.
+    """
+
+    table: str
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+    def matches(self, change: RowChange) -> bool:
+        """Whether the change is such a one."""
+        row = change.after if change.after is not None else change.before
+        return row is not None and fnmatchcase(change.table, self.table) and has(row, self.values)
+
+
+def check_changes(
+    effects: Sequence[Effect],
+    incidental: Sequence[Incidental],
+    changes: Sequence[RowChange],
+    expected_answer: Answer | None,
+    answer: str | None,
+) -> StateCheck:
+    """Compare an episode's changes and answer with what its task asks for.
+
+    Args:
+        effects: all of them must be there, each in a row of its own.
+        incidental: changes that are allowed besides.
+        expected_answer: None if the task asks for no answer; then any is right.
+        answer: of `done`; None if the agent did not call it.
+    """
+    left, missing = [*changes], []
+    for effect in effects:
+        match = next((change for change in left if effect.matches(change)), None)
+        if match is None:
+            missing.append(effect.describe())
+        else:
+            left.remove(match)
+    unasked = [change for change in left if not any(kind.matches(change) for kind in incidental)]
+    answer_ok = None
+    if expected_answer is not None:
+        answer_ok = answer is not None and expected_answer.accepts(answer)
+    total = len(effects) + (expected_answer is not None)
+    there = len(effects) - len(missing) + bool(answer_ok)
+    is_done = not missing and not unasked and answer_ok is not False
+    return StateCheck(
+        reward=float(is_done),
+        credit=there / total if total else 0.0,
+        missing=missing,
+        side_effects=[f"also {describe(change)}" for change in unasked],
+        answer_ok=answer_ok,
+        changes=list(changes),
+    )
+
+
+def describe(change: RowChange) -> str:
+    """A change in words."""
+    if change.before is None:
+        return f"added 1 row to {change.table} ({_values(change.after or {})})"
+    if change.after is None:
+        return f"removed 1 row from {change.table} ({_values(change.before)})"
+    old, new = change.before, change.after
+    parts = [f"{name} from {old.get(name)} to {value}" for name, value in new.items() if value != old.get(name)]
+    return f"changed row {change.key} of {change.table} ({', '.join(parts)[:300]})"
+
+
+def has(row: Mapping[str, str | None], values: Mapping[str, Value]) -> bool:
+    """Whether a row has all of these values. A column that the row lacks has none."""
+    return all(name in row and is_equal(row[name], value) for name, value in values.items())
+
+
+def is_equal(text: str | None, value: Value) -> bool:
+    """Whether the text form of a database value is the expected value; numbers are compared as numbers."""
+    if callable(value):
+        return value(text)
+    if value is None or text is None:
+        return text is None and value is None
+    if isinstance(value, bool):
+        return text in (str(int(value)), str(value))
+    if text == str(value):
+        return True
+    try:
+        return Decimal(text) == Decimal(str(value))
+    except InvalidOperation:
+        return False
+
+
+def _values(row: Mapping[str, str | None]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in row.items() if value not in (None, ""))[:300]
+
+
+def _list(values: Mapping[str, Value]) -> str:
+    parts = [f"{name} {'as asked' if callable(value) else value}" for name, value in values.items()]
+    return f" ({', '.join(parts)})" if parts else ""

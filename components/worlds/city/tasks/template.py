@@ -1,0 +1,92 @@
+"""The interface of a task template: a kind of task, with as many instances as there are seeds.
+
+A template is a subclass of `Template` in any module under `components/worlds/city/tasks/<site>/`; it is found there,
+and no other file names it. An instance's facts come from the data of a copy with the instance's seed, so the same seed
+gives the same task on the same data.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Protocol
+
+from components.records import RowChange, StateCheck
+from components.worlds.city.tasks.answers import Answer
+from components.worlds.city.tasks.effects import Effect, Incidental, check_changes
+from components.worlds.city.tasks.oracle import Step
+
+Facts = Mapping[str, Any]
+"""What is particular to one instance: JSON values, such as an order's number and its customer."""
+Row = dict[str, Any]
+Length = Literal["short", "medium", "long"]
+"""Number of actions of the oracle: 1 to 3, 4 to 8, 9 or more, without `done`."""
+
+
+class Data(Protocol):
+    """The data of one copy, which may only be read."""
+
+    def rows(self, sql: str, *parameters: Any) -> list[Row]:
+        """The rows of a SELECT statement, with `?` for each parameter."""
+        ...
+
+
+class Unsuitable(Exception):
+    """The data of this seed have no instance of the template, such as no order with two lines."""
+
+
+class Template(ABC):
+    """A kind of task. A subclass is found if it has a `name`."""
+
+    name: ClassVar[str] = ""
+    """Lower case with underscores, such as `shop_add_to_basket`."""
+    sites: ClassVar[tuple[str, ...]]
+    """The sites that the task is about, such as `("shop",)`; the first is the one on which it starts."""
+    length: ClassVar[Length]
+    phrasings: ClassVar[tuple[str, ...]]
+    """The instruction in at least three wordings, with the facts as `{fields}`. Each has all that is needed."""
+    logins: ClassVar[Mapping[str, str]] = {}
+    """Users who are logged in when the episode begins, by site: `{"desk": "dana"}`. A value may be a `{field}`."""
+    start: ClassVar[str] = "/"
+    """The path of the start page."""
+
+    @abstractmethod
+    def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
+        """The facts of an instance.
+
+        Raises:
+            Unsuitable: the data have no instance.
+        """
+
+    def effects(self, facts: Facts) -> Sequence[Effect]:
+        """The changes that the task asks for; none if it only asks a question."""
+        return ()
+
+    def incidental(self, facts: Facts) -> Sequence[Incidental]:
+        """Changes that may accompany the effects."""
+        return ()
+
+    def answer(self, facts: Facts) -> Answer | None:
+        """The answer that the task asks for; None if it asks for none."""
+        return None
+
+    @abstractmethod
+    def oracle(self, facts: Facts) -> Sequence[Step]:
+        """The actions of a person who knows the site, without `done`."""
+
+    @abstractmethod
+    def rubric(self, facts: Facts) -> Sequence[str]:
+        """What must be true at the end, one fact each (WebGym, section 3); their number is the task's difficulty."""
+
+    def instruction(self, facts: Facts, rng: random.Random) -> str:
+        """The task in words."""
+        return rng.choice(self.phrasings).format(**facts)
+
+    def users(self, facts: Facts) -> dict[str, str]:
+        """The users who are logged in when an instance begins, by host."""
+        return {f"{site}.test": user.format(**facts) for site, user in self.logins.items()}
+
+    def check(self, facts: Facts, changes: Sequence[RowChange], answer: str | None) -> StateCheck:
+        """Compare an episode with what the instance asks for."""
+        return check_changes(self.effects(facts), self.incidental(facts), changes, self.answer(facts), answer)

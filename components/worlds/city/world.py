@@ -1,0 +1,120 @@
+"""The city as a world: sites with state, tasks by template and seed, verdicts from the difference of two states."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from components.params import Params as Recipe
+from components.records import Split, Task
+from components.worlds import Requirement, State, StateDiff, World, WorldError, unknown_names
+from components.worlds.city.image import digest, ensure, find_python
+from components.worlds.city.instances import WORLD, Instance, instances
+from components.worlds.city.params import CityParams
+from components.worlds.city.server_process import CityServer
+from components.worlds.city.site import SITES, CitySite
+from components.worlds.city.tasks.oracle import Oracle
+from components.worlds.city.tasks.registry import templates
+from components.worlds.city.tasks.template import Template
+
+
+class City(World):
+    """A shop, a help desk, a forum and more, on which each episode has a copy of all data of its own."""
+
+    name: ClassVar[str] = WORLD
+    Params = CityParams
+    origins = CitySite.origins
+
+    params: CityParams
+
+    def __init__(self, params: CityParams) -> None:
+        super().__init__(params)
+        self._site = CitySite()
+
+    def problems(self, recipe: Recipe) -> list[str]:
+        """Reports templates that do not exist."""
+        known = [*SITES, *templates()]
+        return [
+            *unknown_names("train", self.params.train, known, "there is no template or site"),
+            *unknown_names("heldout", self.params.heldout, known, "there is no template or site"),
+        ]
+
+    def episode_settings(self) -> dict[str, Any]:
+        """The digest of the sites' code and packages."""
+        return {"city": digest()}
+
+    def requirements(self) -> list[Requirement]:
+        """The environment in which the sites run."""
+        return [Requirement("city", "runs the city's sites", lambda: str(find_python()))]
+
+    async def tasks(self, seed: int, viewport: tuple[int, int]) -> list[dict[str, Any]]:
+        """One row per template and seed. The seeds come from the section, not from the recipe's seed."""
+        return await asyncio.to_thread(self._tasks)
+
+    def _tasks(self) -> list[dict[str, Any]]:
+        params = self.params
+        trained, heldout = select(params.train), select(params.heldout)
+        heldout = [template for template in heldout if template not in trained]
+        server = CityServer(ensure())
+        try:
+            rows = []
+            sometimes = [(), *((name,) for name in params.modifiers)]
+            plan: list[tuple[list[Template], int, int, Split, Sequence[tuple[str, ...]]]] = [
+                (trained, params.train_seed_start, params.train_per_template, "train", sometimes),
+                (trained, params.eval_seed_start, params.eval_per_template, "eval", sometimes),
+                (heldout, params.eval_seed_start, params.heldout_per_template, "heldout", [()]),
+                *(
+                    (trained, params.eval_seed_start, params.heldout_per_template, "heldout", [(name,)])
+                    for name in params.heldout_modifiers
+                ),
+            ]
+            for kinds, first, count, split, modifiers in plan:
+                for kind in kinds:
+                    rows += [task.row(split) for task in instances(server, kind, first, count, modifiers)]
+            return rows
+        finally:
+            server.stop()
+
+    def site(self) -> CitySite:
+        """The sites, served by a process of their own."""
+        return self._site
+
+    def can_teach(self, task: Task) -> bool:
+        """Every task has an oracle."""
+        return task.website.removeprefix(f"{self.name}/") in templates()
+
+    def teacher(self, task: Task, attempt: int = 0, seed: int = 0, noise: float = 0.0) -> Oracle:
+        """The oracle of the task's template."""
+        return Instance.of(task).oracle(random.Random(f"{task.task_id}|{attempt}|{seed}"), noise)
+
+    async def reset(self, seed: int) -> State:
+        """A fresh copy. The site must be served."""
+        return self._state((await asyncio.to_thread(self._server.reset, seed))["key"])
+
+    async def snapshot(self, state: State) -> State:
+        """Keeps the current data of a copy."""
+        return self._state(await asyncio.to_thread(self._server.snapshot, state.key))
+
+    async def fork(self, state: State) -> State:
+        """A second copy that begins with the data of `state`."""
+        return self._state(await asyncio.to_thread(self._server.fork, state.key))
+
+    async def diff(self, before: State, after: State) -> StateDiff:
+        """The rows that differ."""
+        return StateDiff(changes=await asyncio.to_thread(self._server.diff, before.key, after.key))
+
+    @property
+    def _server(self) -> CityServer:
+        if not self._site.is_served:
+            raise WorldError("the city is not served yet; `await world.site().start()` first")
+        return self._site.server
+
+    def _state(self, key: str) -> State:
+        return State(world=self.name, key=key)
+
+
+def select(names: list[str]) -> list[Template]:
+    """The templates of these names; a site's name stands for all templates that start there."""
+    return [template for name, template in templates().items() if name in names or template.sites[0] in names]

@@ -1,0 +1,138 @@
+"""Changes and answers of an episode, compared with what its task asks for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.records import RowChange
+from components.worlds.city.tasks.answers import Names, Number, Phrase, Refusal
+from components.worlds.city.tasks.effects import Added, Changed, Incidental, Removed, check_changes, contains, words
+
+
+def added(table: str, **values: str | None) -> RowChange:
+    return RowChange(table=table, key="1", before=None, after=values)
+
+
+def changed(table: str, before: dict, after: dict) -> RowChange:
+    return RowChange(table=table, key="1", before=before, after=before | after)
+
+
+LINE = added("basket_line", product_id="5", quantity="1")
+TICKET = changed("ticket", {"id": "3", "status": "1", "title": "Torn", "modified": "9:00"}, {"status": "4"})
+
+
+def test_the_expected_effect_alone_is_the_task():
+    check = check_changes([Added("basket_line", {"product_id": 5})], [], [LINE], None, "done")
+    assert (check.reward, check.credit, check.missing, check.side_effects) == (1, 1, [], [])
+
+
+def test_a_side_effect_fails_the_task_and_is_named():
+    check = check_changes([Added("basket_line", {"product_id": 5})], [], [LINE, TICKET], None, "")
+    assert (check.reward, check.credit) == (0, 1)
+    assert check.side_effects == ["also changed row 1 of ticket (status from 1 to 4)"]
+
+
+def test_one_row_cannot_be_two_effects():
+    effects = [Added("basket_line", {"product_id": 5}), Added("basket_line")]
+    check = check_changes(effects, [], [LINE], None, "")
+    assert (check.reward, check.credit, check.missing) == (0, 0.5, ["1 row added to basket_line"])
+
+
+def test_a_change_of_another_column_is_a_side_effect():
+    effect = Changed("ticket", {"id": 3}, {"status": 4})
+    assert check_changes([effect], [], [TICKET], None, "").reward == 1
+    both = changed("ticket", dict(TICKET.before), {"status": "4", "title": "Whole"})
+    assert check_changes([effect], [], [both], None, "").reward == 0
+    assert check_changes([Changed("ticket", {"id": 3}, {"status": 4}, also=("ti*",))], [], [both], None, "").reward == 1
+
+
+def test_incidental_rows_count_for_nothing():
+    log = added("log_entry", user="dana")
+    effects, incidental = [Changed("ticket", {}, {"status": 4})], [Incidental("log_*", {"user": "dana"})]
+    assert check_changes(effects, incidental, [TICKET, log], None, "").reward == 1
+    assert check_changes(effects, incidental, [log], None, "").credit == 0
+    assert check_changes(effects, incidental, [TICKET, added("log_entry", user="eve")], None, "").reward == 0
+
+
+def test_a_removed_row_is_no_added_one():
+    removed = RowChange(table="basket_line", key="1", before={"product_id": "5"}, after=None)
+    assert check_changes([Removed("basket_line", {"product_id": 5})], [], [removed], None, "").reward == 1
+    assert check_changes([Added("basket_line", {"product_id": 5})], [], [removed], None, "").reward == 0
+
+
+def test_values_are_compared_as_numbers_and_words():
+    row = added("post", price="12.50", text="<p>Mine is a\n mushroom <b>anchor</b>.</p>", seen="1")
+    values = {"price": 12.5, "text": words("mine is a mushroom anchor ."), "seen": True}
+    assert Added("post", values).matches(row)
+    assert Added("post", {"text": contains("Mushroom")}).matches(row)
+    assert not Added("post", {"price": "12.51"}).matches(row)
+    assert not Added("post", {"missing": None}).matches(row)
+
+
+def test_an_answer_is_needed_where_one_is_asked_for():
+    assert check_changes([], [], [], Number(7), "7").reward == 1
+    assert check_changes([], [], [], Number(7), None).reward == 0
+    assert check_changes([], [], [LINE], Number(7), "7").reward == 0, "a question changes nothing"
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_right"),
+    [
+        ("24.50", True),
+        ("It costs $24.50.", True),
+        ("Order 100105 costs 24.5 dollars", True),
+        ("24.50 or 19.95", False),
+        ("What does order 100105 cost?", False),
+        ("124.50", False),
+        ("24.501", False),
+        ("", False),
+    ],
+)
+def test_a_number_stands_alone(answer, is_right):
+    assert Number("24.50", given=[100105]).accepts(answer) is is_right
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_right"),
+    [
+        ("Braided halyard, 8 mm", True),
+        ("It is the Braided  halyard, 8 mm.", True),
+        ("Braided halyard", False),
+        ("Braided halyard, 8 mm or Shock cord", False),
+        ("the braided halyard, 8 MM and no other", True),
+    ],
+)
+def test_a_name_stands_without_its_rivals(answer, is_right):
+    among = ["Braided halyard, 8 mm", "Halyard", "Shock cord"]
+    assert Names(["Braided halyard, 8 mm"], among).accepts(answer) is is_right
+
+
+def test_a_list_of_names_must_be_whole():
+    answer = Names(["Alice Moreno", "Hugo Brennan"], ["Alice Moreno", "Hugo Brennan", "Ines Kowalski"])
+    assert answer.accepts("Hugo Brennan and Alice Moreno")
+    assert not answer.accepts("Hugo Brennan")
+    assert not answer.accepts("Hugo Brennan, Alice Moreno, Ines Kowalski")
+
+
+def test_a_phrase_may_have_several_forms():
+    answer = Phrase(["16 March 2026", "2026-03-16"], wrong=["17 March 2026"])
+    assert answer.accepts("On 2026-03-16.")
+    assert not answer.accepts("16 March 2026 or 17 March 2026")
+
+
+def test_a_refusal_names_its_reason_and_no_other():
+    others = {"stock": ["out of stock", "sold out"], "order": ["no order"], "rights": ["not allowed"]}
+    answer = Refusal(others["stock"], others)
+    assert answer.accepts("I cannot do this: the article is out of stock.")
+    assert not answer.accepts("The article is out of stock, so I ordered another one.")
+    assert not answer.accepts("Impossible: it is sold out, or there is no order, or I am not allowed.")
+    assert not answer.accepts("Impossible.")
+
+
+@given(st.text(max_size=600))
+def test_no_text_breaks_an_answer(text):
+    for answer in (Number(3), Names(["a b"], ["a b", "c"]), Phrase(["x y"]), Refusal(["gone"], {"late": ["late"]})):
+        assert answer.accepts(text) in (True, False)
+        assert answer.accepts(answer.example)
