@@ -12,7 +12,8 @@ import contextlib
 import datetime as dt
 import secrets
 import threading
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -21,6 +22,7 @@ from django.db import connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 
 from city import entropy
+from city.modifiers import checked, load
 
 START = dt.datetime(2026, 3, 16, 9, 0, tzinfo=dt.UTC)
 """The time at which every episode begins, a Monday."""
@@ -55,6 +57,8 @@ class Copy:
     now: dt.datetime = START
     writes: int = 0
     """Number of requests that changed data."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """What modifiers have counted, by their names."""
 
     @property
     def connection(self):
@@ -121,6 +125,7 @@ class Snapshot:
     modifiers: tuple[str, ...]
     now: dt.datetime
     writes: int
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 class Copies:
@@ -150,9 +155,20 @@ class Copies:
         return self._copies[key]
 
     def reset(self, seed: int, modifiers: Sequence[str] = ()) -> Copy:
-        """A fresh copy of the image."""
+        """A fresh copy of the image with these modifiers.
+
+        Raises:
+            UnknownModifierError: there is no modifier of a name.
+        """
+        names = checked(modifiers)
         with _LOCK:
-            return self._add(Snapshot(self.image, {}, {}, seed, tuple(modifiers), START, 0))
+            copy = self._add(Snapshot(self.image, {}, {}, seed, names, START, 0))
+            if names:
+                with copy.bound("modifiers"):
+                    for modifier in load(names, seed):
+                        modifier.patch()
+                copy.writes, copy.now = 0, START
+            return copy
 
     def snapshot(self, key: str) -> str:
         """Keep a copy's present data; returns the snapshot's key."""
@@ -167,6 +183,7 @@ class Copies:
                 copy.modifiers,
                 copy.now,
                 copy.writes,
+                dict(copy.counts),
             )
             return name
 
@@ -219,6 +236,7 @@ class Copies:
             cache=dict(snapshot.cache),
             now=snapshot.now,
             writes=snapshot.writes,
+            counts=Counter(snapshot.counts),
         )
         self._copies[copy.key] = copy
         return copy

@@ -1,4 +1,4 @@
-"""Gives each request the URLs of its site."""
+"""Gives each request the URLs of its site, and each page what the copy's modifiers make of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Callable
 from contextvars import ContextVar
 
 from django.http import HttpRequest, HttpResponse
+
+from city import modifiers, pages
+from city.copies import current
 
 REQUEST_URLS: ContextVar[str] = ContextVar("request_urls")
 """The URL configuration of the site that the request's host names."""
@@ -21,3 +24,29 @@ class SiteUrls:
         """Pass the request on with its site's URLs."""
         request.urlconf = REQUEST_URLS.get()  # type: ignore[attr-defined]
         return self._get_response(request)
+
+
+class Modified:
+    """Lets the copy's modifiers act before and after every other part of Django."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Pass the request on unless a modifier answers it, and edit the answer."""
+        copy = current()
+        if not copy.modifiers:
+            return self._get_response(request)
+        active = modifiers.load(copy.modifiers, copy.seed)
+        answers = [answer for modifier in active if (answer := modifier.before(request, copy.counts)) is not None]
+        response = answers[0] if answers else self._get_response(request)
+        for modifier in active:
+            modifier.after(request, response, copy.counts)
+        if pages.is_page(response):
+            pages.edit(
+                response,
+                css="\n".join(rules for modifier in active if (rules := modifier.css(request))),
+                markup="\n".join(part for modifier in active if (part := modifier.markup(request, copy.counts))),
+                labels={old: new for modifier in active for old, new in modifier.labels().items()},
+            )
+        return response

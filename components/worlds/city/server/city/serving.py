@@ -13,17 +13,19 @@ import os
 import secrets
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
 
-from city import entropy
+from city import entropy, modifiers
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 COOKIE = "city"
-THREADS = 16
+THREADS = 64
+"""More than one copy has requests at a time, because a request may wait (`modifiers.slow`) before it takes its turn."""
 
 
 def main() -> None:
@@ -97,8 +99,13 @@ class City:
         if host not in self._hosts:
             return plain(start_response, "404 Not Found", f"The city has no site {host}.")
         path = environ.get("PATH_INFO", "/")
-        with copy.bound(f"{environ['REQUEST_METHOD']} {host}{path}?{environ.get('QUERY_STRING', '')}"):
-            if path.startswith("/media/"):
+        purpose = f"{environ['REQUEST_METHOD']} {host}{path}?{environ.get('QUERY_STRING', '')}"
+        is_media = path.startswith("/media/")
+        if copy.modifiers and not is_media:
+            request = f"{copy.writes} {purpose}"
+            time.sleep(sum(modifier.delay(request) for modifier in modifiers.load(copy.modifiers, copy.seed)))
+        with copy.bound(purpose):
+            if is_media:
                 return self._media(path.removeprefix("/media/"), start_response)
             return self._respond(environ, start_response, self._hosts[host])
 

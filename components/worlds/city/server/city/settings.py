@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     *dict.fromkeys(app for site in sites.found() for app in site.APPS),
 ]
 MIDDLEWARE = [
+    "city.middleware.Modified",
     "city.middleware.SiteUrls",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -1,0 +1,295 @@
+"""Modifiers of the city: the same sites on another day."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from components.browser import BrowserPool, check_call
+from components.params import BrowserParams
+from components.records import Task
+from components.worlds import LoopbackSite
+from tests.worlds.city.visitor import DESK, FORUM, PASSWORD, SHOP, Server, Visitor
+
+LOOKS = ("theme", "layout", "labels", "language", "cookie_banner", "popup")
+ALL_BUT_SLOW = (*LOOKS, "error_once", "expired_session", "out_of_stock")
+PAGES = ((SHOP, "/catalogue/"), (SHOP, "/catalogue/x_7/"), (FORUM, "/forum/boats-and-gear-3/"), (DESK, "/kb/"))
+STYLE = re.compile(r"<style>\n.*?\n</style>\n", re.DOTALL)
+
+
+def visitor_with(server, *modifiers: str, seed: int = 1, **logins: str) -> Visitor:
+    """A visitor of a copy with modifiers, and with cookies of logged-in users."""
+    status, ready = server.control("reset", seed=seed, modifiers=modifiers, logins=logins)
+    assert status == 200, ready
+    return Visitor(server, ready["key"], ready["cookies"])
+
+
+def test_an_unknown_modifier_is_refused_with_the_list(server):
+    status, answer = server.control("reset", seed=1, modifiers=["theme", "gravity"])
+    assert status == 400
+    assert "there is no modifier gravity; there are cookie_banner, " in answer["error"]
+    assert all(name in answer["error"] for name in (*ALL_BUT_SLOW, "slow"))
+
+
+def test_the_same_seed_and_modifiers_give_equal_bytes(server):
+    def episode(seed: int, modifiers: tuple[str, ...]) -> tuple[list[tuple[int, str]], str]:
+        visitor = visitor_with(server, *modifiers, seed=seed)
+        answers = [visitor.request(host, path)[:2] for host, path in PAGES * 2]
+        return answers, server.control("database", key=visitor.key)[1]["database"]
+
+    assert episode(3, ALL_BUT_SLOW) == episode(3, ALL_BUT_SLOW[::-1])
+    assert episode(3, ("theme",)) != episode(4, ("theme",)), "the scheme depends on the seed"
+
+
+@pytest.mark.parametrize("modifier", ALL_BUT_SLOW)
+def test_looking_changes_no_row(server, modifier):
+    visitor = visitor_with(server, modifier, **{DESK: "dana", FORUM: "bruno", SHOP: "alice"})
+    before = server.control("snapshot", key=visitor.key)[1]["key"]
+    for host, path in (*PAGES, (SHOP, "/basket/"), (SHOP, "/accounts/profile/"), (DESK, "/tickets/1/"), (FORUM, "/")):
+        visitor.request(host, path)
+    assert server.diff(before, visitor.key) == {}
+
+
+@pytest.mark.parametrize("modifier", ["theme", "layout"])
+def test_styles_are_all_that_a_look_adds(server, modifier):
+    plain, dressed = visitor_with(server), visitor_with(server, modifier)
+    for visitor in (plain, dressed):
+        visitor.log_in(DESK, "admin")
+    for host, path in (*PAGES, (DESK, "/admin/auth/user/"), (DESK, "/tickets/1/")):
+        page = dressed.get(host, path)
+        assert len(STYLE.findall(page)) == 1, (host, path)
+        assert STYLE.sub("", page, count=1) == plain.get(host, path)
+
+
+def test_labels_are_renamed_and_data_are_not(server):
+    visitor = visitor_with(server, "labels")
+    page = visitor.get(SHOP, "/catalogue/x_7/")
+    assert ">Add to cart<" not in page
+    assert re.search(r'<button type="submit"[^>]*>\s*(Put in basket|Buy this|Take one)\s*<', page)
+    assert re.search(r'placeholder="(Find|Look up)"', page)
+    visitor.add_to_basket(7)
+    visitor.log_in(FORUM, "alice")
+    path = "/forum/boats-and-gear-3/topic/which-anchor-for-mud-4/"
+    assert visitor.post(FORUM, f"{path}post/create/", f"{path}post/create/", subject="Re", content="Delete") == 302
+    page = visitor.get(FORUM, path)
+    assert "<p>Delete</p>" in page
+    assert "Which anchor for mud?" in page
+    assert not re.search(r"<a [^>]*>(<i[^>]*>&nbsp;</i>)?\s*Post reply", page)
+
+
+def test_the_interface_speaks_another_language(server):
+    pages = {visitor_with(server, "language", seed=seed).get(SHOP, "/catalogue/x_7/") for seed in range(1, 9)}
+    for page in pages:
+        assert "Whistling kettle" in page or "<h1>" in page
+        assert "Add to cart" not in page
+    assert any("In Warenkorb legen" in page for page in pages)
+    assert any("Añadir al carrito" in page for page in pages)
+    visitor = visitor_with(server, "language", seed=2)
+    assert "Neues Thema" in visitor.get(FORUM, "/forum/boats-and-gear-3/") or "Suchen" in visitor.get(FORUM, "/")
+    assert "Which anchor for mud?" in visitor.get(FORUM, "/forum/boats-and-gear-3/")
+    visitor.log_in(DESK, "dana")
+    assert "Alle Tickets" in visitor.get(DESK, "/tickets/1/")
+    assert "The eye of my mooring rope is torn" in visitor.get(DESK, "/tickets/1/")
+    assert "Log in" in visitor_with(server).get(DESK, "/accounts/login/"), "other copies stay English"
+
+
+def test_slow_pages_do_not_hold_up_other_copies(server):
+    visitors = [visitor_with(server, "slow", seed=seed) for seed in range(12)]
+
+    def seconds(visitor: Visitor) -> float:
+        began = time.monotonic()
+        visitor.get(DESK, "/accounts/login/")
+        return time.monotonic() - began
+
+    began = time.monotonic()
+    with ThreadPoolExecutor(12) as threads:
+        waits = list(threads.map(seconds, visitors))
+    assert min(waits) >= 0.5
+    assert max(waits) - min(waits) > 0.3, "the seed decides how long"
+    assert time.monotonic() - began < 12 * 0.5, "in turn they would take longer"
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_one_page_fails_once_and_no_form_does(server, seed):
+    visitor = visitor_with(server, "error_once", seed=seed)
+    statuses = [visitor.request(SHOP, "/catalogue/")[0] for _ in range(7)]
+    (failed,) = [number for number, status in enumerate(statuses) if status != 200]
+    assert statuses[failed] in (500, 503)
+    assert failed > 0, "the start page never fails"
+    visitor = visitor_with(server, "error_once", seed=seed)
+    for _ in range(failed):
+        page = visitor.get(SHOP, "/catalogue/")
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
+    form = {"csrfmiddlewaretoken": token[1], "quantity": "1"}
+    assert visitor.request(SHOP, "/basket/add/7/", form)[0] == 302
+    fork = Visitor(server, server.control("fork", key=visitor.key)[1]["key"], {SHOP: {**visitor.cookies[SHOP]}})
+    for guest in (visitor, fork):
+        status, page, _ = guest.request(SHOP, "/basket/")
+        assert status == statuses[failed]
+        assert "Try again" in page
+        assert len(re.findall('class="basket-items"', guest.get(SHOP, "/basket/"))) == 1, "the article is in the basket"
+
+
+def test_a_session_ends_once_and_logging_in_again_works(server):
+    visitor = visitor_with(server, "expired_session", **{DESK: "dana"})
+    answers = [visitor.request(DESK, "/tickets/1/") for _ in range(8)]
+    first = [status for status, _, _ in answers].index(302)
+    assert 2 <= first <= 5
+    assert "/accounts/login/" in answers[first][2]["Location"] or "/login/" in answers[first][2]["Location"]
+    page = "/accounts/login/"
+    assert visitor.post(DESK, page, page, username="dana", password=PASSWORD, next="/") == 302
+    assert [visitor.request(DESK, "/tickets/1/")[0] for _ in range(10)] == [200] * 10
+
+
+@pytest.mark.parametrize(
+    ("modifier", "element", "cookie"),
+    [("cookie_banner", "city-cookies", "cookie_choice"), ("popup", "city-popup", "newsletter")],
+)
+def test_what_covers_the_page_stays_until_it_is_answered(server, modifier, element, cookie):
+    visitor = visitor_with(server, modifier)
+    pages = [visitor.get(FORUM, "/") for _ in range(3)]
+    assert (f'id="{element}"' in pages[0]) == (modifier == "cookie_banner"), "a dialog comes later"
+    assert f'id="{element}"' in pages[2]
+    assert f'id="{element}"' in visitor.get(FORUM, "/forum/the-quay-6/")
+    visitor.cookies[FORUM][cookie] = "closed"
+    assert f'id="{element}"' not in visitor.get(FORUM, "/")
+
+
+def test_a_third_of_the_goods_is_sold_out(server):
+    free = "SELECT product_id AS id FROM partner_stockrecord WHERE num_in_stock <= coalesce(num_allocated, 0)"
+    sold_out = {}
+    for seed in (1, 2):
+        visitor = visitor_with(server, "out_of_stock", seed=seed)
+        sold_out[seed] = {row["id"] for row in server.query(visitor.key, free)}
+        count = server.query(visitor.key, "SELECT count(*) AS n FROM partner_stockrecord")[0]["n"]
+        assert len(sold_out[seed]) >= count // 3
+    assert sold_out[1] != sold_out[2]
+    before = server.control("snapshot", key=visitor.key)[1]["key"]
+    product = min(sold_out[2])
+    assert "Unavailable" in visitor.get(SHOP, f"/catalogue/x_{product}/")
+    visitor.post(SHOP, "/catalogue/", f"/basket/add/{product}/", quantity="1")
+    assert "basket_line" not in server.diff(before, visitor.key)
+
+
+def test_modifiers_combine(server):
+    page = visitor_with(server, "cookie_banner", "theme", "language", "labels", "layout", seed=2).get(
+        SHOP, "/catalogue/"
+    )
+    assert "In Warenkorb legen" in page
+    assert 'id="city-cookies"' in page
+    (style,) = STYLE.findall(page)
+    assert "font-family" in style
+    assert "line-height" in style
+    assert page.rstrip().endswith("</html>")
+
+
+def test_what_is_no_page_stays_as_it_is(server):
+    plain, modified = visitor_with(server), visitor_with(server, "theme", "labels", "cookie_banner", "popup")
+    page = modified.get(SHOP, "/catalogue/x_7/")
+    image = re.search(r'src="(/media/[^"]+)"', page)
+    for host, path in ((FORUM, "/feeds/forum/boats-and-gear-3/topics/all/"), (SHOP, image[1])):
+        assert modified.request(host, path)[:2] == plain.request(host, path)[:2]
+
+
+WIDTH, HEIGHT = 1000, 800
+
+
+class Running:
+    """The session's server, which outlives a pool."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def stop(self) -> None: ...
+
+
+class CopySite(LoopbackSite[Running]):
+    """The pages of one copy, for a pool of browsers."""
+
+    origins = (f"http://{SHOP}", f"http://{FORUM}")
+
+    def __init__(self, server: Server, key: str) -> None:
+        super().__init__()
+        self._server, self._key = server, key
+
+    def serve(self) -> Running:
+        return Running(self._server.port)
+
+    def cookies(self, task: Task) -> dict[str, str]:
+        return {"city": self._key}
+
+    async def ready(self, page) -> str | None:
+        return None
+
+    async def reward(self, page) -> float | None:
+        return None
+
+
+def browse(server: Server, key: str, url: str, act):
+    """Run `act(session)` in Chromium on a copy, from a page on."""
+
+    async def run():
+        params = BrowserParams(viewport=(WIDTH, HEIGHT), concurrency=1, start_timeout_s=30, step_timeout_s=30)
+        task = Task(task_id="t", intent="look", start_url=url, website="city", source="test")
+        async with BrowserPool(params, CopySite(server, key)) as pool, pool.session(task) as session:
+            await session.start(task)
+            return await act(session)
+
+    return asyncio.run(run())
+
+
+async def click(session, selector: str) -> None:
+    """Click the middle of an element as the agent does, by its coordinates, which are thousandths of the viewport."""
+    element = session.page.locator(selector).first
+    await element.scroll_into_view_if_needed()
+    box = await element.bounding_box()
+    x, y = (box["x"] + box["width"] / 2) / WIDTH * 1000, (box["y"] + box["height"] / 2) / HEIGHT * 1000
+    await session.step([check_call("click", {"x": round(x), "y": round(y)})])
+
+
+TOP_AT = "([x, y]) => document.elementFromPoint(x, y).closest('[id^=city-]')?.id ?? ''"
+
+
+def test_a_banner_covers_the_lower_part_until_answered(server):
+    async def act(session):
+        page = session.page
+        covered = [await page.evaluate(TOP_AT, point) for point in ([500, 100], [500, 700])]
+        await click(session, "#city-cookies button[data-choice=refused]")
+        uncovered = await page.evaluate(TOP_AT, [500, 700])
+        await page.reload()
+        return covered, uncovered, await page.locator("#city-cookies").count()
+
+    key = visitor_with(server, "cookie_banner").key
+    assert browse(server, key, f"http://{SHOP}/catalogue/", act) == (["", "city-cookies"], "", 0)
+
+
+def test_a_dialog_covers_the_page_until_it_is_closed(server):
+    async def act(session):
+        page, seen = session.page, []
+        for _ in range(2):
+            await page.goto(f"http://{FORUM}/forum/the-quay-6/")
+            seen.append(await page.evaluate(TOP_AT, [500, 60]))
+        await click(session, "#city-popup .city-close")
+        seen.append(await page.evaluate(TOP_AT, [500, 60]))
+        await page.reload()
+        return seen[1:], await page.locator("#city-popup").count()
+
+    key = visitor_with(server, "popup").key
+    assert browse(server, key, f"http://{FORUM}/", act) == (["city-popup", ""], 0)
+
+
+@pytest.mark.parametrize("modifiers", [("theme", "layout"), ("labels", "language", "slow")])
+def test_a_modified_shop_still_sells(server, modifiers):
+    async def act(session):
+        await click(session, "form[action='/basket/add/37/'] button[type=submit]")
+        return await session.page.title()
+
+    visitor = visitor_with(server, *modifiers)
+    before = server.control("snapshot", key=visitor.key)[1]["key"]
+    browse(server, visitor.key, f"http://{SHOP}/catalogue/antifouling-red-25-l_37/", act)
+    (line,) = server.diff(before, visitor.key)["basket_line"]
+    assert (line["after"]["product_id"], line["after"]["quantity"]) == ("37", "1")
