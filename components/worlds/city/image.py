@@ -40,8 +40,8 @@ def find_python() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """The environment variables of the city's processes."""
-    return {**os.environ, "PYTHONPATH": str(SERVER), "PYTHONDONTWRITEBYTECODE": "1"}
+    """The environment variables of the city's processes: sets have one order, so two builds have equal bytes."""
+    return {**os.environ, "PYTHONPATH": str(SERVER), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
 
 
 def digest() -> str:
