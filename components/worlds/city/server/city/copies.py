@@ -12,7 +12,7 @@ import contextlib
 import datetime as dt
 import secrets
 import threading
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -23,11 +23,14 @@ from django.db.backends.sqlite3.base import DatabaseWrapper
 
 from city import entropy
 from city.modifiers import checked, load
+from city.variation import vary
 
 START = dt.datetime(2026, 3, 16, 9, 0, tzinfo=dt.UTC)
 """The time at which every episode begins, a Monday."""
 TICK = dt.timedelta(minutes=1)
 """How far the clock moves at each request that changes data."""
+VARIED = 16
+"""The data of so many seeds are kept, five megabytes each."""
 
 _CURRENT: ContextVar[Copy] = ContextVar("copy")
 _LOCK = threading.RLock()
@@ -140,6 +143,7 @@ class Copies:
         self._copies: dict[str, Copy] = {}
         self._snapshots: dict[str, Snapshot] = {}
         self._closed: list[DatabaseWrapper] = []
+        self._varied: OrderedDict[int, bytes] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._copies)
@@ -155,14 +159,14 @@ class Copies:
         return self._copies[key]
 
     def reset(self, seed: int, modifiers: Sequence[str] = ()) -> Copy:
-        """A fresh copy of the image with these modifiers.
+        """A fresh copy with the data of a seed and these modifiers; the data of seed 0 are the image's.
 
         Raises:
             UnknownModifierError: there is no modifier of a name.
         """
         names = checked(modifiers)
         with _LOCK:
-            copy = self._add(Snapshot(self.image, {}, {}, seed, names, START, 0))
+            copy = self._add(Snapshot(self._data(seed), {}, {}, seed, names, START, 0))
             if names:
                 with copy.bound("modifiers"):
                     for modifier in load(names, seed):
@@ -221,15 +225,32 @@ class Copies:
                 return self._snapshots[key].database
             return bytes(self.find(key).connection.serialize())
 
-    def _add(self, snapshot: Snapshot) -> Copy:
+    def _data(self, seed: int) -> bytes:
+        """The database of a seed, which is kept, because the attempts of a task begin with the same seed."""
+        if seed == 0:
+            return self.image
+        if seed not in self._varied:
+            copy = Copy(self._open(self.image), seed)
+            with copy.bound("vary"):
+                vary(seed)
+            self._varied[seed] = bytes(copy.connection.serialize())
+            self._closed.append(copy.database)
+            if len(self._varied) > VARIED:
+                self._varied.popitem(last=False)
+        self._varied.move_to_end(seed)
+        return self._varied[seed]
+
+    def _open(self, data: bytes) -> DatabaseWrapper:
         # a connection that served a copy keeps Django's functions and its page cache: making one costs six milliseconds
-        if self._closed:
-            database = self._closed.pop()
-            database.connection.deserialize(snapshot.database)
-        else:
-            database = open_database(snapshot.database)
+        if not self._closed:
+            return open_database(data)
+        database = self._closed.pop()
+        database.connection.deserialize(data)
+        return database
+
+    def _add(self, snapshot: Snapshot) -> Copy:
         copy = Copy(
-            database,
+            self._open(snapshot.database),
             snapshot.seed,
             snapshot.modifiers,
             media=dict(snapshot.media),

@@ -7,7 +7,8 @@ A site's package has these names:
 - `SEARCH`: how its models are searched (`search.Searchable`'s arguments, by label).
 - `TEMPLATES`, `STATIC`: further folders, if the site has any.
 - `NOISE_TABLES`, `NOISE_COLUMNS`: what changes by itself and is no effect of an agent (`differences`).
-- modules `urls` (with `urlpatterns`) and `seed` (with `seed(people)`, which fills an empty database).
+- modules `urls` (with `urlpatterns`) and `seed` (with `seed()`, which fills an empty database).
+- module `vary`, if its data differ by seed: `vary(rng)` changes the rows of the bound copy (`variation`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,65 @@
+"""Rows of the bound copy's database by plain SQL, which is ten times as fast as Django's models."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db import connection
+
+Row = dict[str, Any]
+
+
+def select(sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+    """The rows of a query."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
+
+
+def execute(sql: str, parameters: Sequence[Any] = ()) -> None:
+    """Run a statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+
+
+def update(table: str, rows: Iterable[Row]) -> None:
+    """Change the named columns of the rows with these ids; all rows name the same columns, `id` among them."""
+    rows = list(rows)
+    if rows:
+        columns = [name for name in rows[0] if name != "id"]
+        changes = ", ".join(f'"{name}" = %s' for name in columns)
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                f'UPDATE "{table}" SET {changes} WHERE id = %s',
+                [[row[name] for name in columns] + [row["id"]] for row in rows],
+            )
+
+
+def replace(table: str, rows: Iterable[Row]) -> None:
+    """Make these the only rows of a table, with ids from 1 on. A column that they do not name is as in its first row.
+
+    Raises:
+        ValueError: the table is empty, so that the other columns are unknown.
+    """
+    template = select(f'SELECT * FROM "{table}" ORDER BY id LIMIT 1')
+    if not template:
+        raise ValueError(f"{table} is empty in the image: seed at least one row there")
+    names = ", ".join(f'"{name}"' for name in template[0])
+    places = ", ".join(["%s"] * len(template[0]))
+    filled = [{**template[0], "id": number, **row} for number, row in enumerate(rows, start=1)]
+    with connection.cursor() as cursor:
+        cursor.execute(f'DELETE FROM "{table}"')
+        cursor.executemany(f'INSERT INTO "{table}" ({names}) VALUES ({places})', [[*row.values()] for row in filled])
+
+
+def stamp(moment: dt.datetime) -> str:
+    """A time as Django writes it into SQLite."""
+    return moment.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def moment(stamp: str) -> dt.datetime:
+    """A time as SQLite holds it."""
+    return dt.datetime.fromisoformat(stamp).replace(tzinfo=dt.UTC)
