@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from django.db import connection
@@ -34,7 +35,7 @@ def update(table: str, rows: Iterable[Row]) -> None:
         with connection.cursor() as cursor:
             cursor.executemany(
                 f'UPDATE "{table}" SET {changes} WHERE id = %s',
-                [[row[name] for name in columns] + [row["id"]] for row in rows],
+                [[_plain(row[name]) for name in (*columns, "id")] for row in rows],
             )
 
 
@@ -52,14 +53,19 @@ def replace(table: str, rows: Iterable[Row]) -> None:
     filled = [{**template[0], "id": number, **row} for number, row in enumerate(rows, start=1)]
     with connection.cursor() as cursor:
         cursor.execute(f'DELETE FROM "{table}"')
-        cursor.executemany(f'INSERT INTO "{table}" ({names}) VALUES ({places})', [[*row.values()] for row in filled])
+        cursor.executemany(
+            f'INSERT INTO "{table}" ({names}) VALUES ({places})',
+            [[_plain(row[name]) for name in template[0]] for row in filled],
+        )
 
 
-def stamp(moment: dt.datetime) -> str:
-    """A time as Django writes it into SQLite."""
-    return moment.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M:%S")
+def moment(value: dt.datetime) -> dt.datetime:
+    """A time as a query gives it, with the time zone in which it is held."""
+    return value.replace(tzinfo=dt.UTC)
 
 
-def moment(stamp: str) -> dt.datetime:
-    """A time as SQLite holds it."""
-    return dt.datetime.fromisoformat(stamp).replace(tzinfo=dt.UTC)
+def _plain(value: Any) -> Any:
+    """A value as Django writes it into SQLite."""
+    if isinstance(value, dt.datetime):
+        return value.replace(tzinfo=None).isoformat(" ", "seconds")
+    return str(value) if isinstance(value, Decimal) else value

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import random
-from decimal import Decimal
 
 from django.contrib.auth import get_user_model
 from django.core.files.base import ContentFile
@@ -13,18 +11,10 @@ from oscar.apps.catalogue.categories import create_from_breadcrumbs
 from oscar.core.loading import get_class, get_model
 
 from city.people import PEOPLE, Person
+from city.sites.shop import orders, reviews
 from city.sites.shop.goods import GOODS, Good
 from city.sites.shop.pictures import picture
-
-ORDERS = 36
-STATUSES = ("Pending", "Being processed", "Complete")
-REVIEWS = (
-    (5, "Does what it says", "Used it all season, in all weathers. I would buy it again."),
-    (4, "Good, with one remark", "Well made. The instructions could be clearer, but after the first try it is easy."),
-    (2, "Not for me", "It arrived quickly, but it is heavier than the description made me think."),
-    (5, "Better than the old one", "My father's lasted thirty years. This one feels as if it could do the same."),
-    (3, "Fair", "The quality is right for the price. Do not expect more, and you will be content."),
-)
+from city.sites.shop.vary import write_stock
 
 
 def seed() -> None:
@@ -38,14 +28,21 @@ def seed() -> None:
     kind = get_model("catalogue", "ProductClass").objects.create(
         name="Article", track_stock=True, requires_shipping=True
     )
-    products = [_product(good, kind, partner) for good in GOODS]
+    products = {good.code: _product(good, kind, partner) for good in GOODS}
     for person in PEOPLE:
         if not person.is_staff:
             _address("UserAddress", person, country, is_default_for_shipping=True).save()
-    for number in range(ORDERS):
-        _order(100101 + number, rng, products, country)
-    for product in products[::3]:
-        _review(product, rng)
+    now = timezone.now()
+    dealt = orders.deal(rng, now)
+    for order in dealt:
+        _order(order, products, country)
+    orders.write(dealt)
+    write_stock({good.code: good.stock for good in GOODS}, dealt)
+    written = reviews.deal(rng, now)
+    get_model("reviews", "ProductReview").objects.create(
+        product=products[written[0].code], user=get_user_model().objects.get(username="alice"), score=5
+    )  # the other columns of all reviews
+    reviews.write(written)
 
 
 def _product(good: Good, kind, partner):
@@ -80,34 +77,21 @@ def _address(model: str, person: Person, country, **more):
     return get_model("address" if model == "UserAddress" else "order", model)(**fields, **more)
 
 
-def _order(number: int, rng: random.Random, products: list, country) -> None:
-    person = [person for person in PEOPLE if not person.is_staff][number % 10]
+def _order(order: orders.Order, products: dict, country) -> None:
+    """Place an order as the shop's checkout does; `orders.write` adds its status and date."""
+    person = next(person for person in PEOPLE if person.username == order.username)
     user = get_user_model().objects.get(username=person.username)
     basket = get_model("basket", "Basket").objects.create(owner=user)
     basket.strategy = get_class("partner.strategy", "Selector")().strategy(user=user)
-    for product in rng.sample(products, rng.randint(1, 3)):
-        basket.add_product(product, rng.randint(1, 2))
+    for code, quantity in order.lines:
+        basket.add_product(products[code], quantity)
     address = _address("ShippingAddress", person, country)
     address.save()
     method = get_class("shipping.methods", "Free")()
     charge = method.calculate(basket)
     total = get_class("checkout.calculators", "OrderTotalCalculator")().calculate(basket, charge)
-    order = get_class("order.utils", "OrderCreator")().place_order(
-        order_number=str(number), user=user, basket=basket, shipping_address=address, shipping_method=method,
-        shipping_charge=charge, total=total, billing_address=None, status=rng.choice(STATUSES),
+    get_class("order.utils", "OrderCreator")().place_order(
+        order_number=order.number, user=user, basket=basket, shipping_address=address, shipping_method=method,
+        shipping_charge=charge, total=total, billing_address=None, status=order.status, date_placed=order.placed,
     )  # fmt: skip
-    basket.submit()
-    placed = timezone.now() - dt.timedelta(days=rng.randint(1, 80), minutes=rng.randint(0, 600))
-    type(order).objects.filter(pk=order.pk).update(date_placed=placed)
-    order.lines.update(status=order.status)
-    assert order.total_incl_tax > Decimal(0)
-
-
-def _review(product, rng: random.Random) -> None:
-    people = rng.sample([person for person in PEOPLE if not person.is_staff], 2)
-    for person, (score, title, body) in zip(people, rng.sample(REVIEWS, 2), strict=True):
-        user = get_user_model().objects.get(username=person.username)
-        get_model("reviews", "ProductReview").objects.create(
-            product=product, user=user, score=score, title=title, body=body
-        )
-    product.update_rating()
+    basket.delete()  # what was in it is known from the order, which differs by seed
