@@ -32,7 +32,8 @@ class Server:
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())
 
-    def reset(self, seed: int = 1, **options: object) -> str:
+    def reset(self, seed: int = 0, **options: object) -> str:
+        """A fresh copy; without a seed, with the data of the image, whose ids tests may name."""
         return self.control("reset", seed=seed, **options)[1]["key"]
 
     def diff(self, before: str, after: str) -> dict[str, list[dict]]:

@@ -48,15 +48,15 @@ def replace(table: str, rows: Iterable[Row]) -> None:
     template = select(f'SELECT * FROM "{table}" ORDER BY id LIMIT 1')
     if not template:
         raise ValueError(f"{table} is empty in the image: seed at least one row there")
-    names = ", ".join(f'"{name}"' for name in template[0])
-    places = ", ".join(["%s"] * len(template[0]))
-    filled = [{**template[0], "id": number, **row} for number, row in enumerate(rows, start=1)]
+    base = {name: _plain(value) for name, value in template[0].items()}
+    names, places = ", ".join(f'"{name}"' for name in base), ", ".join(["%s"] * len(base))
+    filled = [
+        {**base, "id": number, **{name: _plain(value) for name, value in row.items()}}
+        for number, row in enumerate(rows, start=1)
+    ]
     with connection.cursor() as cursor:
         cursor.execute(f'DELETE FROM "{table}"')
-        cursor.executemany(
-            f'INSERT INTO "{table}" ({names}) VALUES ({places})',
-            [[_plain(row[name]) for name in template[0]] for row in filled],
-        )
+        cursor.executemany(f'INSERT INTO "{table}" ({names}) VALUES ({places})', [[*row.values()] for row in filled])
 
 
 def moment(value: dt.datetime) -> dt.datetime:

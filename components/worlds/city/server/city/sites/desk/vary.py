@@ -62,8 +62,8 @@ def file(ticket: Ticket, placed: Sequence[Order], rng: random.Random) -> Filed:
         raise ValueError(f"no order fits to the ticket {ticket.title!r}: promise one in the shop's orders")
     order = own[0] if ticket.fixed else rng.choice(own or fitting)
     age = now - order.placed
-    latest = max(0.2, 1 - dt.timedelta(days=EARLIER) / age) if ticket.fixed else 0.8
-    created = order.placed + age * rng.uniform(0.1, latest)
+    latest = max(0.1, 1 - dt.timedelta(days=EARLIER) / age) if ticket.fixed else 0.8
+    created = order.placed + age * rng.uniform(0.02, latest)
     filled = replace(
         _by(ticket, order.username),
         title=ticket.title.replace("{order}", order.number),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import random
 
 from django.contrib.auth import get_user_model
-from django.utils import timezone
 from machina.core.db.models import get_model
 
+from city.sites.forum import vary
 from city.sites.forum.topics import FORUMS, TOPICS
 
 GUESTS_MAY = ("can_see_forum", "can_read_forum")
@@ -29,25 +28,16 @@ def seed() -> None:
         for name, description in FORUMS
     }
     users = {user.username: user for user in get_user_model().objects.all()}
-    rng, now = random.Random("forum"), timezone.now()
     topic_model, post_model = get_model("forum_conversation", "Topic"), get_model("forum_conversation", "Post")
     for item in TOPICS:
-        began = now - dt.timedelta(days=rng.randint(1, 50), minutes=rng.randint(0, 600))
         topic = topic_model.objects.create(
             forum=forums[item.forum], poster=users[item.posts[0][0]], subject=item.subject,
             type=topic_model.TOPIC_POST, status=topic_model.TOPIC_UNLOCKED,
         )  # fmt: skip
         for number, (username, text) in enumerate(item.posts):
-            post = post_model.objects.create(
+            post_model.objects.create(
                 topic=topic, poster=users[username], content=text,
                 subject=item.subject if number == 0 else f"Re: {item.subject}",
             )  # fmt: skip
-            written = began + dt.timedelta(hours=5 * number)
-            post_model.objects.filter(pk=post.pk).update(created=written, updated=written)
-        topic.refresh_from_db()
-        topic_model.objects.filter(pk=topic.pk).update(
-            created=began, last_post_on=began + dt.timedelta(hours=5 * (len(item.posts) - 1))
-        )
-    for forum in forums.values():
-        forum.refresh_from_db()
-        forum.save()
+    rng = random.Random("forum")
+    vary.write([vary.date(item, rng) for item in TOPICS])

@@ -48,7 +48,7 @@ class Span:
         return self.low <= age.days < self.high
 
 
-AGES = {"Pending": Span(4, 9), "Being processed": Span(4, 20), "Complete": Span(5, 99), "Cancelled": Span(4, 99)}
+AGES = {"Pending": Span(7, 11), "Being processed": Span(4, 20), "Complete": Span(14, 99), "Cancelled": Span(4, 99)}
 """How old a promised order of each status is."""
 
 
