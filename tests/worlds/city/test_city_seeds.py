@@ -170,6 +170,23 @@ def test_a_ticket_names_an_order_of_its_author(server, keys):
         assert not [ticket for ticket in tickets if "{" in ticket["title"] + ticket["description"]]
 
 
+def test_letters_name_orders_and_tickets_of_their_people(server, keys):
+    sql = """SELECT m.subject || ' ' || m.body AS text, m.sent_at AS sent, s.username AS sender, r.username AS recipient
+        FROM postman_message m JOIN auth_user s ON s.id = m.sender_id JOIN auth_user r ON r.id = m.recipient_id"""
+    for key in keys.values():
+        known = {order["number"]: (order["username"], order["placed"]) for order in server.query(key, ORDERS)}
+        slugs = {row["id"]: row["slug"] for row in server.query(key, "SELECT id, slug FROM helpdesk_queue")}
+        for ticket in server.query(key, TICKETS):
+            name = f"{slugs[ticket['queue_id']]}-{ticket['id']}"
+            known[name] = ticket["author"].partition("@")[0], ticket["created"]
+        letters = server.query(key, sql)
+        named = [(name, row) for row in letters for name in re.findall(r"\b(?:1\d{5}|[a-z]+-\d+)\b", row["text"])]
+        assert len(named) >= 25
+        for name, letter in named:
+            assert known[name][0] in (letter["sender"], letter["recipient"]), (name, letter)
+            assert known[name][1] < letter["sent"], (name, letter)
+
+
 def test_answers_come_after_their_ticket_and_from_its_author(server, keys):
     sql = """SELECT f.ticket_id, f.date, f.user_id, u.email, u.is_staff, t.created, t.submitter_email AS author
         FROM helpdesk_followup f JOIN auth_user u ON u.id = f.user_id

@@ -21,9 +21,8 @@ import time_machine
 from django.db import connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 
-from city import entropy
+from city import entropy, variation
 from city.modifiers import checked, load
-from city.variation import vary
 
 START = dt.datetime(2026, 3, 16, 9, 0, tzinfo=dt.UTC)
 """The time at which every episode begins, a Monday."""
@@ -144,6 +143,7 @@ class Copies:
         self._snapshots: dict[str, Snapshot] = {}
         self._closed: list[DatabaseWrapper] = []
         self._varied: OrderedDict[int, bytes] = OrderedDict()
+        variation.modules()  # imported now, not when the first episode waits for them
 
     def __len__(self) -> int:
         return len(self._copies)
@@ -232,7 +232,7 @@ class Copies:
         if seed not in self._varied:
             copy = Copy(self._open(self.image), seed)
             with copy.bound("vary"):
-                vary(seed)
+                variation.vary(seed)
             self._varied[seed] = bytes(copy.connection.serialize())
             self._closed.append(copy.database)
             if len(self._varied) > VARIED:

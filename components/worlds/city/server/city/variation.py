@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import importlib
 import random
+from collections.abc import Mapping
+from functools import cache
 from importlib.util import find_spec
+from types import ModuleType
 
 from django.db import transaction
 
 from city import sites
 
 
+@cache
+def modules() -> Mapping[str, ModuleType]:
+    """The sites' modules `vary`, by the sites' names, in the order of the sites."""
+    names = {sites.name_of(site): f"{site.__name__}.vary" for site in sites.found()}
+    return {name: importlib.import_module(module) for name, module in names.items() if find_spec(module) is not None}
+
+
 def vary(seed: int) -> None:
     """Turn the bound copy's data, which are the image's, into those of a seed."""
     with transaction.atomic():
-        for site in sites.found():
-            if find_spec(f"{site.__name__}.vary") is not None:
-                module = importlib.import_module(f"{site.__name__}.vary")
-                module.vary(random.Random(f"{seed}:{sites.name_of(site)}"))
+        for name, module in modules().items():
+            module.vary(random.Random(f"{seed}:{name}"))

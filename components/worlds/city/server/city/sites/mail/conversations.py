@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Purchase:
-    """The newest order of a customer that is at least four days old and fits."""
+    """The newest order of a customer that is older than the letter, fits, and is the one that its ticket names."""
 
     customer: str
     status: str | None = None

@@ -16,40 +16,45 @@ FIRST, COUNT = 100101, 64
 CUSTOMERS = tuple(person for person in PEOPLE if not person.is_staff)
 OPEN = ("Pending", "Being processed")
 """Statuses in which goods are allocated, but not sent."""
-PROMISED = (
-    ("alice", ("RL-101",), "Complete"),
-    ("bruno", ("DH-603",), "Complete"),
-    ("bruno", (), "Pending"),
-    ("chiara", ("CL-205",), "Complete"),
-    ("dmitri", ("NV-303",), "Complete"),
-    ("dmitri", ("DH-604", "GL-502"), "Complete"),
-    ("esther", ("GL-501",), "Complete"),
-    ("farid", ("SF-402",), "Complete"),
-    ("greta", ("GL-502",), "Pending"),
-    ("greta", (), "Being processed"),
-    ("hugo", ("FI-802",), "Being processed"),
-    ("ines", ("PC-702",), "Complete"),
-    ("jonas", ("DH-605",), "Complete"),
-    ("jonas", ("PC-706", "RL-105"), "Being processed"),
-    ("jonas", (), "Cancelled"),
-)
-"""Orders that texts of other sites are about: in every seed, this person has an order with these goods and this status
-that is at least four days old."""
 
 
 @dataclass(frozen=True)
-class Span:
-    """Ages from `low` days to less than `high` days."""
+class Promise:
+    """An order that texts of other sites are about, and that exists in every seed.
 
+    Its customer, some of its goods and its status are given, and its age: from `low` days to less than `high` days.
+    """
+
+    username: str
+    codes: tuple[str, ...]
+    status: str
     low: int
     high: int
 
-    def __contains__(self, age: dt.timedelta) -> bool:
+    def fits(self, age: dt.timedelta) -> bool:
+        """Whether an order of this age may be it."""
         return self.low <= age.days < self.high
 
 
-AGES = {"Pending": Span(7, 11), "Being processed": Span(4, 20), "Complete": Span(14, 99), "Cancelled": Span(4, 99)}
-"""How old a promised order of each status is."""
+PROMISES = (
+    Promise("alice", (), "Complete", 42, 70),
+    Promise("alice", ("RL-101",), "Complete", 14, 60),
+    Promise("bruno", (), "Pending", 7, 11),
+    Promise("bruno", ("DH-603",), "Complete", 14, 80),
+    Promise("chiara", ("CL-205",), "Complete", 14, 60),
+    Promise("dmitri", ("NV-303",), "Complete", 14, 60),
+    Promise("dmitri", ("DH-604", "GL-502"), "Complete", 8, 25),
+    Promise("esther", ("GL-501",), "Complete", 14, 80),
+    Promise("farid", ("SF-402",), "Complete", 14, 80),
+    Promise("greta", ("GL-502",), "Pending", 1, 6),
+    Promise("greta", (), "Being processed", 10, 20),
+    Promise("hugo", ("FI-802",), "Being processed", 4, 20),
+    Promise("ines", (), "Complete", 5, 12),
+    Promise("ines", ("PC-702",), "Complete", 14, 80),
+    Promise("jonas", ("DH-605",), "Complete", 14, 80),
+    Promise("jonas", ("PC-706", "RL-105"), "Being processed", 4, 14),
+    Promise("jonas", (), "Cancelled", 4, 60),
+)
 
 
 @dataclass(frozen=True)
@@ -74,10 +79,11 @@ def deal(rng: random.Random, now: dt.datetime) -> list[Order]:
     deck = [good.code for good in GOODS]
     rng.shuffle(deck)
     orders = {}
-    for username, codes, status in PROMISED:
-        number = next(number for number in free if now - dated[number] in AGES[status])
+    for promise in sorted(PROMISES, key=lambda promise: promise.high - promise.low):  # the strictest first
+        number = next(number for number in free if promise.fits(now - dated[number]))
         free.remove(number)
-        orders[number] = Order(number, username, status, dated[number], _lines(rng, deck, codes))
+        lines = _lines(rng, deck, promise.codes)
+        orders[number] = Order(number, promise.username, promise.status, dated[number], lines)
     owners = [person.username for person in CUSTOMERS for _ in range(2)]
     owners += [rng.choice(CUSTOMERS).username for _ in range(len(free) - len(owners))]
     rng.shuffle(owners)
