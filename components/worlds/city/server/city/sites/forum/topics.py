@@ -21,7 +21,7 @@ class Topic:
     subject: str
     posts: tuple[tuple[str, str], ...]
     fixed: bool = False
-    """It is the same in every seed, because other texts refer to it."""
+    """It is the same in every seed, because other texts refer to it; its date is in March."""
 
 
 # One record per line.
@@ -30,7 +30,7 @@ TOPICS = (
     Topic("Announcements", "Water is off on Wednesday morning", (("dana", "The pipe on the east quay is replaced on Wednesday between seven and eleven. Fill your tanks on Tuesday."), ("greta", "Does that hold for the showers too?"), ("dana", "For the showers of the east quay. Those at the office stay open.")), fixed=True),
     Topic("Announcements", "Spring prices for berths", (("dana", "From the first of April a night costs $2.40 per metre. The first week stays at the old price."),), fixed=True),
     Topic("Announcements", "Lost and found, March", (("piet", "At the office: one glove (left, leather), a child's cap with an anchor, a bunch of four keys, and a very wet book about bees."), ("ines", "The book is mine. Keep it.")), fixed=True),
-    Topic("Boats and gear", "Which anchor for mud?", (("bruno", "Our bower drags in the river. What do you use on soft ground?"), ("hugo", "A wide fluke and more chain than you think. Twenty metres of it, then talk about shapes."), ("esther", "Mine is a fisherman of fifteen kilos, older than I am. It has never moved."), ("bruno", "More chain it is. Thank you."))),
+    Topic("Boats and gear", "Which anchor for mud?", (("bruno", "Our bower drags in the river. What do you use on soft ground?"), ("hugo", "A wide fluke and more chain than you think. Twenty metres of it, then talk about shapes."), ("esther", "Mine is a fisherman of fifteen kilos, older than I am. It has never moved."), ("bruno", "More chain it is. Thank you.")), fixed=True),
     Topic("Boats and gear", "Varnish in April: too early?", (("ines", "The days are warm, the nights are not. Does it cure at nine degrees?"), ("jonas", "It does, slowly. Start at noon and stop at four, or the dew will print on it."))),
     Topic("Boats and gear", "Compass shows ten degrees too much", (("alice", "Only on the port tack. Nothing near it was changed."), ("dmitri", "Is there a loudspeaker in the cabin behind it?"), ("alice", "There is, and it is not any more. Solved."))),
     Topic("Boats and gear", "Quiet blocks wanted", (("chiara", "The mainsheet blocks scream. Before I buy new ones: does dry spray help for long?"), ("bruno", "A month. Then wash them in fresh water, they are full of salt."))),

@@ -40,7 +40,8 @@ def date(topic: Topic, rng: random.Random) -> Thread:
     """Give the posts of a topic their dates. Those of a fixed topic are the same in every seed."""
     rng = random.Random(topic.subject) if topic.fixed else rng
     now = timezone.now().replace(hour=9, minute=0, second=0, microsecond=0)
-    moment, dates = now - dt.timedelta(days=rng.randint(5, 50), minutes=rng.randint(0, 600)), []
+    days = rng.randint(5, 14 if topic.fixed else 50)
+    moment, dates = now - dt.timedelta(days=days) + dt.timedelta(minutes=rng.randint(0, 720)), []
     for _ in topic.posts:
         dates.append(moment)
         moment += dt.timedelta(minutes=rng.randint(20, 1500))
