@@ -213,7 +213,7 @@ BOOKINGS = (
         "visitor-berths",
         "bruno",
         "Berth 33: trimaran Loon, 9.8 m",
-        "Bruno's cousins, over Easter. April price, $2.40 a metre.",
+        "Bruno's cousins, over Easter. Still at the old price, $2.10 a metre.",
         "2026-04-03 14:00",
         "2026-04-06 12:00",
     ),

@@ -29,13 +29,23 @@ class Event:
 
 EVENTS = (
     Event(
-        "knots", _at(3, 7, 14), _at(3, 7, 16), "Sail loft", "Greta Silva", "0", "dana",
-        "An afternoon of knots", "rope",
-        "Six knots in two hours, and one that holds a hammock.",
+        "first-film-night", _at(2, 27, 20), _at(2, 27, 22, 30), "Sail loft", "Chiara Lindqvist", "0", "dana",
+        "Film night in the sail loft", "film",
+        "Friday at eight. The film is about a lighthouse; more is not told.",
         """
-Greta Silva shows the six knots with which she has sailed for thirty years. Each has one use, and you will tie each behind your back before you leave.
+Chiara Lindqvist brings the film, the sail loft has the screen: the old mainsail of a ketch, washed. The film is about a lighthouse, and she says no more.
 
-Two metres of rope are enough. We have some.
+Bring a cushion. The floor is swept but it is a floor.
+""",
+    ),
+    Event(
+        "knots", _at(3, 19, 18, 30), _at(3, 19, 20), "Sail loft", "Greta Silva", "0", "dana",
+        "Knots and splices", "rope",
+        "Six knots and a splice in an hour and a half, and one that holds a hammock.",
+        """
+Greta Silva shows the six knots with which she has sailed for thirty years. Each has one use, and you will tie each behind your back before you leave. The sailing school invites everyone.
+
+Bring two metres of three-strand rope.
 """,
     ),
     Event(
@@ -49,27 +59,27 @@ Nothing has to be booked. Ring twice, the door is locked after five.
 """,
     ),
     Event(
-        "film-night", _at(3, 20, 20), _at(3, 20, 22), "Sail loft", "Chiara Lindqvist", "0", "dana",
-        "Film night in the sail loft", "film",
-        "Friday at eight. The film is about a lighthouse; more is not told.",
+        "film-night", _at(3, 20, 20), _at(3, 20, 22, 30), "Sail loft", "Chiara Lindqvist", "0", "dana",
+        "Second film night in the sail loft", "film",
+        "Friday at eight, again. There is a whale in it.",
         """
-Chiara Lindqvist brings the projector, the sail loft has the screen: the old mainsail of a ketch, washed. The film is about a lighthouse, and she says no more.
+After the lighthouse comes the whale. Alice Moreno brings the projector, and the screen is the old mainsail again, mended where the light came through.
 
-Bring a cushion. The floor is swept but it is a floor.
+Bring a cushion, and a second one for whoever forgot theirs last time.
 """,
     ),
     Event(
-        "clean-up", _at(3, 28, 9), _at(3, 28, 13), "East quay, at the waste station", "Piet Vermeer", "0", "piet",
-        "Spring clean-up of the quays", "quay",
-        "Gloves, bags and soup are there. Say beforehand that you come, so that the soup is enough.",
+        "clean-up", _at(3, 28, 10), _at(3, 28, 13), "Slipway", "Ines Kowalski", "0", "dana",
+        "Clean-up of the shore", "quay",
+        "With the school's children. Say beforehand that you come, so that the soup is enough.",
         """
-Once a year we take out of the harbour what does not belong in it. Last year that were four bicycles, a sink, and 210 kilograms of rope.
+Once a year we take out of the harbour what does not belong in it. Last year that was four bicycles, a sink, and 210 kilograms of rope.
 
-We meet at nine at the waste station. Gloves, bags and nets are there. At one there is soup for all who have [registered](/clean-up-registration/).
+We meet at ten at the slipway, with the children of the school. Gloves come from Bruno Achterberg's loft, bags and nets from the workshop. At one there is soup for all who have [registered](/clean-up-registration/).
 """,
     ),
     Event(
-        "sailing-school", _at(4, 11, 10), _at(4, 11, 15), "Slipway", "Farid Novak", "0", "dana",
+        "sailing-school", _at(4, 18, 13), _at(4, 18, 17), "Slipway", "Farid Novak", "0", "dana",
         "Open day of the sailing school", "boat",
         "Six dinghies, ten life jackets for children, and a teacher who has seen every mistake.",
         """
@@ -95,7 +105,7 @@ The four dollars go to the lifeboat.
         """
 Before the busy weeks of May, Piet Vermeer shows how slings are laid, what his hand signals mean, and the three places in which you must never stand.
 
-Two who have lifted their boat for years are welcome as well. They are the ones who stand there.
+Those who have lifted their boat for years are welcome as well. They are the ones who stand there.
 """,
     ),
     Event(

@@ -46,7 +46,7 @@ INFORMATION = (
         "visitors", "dana", "For visitors", "quay",
         "Where you may lie, for how long, and what is in the price.",
         """
-Visitors' berths are numbered 1 to 28 and lie on the east quay. A green plate means free, a red one means that the owner is back tonight.
+Visitors' berths are numbered 31 to 44 and lie on the east quay. A green plate means free, a red one means that the owner is back tonight.
 
 ## How long you may stay
 
@@ -63,7 +63,7 @@ The current price per metre is on the [list of prices](/harbour/prices/).
         "crane", "piet", "Crane and slipway", "crane",
         "What the crane lifts, when it works, and how you book it.",
         """
-The crane lifts **six tonnes** and works on weekdays from eight to four, in half-hour slots. Book two days ahead, three in May: at the [desk](http://desk.test/), in the queue Workshop, with the weight of your boat and the word on the mast.
+The crane lifts **six tonnes** and works on weekdays from eight to four, in half-hour slots. Book two days ahead, three in May: in the [calendar](http://calendar.test/), or at the [desk](http://desk.test/), in the queue Workshop, with the weight of your boat and the word on the mast.
 
 ## Before the lift
 
@@ -216,7 +216,7 @@ FORMS = (
     ),
     Form(
         "clean-up-registration", "Clean-up: say that you come",
-        "Saturday, 28 March, at nine, at the waste station of the east quay. We need the number for the soup.",
+        "Saturday, 28 March, at ten, at the slipway. We need the number for the soup.",
         "Thank you. The soup grows with you.",
         (
             ("Name", "singleline", True, ""),

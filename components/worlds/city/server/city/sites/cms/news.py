@@ -39,7 +39,7 @@ Thank you to Dmitri Okafor and Hugo Brennan, who went out at three to put new ro
         "pontoon-c-open", dt.date(2026, 2, 2), "piet", "Pontoon C is open again", "boat",
         "The new walkway is larch, two hands wider than the old one, and does not squeak yet.",
         """
-Berths 30 to 41 may be used again. Pontoon D follows when the second load of planks has come; the sawmill says in the middle of April.
+Berths 60 to 71 may be used again. Pontoon D follows when the second load of planks has come; the sawmill says in the middle of April.
 
 The planks are not painted and will be slippery until they have weathered. Children wear life jackets on it, as the [rules of the harbour](/harbour/rules/) say anyway.
 """,
@@ -115,6 +115,8 @@ From 23 March, dinghies that lie on the slipway after six in the evening are car
 The first boats want to go in, and everyone wants to go in on the Friday before Easter. The crane works **on weekdays from eight to four, in half-hour slots**. Book two days ahead, and three days ahead in May.
 
 A lift takes one slot if the mast is down and the slings are where they belong. If either is not so, book two. All that you need to know is on the page [crane and slipway](/harbour/crane/).
+
+On Wednesday, 18 March, the inspector comes: no lift from one to four.
 """,
     ),
     News(
