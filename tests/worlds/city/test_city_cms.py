@@ -345,3 +345,14 @@ def test_an_editor_publishes_with_a_real_browser(server, key, before):
     }
     (body,) = changed(rows["cms_newspage"][0]).values()
     assert body[1] == body[0].replace("a wall.", "a wall. A hat helps.")
+
+
+def test_an_edit_works_on_another_day_too(server):
+    key = server.reset(3, modifiers=["theme", "layout", "labels", "language", "cookie_banner", "popup"])
+    before = server.control("snapshot", key=key)[1]["key"]
+    editor = Editor(server, key)
+    editor.edit("gulls", title="Gulls: keep your lunch shut")
+    page = Visitor(server, key).get(CMS, GULLS)
+    assert "<h1>Gulls: keep your lunch shut</h1>" in page
+    assert page.count("<style>") >= 1
+    assert server.diff(before, key).keys() == {"wagtailcore_page", "wagtailcore_revision"}
