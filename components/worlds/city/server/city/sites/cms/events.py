@@ -29,7 +29,7 @@ class Event:
 
 EVENTS = (
     Event(
-        "first-film-night", _at(2, 27, 20), _at(2, 27, 22, 30), "Sail loft", "Chiara Lindqvist", "0", "dana",
+        "first-film-night", _at(3, 6, 20), _at(3, 6, 22, 30), "Sail loft", "Chiara Lindqvist", "0", "dana",
         "Film night in the sail loft", "film",
         "Friday at eight. The film is about a lighthouse; more is not told.",
         """

@@ -54,7 +54,7 @@ If one flickers, tell the workshop its number. It stands on the post at the heig
 """,
     ),
     News(
-        "spring-prices", dt.date(2026, 2, 17), "dana", "Spring prices for berths", "quay",
+        "spring-prices", dt.date(2026, 3, 3), "dana", "Spring prices for berths", "quay",
         "From the first of April a night costs $2.40 per metre. The first week of April stays at the old price.",
         """
 From the first of April a night on a visitors' berth costs **$2.40** per metre of length. In the first week of April, to the 7th, we still charge the old price of $2.10.
@@ -67,7 +67,7 @@ The new walkways of pontoons C and D cost $38,000, of which the insurance pays h
 """,
     ),
     News(
-        "water-off", dt.date(2026, 2, 27), "dana", "Water is off on Wednesday morning", "tap",
+        "water-off", dt.date(2026, 3, 2), "dana", "Water is off on Wednesday morning", "tap",
         "The pipe on the east quay is replaced on Wednesday, 4 March, between seven and eleven.",
         """
 The pipe on the east quay is sixty years old and has earned its rest. It is replaced on Wednesday, 4 March, **between seven and eleven in the morning**. Fill your tanks on Tuesday.
@@ -76,7 +76,7 @@ The showers of the east quay are closed for these hours too. Those at the office
 """,
     ),
     News(
-        "lost-and-found", dt.date(2026, 3, 2), "piet", "Lost and found, March", "gull",
+        "lost-and-found", dt.date(2026, 3, 4), "piet", "Lost and found, March", "gull",
         "One glove, a child's cap with an anchor, and a bunch of four keys wait at the office.",
         """
 These things were brought to the office and wait on the shelf behind the door:
