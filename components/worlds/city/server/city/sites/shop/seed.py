@@ -51,6 +51,7 @@ def _product(good: Good, kind, partner):
         upc=good.code,
         title=good.title,
         description=f"<p>{good.description}</p>",
+        meta_description="",  # as the dashboard saves it
         product_class=kind,
     )
     product.categories.add(create_from_breadcrumbs(good.category))

@@ -1,0 +1,1 @@
+"""Tasks of the people at the help desk, and of those who write to it."""

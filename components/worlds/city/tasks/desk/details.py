@@ -1,0 +1,187 @@
+"""Tasks that change who works on a ticket, how urgent it is, where it lies, and what it depends on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from components.worlds.city.tasks.desk.tickets import (
+    ACTIVE,
+    PRIORITIES,
+    STAFF,
+    DeskTask,
+    details,
+    find_ticket,
+    named,
+    pick,
+    respond,
+    tickets,
+    user_ids,
+)
+from components.worlds.city.tasks.effects import Added, Changed, Effect, Incidental
+from components.worlds.city.tasks.oracle import Step, choose, click, fill
+from components.worlds.city.tasks.template import Data, Facts, Unsuitable
+
+
+def log(ticket: int, field: str) -> list[Incidental]:
+    """The log of a changed field: the response form writes it, the form for editing does not."""
+    return [
+        Incidental("helpdesk_followup", {"ticket_id": ticket, "comment": "", "new_status": None}),
+        Incidental("helpdesk_ticketchange", {"field": field}),
+    ]
+
+
+class AssignTicket(DeskTask):
+    """Give a ticket to a colleague."""
+
+    name = "desk_assign_ticket"
+    length = "medium"
+    phrasings = (
+        'Assign ticket {ticket}, "{title}", to {owner}.',
+        '{owner} shall take care of ticket number {ticket} ("{title}"). Assign it.',
+        'Make {owner} the owner of ticket {ticket} ("{title}").',
+    )
+
+    def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
+        ticket = pick(tickets(data, *ACTIVE), rng, "open ticket")
+        username = rng.choice([name for name in STAFF if name != ticket["owner"]])
+        return named(ticket, username=username, owner=STAFF[username], user=user_ids(data)[username])
+
+    def effects(self, facts: Facts) -> Sequence[Effect]:
+        return [
+            Changed("helpdesk_ticket", {"id": facts["ticket"]}, {"assigned_to_id": facts["user"]}),
+            Added("helpdesk_followup", {"ticket_id": facts["ticket"], "title": f"Assigned to {facts['username']}"}),
+            Added("helpdesk_ticketchange", {"field": "Owner", "new_value": facts["username"]}),
+        ]
+
+    def oracle(self, facts: Facts) -> Sequence[Step]:
+        return [*find_ticket(facts["ticket"]), choose("", facts["owner"]), click("button", "Save ticket assignment")]
+
+    def rubric(self, facts: Facts) -> Sequence[str]:
+        return [f"Ticket {facts['ticket']} is assigned to {facts['owner']}.", "Nothing else changed."]
+
+
+class SetPriority(DeskTask):
+    """Change how urgent a ticket is."""
+
+    name = "desk_set_priority"
+    length = "medium"
+    phrasings = (
+        'Set the priority of ticket {ticket}, "{title}", to "{priority}".',
+        'Ticket number {ticket} ("{title}") should have the priority "{priority}". Write no comment.',
+        'Change the priority of ticket {ticket} ("{title}"): from now on it is "{priority}".',
+    )
+
+    def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
+        ticket = pick(tickets(data, *ACTIVE), rng, "open ticket")
+        number = rng.choice([number for number in PRIORITIES if number != ticket["priority"]])
+        return named(ticket, number=number, priority=PRIORITIES[number])
+
+    def effects(self, facts: Facts) -> Sequence[Effect]:
+        return [Changed("helpdesk_ticket", {"id": facts["ticket"]}, {"priority": facts["number"]})]
+
+    def incidental(self, facts: Facts) -> Sequence[Incidental]:
+        return log(facts["ticket"], "Priority")
+
+    def oracle(self, facts: Facts) -> Sequence[Step]:
+        return respond(facts["ticket"], *details(priority=facts["number"]))
+
+    def rubric(self, facts: Facts) -> Sequence[str]:
+        return [f'Ticket {facts["ticket"]} has the priority "{facts["priority"]}".', "Nothing else changed."]
+
+
+class MoveToQueue(DeskTask):
+    """Move a ticket to the queue in which it belongs."""
+
+    name = "desk_move_to_queue"
+    length = "medium"
+    phrasings = (
+        'Move ticket {ticket}, "{title}", to the queue {queue}.',
+        'Ticket number {ticket} ("{title}") lies in the wrong queue. It belongs to {queue}. Put it there.',
+        'The queue {queue} should have ticket {ticket} ("{title}"). Change its queue, and nothing else.',
+    )
+
+    def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
+        ticket = pick(tickets(data, *ACTIVE), rng, "open ticket")
+        queues = data.rows("SELECT id, title FROM helpdesk_queue WHERE id <> ? ORDER BY id", ticket["queue_id"])
+        queue = pick(queues, rng, "other queue")
+        return named(ticket, queue=queue["title"], queue_id=queue["id"])
+
+    def effects(self, facts: Facts) -> Sequence[Effect]:
+        return [Changed("helpdesk_ticket", {"id": facts["ticket"]}, {"queue_id": facts["queue_id"]})]
+
+    def incidental(self, facts: Facts) -> Sequence[Incidental]:
+        return log(facts["ticket"], "Queue")
+
+    def oracle(self, facts: Facts) -> Sequence[Step]:
+        steps = [click("button", "Actions"), click("link", "Edit"), choose("Queue", facts["queue"])]
+        return [*find_ticket(facts["ticket"]), *steps, click("button", "Save Changes")]
+
+    def rubric(self, facts: Facts) -> Sequence[str]:
+        return [f"Ticket {facts['ticket']} is in the queue {facts['queue']}.", "Nothing else changed."]
+
+
+class RenameTicket(DeskTask):
+    """Give a ticket a clearer title."""
+
+    name = "desk_rename_ticket"
+    length = "medium"
+    phrasings = (
+        'Change the title of ticket {ticket} from "{title}" to "{new}".',
+        'Ticket number {ticket} is called "{title}". Rename it to "{new}".',
+        'Edit ticket {ticket} ("{title}"): its new title is "{new}". Change nothing else.',
+    )
+
+    def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
+        ticket = pick(tickets(data, *ACTIVE), rng, "open ticket")
+        person = ticket["email"].partition("@")[0].title()
+        new = rng.choice(("{title} ({person})", "{person}: {title}", "Urgent: {title}", "{title} (asked twice)"))
+        return named(ticket, new=new.format(title=ticket["title"], person=person))
+
+    def effects(self, facts: Facts) -> Sequence[Effect]:
+        return [Changed("helpdesk_ticket", {"id": facts["ticket"]}, {"title": facts["new"]})]
+
+    def incidental(self, facts: Facts) -> Sequence[Incidental]:
+        return log(facts["ticket"], "Title")
+
+    def oracle(self, facts: Facts) -> Sequence[Step]:
+        steps = [click("button", "Actions"), click("link", "Edit"), fill("Title", facts["new"])]
+        return [*find_ticket(facts["ticket"]), *steps, click("button", "Save Changes")]
+
+    def rubric(self, facts: Facts) -> Sequence[str]:
+        return [f'Ticket {facts["ticket"]} has the title "{facts["new"]}".', "Nothing else changed."]
+
+
+class AddDependency(DeskTask):
+    """Note that a ticket cannot be solved before another one."""
+
+    name = "desk_add_dependency"
+    length = "medium"
+    phrasings = (
+        'Make ticket {ticket}, "{title}", dependent on ticket {other}, "{other_title}".',
+        'Ticket {ticket} ("{title}") cannot be solved before ticket {other} ("{other_title}"). Note that it depends on it.',
+        'Add a dependency: ticket {ticket} ("{title}") depends on ticket {other} ("{other_title}").',
+    )
+
+    def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
+        rows = tickets(data, *ACTIVE)
+        if len(rows) < 2:
+            raise Unsuitable("there are no two open tickets")
+        ticket, other = rng.sample(rows, 2)
+        return named(ticket, other=other["id"], other_title=other["title"])
+
+    def effects(self, facts: Facts) -> Sequence[Effect]:
+        values = {"ticket_id": facts["ticket"], "depends_on_id": facts["other"]}
+        return [Added("helpdesk_ticketdependency", values)]
+
+    def oracle(self, facts: Facts) -> Sequence[Step]:
+        return [
+            *find_ticket(facts["ticket"]),
+            click("link", "Make this ticket dependent.*"),
+            choose("Depends On Ticket", f"{facts['other']} {facts['other_title']}"),
+            click("button", "Save Ticket Dependency"),
+        ]
+
+    def rubric(self, facts: Facts) -> Sequence[str]:
+        return [f"Ticket {facts['ticket']} depends on ticket {facts['other']}.", "Nothing else changed."]

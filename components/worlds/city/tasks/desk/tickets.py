@@ -1,0 +1,102 @@
+"""Tickets in the data, the way to one, and what each action of the desk changes."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from components.worlds.city.tasks.effects import Added, Changed, Effect, words
+from components.worlds.city.tasks.oracle import Step, choose, click, fill, press
+from components.worlds.city.tasks.template import Data, Row, Template, Unsuitable
+
+OPEN, REOPENED, RESOLVED, CLOSED = 1, 2, 3, 4
+STATUSES = {OPEN: "Open", REOPENED: "Reopened", RESOLVED: "Resolved", CLOSED: "Closed"}
+ACTIVE = (OPEN, REOPENED)
+PRIORITIES = {1: "1. Critical", 2: "2. High", 3: "3. Normal", 4: "4. Low", 5: "5. Very Low"}
+STAFF = {"dana": "Dana Whitlock", "piet": "Piet Vermeer"}
+_TICKETS = """
+    SELECT t.id, t.title, t.description, t.status, t.priority, t.on_hold, t.created, t.submitter_email AS email,
+        q.id AS queue_id, q.title AS queue, q.slug, u.username AS owner,
+        (SELECT count(*) FROM helpdesk_followup f WHERE f.ticket_id = t.id) AS answers
+    FROM helpdesk_ticket t JOIN helpdesk_queue q ON q.id = t.queue_id LEFT JOIN auth_user u ON u.id = t.assigned_to_id
+    ORDER BY t.id
+"""
+
+
+def tickets(data: Data, *statuses: int) -> list[Row]:
+    """The tickets with one of these statuses, or all."""
+    return [row for row in data.rows(_TICKETS) if not statuses or row["status"] in statuses]
+
+
+def pick(rows: Sequence[Row], rng: random.Random, what: str) -> Row:
+    """One of these rows.
+
+    Raises:
+        Unsuitable: there is none.
+    """
+    if not rows:
+        raise Unsuitable(f"there is no {what}")
+    return rng.choice(rows)
+
+
+def named(ticket: Row, **more: Any) -> dict[str, Any]:
+    """The facts by which a task names a ticket."""
+    return {"ticket": ticket["id"], "title": ticket["title"], **more}
+
+
+def user_ids(data: Data) -> dict[str, int]:
+    """The keys of all users, by username."""
+    return {row["username"]: row["id"] for row in data.rows("SELECT id, username FROM auth_user")}
+
+
+class DeskTask(Template):
+    """A task of Dana, who works at the desk."""
+
+    sites = ("desk",)
+    logins = {"desk": "dana"}
+    start = "/dashboard/"
+
+
+def find_ticket(number: int) -> list[Step]:
+    """Search for a number: the desk opens the ticket."""
+    return [fill("Search", str(number)), press("Enter")]
+
+
+def respond(number: int, *steps: Step) -> list[Step]:
+    """Fill in the response form of a ticket and save it."""
+    return [*find_ticket(number), click("tab", "Respond"), *steps, click("button", "Save")]
+
+
+def comment(text: str) -> Step:
+    """Write the comment of a response."""
+    return fill("Comment / Resolution", text)
+
+
+def details(priority: int | None = None, queue: str = "") -> list[Step]:
+    """Change a ticket's details in its response form."""
+    steps = [click("button", "Update ticket details")]
+    steps += [choose("Priority.*", PRIORITIES[priority])] if priority is not None else []
+    return [*steps, *([choose("Queue.*", queue)] if queue else [])]
+
+
+def followup(ticket: int, text: str, is_public: bool, **more: Any) -> Effect:
+    """A follow-up of Dana on a ticket is added."""
+    values = {"ticket_id": ticket, "comment": words(text), "public": is_public, **more}
+    return Added("helpdesk_followup", values)
+
+
+def new_status(ticket: int, old: int, new: int, text: str) -> list[Effect]:
+    """A ticket gets a status, with a public comment."""
+    to: dict[str, Any] = {"status": new}
+    return [
+        Changed("helpdesk_ticket", {"id": ticket, "status": old}, to, also=("resolution",)),
+        followup(ticket, text, True, new_status=new),
+        Added("helpdesk_ticketchange", {"field": "Status", "new_value": STATUSES[new]}),
+    ]
+
+
+def exact(text: str) -> str:
+    """A pattern for the name of an element that shows this text, which long lists cut off."""
+    return re.escape(text)
