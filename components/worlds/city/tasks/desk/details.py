@@ -11,25 +11,40 @@ from components.worlds.city.tasks.desk.tickets import (
     PRIORITIES,
     STAFF,
     DeskTask,
+    comment,
     details,
     find_ticket,
+    followup,
     named,
+    no_text,
     pick,
     respond,
     tickets,
     user_ids,
 )
-from components.worlds.city.tasks.effects import Added, Changed, Effect, Incidental
+from components.worlds.city.tasks.effects import Added, Changed, Effect, Incidental, contains
 from components.worlds.city.tasks.oracle import Step, choose, click, fill
 from components.worlds.city.tasks.template import Data, Facts, Unsuitable
+
+HANDED_OVER = (
+    "Thank you for your patience. Your ticket has a new owner, who writes to you today.",
+    "We have passed this on to the colleague who knows most about it.",
+    "You will hear from us before noon tomorrow.",
+    "This has become urgent for us too. We look at it this afternoon.",
+)
 
 
 def log(ticket: int, field: str) -> list[Incidental]:
     """The log of a changed field: the response form writes it, the form for editing does not."""
     return [
-        Incidental("helpdesk_followup", {"ticket_id": ticket, "comment": "", "new_status": None}),
+        Incidental("helpdesk_followup", {"ticket_id": ticket, "comment": no_text, "new_status": None}),
         Incidental("helpdesk_ticketchange", {"field": field}),
     ]
+
+
+def assigned(ticket: int, username: str) -> dict[str, Any]:
+    """The follow-up by which the desk notes a new owner, one by one or of several tickets at once."""
+    return {"ticket_id": ticket, "title": contains(f"Assigned to {username}"), "comment": no_text}
 
 
 class AssignTicket(DeskTask):
@@ -51,9 +66,11 @@ class AssignTicket(DeskTask):
     def effects(self, facts: Facts) -> Sequence[Effect]:
         return [
             Changed("helpdesk_ticket", {"id": facts["ticket"]}, {"assigned_to_id": facts["user"]}),
-            Added("helpdesk_followup", {"ticket_id": facts["ticket"], "title": f"Assigned to {facts['username']}"}),
-            Added("helpdesk_ticketchange", {"field": "Owner", "new_value": facts["username"]}),
+            Added("helpdesk_followup", assigned(facts["ticket"], facts["username"])),
         ]
+
+    def incidental(self, facts: Facts) -> Sequence[Incidental]:
+        return [Incidental("helpdesk_ticketchange", {"field": "Owner", "new_value": facts["username"]})]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*find_ticket(facts["ticket"]), choose("", facts["owner"]), click("button", "Save ticket assignment")]
@@ -160,7 +177,7 @@ class AddDependency(DeskTask):
     length = "medium"
     phrasings = (
         'Make ticket {ticket}, "{title}", dependent on ticket {other}, "{other_title}".',
-        'Ticket {ticket} ("{title}") cannot be solved before ticket {other} ("{other_title}"). Note that it depends on it.',
+        'Ticket {ticket} ("{title}") cannot be solved before ticket {other} ("{other_title}"). Add this dependency.',
         'Add a dependency: ticket {ticket} ("{title}") depends on ticket {other} ("{other_title}").',
     )
 
@@ -185,3 +202,120 @@ class AddDependency(DeskTask):
 
     def rubric(self, facts: Facts) -> Sequence[str]:
         return [f"Ticket {facts['ticket']} depends on ticket {facts['other']}.", "Nothing else changed."]
+
+
+class AssignAll(DeskTask):
+    """Give all tickets of a customer to one colleague."""
+
+    name = "desk_assign_all_of_customer"
+    length = "medium"
+    phrasings = (
+        "Assign all open and reopened tickets of {email} to {owner}.",
+        "{owner} takes care of everything that {email} still has open at the desk. Assign these tickets, reopened ones"
+        " too.",
+        "Make {owner} the owner of each ticket from {email} that is open or reopened.",
+    )
+
+    def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
+        rows, options = tickets(data, *ACTIVE), []
+        for email in sorted({row["email"] for row in rows}):
+            own = [row for row in rows if row["email"] == email]
+            for username in STAFF:
+                foreign = [row["id"] for row in own if row["owner"] != username]
+                if len(own) in range(2, 7) and foreign:
+                    options.append({"email": email, "username": username, "owner": STAFF[username], "tickets": foreign})
+        facts = pick(options, rng, "customer with several open tickets")
+        return {**facts, "user": user_ids(data)[facts["username"]]}
+
+    def effects(self, facts: Facts) -> Sequence[Effect]:
+        return [
+            effect
+            for ticket in facts["tickets"]
+            for effect in (
+                Changed("helpdesk_ticket", {"id": ticket}, {"assigned_to_id": facts["user"]}),
+                Added("helpdesk_followup", assigned(ticket, facts["username"])),
+            )
+        ]
+
+    def incidental(self, facts: Facts) -> Sequence[Incidental]:
+        return [Incidental("helpdesk_ticketchange", {"field": "Owner", "new_value": facts["username"]})]
+
+    def oracle(self, facts: Facts) -> Sequence[Step]:
+        return [
+            click("link", "All Tickets"),
+            fill("Search:", facts["email"]),
+            click("button", "Actions"),
+            click("button", "All"),
+            choose("", facts["username"]),
+            click("button", "Go", after="Invert"),
+        ]
+
+    def rubric(self, facts: Facts) -> Sequence[str]:
+        return [f"Ticket {ticket} is assigned to {facts['owner']}." for ticket in facts["tickets"]] + [
+            "No other ticket has a new owner."
+        ]
+
+
+class TriageTicket(DeskTask):
+    """Give a new ticket an owner, a priority and a queue, and tell the customer."""
+
+    name = "desk_triage_ticket"
+    length = "long"
+    phrasings = (
+        'Look after ticket {ticket}, "{title}": assign it to {owner}, set its priority to "{priority}", move it to the'
+        ' queue {queue}, and write this public comment: "{text}"',
+        'Ticket number {ticket} ("{title}") goes to {owner}, in the queue {queue}, with the priority "{priority}". Tell'
+        ' the customer in a public comment: "{text}"',
+        'For ticket {ticket} ("{title}"): owner {owner}, queue {queue}, priority "{priority}", and the public comment'
+        ' "{text}"',
+    )
+
+    def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
+        ticket = pick(tickets(data, *ACTIVE), rng, "open ticket")
+        username = rng.choice([name for name in STAFF if name != ticket["owner"]])
+        number = rng.choice([number for number in PRIORITIES if number != ticket["priority"]])
+        queues = data.rows("SELECT id, title FROM helpdesk_queue WHERE id <> ? ORDER BY id", ticket["queue_id"])
+        queue = pick(queues, rng, "other queue")
+        return named(
+            ticket,
+            username=username,
+            owner=STAFF[username],
+            user=user_ids(data)[username],
+            number=number,
+            priority=PRIORITIES[number],
+            queue=queue["title"],
+            queue_id=queue["id"],
+            text=rng.choice(HANDED_OVER),
+        )
+
+    def effects(self, facts: Facts) -> Sequence[Effect]:
+        to = {"assigned_to_id": facts["user"], "priority": facts["number"], "queue_id": facts["queue_id"]}
+        return [
+            Changed("helpdesk_ticket", {"id": facts["ticket"]}, to),
+            followup(facts["ticket"], facts["text"], True, new_status=None),
+        ]
+
+    def incidental(self, facts: Facts) -> Sequence[Incidental]:
+        owner = Incidental("helpdesk_followup", assigned(facts["ticket"], facts["username"]))
+        fields = ("Priority", "Queue", "Owner")
+        return [owner, *(change for field in fields for change in log(facts["ticket"], field))]
+
+    def oracle(self, facts: Facts) -> Sequence[Step]:
+        return [
+            *find_ticket(facts["ticket"]),
+            choose("", facts["owner"]),
+            click("button", "Save ticket assignment"),
+            click("tab", "Respond"),
+            comment(facts["text"]),
+            *details(priority=facts["number"], queue=facts["queue"]),
+            click("button", "Save"),
+        ]
+
+    def rubric(self, facts: Facts) -> Sequence[str]:
+        return [
+            f"Ticket {facts['ticket']} is assigned to {facts['owner']}.",
+            f'Its priority is "{facts["priority"]}".',
+            f"It is in the queue {facts['queue']}.",
+            f'It has the new public comment "{facts["text"]}".',
+            "Nothing else changed.",
+        ]

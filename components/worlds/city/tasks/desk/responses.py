@@ -65,7 +65,7 @@ class PublicReply(DeskTask):
     length = "medium"
     phrasings = (
         'Answer ticket {ticket}, "{title}", with this public comment: "{text}" Leave its status as it is.',
-        'Write a comment on ticket number {ticket} ("{title}") that the customer can see: "{text}" Change nothing else.',
+        'Write a comment on ticket {ticket} ("{title}") that the customer can see: "{text}" Change nothing else.',
         'Ticket {ticket} ("{title}") needs a public answer. Write: "{text}" The status stays as it is.',
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -97,6 +96,6 @@ def new_status(ticket: int, old: int, new: int, text: str) -> list[Effect]:
     ]
 
 
-def exact(text: str) -> str:
-    """A pattern for the name of an element that shows this text, which long lists cut off."""
-    return re.escape(text)
+def no_text(value: str | None) -> bool:
+    """An empty column."""
+    return not value
