@@ -38,6 +38,7 @@ def refusal(reason: str, *more: str) -> Refusal:
 
     Args:
         reason: a key of `REASONS`.
-        more: words that name the reason in this instance, such as `order 100123 does not exist`.
+        more: words that name the reason in this instance, such as `order 100123 does not exist`. The oracle gives
+            the first of them as its reason.
     """
-    return Refusal((*REASONS[reason], *more), REASONS)
+    return Refusal((*more, *REASONS[reason]), REASONS)

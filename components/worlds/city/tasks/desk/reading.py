@@ -37,6 +37,9 @@ class CountInQueue(DeskTask):
         "How many tickets of the queue {queue} are {status}?",
         "Tell me the number of tickets in the queue {queue} that are {status}.",
         "Count the tickets in the queue {queue} that are {status}, and give me the number.",
+        "For the meeting I need a number: how many tickets in the queue {queue} are {status}?",
+        "Look into the reports of the desk. How many tickets of {queue} are {status}?",
+        "In the queue {queue}, how many tickets are {status} at the moment?",
     )
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
@@ -70,6 +73,9 @@ class CountOfOwner(DeskTask):
         'Count the tickets of {owner} with the priority "{priority}" that are open or reopened.',
         '{owner} asks how many tickets of the priority "{priority}" are assigned to {owner} and still open or reopened.'
         " Give the number.",
+        'Of the open and reopened tickets that are assigned to {owner}, how many have the priority "{priority}"?',
+        'How much is on the list of {owner}: how many tickets with the priority "{priority}" are open or reopened?',
+        'Filter the open and reopened tickets by the owner {owner} and the priority "{priority}". How many are there?',
     )
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
@@ -113,34 +119,40 @@ class CountOfOwner(DeskTask):
         ]
 
 
-class LongestWaiting(DeskTask):
-    """The oldest open ticket of a queue."""
+class OldestOrNewest(DeskTask):
+    """The oldest or the newest open ticket of a queue or a customer."""
 
-    name = "desk_longest_waiting"
+    name = "desk_oldest_or_newest"
     length = "short"
     phrasings = (
-        "Which open or reopened ticket of the queue {queue} was submitted first? Give its title.",
-        "Find the oldest ticket in the queue {queue} that is open or reopened, and tell me its title.",
-        "Of the open and reopened tickets in the queue {queue}, which one has waited longest? Its title is enough.",
+        "Which is the {which} open or reopened ticket {where}? Give its title.",
+        "Find the {which} ticket {where} that is open or reopened, and tell me its title.",
+        "Of the open and reopened tickets {where}, which one is the {which}? Its title is enough.",
     )
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
-        rows, options = tickets(data, *ACTIVE), []
-        for queue in sorted({row["queue"] for row in rows}):
-            own = sorted((row for row in rows if row["queue"] == queue), key=lambda row: row["created"])
-            titles = [row["title"] for row in own]
-            if len(own) > 1 and own[0]["created"][:10] != own[1]["created"][:10]:
-                options.append({"queue": queue, "title": titles[0], "titles": titles[1:]})
-        return pick(options, rng, "queue with a ticket that is older than the others")
+        rows, options = sorted(tickets(data, *ACTIVE), key=lambda row: row["created"]), []
+        for column, words in (("queue", "in the queue {}"), ("email", "from {}")):
+            for value in sorted({row[column] for row in rows}):
+                own = [row for row in rows if row[column] == value]
+                for which, first, second in (("oldest", 0, 1), ("newest", -1, -2)):
+                    if len(own) > 1 and own[first]["created"][:10] != own[second]["created"][:10]:
+                        title = own[first]["title"]
+                        others = [row["title"] for row in own if row["title"] != title]
+                        options.append({"which": which, "where": words.format(value), column: value, "title": title,
+                                        "others": others})  # fmt: skip
+        return pick(options, rng, "queue or customer with a ticket that is older or newer than the others")
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["title"]], [facts["title"], *facts["titles"]])
+        return Names([facts["title"]], [facts["title"], *facts["others"]])
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
-        return [click("link", "Reports"), click("link", re.escape(facts["queue"]))]
+        if "queue" in facts:
+            return [click("link", "Reports"), click("link", re.escape(facts["queue"]))]
+        return [click("link", "All Tickets"), fill("Search:", facts["email"])]
 
     def rubric(self, facts: Facts) -> Sequence[str]:
-        return [f'The answer is "{facts["title"]}", the oldest open ticket of {facts["queue"]}.']
+        return [f'The answer is "{facts["title"]}", the {facts["which"]} open ticket {facts["where"]}.']
 
 
 class WhoWrote(DeskTask):

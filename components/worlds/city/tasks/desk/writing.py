@@ -337,13 +337,15 @@ class RecommendArticle(Template):
 
     name = "desk_recommend_article"
     sites = ("desk",)
-    length = "medium"
+    length = "short"
     logins = {"desk": "{username}"}
     start = "/kb/"
     phrasings = (
         'Read the article "{title}" in the category {category} of the knowledge base and mark it as useful.',
         'The article "{title}" (category {category}) helped you. Vote for it in the knowledge base.',
         'In the knowledge base, category {category}, give a positive vote to the article "{title}".',
+        'The answer to "{title}" ({category}) was what you needed. Click the thumb up below it in the knowledge base.',
+        'Look up "{title}" in the category {category} of the knowledge base, and rate the article as good.',
     )
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:

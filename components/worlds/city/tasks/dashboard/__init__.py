@@ -1,0 +1,1 @@
+"""Tasks of the shop's administrator in its staff dashboard."""

@@ -1,0 +1,78 @@
+"""Requests to the desk that cannot be met."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from components.worlds.city.tasks.answers import Answer
+from components.worlds.city.tasks.desk.responses import SOLUTIONS
+from components.worlds.city.tasks.desk.tickets import ACTIVE, DeskTask, find_ticket, named, pick, tickets
+from components.worlds.city.tasks.oracle import Step
+from components.worlds.city.tasks.refusals import refusal
+from components.worlds.city.tasks.template import Data, Facts
+
+
+class CloseUnknownTicket(DeskTask):
+    """Close a ticket that does not exist."""
+
+    name = "desk_close_unknown_ticket"
+    length = "short"
+    phrasings = (
+        'Close ticket {ticket} with the public comment "{text}" If that is not possible, say why.',
+        'Set ticket number {ticket} to closed, with the public comment "{text}" Tell me the reason if you cannot.',
+        'Write the public comment "{text}" on ticket {ticket} and close it. Give the reason if it cannot be done.',
+    )
+
+    def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
+        numbers = [row["id"] for row in tickets(data)]
+        missing = sorted({*range(1, max(numbers) + 21)} - {*numbers})
+        return {"ticket": rng.choice(missing), "text": rng.choice(SOLUTIONS)}
+
+    def answer(self, facts: Facts) -> Answer:
+        number = facts["ticket"]
+        return refusal(
+            "no_such_ticket",
+            f"ticket {number} does not exist",
+            f"ticket {number} doesn't exist",
+            f"no ticket {number}",
+            f"no ticket with the number {number}",
+            f"no ticket number {number}",
+        )
+
+    def oracle(self, facts: Facts) -> Sequence[Step]:
+        return find_ticket(facts["ticket"])
+
+    def rubric(self, facts: Facts) -> Sequence[str]:
+        return [f"The answer says that ticket {facts['ticket']} does not exist.", "Nothing changed."]
+
+
+class AssignToCustomer(DeskTask):
+    """Make a customer the owner of a ticket, which only the staff can be."""
+
+    name = "desk_assign_to_customer"
+    length = "short"
+    phrasings = (
+        'Assign ticket {ticket}, "{title}", to {person}. If that is not possible, say why.',
+        'Make {person} the owner of ticket number {ticket} ("{title}"), or tell me the reason if you cannot.',
+        '{person} offers to take care of ticket {ticket} ("{title}"). Assign it. Give the reason if it cannot be done.',
+    )
+
+    def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
+        people = data.rows(
+            "SELECT first_name || ' ' || last_name AS person FROM auth_user WHERE NOT is_staff ORDER BY id"
+        )
+        person = pick(people, rng, "customer")["person"]
+        return named(pick(tickets(data, *ACTIVE), rng, "open ticket"), person=person)
+
+    def answer(self, facts: Facts) -> Answer:
+        return refusal("not_allowed", "only staff can own a ticket", "not staff", "not a member of staff",
+                       "not a staff member", "not in the list", "not listed", "not among the owners",
+                       "not available as an owner")  # fmt: skip
+
+    def oracle(self, facts: Facts) -> Sequence[Step]:
+        return find_ticket(facts["ticket"])
+
+    def rubric(self, facts: Facts) -> Sequence[str]:
+        return [f"The answer says that {facts['person']} is not staff and can own no ticket.", "Nothing changed."]
