@@ -213,7 +213,7 @@ class StockQuestion(DashboardTask):
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
         rows = goods(data)
-        good = rng.choice(rows)
+        good = rng.choice([row for row in rows if str(row["stock"]) not in re.findall(r"\d+", row["title"])])
         rivals = {row["stock"] for row in rows} | {good["allocated"], good["stock"] - good["allocated"]}
         return {**good, "rivals": sorted(rivals - {good["stock"]})[:5]}
 

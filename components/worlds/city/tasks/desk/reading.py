@@ -92,7 +92,7 @@ class CountOfOwner(DeskTask):
         return {
             "owner": STAFF[owner],
             "username": owner,
-            "priority": PRIORITIES[priority],
+            "priority": _name(priority),
             "number": priority,
             "count": count,
             "rivals": rivals,
@@ -106,7 +106,7 @@ class CountOfOwner(DeskTask):
             click("link", "All Tickets"),
             click("button", "Filters"),
             click("button", "Priority"),
-            click("checkbox", re.escape(facts["priority"])),
+            click("checkbox", re.escape(PRIORITIES[facts["number"]])),
             click("button", "Owner"),
             click("checkbox", facts["username"]),
             click("button", "Apply Filters"),
