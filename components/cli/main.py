@@ -7,9 +7,22 @@ import os
 import select
 import sys
 
-from components.cli import blocklist, clean, compare, doctor, evaluate, judge, leaderboard, recipe, run, tasks, view
+from components.cli import (
+    blocklist,
+    clean,
+    compare,
+    doctor,
+    evaluate,
+    judge,
+    leaderboard,
+    recipe,
+    run,
+    tasks,
+    view,
+    world,
+)
 
-GROUPS = (doctor, recipe, run, evaluate, compare, view, blocklist, judge, tasks, leaderboard, clean)
+GROUPS = (doctor, recipe, run, evaluate, compare, view, blocklist, judge, tasks, world, leaderboard, clean)
 """Modules with subcommands, in the order in which `waymark --help` lists them."""
 
 

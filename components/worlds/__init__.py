@@ -4,6 +4,7 @@ from components.records import RowChange
 from components.worlds.loopback_site import LoopbackSite, PageServer
 from components.worlds.registry import Worlds, installed_worlds, unknown_names, world_class, worlds_of
 from components.worlds.state import State, StateDiff
+from components.worlds.task_check import TaskCheck
 from components.worlds.teacher import ElementTeacher, PointTeacher, Teacher, TeacherTurn
 from components.worlds.world import NotSupportedError, PinnedTasks, Requirement, World, WorldError
 
@@ -18,6 +19,7 @@ __all__ = [
     "RowChange",
     "State",
     "StateDiff",
+    "TaskCheck",
     "Teacher",
     "TeacherTurn",
     "World",

@@ -8,7 +8,7 @@ needs; no other module of Waymark names it. `docs/how-to/add-a-world.md` explain
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,7 +20,9 @@ from components.worlds.state import State, StateDiff
 
 if TYPE_CHECKING:
     from components.browser import Site
+    from components.params import BrowserParams
     from components.params import Params as Recipe  # each world has its own `Params`
+    from components.worlds.task_check import TaskCheck
     from components.worlds.teacher import Teacher
 
 
@@ -146,6 +148,20 @@ class World(ABC):
         raise NotSupportedError(
             f"the world {self.name} has no scripted teacher: set teacher.policy to endpoint and let a model teach"
         )
+
+    def check(
+        self, names: Sequence[str], browser: BrowserParams, first_seed: int, seeds: int
+    ) -> AsyncIterator[TaskCheck]:
+        """Checks tasks in a browser, with the scripted teacher and with agents that cheat.
+
+        Args:
+            names: the families of the tasks; empty: all.
+            seeds: how many tasks of each.
+
+        Raises:
+            WorldError: a name is unknown, or the sites cannot be served.
+        """
+        raise NotSupportedError(f"the world {self.name} has no checks of its tasks: it has no state")
 
     # ---- state ------------------------------------------------------------------------------------------------------
 

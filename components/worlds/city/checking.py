@@ -16,11 +16,12 @@ import random
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from components.browser import BrowserPool, Session, parse_elements
 from components.params import BrowserParams
 from components.records import StateCheck, Task, ToolCall
+from components.worlds import TaskCheck
 from components.worlds.city.instances import Instance, instances
 from components.worlds.city.site import CityEpisode, CitySite
 from components.worlds.city.tasks.oracle import GIVE_UP, Oracle
@@ -31,25 +32,6 @@ STRAY = "UPDATE auth_user SET first_name = first_name || '!' WHERE username = 'j
 MAX_TURNS = 80
 NOT_ACTIONS = ("scroll", "wait", "done")
 """Calls that do not count for the length of a task."""
-
-
-@dataclass
-class TemplateCheck:
-    """What the checks of one instance found. Rewards are None if the run did not come to an end."""
-
-    template: str
-    seed: int
-    actions: int = 0
-    """The oracle's calls, without scrolling, waiting and `done`; a click and the writing after it are one."""
-    oracle: float | None = None
-    idle: float | None = None
-    copied: float | None = None
-    stray: float | None = None
-    listed: float | None = None
-    """None too if the task asks for no answer."""
-    is_repeatable: bool = False
-    seconds: float = 0.0
-    problems: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -64,7 +46,7 @@ class _Run:
 
 async def check_templates(
     kinds: Sequence[Template], params: BrowserParams, first_seed: int, seeds: int
-) -> AsyncIterator[TemplateCheck]:
+) -> AsyncIterator[TaskCheck]:
     """Check templates one after the other.
 
     Args:
@@ -77,11 +59,11 @@ async def check_templates(
                 yield await check_instance(instance, pool, site)
 
 
-async def check_instance(instance: Instance, pool: BrowserPool, site: CitySite) -> TemplateCheck:
+async def check_instance(instance: Instance, pool: BrowserPool, site: CitySite) -> TaskCheck:
     """All checks of one instance."""
     began = time.monotonic()
     template, task = instance.template, Task.model_validate(instance.row("eval"))
-    report = TemplateCheck(template.name, instance.seed)
+    report = TaskCheck(task.task_id, template.name)
     try:
         await _fill(report, instance, task, pool, site)
     except Exception as error:  # the table names it and goes on with the next instance
@@ -90,25 +72,27 @@ async def check_instance(instance: Instance, pool: BrowserPool, site: CitySite) 
     return report
 
 
-async def _fill(report: TemplateCheck, instance: Instance, task: Task, pool: BrowserPool, site: CitySite) -> None:
-    problems = report.problems
+async def _fill(report: TaskCheck, instance: Instance, task: Task, pool: BrowserPool, site: CitySite) -> None:
+    problems, length = report.problems, instance.template.length
     first, second = [await _run_oracle(instance, task, pool, site) for _ in range(2)]
-    report.oracle, report.actions = first.check.reward, first.actions
+    report.rewards["oracle"], report.actions = first.check.reward, first.actions
     if first.check.reward != 1:
         problems += [*first.check.missing, *first.check.side_effects]
         problems += ["the oracle's answer is wrong"] if first.check.answer_ok is False else []
-    length = instance.template.length
-    if first.check.reward == 1 and first.actions not in LENGTHS[length]:
+    elif first.actions not in LENGTHS[length]:
         problems.append(f"the oracle takes {first.actions} actions, which is not {length}")
     report.is_repeatable = first.digest == second.digest
-    problems += [] if report.is_repeatable else ["two runs of the oracle leave different databases"]
-    report.idle = (await _answer_only(task, "", pool)).reward
-    report.copied = (await _answer_only(task, task.intent, pool)).reward
-    report.stray = first.stray.reward
-    report.listed = first.listed.reward if first.listed is not None else None
-    for name in ("idle", "copied", "stray", "listed"):
-        if getattr(report, name) not in (0, None):
-            problems.append(f"{name} gets {getattr(report, name)}")
+    problems += [] if report.is_repeatable else ["two runs of the oracle leave different data"]
+    others = {
+        "idle": await _answer_only(task, "", pool),
+        "copied": await _answer_only(task, task.intent, pool),
+        "stray": first.stray,
+        "listed": first.listed,
+    }
+    for name, check in others.items():
+        if check is not None:
+            report.rewards[name] = check.reward
+            problems += [f"{name} gets {check.reward}"] if check.reward else []
     if not first.stray.side_effects:
         problems.append("the stray write is not named")
 
@@ -169,6 +153,3 @@ async def play(session: Session, oracle: Oracle) -> int:
         if result.done:
             return actions
     raise RuntimeError(f"the oracle did not end within {MAX_TURNS} turns; its last thought: {turn.thought}")
-
-
-__all__ = ["TemplateCheck", "check_instance", "check_templates", "play"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, ClassVar
 
+from components.params import BrowserParams
 from components.params import Params as Recipe
 from components.records import Split, Task
-from components.worlds import Requirement, State, StateDiff, World, WorldError, unknown_names
+from components.worlds import Requirement, State, StateDiff, TaskCheck, World, WorldError, unknown_names
+from components.worlds.city.checking import check_templates
 from components.worlds.city.image import digest, ensure, find_python
 from components.worlds.city.instances import WORLD, Instance, instances
 from components.worlds.city.params import CityParams
@@ -88,6 +90,16 @@ class City(World):
     def teacher(self, task: Task, attempt: int = 0, seed: int = 0, noise: float = 0.0) -> Oracle:
         """The oracle of the task's template."""
         return Instance.of(task).oracle(random.Random(f"{task.task_id}|{attempt}|{seed}"), noise)
+
+    def check(
+        self, names: Sequence[str], browser: BrowserParams, first_seed: int, seeds: int
+    ) -> AsyncIterator[TaskCheck]:
+        """Checks templates in Chromium (`checking`); a site's name stands for all templates that begin there."""
+        known = [*SITES, *templates()]
+        problems = unknown_names("the city", names, known, "has no template or site")
+        if problems:
+            raise WorldError("\n".join(problems))
+        return check_templates(select([*names] or [*SITES]), browser, first_seed, seeds)
 
     async def reset(self, seed: int) -> State:
         """A fresh copy. The site must be served."""

@@ -1,0 +1,66 @@
+"""`waymark world check`: whether a world's tasks can be done, and cannot be cheated."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import json
+
+from components.cli.command import Subparsers, fail
+
+RUNS = ("oracle", "idle", "copied", "stray", "listed")
+"""The columns of the table, one per kind of run."""
+
+
+def add(commands: Subparsers) -> None:
+    """Register `world` with its subcommands."""
+    world = commands.add_parser("world", help="worlds: checks of their tasks").add_subparsers(
+        required=True, metavar="COMMAND"
+    )
+    parser = world.add_parser(
+        "check",
+        help="plays each kind of task of a world with state: its oracle must get 1; idle and cheating agents 0",
+    )
+    parser.add_argument("name", metavar="WORLD", help="a name, or the dotted path of a world of your own")
+    parser.add_argument("families", nargs="*", metavar="FAMILY", help="kinds of tasks; default: all")
+    parser.add_argument("--seeds", type=int, default=1, help="tasks of each kind; default: %(default)s")
+    parser.add_argument("--first-seed", type=int, default=1, help="default: %(default)s")
+    parser.add_argument("--json", action="store_true", help="for programs: one line of JSON per task")
+    parser.set_defaults(run=check)
+
+
+def check(options: argparse.Namespace) -> int:
+    """Print a line per task as it is checked; the exit status is 1 if any has a problem."""
+    from components.browser import EnvError
+    from components.params import BrowserParams
+    from components.plugins import UnknownKindError
+    from components.worlds import WorldError, world_class
+
+    async def play() -> tuple[int, int]:
+        kind = world_class(options.name)
+        tasks = kind(kind.Params()).check(
+            options.families, BrowserParams(concurrency=1), options.first_seed, options.seeds
+        )
+        total = wrong = 0
+        if not options.json:
+            print(f"{'task':48} {'actions':>7} {' '.join(f'{run:>6}' for run in RUNS)}  repeats  seconds", flush=True)
+        async for task in tasks:
+            total, wrong = total + 1, wrong + bool(task.problems)
+            if options.json:
+                print(json.dumps(dataclasses.asdict(task)), flush=True)
+                continue
+            rewards = " ".join(f"{task.rewards[run]:6g}" if run in task.rewards else f"{'-':>6}" for run in RUNS)
+            repeats = "yes" if task.is_repeatable else "no"
+            print(f"{task.task_id:48} {task.actions:7} {rewards}  {repeats:7} {task.seconds:8.1f}", flush=True)
+            for problem in task.problems:
+                print(f"    {problem}", flush=True)
+        return total, wrong
+
+    try:
+        total, wrong = asyncio.run(play())
+    except (UnknownKindError, WorldError, EnvError) as error:
+        return fail(error)
+    if not options.json:
+        print(f"{total} tasks, {wrong} with a problem")
+    return int(wrong > 0)

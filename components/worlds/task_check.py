@@ -1,0 +1,30 @@
+"""What an oracle, an idle agent and cheating agents get for one task: the check of a task, its rule and its oracle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class TaskCheck:
+    """The check of one task of a world with state. A reward is None if the run did not come to an end.
+
+    Attributes:
+        task_id: the task.
+        family: the part of its website after the slash, such as its template.
+        actions: the oracle's calls, without scrolling, waiting and `done`; a click and the writing after it are one.
+        rewards: by run: `oracle` should get 1; `idle` (only says `done`), `copied` (answers with the task's own words),
+            `stray` (the oracle with one more write) and `listed` (the oracle with an answer that names all candidates)
+            should get 0. A run that does not apply is not there.
+        is_repeatable: whether a second run of the oracle left the same data.
+        seconds: the time of all runs.
+        problems: what is wrong, in sentences; none if the task is sound.
+    """
+
+    task_id: str
+    family: str
+    actions: int = 0
+    rewards: dict[str, float] = field(default_factory=dict)
+    is_repeatable: bool = False
+    seconds: float = 0.0
+    problems: list[str] = field(default_factory=list)

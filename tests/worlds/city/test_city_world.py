@@ -1,0 +1,149 @@
+"""The world city: tasks by template and seed, copies per episode, verdicts, and a server that is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+
+import pytest
+
+from components.agent import EpisodeSettings, EpisodeSpec, Renderer, run_episode
+from components.browser import BrowserPool, SandboxError, check_call
+from components.params import BrowserParams
+from components.policies.scripted import scripted_policy
+from components.records import Task, Termination
+from components.worlds import Worlds
+from components.worlds.city import City
+from components.worlds.city.checking import play
+from components.worlds.city.instances import Instance
+from components.worlds.city.params import CityParams
+from components.worlds.city.site import CityEpisode
+from tests.samples import recipe
+
+BROWSER = BrowserParams(concurrency=2, start_timeout_s=60, step_timeout_s=60)
+PARAMS = CityParams(train=["shop_add_to_basket"], train_per_template=2, eval_per_template=1)
+
+
+@pytest.fixture(scope="module")
+def tasks(image) -> list[Task]:
+    rows = asyncio.run(City(PARAMS).tasks(0, (1280, 720)))
+    return [Task.model_validate(row) for row in rows]
+
+
+def in_browser(scenario):
+    """Runs `await scenario(pool, site)` with the city served."""
+
+    async def run():
+        world = City(PARAMS)
+        site = world.site()
+        async with BrowserPool(BROWSER, site, "elements") as pool:
+            return await scenario(pool, site, world)
+
+    return asyncio.run(run())
+
+
+def test_tasks_are_the_same_for_the_same_seeds(tasks):
+    again = asyncio.run(City(PARAMS).tasks(7, (1280, 720)))
+    assert [Task.model_validate(row) for row in again] == tasks
+    assert [(task.split, task.seed) for task in tasks] == [("train", 1), ("train", 2), ("eval", 100_000)]
+    assert tasks[0].website == "city/shop_add_to_basket"
+    assert tasks[0].difficulty == len(tasks[0].rubric) == 2
+
+
+def test_the_oracle_teaches_and_the_record_holds_the_changes(tasks):
+    async def scenario(pool, site, world):
+        params = recipe()
+        renderer = Renderer(params.agent, params.observation)
+        settings = EpisodeSettings(
+            renderer, params.agent, params.evaluation.sampling, max_steps=12, max_response_tokens=400
+        )
+        spec = EpisodeSpec(tasks[0], 0, "scripted", 0)
+        async with pool.session(spec.task) as session:
+            return await run_episode(spec, session, scripted_policy(Worlds([world]))(spec, session), settings)
+
+    trajectory = in_browser(scenario)
+    assert trajectory.termination is Termination.DONE
+    assert trajectory.site_reward == 1
+    assert [change.table for change in trajectory.state_check.changes] == ["basket_line"]
+    assert trajectory.state_check.side_effects == []
+
+
+def test_episodes_at_once_do_not_see_one_another(tasks):
+    async def episode(pool, task):
+        async with pool.session(task) as session:
+            await session.start(task)
+            await play(session, Instance.of(task).oracle(random.Random(0)))
+            return await session.check_state()
+
+    async def scenario(pool, site, world):
+        checks = await asyncio.gather(*(episode(pool, task) for task in [*tasks, *tasks]))
+        return checks, site.server.count()
+
+    checks, left = in_browser(scenario)
+    assert [check.reward for check in checks] == [1.0] * 6
+    assert left == 0, "no copy is left behind"
+
+
+def test_pages_reach_neither_the_key_nor_the_control_interface(tasks):
+    async def scenario(pool, site, world):
+        async with pool.session(tasks[0]) as session:
+            await session.start(tasks[0])
+            episode = session.site_episode
+            assert isinstance(episode, CityEpisode)
+            forged = await session.page.evaluate(
+                """async (port) => {
+                    const seen = [document.cookie];
+                    for (const host of ['127.0.0.1', 'localhost', 'shop.test'])
+                        seen.push(await fetch(`http://${host}:${port}/count`, {method: 'POST', body: '{}'})
+                            .then((answer) => answer.text(), (error) => 'refused'));
+                    document.body.innerHTML = '<h1>1 item in your cart</h1>';
+                    localStorage.basket = sessionStorage.reward = '1';
+                    document.cookie = 'oscar_open_basket=1';
+                    return seen;
+                }""",
+                site.server._client.base_url.port,
+            )
+            await session.step([check_call("done", {"answer": "the article is in the cart"})])
+            return episode.key, forged, await session.check_state()
+
+    key, (cookies, *answers), check = in_browser(scenario)
+    assert key not in cookies
+    assert not any("copies" in answer for answer in answers)
+    assert check.reward == 0
+
+
+def test_a_killed_server_ends_its_episodes_as_lost(tasks):
+    async def scenario(pool, site, world):
+        async with pool.session(tasks[0]) as session:
+            await session.start(tasks[0])
+            os.kill(site.server.pid, signal.SIGKILL)
+            with pytest.raises(SandboxError, match="the city's server"):
+                await session.step([check_call("goto_url", {"url": "http://shop.test/basket/"})])
+        async with pool.session(tasks[0]) as session:
+            await session.start(tasks[0])
+            await play(session, Instance.of(tasks[0]).oracle(random.Random(0)))
+            return await session.check_state(), site.server.generation
+
+    check, generation = in_browser(scenario)
+    assert (check.reward, generation) == (1.0, 1)
+
+
+def test_states_are_reset_snapshotted_forked_and_compared(image):
+    async def scenario(pool, site, world):
+        first = await world.reset(1)
+        before = await world.snapshot(first)
+        fork = await world.fork(first)
+        site.server.execute(fork.key, "UPDATE partner_stockrecord SET num_in_stock = 77 WHERE product_id = 3")
+        return await world.diff(before, first), await world.diff(before, fork)
+
+    same, different = in_browser(scenario)
+    assert same.changes == []
+    (row,) = different.changed
+    assert row.after["num_in_stock"] == "77"
+
+
+def test_a_wrong_template_is_named_before_the_run():
+    problems = City(CityParams(train=["shop_add_to_baskets"])).problems(None)
+    assert problems == ["train: there is no template or site 'shop_add_to_baskets'; near it: shop_add_to_basket"]
