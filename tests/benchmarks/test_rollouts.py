@@ -10,9 +10,10 @@ import pytest
 import yaml
 
 from components.judge import reward
+from components.pipeline.stage_run import WORLD_SETTINGS
 from components.records import Outcome, Task, Termination, Trajectory, Verdict
 from components.stages import label_trajectories, teacher_rollouts
-from components.store import read_json, read_table, write_table
+from components.store import read_json, read_table, write_json, write_table
 from tests.benchmarks.price_shops import PRICES, Shop, answer, task_row
 from tests.endpoint_server import Server, text_of
 from tests.samples import shipped
@@ -47,6 +48,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Shop
     endpoint = {"url": model.url, "model": "a/model", "key_variable": None, "max_retries": 0}
     recipe["teacher"] = {"policy": "endpoint", "endpoint": endpoint, "tasks": 12, "attempts": 2, "max_steps": 4}
     Path("params.yaml").write_text(yaml.safe_dump(recipe))
+    write_json(WORLD_SETTINGS, {"live": {}})
     rows = [task_row(first, "lamp"), task_row(second, "chair"), task_row(second, "table")]
     rows += [task_row(dies, "lamp"), task_row(down, "lamp")]
     write_table(
