@@ -1,4 +1,6 @@
-"""Success by website, domain, difficulty and horizon. Each axis divides the same judged tasks, so its counts add up.
+"""Success by website, domain, difficulty, horizon and variant.
+
+Each axis divides the same judged tasks, so its counts add up.
 
 Difficulty is the benchmark's own level where it has one (Online-Mind2Web, DeepShop), otherwise WebGym's bands of the
 number of facts: easy 1 to 3, medium 4 to 6, hard 7 and more. Horizon is the length of a task in bands: its own step
@@ -29,6 +31,7 @@ class Facets(Record):
     domain: str | None = None
     difficulty: str | None = None
     horizon: str | None = None
+    variant: str | None = None
 
 
 AXES = tuple(Facets.model_fields)
@@ -60,9 +63,17 @@ def horizon(task: Task) -> str | None:
     return None if known is None else next(name for name, largest in HORIZONS.items() if known <= largest)
 
 
+def variant(task: Task) -> str | None:
+    """How the sites differ from their usual state in this task, such as `popup`; None if its world has no variants."""
+    stated = task.evaluator.get("variant")
+    return str(stated) if stated is not None else None
+
+
 def facets(task: Task) -> Facets:
     """A task's values on all axes."""
-    return Facets(website=family(task), domain=task.domain, difficulty=level(task), horizon=horizon(task))
+    return Facets(
+        website=family(task), domain=task.domain, difficulty=level(task), horizon=horizon(task), variant=variant(task)
+    )
 
 
 def breakdowns(scores: Mapping[str, float], facets_by_task: Mapping[str, Facets]) -> list[Slice]:

@@ -14,6 +14,7 @@ from components.evaluation.breakdowns import Facets, facets, family
 from components.evaluation.comparison import first_names
 from components.evaluation.errors import EvaluationError
 from components.evaluation.reasoning_markers import Step, markers_of
+from components.evaluation.state_summary import StateFigures, state_figures
 from components.evaluation.taxonomy import FailureKind, failure_kind
 from components.judge import needs_judge
 from components.records import Record, Task, Termination, Trajectory, Turn, Verdict
@@ -54,6 +55,7 @@ class Episode(Record):
     wall_s: float | None = None
     policy_usd: float | None = None
     judge: JudgeUse | None = None
+    state: StateFigures | None = None
 
 
 def join_verdicts(trajectories: Iterable[Trajectory], verdicts: Iterable[Verdict]) -> list[Episode]:
@@ -118,6 +120,7 @@ def _episode(trajectory: Trajectory, verdict: Verdict | None) -> Episode:
         wall_s=_number(trajectory.diagnostics, "wall_s"),
         policy_usd=_number(trajectory.diagnostics, "usd"),
         judge=_judge_use(verdict) if verdict is not None else None,
+        state=state_figures(trajectory),
     )
 
 

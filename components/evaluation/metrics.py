@@ -25,6 +25,7 @@ from components.evaluation.episodes import Episode, join_verdicts, scores, task_
 from components.evaluation.errors import EvaluationError
 from components.evaluation.pass_at_k import pass_at_k
 from components.evaluation.reasoning_markers import MarkerSummary, summarise
+from components.evaluation.state_summary import StateSummary, summarise_state
 from components.evaluation.taxonomy import GROUP
 from components.records import Record, Trajectory, Verdict
 from components.statistics import Interval, Rate, SuccessRate, success_rate, wilson
@@ -74,6 +75,7 @@ class SuccessSummary(SuccessRate):
     breakdowns: list[Slice] = Field(default_factory=list)
     proxies: MarkerSummary | None = None
     usage: Usage | None = None
+    state: StateSummary | None = None
     task_set: str | None = None
 
     def slices(self, axis: str) -> list[Slice]:
@@ -133,6 +135,7 @@ def _summary(episodes: list[Episode], bootstrap: int, seed: int, max_aborted: fl
         breakdowns=breakdowns(by_task, {episode.task_id: episode.facets for episode in judged}),
         proxies=summarise([step for episode in episodes for step in episode.steps]),
         usage=_usage(episodes),
+        state=summarise_state([(part.state, bool(part.success)) for part in judged if part.state is not None]),
         task_set=task_set(episodes),
     )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from components.evaluation.breakdowns import AXES, Slice
 from components.evaluation.metrics import SuccessSummary, Usage
 from components.evaluation.reasoning_markers import MarkerShare, MarkerSummary, ReasoningMarker
+from components.evaluation.state_summary import StateSummary
 from components.evaluation.taxonomy import GROUP, PUBLISHED, FailureGroup, FailureKind
 from components.reports import published
 
@@ -49,6 +50,7 @@ class Analysis:
     ks: list[str]
     usage: dict[str, dict[str, str]]
     markers: dict[str, MarkerRow]
+    state: dict[str, dict[str, str]]
 
 
 def analyse(success: Policies) -> Analysis:
@@ -65,6 +67,7 @@ def analyse(success: Policies) -> Analysis:
         markers=_markers(
             {policy: summary.proxies for policy, summary in success.items() if summary.proxies is not None}
         ),
+        state=_state({policy: summary.state for policy, summary in success.items() if summary.state is not None}),
     )
 
 
@@ -115,6 +118,19 @@ def _usage(usage: Mapping[str, Usage], success: Policies) -> dict[str, dict[str,
         "judge, USD": ([took.judge_usd for took in usage.values()], 2),
     }
     return {label: row(values, digits) for label, (values, digits) in figures.items() if any(values)}
+
+
+def _state(summaries: Mapping[str, StateSummary]) -> dict[str, dict[str, str]]:
+    """Rows on what episodes changed, for policies that were evaluated on worlds with state."""
+    if not summaries:
+        return {}
+    return {
+        "episodes with a side effect": {name: f"{part.side_effect_rate:.1%}" for name, part in summaries.items()},
+        "expected effects that were there": {name: f"{part.credit_mean:.1%}" for name, part in summaries.items()},
+        "actions per action of the oracle": {
+            name: "–" if part.detour is None else f"{part.detour:.2f}" for name, part in summaries.items()
+        },
+    }
 
 
 def _markers(summaries: Mapping[str, MarkerSummary]) -> dict[str, MarkerRow]:

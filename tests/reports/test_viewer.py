@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from components.browser.chromium import find_chromium, launch_flags
-from components.records import Image, Outcome, Tab, Termination, ToolCall
+from components.records import Image, Outcome, RowChange, StateCheck, Tab, Termination, ToolCall
 from components.reports import write_page
 from components.reports.viewer import Limits, marks, view
 from tests.evaluation.run_records import DONE, observation, png, task, trajectory, turn, verdict
@@ -191,3 +191,21 @@ def test_the_last_page_is_shown_only_if_it_changed():
     other = trajectory(turns=[turn(0, observation=seen)], final_screenshot=png(intent="Bye"))
     assert view(same, None).final is None
     assert view(other, None).final.startswith("data:image/png")
+
+
+def test_changes_of_state_are_shown_with_side_effects(opened):
+    rows = [
+        RowChange(table="basket_line", key="1", before=None, after={"product_id": "5", "note": HOSTILE}),
+        RowChange(table="ticket", key="3", before={"id": "3", "status": "1"}, after={"id": "3", "status": "4"}),
+    ]
+    check = StateCheck(
+        reward=0, credit=0.5, side_effects=["also changed row 3 of ticket"], answer_ok=False, changes=rows
+    )
+    page = opened(trajectory(task("t0", "shop"), [turn(0, call("scroll", direction="down"))], state_check=check))
+    text = page.locator("article").inner_text()
+    assert "2 rows · 50% of what was asked for · the answer is wrong" in text
+    assert "also changed row 3 of ticket" in text
+    page.locator("summary", has_text="the rows").click()
+    assert "~ status: 1 → 4" in page.locator("article").inner_text()
+    assert page.evaluate("typeof window.pwned") == "undefined"
+    assert page.asked == []

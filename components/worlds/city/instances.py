@@ -86,6 +86,8 @@ class Instance:
                 "template": template.name,
                 "facts": self.facts,
                 "modifiers": [*self.modifiers],
+                "variant": "+".join(self.modifiers) or "plain",
+                "reference_length": len(template.oracle(self.facts)),
             },
         }
 
