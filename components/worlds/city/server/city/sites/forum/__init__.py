@@ -31,6 +31,7 @@ SETTINGS: dict[str, Any] = {
         "can_start_new_topics",
         "can_reply_to_topics",
         "can_edit_own_posts",
+        "can_delete_own_posts",
         "can_post_without_approval",
         "can_create_polls",
         "can_vote_in_polls",

@@ -7,10 +7,24 @@ import random
 from django.contrib.auth import get_user_model
 from machina.core.db.models import get_model
 
-from city.sites.forum import vary
-from city.sites.forum.topics import FORUMS, TOPICS
+from city.sites.forum import SETTINGS, questions, vary
+from city.sites.forum.questions import TOPICS
+from city.sites.forum.topics import FORUMS
 
 GUESTS_MAY = ("can_see_forum", "can_read_forum")
+MODERATORS = ("dana", "piet")
+MODERATORS_MAY = (
+    *SETTINGS[
+        "MACHINA_DEFAULT_AUTHENTICATED_USER_FORUM_PERMISSIONS"
+    ],  # a member with rights of their own has no others
+    "can_lock_topics",
+    "can_move_topics",
+    "can_edit_posts",
+    "can_delete_posts",
+    "can_post_stickies",
+    "can_post_announcements",
+    "can_reply_to_locked_topics",
+)
 
 
 def seed() -> None:
@@ -20,6 +34,12 @@ def seed() -> None:
         get_model("forum_permission", "UserForumPermission").objects.create(
             permission=permission, anonymous_user=True, has_perm=True
         )
+    users = {user.username: user for user in get_user_model().objects.all()}
+    for permission in permission_model.objects.filter(codename__in=MODERATORS_MAY):
+        for username in MODERATORS:
+            get_model("forum_permission", "UserForumPermission").objects.create(
+                permission=permission, user=users[username], has_perm=True
+            )
     harbour = forum_model.objects.create(name="Harbour life", type=forum_model.FORUM_CAT)
     forums = {
         name: forum_model.objects.create(
@@ -27,7 +47,6 @@ def seed() -> None:
         )
         for name, description in FORUMS
     }
-    users = {user.username: user for user in get_user_model().objects.all()}
     topic_model, post_model = get_model("forum_conversation", "Topic"), get_model("forum_conversation", "Post")
     for item in TOPICS:
         topic = topic_model.objects.create(
@@ -39,5 +58,7 @@ def seed() -> None:
                 topic=topic, poster=users[username], content=text,
                 subject=item.subject if number == 0 else f"Re: {item.subject}",
             )  # fmt: skip
+        questions.poll(item, topic)
     rng = random.Random("forum")
-    vary.write([vary.date(item, rng) for item in TOPICS])
+    vary.write([vary.date(questions.fill(item, rng), rng) for item in TOPICS])
+    questions.vote(rng)

@@ -22,6 +22,10 @@ class Topic:
     posts: tuple[tuple[str, str], ...]
     fixed: bool = False
     """It is the same in every seed, because other texts refer to it; its date is in March."""
+    whole: bool = False
+    """It exists in every seed, with all its posts, and takes answers."""
+    poll: tuple[str, ...] = ()
+    """The options of its poll."""
 
 
 # One record per line.

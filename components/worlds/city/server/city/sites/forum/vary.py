@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from django.utils import timezone
 
 from city import rows
-from city.sites.forum.topics import TOPICS, Topic
+from city.sites.forum import questions
+from city.sites.forum.questions import TOPICS
+from city.sites.forum.topics import Topic
 from city.sites.shop.orders import CUSTOMERS
 
 ABSENT, STICKY, LOCKED = 0.25, 0.07, 0.1
@@ -33,7 +35,12 @@ class Thread:
 
 def vary(rng: random.Random) -> None:
     """Change the bound copy's topics."""
-    write([_varied(topic, rng) if topic.fixed or rng.random() >= ABSENT else None for topic in TOPICS])
+    write([_varied(topic, rng) if _is_kept(topic) or rng.random() >= ABSENT else None for topic in TOPICS])
+    questions.vote(rng)
+
+
+def _is_kept(topic: Topic) -> bool:
+    return topic.fixed or topic.whole
 
 
 def date(topic: Topic, rng: random.Random) -> Thread:
@@ -51,11 +58,14 @@ def date(topic: Topic, rng: random.Random) -> Thread:
 def _varied(topic: Topic, rng: random.Random) -> Thread:
     if topic.fixed:
         return date(topic, rng)
+    topic = questions.fill(topic, rng)
     names = [person.username for person in CUSTOMERS]
     others = dict(zip(names, rng.sample(names, len(names)), strict=True)) | {"dana": "dana", "piet": "piet"}
-    posts = tuple((others[name], text) for name, text in topic.posts[: rng.randint(1, len(topic.posts))])
+    length = len(topic.posts) if topic.whole else rng.randint(1, len(topic.posts))
+    posts = tuple((others[name], text) for name, text in topic.posts[:length])
     thread = date(replace(topic, posts=posts), rng)
-    return replace(thread, sticky=rng.random() < STICKY, locked=rng.random() < LOCKED)
+    locked = rng.random() < LOCKED and not topic.whole
+    return replace(thread, sticky=rng.random() < STICKY, locked=locked)
 
 
 def write(threads: Sequence[Thread | None]) -> None:
@@ -70,11 +80,15 @@ def write(threads: Sequence[Thread | None]) -> None:
         removed += keys[number][length:]
         if thread is None:
             continue
-        for key, (username, _), moment in zip(keys[number], thread.topic.posts, thread.dates, strict=False):
-            posts.append({"id": key, "poster_id": users[username], "created": moment, "updated": moment})
+        for key, (username, text), moment in zip(keys[number], thread.topic.posts, thread.dates, strict=False):
+            subject = thread.topic.subject if key == keys[number][0] else f"Re: {thread.topic.subject}"
+            post = {"id": key, "poster_id": users[username], "created": moment, "updated": moment}
+            posts.append(post | questions.text_columns(subject, text))
         topics.append(
             {
                 "id": number,
+                "subject": thread.topic.subject,
+                "slug": questions.slug(thread.topic.subject),
                 "poster_id": users[thread.topic.posts[0][0]],
                 "type": TOPIC_STICKY if thread.sticky else TOPIC_POST,
                 "status": TOPIC_LOCKED if thread.locked else TOPIC_UNLOCKED,
