@@ -41,13 +41,13 @@ def topics(data: Data, *patterns: str) -> list[dict[str, Any]]:
 
 
 def _articles(text: str, products: Sequence[Row]) -> list[Row]:
-    found: list[tuple[int, Row]] = []
+    places: list[tuple[int, Row]] = []
     for product in products:  # a longer title first, because it may contain a shorter one
         at = text.find(product["title"])
         if at >= 0:
-            found.append((at, product))
+            places.append((at, product))
             text = text.replace(product["title"], " " * len(product["title"]))
-    return [product for _, product in sorted(found, key=lambda pair: pair[0])]
+    return [product for _, product in sorted(places, key=lambda pair: pair[0])]
 
 
 def numbers(text: str) -> list[str]:

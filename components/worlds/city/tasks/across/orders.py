@@ -15,7 +15,7 @@ from components.worlds.city.tasks.oracle import Step, choose, click, fill, press
 from components.worlds.city.tasks.refusals import refusal
 from components.worlds.city.tasks.template import Data, Facts, Template
 
-STREET = re.compile(r"\d+ [A-Z][\w'’]+(?: [A-Z][\w'’]+)* (?:Yard|Lane|Walk)|\d+ Widow's Walk")
+STREET = re.compile(r"\d+ [A-Z][\w'’]+(?: [A-Z][\w'’]+)* (?:Yard|Lane|Walk)")
 
 
 class CancelOrder(Template):
@@ -111,7 +111,7 @@ class FixAddress(Template):
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
         rows = [
-            {**row, "street": found[0]} for row in data.rows(TICKETS) if (found := STREET.findall(row["description"]))
+            {**row, "street": street[0]} for row in data.rows(TICKETS) if (street := STREET.findall(row["description"]))
         ]
         return pick(rows, rng)
 

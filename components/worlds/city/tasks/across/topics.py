@@ -14,7 +14,7 @@ from components.worlds.city.tasks.effects import Added, Effect, Incidental
 from components.worlds.city.tasks.forum import posting
 from components.worlds.city.tasks.forum.posting import member, pick, reply, reply_with
 from components.worlds.city.tasks.oracle import Step, click, goto
-from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
 
 BOTH = {"forum": "{user}", "shop": "{user}"}
 FORUM = goto("http://forum.test/")
@@ -190,7 +190,8 @@ class BuyRecommended(Template):
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
         topic = _asked(data, rng, 1, "A present for my brother", "What to give to a godchild.", "Farewell to .*")
         article = topic.pop("articles")[0]
-        pick([article] if article["free"] > 0 else [], rng)
+        if article["free"] < 1:
+            raise Unsuitable("the article is sold out")
         return topic | {"article": article["title"], "product": article["product"]}
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
@@ -224,7 +225,8 @@ class BuyBoth(Template):
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
         topic = _asked(data, rng, 2, "First things for a new boat", "What was missing on your last trip.")
         articles = topic.pop("articles")[:2]
-        pick(articles if all(article["free"] > 0 for article in articles) else [], rng)
+        if any(article["free"] < 1 for article in articles):
+            raise Unsuitable("an article is sold out")
         names = {"titles": [row["title"] for row in articles], "products": [row["product"] for row in articles]}
         return topic | names
 
@@ -260,9 +262,10 @@ class CheapestNamed(Template):
         prices = sorted(float(str(row["price"])) for row in articles)
         which = rng.choice(("cheapest", "most expensive"))
         wanted = prices[0] if which == "cheapest" else prices[-1]
-        found = [row["title"] for row in articles if float(str(row["price"])) == wanted]
-        right = pick([{"right": found[0]}] if len(found) == 1 else [], rng)
-        return topic | {"which": which, "titles": [row["title"] for row in articles]} | right
+        right = [row["title"] for row in articles if float(str(row["price"])) == wanted]
+        if len(right) > 1:
+            raise Unsuitable("two articles have this price")
+        return topic | {"which": which, "titles": [row["title"] for row in articles], "right": right[0]}
 
     def answer(self, facts: Facts) -> Answer:
         return Names([facts["right"]], facts["titles"])

@@ -12,6 +12,8 @@ from components.worlds.city.tasks.oracle import Step, choose, click
 from components.worlds.city.tasks.template import Data, Facts, Template
 
 ALSO = ("updated",)
+MOVED = 2
+"""The status of a topic that was moved and is not locked."""
 CONFIRM = click("button", "Yes, I'm sure")
 MENU = click("button", "", after="Subscribe|Unsubscribe")
 """The moderators' menu, a button with a picture only."""
@@ -115,7 +117,7 @@ class MoveTopic(Template):
         return topic | {"target": target["name"], "target_id": target["id"], "moderator": moderator}
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
-        to = {"forum_id": facts["target_id"]}
+        to = {"forum_id": facts["target_id"], "status": MOVED}
         return [Changed("forum_conversation_topic", {"id": facts["topic"]}, to, also=ALSO)]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:

@@ -115,10 +115,8 @@ class WhoWrote(Template):
             for post in data.rows(POSTS)
             if 3 <= len((sentence := _first_sentence(post["content"])).split()) <= 12 and '"' not in sentence
         ]
-        found = pick(
-            [post for post in posts if sum(post["sentence"] == other["sentence"] for other in posts) == 1], rng
-        )
-        return found | {"people": _usernames(data)}
+        post = pick([post for post in posts if sum(post["sentence"] == other["sentence"] for other in posts) == 1], rng)
+        return post | {"people": _usernames(data)}
 
     def answer(self, facts: Facts) -> Answer:
         return Names([facts["person"]], facts["people"])
