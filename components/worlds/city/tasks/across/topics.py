@@ -261,8 +261,8 @@ class CheapestNamed(Template):
         articles = topic.pop("articles")[:3]
         prices = sorted(float(str(row["price"])) for row in articles)
         which = rng.choice(("cheapest", "most expensive"))
-        wanted = prices[0] if which == "cheapest" else prices[-1]
-        right = [row["title"] for row in articles if float(str(row["price"])) == wanted]
+        price = prices[0] if which == "cheapest" else prices[-1]
+        right = [row["title"] for row in articles if float(str(row["price"])) == price]
         if len(right) > 1:
             raise Unsuitable("two articles have this price")
         return topic | {"which": which, "titles": [row["title"] for row in articles], "right": right[0]}
