@@ -122,7 +122,7 @@ class SettleTicket(Template):
     )
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
-        rows = data.rows(TICKETS + WAITING)
+        rows = data.rows(TICKETS + WAITING + " AND o.status != 'Cancelled'")
         complete = rng.random() < 0.6
         rows = [row for row in rows if (row["order_status"] == "Complete") is complete] or rows
         return pick(rows, rng) | {"desk_id": named.desk_id(data)}

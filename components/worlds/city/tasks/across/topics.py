@@ -218,6 +218,8 @@ class BuyBoth(Template):
         "at shop.test.",
         'I want both things that they advise in the topic "{subject}" by {opener}. Add one of each to my cart in the '
         "shop, shop.test. Do not order yet.",
+        'They name two articles of the chandlery in "{subject}" in the forum ({opener}). Put both into my cart at '
+        "shop.test, one piece of each.",
         'Read "{subject}" in the forum ({opener}) and add one piece of each of the two articles named there to my cart '
         "at shop.test.",
     )

@@ -73,6 +73,7 @@ class PollLeader(Template):
     phrasings = (
         'Which option has the most votes in the topic "{subject}"? Do not vote.',
         'Look at the results of the poll in "{subject}" and tell me which option leads. I do not want to vote yet.',
+        'I wonder who is winning in "{subject}". Tell me the option with the most votes, but do not vote for me.',
         'What is ahead in the forum\'s "{subject}"? Only look, cast no vote.',
     )
 

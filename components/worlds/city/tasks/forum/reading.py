@@ -144,6 +144,8 @@ class CountPosts(Template):
         "How many posts has {person} written in the forum, as the profile says?",
         "What is the number of posts on {person}'s profile in the forum?",
         "Look up {person}'s forum profile and tell me the number of posts there.",
+        "{person} claims to write a lot in the forum. How many posts does the profile count?",
+        "I would like to know how many posts {person} has in the forum. It is on the profile.",
     )
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:

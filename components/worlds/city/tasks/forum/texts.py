@@ -26,6 +26,9 @@ NEW_TOPICS = (
     ("Passages", "A quiet bay behind the island", "Anchored in five metres, good mud, and no other boat for two days."),
     ("The quay", "Lost: red woollen hat", "It was last seen on the bench by the steps. My aunt knitted it."),
     ("The quay", "Who plays the accordion?", "We need music for the summer party and can pay in soup."),
+    ("The quay", "Umbrella with a duck's head", "I have left it in the waiting hall. It is old, but it listens."),
+    ("Passages", "Ice in the outer harbour", "On Tuesday there was a thin sheet from the mole to the third buoy."),
+    ("Boats and gear", "Sewing a sail by hand", "Which needle do you take for four layers of heavy cloth?"),
     ("The quay", "Sunday walk along the mole", "We meet at three by the lamp. Children and dogs are welcome."),
 )
 REPLIES = (
