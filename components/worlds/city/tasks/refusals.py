@@ -28,6 +28,8 @@ REASONS = {
     "no_such_ticket": ("no such ticket", "ticket does not exist", "ticket doesn't exist", "ticket was not found"),
     "no_such_topic": ("no such topic", "topic does not exist", "topic doesn't exist", "topic was not found"),
     "closed_topic": ("topic is locked", "topic is closed", "locked topic", "closed topic", "no longer accepts replies"),
+    "slot_taken": ("already taken", "is taken", "already booked", "not free", "occupied"),
+    "closed_then": ("only on weekdays", "works on weekdays", "on weekdays", "not on weekends", "closed on weekends"),
     "no_such_coupon": ("no such coupon", "coupon does not exist", "coupon doesn't exist", "no coupon found"),
 }
 """By reason, the words that name it; the first are the oracle's. No words are part of another reason's words."""
