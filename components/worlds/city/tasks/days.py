@@ -36,7 +36,7 @@ def the_time(time: dt.time, others: Iterable[dt.time]) -> Phrase:
     """
     right = _time_forms(time)
     wrong = [form for other in sorted({*others} - {time}) for form in _time_forms(other)]
-    return Phrase(right, [form for form in wrong if form not in right])
+    return Phrase(right, [form for form in wrong if not any(f" {form} " in f" {own} " for own in right)])
 
 
 def _day_forms(day: dt.date) -> list[str]:

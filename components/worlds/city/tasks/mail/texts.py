@@ -28,6 +28,14 @@ REPLIES = (
     "Understood. I will be on the quay at nine.",
     "Could you send me the details once more?",
 )
+NOTES = (
+    ("Your booking", "Please call at the office before it begins, there is a question about the key."),
+    ("About your booking", "May I watch? I bring cake and keep out of the way."),
+    ("A question", "How many people do you expect, and do you need chairs?"),
+    ("Weather", "They say rain for that day. Do you stay with your plan?"),
+    ("Help", "I have time on that day and two strong arms. Shall I come?"),
+    ("The trolley", "If you need the trolley, tell me a day before. It has a flat tyre."),
+)
 STRANGERS = (
     "Theodora Marsh",
     "Ruben Castellan",

@@ -1,0 +1,1 @@
+"""Tasks that begin in the calendars."""
