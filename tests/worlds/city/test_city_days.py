@@ -1,0 +1,38 @@
+"""Days and times in answers: the usual ways to write the right one, and no other one."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from components.worlds.city.tasks.days import long_day, the_day, the_time
+
+EVENING = the_time(dt.time(19), [dt.time(7), dt.time(19), dt.time(20)])
+TWELFTH = the_day(dt.date(2026, 3, 12), [dt.date(2026, 3, 2), dt.date(2026, 3, 12), dt.date(2026, 4, 12)])
+
+
+@pytest.mark.parametrize("answer", ["19:00", "It begins at 7 pm.", "7:00 PM", "19 o'clock", "from 19:00 to 20:30"])
+def test_a_time_is_right_in_each_usual_form(answer):
+    assert EVENING.accepts(answer)
+
+
+@pytest.mark.parametrize("answer", ["7 am", "07:00", "7:00", "19:00 or 20:00", "7 pm or 8 pm", "9:00", ""])
+def test_another_time_or_two_times_are_wrong(answer):
+    assert not EVENING.accepts(answer)
+
+
+@pytest.mark.parametrize(
+    "answer", ["Thursday, 12 March 2026", "March 12", "on the 12th of March", "Mar 12", "2026-03-12"]
+)
+def test_a_day_is_right_in_each_usual_form(answer):
+    assert TWELFTH.accepts(answer)
+
+
+@pytest.mark.parametrize("answer", ["2 March", "12 April", "12 March or 2 March", "the 12th", ""])
+def test_another_day_or_two_days_are_wrong(answer):
+    assert not TWELFTH.accepts(answer)
+
+
+def test_a_day_is_written_with_its_weekday():
+    assert long_day(dt.date(2026, 3, 16)) == "Monday, 16 March 2026"
