@@ -58,7 +58,7 @@ def dates(data: Data, first: dt.date, last: dt.date) -> list[Date]:
     begin = dt.datetime.combine(first, dt.time())
     end = dt.datetime.combine(last, dt.time()) + dt.timedelta(days=1)
     exceptions = {(row["event"], moment(row["original_start"])): row for row in data.rows(EXCEPTIONS)}
-    found = []
+    touching = []
     for event in data.rows(EVENTS):
         for start in _starts(event, end):
             change = exceptions.get((event["event"], start))
@@ -67,8 +67,8 @@ def dates(data: Data, first: dt.date, last: dt.date) -> list[Date]:
             row = change or {"start": start.isoformat(), "end": (start + _duration(event)).isoformat()}
             date = Date(event, moment(row["start"]), moment(row["end"]))
             if date.start < end and date.end > begin:
-                found.append(date)
-    return sorted(found, key=lambda date: (date.start, date.event["event"]))
+                touching.append(date)
+    return sorted(touching, key=lambda date: (date.start, date.event["event"]))
 
 
 def _starts(event: Row, end: dt.datetime) -> list[dt.datetime]:

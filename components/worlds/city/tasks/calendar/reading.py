@@ -167,8 +167,8 @@ class WhatNext(Question):
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
         calendar, user = pick(data.rows(CALENDARS), rng), pick(data.rows(VISITORS), rng)
-        found = dates(data, TODAY.replace(day=1), TODAY.replace(day=31))
-        here = [date for date in found if date.event["slug"] == calendar["slug"]]
+        month = dates(data, TODAY.replace(day=1), TODAY.replace(day=31))
+        here = [date for date in month if date.event["slug"] == calendar["slug"]]
         pairs = [
             (date, after)
             for before, date, after, last in zip([None, *here], here, here[1:], [*here[2:], None], strict=False)

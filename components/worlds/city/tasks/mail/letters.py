@@ -104,12 +104,12 @@ def answer_to(facts: Facts) -> Effect:
 
 def _unquoted(text: str) -> Callable[[str | None], bool]:
     """A text with these words, with or without the letter that it answers as a quotation."""
-    said = words(text)
+    is_text = words(text)
 
     def is_right(value: str | None) -> bool:
         lines = (value or "").splitlines()
         own = [line for line in lines if not line.startswith(">") and not line.rstrip().endswith("wrote:")]
-        return said("\n".join(own))
+        return is_text("\n".join(own))
 
     return is_right
 

@@ -112,16 +112,16 @@ class NumberInLetter(Template):
         numbers = data.rows(NUMBERS)
         letters = received(data)
         names = [(row["recipient"], row["sender"], row["subject"]) for row in letters]
-        found = [
+        candidates = [
             (row, number)
             for row, name in zip(letters, names, strict=True)
             if names.count(name) == 1
             and (number := number_in(row["body"], data))
             and number["name"] not in row["subject"]
         ]
-        if not found:
+        if not candidates:
             pick([], rng)
-        row, number = rng.choice(found)
+        row, number = rng.choice(candidates)
         pair = {row["recipient"], row["sender"]}
         alike = [other for other in own(data, row["recipient"]) if {other["recipient"], other["sender"]} == pair]
         newer = [other for other in alike if other["sent_at"] > row["sent_at"] and other["subject"] == row["subject"]]

@@ -162,15 +162,15 @@ class PassNumberOn(Template):
         texts: dict[int, str] = {}
         for row in received(data):
             texts[row["thread"] or -row["letter"]] = f"{texts.get(row['thread'], '')} {row['body']}"
-        found = [
+        candidates = [
             (row, number)
             for row in inbox(data)
             if (number := number_in(texts[row["thread"] or -row["letter"]], data))
             and number["name"] not in row["subject"]
         ]
-        if not found:
+        if not candidates:
             pick([], rng)
-        shown, number = rng.choice(found)
+        shown, number = rng.choice(candidates)
         return person(data, rng, shown["recipient"], shown["sender"]) | {
             "subject": shown["subject"],
             "user": shown["recipient"],
