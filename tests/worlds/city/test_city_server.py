@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 from components.worlds.city.image import ensure
@@ -15,6 +16,16 @@ def test_sites_show_what_they_are_seeded_with(server):
     assert "Which anchor for mud?" in visitor.get(FORUM, "/forum/boats-and-gear-3/")
     visitor.log_in(DESK, "dana")
     assert "The eye of my mooring rope is torn" in visitor.get(DESK, "/tickets/1/")
+
+
+def test_the_shop_loads_nothing_from_elsewhere(server):
+    visitor = Visitor(server, server.reset())
+    for path in ("/catalogue/", "/basket/", "/accounts/login/"):
+        page = visitor.get(SHOP, path)
+        assert "jquery.min.js" in page
+        assert not re.findall(
+            r'<(?:script|link|img|iframe)\b[^>]*(?:src|href)="(?:https?:)?//(?!\w+\.test/)[^"]*', page
+        )
 
 
 def test_search_finds_what_the_episode_has_written(server):

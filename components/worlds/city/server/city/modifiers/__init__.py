@@ -13,7 +13,7 @@ counted in the copy (`Copy.counts`), which forks and snapshots take along.
 | `error_once` | one page answers 500 or 503, and works when it is loaded again |
 | `expired_session` | after some pages the visitor is logged out, once |
 | `cookie_banner`, `popup` | a banner or a dialog covers the page until it is answered |
-| `out_of_stock` | a third of the goods in the shop is sold out |
+| `declined_payment`, `out_of_stock` | the shop refuses the first payment; a third of its goods is sold out |
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
+
+    from city.copies import Copy
 
 
 class UnknownModifierError(ValueError):
@@ -70,6 +72,10 @@ class Modifier:
         """Elements and scripts that are added at the end of each page."""
         return ""
 
+    def refusal(self, deed: str, counts: Counter[str]) -> str | None:
+        """Why a deed that a site asks about fails, such as `payment`; None if it does not."""
+        return None
+
     def labels(self) -> Mapping[str, str]:
         """New texts of interface elements by their old texts."""
         return {}
@@ -99,3 +105,9 @@ def load(selected: tuple[str, ...], seed: int) -> tuple[Modifier, ...]:
         importlib.import_module(f"{__name__}.{name}").MODIFIER(random.Random(f"{seed}:modifier:{name}"))
         for name in selected
     )
+
+
+def refusal(copy: Copy, deed: str) -> str | None:
+    """The first modifier's reason against a deed in a copy; None if there is none."""
+    reasons = (modifier.refusal(deed, copy.counts) for modifier in load(copy.modifiers, copy.seed))
+    return next((reason for reason in reasons if reason is not None), None)

@@ -8,7 +8,7 @@ HOST = "shop.test"
 APPS = (
     "oscar.config.Shop",
     "oscar.apps.analytics.apps.AnalyticsConfig",
-    "oscar.apps.checkout.apps.CheckoutConfig",
+    "city.sites.shop.checkout.apps.CheckoutConfig",
     "oscar.apps.address.apps.AddressConfig",
     "oscar.apps.shipping.apps.ShippingConfig",
     "oscar.apps.catalogue.apps.CatalogueConfig",

@@ -12,6 +12,7 @@ from oscar.core.loading import get_class, get_model
 
 from city.people import PEOPLE, Person
 from city.sites.shop import orders, reviews
+from city.sites.shop.checkout import payment
 from city.sites.shop.goods import GOODS, Good
 from city.sites.shop.pictures import picture
 from city.sites.shop.vary import write_stock
@@ -28,6 +29,7 @@ def seed() -> None:
     kind = get_model("catalogue", "ProductClass").objects.create(
         name="Article", track_stock=True, requires_shipping=True
     )
+    payment.seed()
     products = {good.code: _product(good, kind, partner) for good in GOODS}
     for person in PEOPLE:
         if not person.is_staff:
