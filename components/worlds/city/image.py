@@ -48,6 +48,7 @@ def digest() -> str:
     """A digest of everything that decides the image: the server's code and the lock of its packages."""
     checksum = hashlib.sha256()
     files = [path for path in SERVER.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    files = [path for path in files if path.parent.name != "modifiers"]  # they change copies, not the image
     for path in [*sorted(files), *([LOCK] if LOCK.exists() else [])]:
         checksum.update(f"{path.name}\0{path.stat().st_size}\0".encode())
         checksum.update(path.read_bytes())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import translation
 
 from city.modifiers import Modifier
-
-LANGUAGES = ("de", "es")
+from city.translations import LANGUAGES, TRANSLATIONS
 
 
 class Language(Modifier):
@@ -18,6 +18,8 @@ class Language(Modifier):
 
     def __init__(self, rng: random.Random) -> None:
         self._language = rng.choice(LANGUAGES)
+        position = LANGUAGES.index(self._language)
+        self._labels = {english: texts[position] for english, texts in TRANSLATIONS.items()}
 
     def before(self, request: HttpRequest, counts: Counter[str]) -> HttpResponse | None:
         """Activate the language in this thread."""
@@ -27,6 +29,10 @@ class Language(Modifier):
     def after(self, request: HttpRequest, response: HttpResponse, counts: Counter[str]) -> None:
         """Activate the settings' language again."""
         translation.deactivate()
+
+    def labels(self) -> Mapping[str, str]:
+        """Texts that no application's catalogue has."""
+        return self._labels
 
 
 MODIFIER = Language

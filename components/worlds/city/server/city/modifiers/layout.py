@@ -8,7 +8,8 @@ from django.http import HttpRequest
 
 from city.modifiers import Modifier
 
-SIDE = """:is(.row, .columns, .layout, .wrapper, main):has(> aside), .row:has(> .sidebar), #wrapper, #main {
+SIDE = """:is(.row, .columns, .layout, .wrapper, main):has(> aside), .row:has(> .sidebar), #wrapper, #main,
+.frame, .top, .tabs, .cards > .card {
   flex-direction: row-reverse !important }
 .navbar .navbar-nav, .navbar > .container, .navbar > .container-fluid { flex-direction: row-reverse !important }
 .controls-link-wrapper, .page-header .float-right { float: left !important }"""
@@ -19,6 +20,7 @@ body > :is(nav, header), #container > #header { order: 9; position: static !impo
 body > :not(nav, header):not(script):not(style) { width: 100% }
 body > nav .dropdown-menu, body > header .dropdown-menu { top: auto !important; bottom: 100% !important }"""
 LIST = """ol.row > li, ul.row > li { flex: 0 0 100% !important; max-width: 100% !important }
+.calendars, .halves { grid-template-columns: 1fr !important }
 .product_pod { display: flex !important; gap: 1.5rem; align-items: center; min-height: 0 !important }
 .product_pod > * { flex: 1; width: auto !important; height: auto !important }
 .product_pod h3 a { white-space: normal }

@@ -60,7 +60,7 @@ html body, h1, h2, h3, h4, h5, h6, p, li, td, th, label, legend, a, button, inpu
   font-family: {self._font} !important }}
 main, .card, .card-header, .card-body, .dropdown-menu, .module, .module caption {{
   color: {scheme.ink} !important }}
-a:not(:where(.btn, .button, .badge, .object-tools a)) {{ color: {scheme.link} !important }}
+a:not(:where(.btn, .button, .badge, .write, .main, .object-tools a)) {{ color: {scheme.link} !important }}
 .navbar, body > header:not(.container), body > nav, #header, .sidebar.navbar-nav, .module caption, .breadcrumbs {{
   background: {scheme.bar} !important; color: {scheme.bar_ink} !important }}
 .navbar a, .navbar .btn, .navbar .nav-link, .navbar-text, .navbar em, body > header:not(.container) a, body > nav a,
