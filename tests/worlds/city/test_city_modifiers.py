@@ -14,6 +14,7 @@ from components.browser import BrowserPool, check_call
 from components.params import BrowserParams
 from components.records import Task
 from components.worlds import LoopbackSite
+from components.worlds.city.image import SERVER
 from tests.worlds.city.visitor import DESK, FORUM, PASSWORD, SHOP, Server, Visitor
 
 LOOKS = ("theme", "layout", "labels", "language", "cookie_banner", "popup")
@@ -80,6 +81,29 @@ def test_labels_are_renamed_and_data_are_not(server):
     assert "<p>Delete</p>" in page
     assert "Which anchor for mud?" in page
     assert not re.search(r"<a [^>]*>(<i[^>]*>&nbsp;</i>)?\s*Post reply", page)
+
+
+def test_no_label_is_the_name_of_data(server):
+    """A text that people wrote is not renamed, even where it is the whole text of a link."""
+    key = server.reset()
+    columns = server.query(
+        key,
+        "SELECT tables.name AS 'table', columns.name AS 'column' FROM sqlite_master tables, "
+        "pragma_table_info(tables.name) columns WHERE tables.type = 'table' AND tables.name GLOB '[chpsw]*_*' "
+        "AND columns.name IN ('title', 'name', 'subject', 'question') AND tables.name NOT LIKE 'payment_%'",
+    )
+    data = {
+        str(row["text"])
+        for pair in columns
+        for row in server.query(key, f'SELECT "{pair["column"]}" AS text FROM "{pair["table"]}"')
+    }
+    assert {"Whistling kettle, 1.5 l", "Ropes and lines", "Workshop"} <= data
+    labels = set()
+    for name in ("modifiers/labels.py", "translations.py"):
+        found = re.findall(r'^    "([^"]+)": \(', (SERVER / "city" / name).read_text(), re.MULTILINE)
+        assert len(found) > 50
+        labels |= set(found)
+    assert data & labels == set()
 
 
 def test_the_interface_speaks_another_language(server):
