@@ -59,7 +59,9 @@ class EditForeignPost(Template):
         return {"subject": post["subject"], "author": post["user"], "reader": reader, "text": rng.choice(CORRECTIONS)}
 
     def answer(self, facts: Facts) -> Answer:
-        return refusal("not_allowed", "only the author", "not the author", "another member", facts["author"])
+        author = facts["author"]
+        others = ("only the author", "not the author", "another member", "another user", "someone else", "not my post")
+        return refusal("not_allowed", *others, f"written by {author}", f"belongs to {author}", f"{author}'s post")
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_topic(facts)
