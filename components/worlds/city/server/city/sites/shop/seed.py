@@ -11,7 +11,7 @@ from oscar.apps.catalogue.categories import create_from_breadcrumbs
 from oscar.core.loading import get_class, get_model
 
 from city.people import PEOPLE, Person
-from city.sites.shop import orders, reviews
+from city.sites.shop import carts, orders, reviews
 from city.sites.shop.checkout import payment
 from city.sites.shop.goods import GOODS, Good
 from city.sites.shop.pictures import picture
@@ -39,12 +39,16 @@ def seed() -> None:
     for order in dealt:
         _order(order, products, country)
     orders.write(dealt)
-    write_stock({good.code: good.stock for good in GOODS}, dealt)
+    free = {good.code: good.stock for good in GOODS}
+    write_stock(free, dealt)
     written = reviews.deal(rng, now)
     get_model("reviews", "ProductReview").objects.create(
         product=products[written[0].code], user=get_user_model().objects.get(username="alice"), score=5
     )  # the other columns of all reviews
     reviews.write(written)
+    for owner in carts.OWNERS:
+        _cart(owner, products[GOODS[0].code])
+    carts.write(carts.deal(rng, now, free))
 
 
 def _product(good: Good, kind, partner):
@@ -78,6 +82,14 @@ def _address(model: str, person: Person, country, **more):
     if model == "UserAddress":
         fields["user"] = get_user_model().objects.get(username=person.username)
     return get_model("address" if model == "UserAddress" else "order", model)(**fields, **more)
+
+
+def _cart(owner: Person, product) -> None:
+    """An open basket with one line, whose columns `carts.write` takes over."""
+    user = get_user_model().objects.get(username=owner.username)
+    basket = get_model("basket", "Basket").objects.create(owner=user)
+    basket.strategy = get_class("partner.strategy", "Selector")().strategy(user=user)
+    basket.add_product(product)
 
 
 def _order(order: orders.Order, products: dict, country) -> None:

@@ -1,4 +1,4 @@
-"""The shop's data of a seed: prices, stock, orders and reviews."""
+"""The shop's data of a seed: prices, stock, orders, reviews and carts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from decimal import ROUND_DOWN, Decimal
 from django.utils import timezone
 
 from city import rows
-from city.sites.shop import orders, reviews
+from city.sites.shop import carts, orders, reviews
 from city.sites.shop.goods import GOODS
 
 ENDINGS = tuple(Decimal(ending) for ending in ("0.00", "0.50", "0.90", "0.95"))
@@ -16,13 +16,15 @@ ENDINGS = tuple(Decimal(ending) for ending in ("0.00", "0.50", "0.90", "0.95"))
 
 
 def vary(rng: random.Random) -> None:
-    """Change the bound copy's prices, stock, orders and reviews."""
+    """Change the bound copy's prices, stock, orders, reviews and carts."""
     write_prices({good.code: vary_price(good.price, rng) for good in GOODS})
     now = timezone.now()
     dealt = orders.deal(rng, now)
     orders.write(dealt)
-    write_stock({good.code: vary_stock(good.stock, rng) for good in GOODS}, dealt)
+    free = {good.code: vary_stock(good.stock, rng) for good in GOODS}
+    write_stock(free, dealt)
     reviews.write(reviews.deal(rng, now))
+    carts.write(carts.deal(rng, now, free))
 
 
 def vary_price(price: Decimal, rng: random.Random) -> Decimal:
