@@ -57,7 +57,20 @@ class UnsoldArticle(Template):
         return {"user": user["username"], "title": title["title"], "count": rng.randint(1, 4)}
 
     def answer(self, facts: Facts) -> Answer | None:
-        return refusal("no_such_article", "no results", "not found", "could not be found", "does not have", "not carry")
+        return refusal(
+            "no_such_article",
+            "the shop does not sell this",
+            "does not have",
+            "doesn't have",
+            "not carry",
+            "not offer",
+            "no results",
+            "not find",
+            "couldn't find",
+            "can't find",
+            "not found",
+            "could not be found",
+        )
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return search(facts["title"])
@@ -85,7 +98,7 @@ class SoldOutArticle(Template):
         return {"user": user["username"], "title": article["title"]}
 
     def answer(self, facts: Facts) -> Answer | None:
-        return refusal("out_of_stock", "not available", "isn't available", "isn't in stock")
+        return refusal("out_of_stock", "it is out of stock", "not available", "isn't available", "isn't in stock")
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find(facts["title"])
@@ -117,11 +130,14 @@ class AnothersOrder(Template):
         return refusal(
             "no_such_order",
             f"order {number} does not exist",
-            f"order {number} doesn't exist",
-            f"order {number} was not found",
-            f"no order {number}",
-            f"no order with number {number}",
-            f"no order with the number {number}",
+            f"{number} does not exist",
+            f"{number} doesn't exist",
+            f"{number} was not found",
+            f"{number} is not",
+            "no order",
+            "not find",
+            "couldn't find",
+            "can't find",
             "not in your account",
             "not in my account",
             "not among your orders",
@@ -167,12 +183,14 @@ class UnknownCoupon(Template):
         code = facts["code"]
         return refusal(
             "no_such_coupon",
+            f"coupon {code} does not exist",
+            f"{code} does not exist",
+            f"{code} doesn't exist",
+            f"no coupon {code}",
             "invalid",
             "not valid",
-            f"coupon {code} does not exist",
-            f"coupon {code} doesn't exist",
-            f"code {code} does not exist",
-            f"no coupon {code}",
+            "not find",
+            "not found",
             "not known",
             "unknown",
         )
