@@ -1,4 +1,4 @@
-"""The shop's carts by seed, and the pages of the checkout and of reviews."""
+"""The shop's carts by seed, and the form of reviews."""
 
 from __future__ import annotations
 
@@ -60,24 +60,6 @@ def test_the_cart_shows_its_lines_and_takes_more(server, keys):
     visitor.add_to_basket(product)
     (added,) = server.diff(before, visitor.key)["basket_line"]
     assert (added["after"]["product_id"], added["after"]["basket_id"]) == (str(product), str(line["basket"]))
-
-
-def test_the_checkout_asks_for_no_payment_that_a_shop_would_not(server):
-    visitor = customer(server, 1, "alice")
-    product = server.query(visitor.key, "SELECT product_id FROM partner_stockrecord WHERE num_in_stock > 20")[0]
-    visitor.add_to_basket(product["product_id"])
-    (home,) = server.query(
-        visitor.key,
-        "SELECT a.id FROM address_useraddress a JOIN auth_user u ON u.id = a.user_id WHERE u.username = 'alice'",
-    )
-    page = "/checkout/shipping-address/"
-    assert visitor.post(SHOP, page, page, action="ship_to", address_id=str(home["id"])) == 302
-    payment = visitor.get(SHOP, "/checkout/shipping-method/")
-    assert "You pay by invoice." in payment
-    assert "needs implementing" not in payment
-    preview = visitor.get(SHOP, "/checkout/preview/")
-    assert "The invoice lies in the parcel." in preview
-    assert "Payment details to go here" not in preview
 
 
 def test_the_stars_of_a_review_have_names(server):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from components.worlds.city.tasks.template import Data, Facts, Row, Template
 
 PROCEED = click("link", "Proceed to checkout")
 SHIP = click("button", "Ship to your default shipping address")
-PAY = [click("link", "Continue"), click("button", "Place order")]
+_PAYMENTS = "SELECT id, name FROM payment_sourcetype ORDER BY id"
 NEIGHBOURS = ("Rosa Petrov", "Theo Quist", "Wilma Rinaldi", "Anton Sorensen", "Lucia Talbot", "Magnus Ueda")
 STREETS = ("Sailmakers Yard", "Lower Pier Road", "Beacon Hill", "Oyster Row", "Chandlers Lane", "North Mole")
 TOWNS = (("Westbrook", "04092"), ("Bath", "04530"), ("Rockland", "04841"), ("Camden", "04843"), ("Belfast", "04915"))
@@ -31,12 +32,24 @@ def _line(article: Row, quantity: int) -> dict[str, Any]:
     }
 
 
+def _payment(data: Data, rng: random.Random) -> dict[str, Any]:
+    """A way to pay: its name, and its kind in the database."""
+    kind = pick(data.rows(_PAYMENTS), rng, "way to pay")
+    return {"pay": kind["name"], "kind": kind["id"]}
+
+
+def _pay(facts: Facts) -> list[Step]:
+    """The last two pages of the checkout."""
+    return [click("radio", re.escape(facts["pay"])), click("button", "Continue"), click("button", "Place order")]
+
+
 def _ordered(facts: Facts, address: dict[str, Any]) -> list[Effect]:
     """The effects of an order of `facts["lines"]`: the order, its lines and address, and the stock that it takes."""
     total = sum(float(line["price"]) * line["quantity"] for line in facts["lines"])
     effects: list[Effect] = [
         Added("order_order", {"user_id": facts["id"], "total_incl_tax": money(total), "status": "Pending"}),
         Added("order_shippingaddress", address),
+        Added("payment_source", {"source_type_id": facts["kind"], "amount_allocated": money(total)}),
     ]
     for line in facts["lines"]:
         allocated = line["allocated"] + line["quantity"]
@@ -90,9 +103,11 @@ class OrderArticle(SavedAddressOrder):
     name = "shop_order_article"
     length = "long"
     phrasings = (
-        'Order one "{title}" to my saved address.',
-        'Buy "{title}" for me, one piece. Ship it to my default address and place the order.',
-        'I want to have one "{title}" sent home. Go through the checkout with my saved address.',
+        'Order one "{title}" to my saved address. Way to pay: {pay}.',
+        'Buy "{title}" for me, one piece. Ship it to my default address, choose "{pay}" as the payment, and place the '
+        "order.",
+        'I want to have one "{title}" sent home. Go through the checkout with my saved address and pay by the method '
+        '"{pay}".',
     )
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
@@ -105,16 +120,18 @@ class OrderArticle(SavedAddressOrder):
             "street": user["street"],
             "title": article["title"],
             "lines": [_line(article, 1)],
+            **_payment(data, rng),
         }
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
-        return [*find(facts["title"]), ADD, VIEW_CART, PROCEED, SHIP, *PAY]
+        return [*find(facts["title"]), ADD, VIEW_CART, PROCEED, SHIP, *_pay(facts)]
 
     def rubric(self, facts: Facts) -> Sequence[str]:
         return [
             f'The customer has a new order of one "{facts["title"]}".',
             "Nothing else is in the order.",
             f"It goes to {facts['street']}, the saved address.",
+            f"The payment is {facts['pay']}.",
         ]
 
 
@@ -124,9 +141,11 @@ class OrderSeveral(SavedAddressOrder):
     name = "shop_order_several"
     length = "long"
     phrasings = (
-        'Order {count} of "{title}" to my saved address.',
-        'Buy {count} pieces of "{title}" in one order, shipped to my default address. Place the order.',
-        'Our club needs {count} times "{title}". Order them for me; they go to the address that the shop knows.',
+        'Order {count} of "{title}" to my saved address. Way to pay: {pay}.',
+        'Buy {count} pieces of "{title}" in one order, shipped to my default address. Choose "{pay}" as the payment '
+        "and place the order.",
+        'Our club needs {count} times "{title}". Order them for me with the payment "{pay}"; they go to the address '
+        "that the shop knows.",
     )
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
@@ -141,11 +160,12 @@ class OrderSeveral(SavedAddressOrder):
             "title": article["title"],
             "count": count,
             "lines": [_line(article, count)],
+            **_payment(data, rng),
         }
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         change = [set_quantity(facts["title"], facts["count"]), UPDATE]
-        return [*find(facts["title"]), ADD, VIEW_CART, *change, PROCEED, SHIP, *PAY]
+        return [*find(facts["title"]), ADD, VIEW_CART, *change, PROCEED, SHIP, *_pay(facts)]
 
     def rubric(self, facts: Facts) -> Sequence[str]:
         return [
@@ -153,6 +173,7 @@ class OrderSeveral(SavedAddressOrder):
             f"Its quantity is {facts['count']}.",
             "Nothing else is in the order.",
             f"It goes to {facts['street']}, the saved address.",
+            f"The payment is {facts['pay']}.",
         ]
 
 
@@ -162,9 +183,12 @@ class OrderCart(SavedAddressOrder):
     name = "shop_order_cart"
     length = "medium"
     phrasings = (
-        'Order what is in my cart ("{title}" and so on) and have it shipped to my saved address.',
-        'I am done with choosing: place the order for my cart with "{title}" in it, to my default address.',
-        'Check out my cart, in which there is "{title}" already. The parcel goes to my saved address.',
+        'Order what is in my cart ("{title}" and so on), have it shipped to my saved address, and pay by the method '
+        '"{pay}".',
+        'I am done with choosing: place the order for my cart with "{title}" in it, to my default address. Way to pay: '
+        "{pay}.",
+        'Check out my cart, in which there is "{title}" already. The parcel goes to my saved address; the payment is '
+        '"{pay}".',
     )
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
@@ -182,13 +206,14 @@ class OrderCart(SavedAddressOrder):
             "street": user["street"],
             "title": rng.choice(user["lines"])["title"],
             "lines": user["lines"],
+            **_payment(data, rng),
         }
 
     def through_cart(self, facts: Facts) -> Sequence[Effect]:
         return ()  # the lines are there already
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
-        return [VIEW_CART, PROCEED, SHIP, *PAY]
+        return [VIEW_CART, PROCEED, SHIP, *_pay(facts)]
 
     def rubric(self, facts: Facts) -> Sequence[str]:
         lines = [f'The new order has {line["quantity"]} of "{line["title"]}".' for line in facts["lines"]]
@@ -204,11 +229,11 @@ class OrderToNeighbour(Template):
     logins = {"shop": "{user}"}
     phrasings = (
         'Order one "{title}" as a present. Ship it to {first_name} {last_name}, {street}, {town}, {state} {postcode}, '
-        "not to my own address.",
+        "not to my own address. Way to pay: {pay}.",
         'Buy one "{title}" and have it sent to {first_name} {last_name}, {street}, {town}, state {state}, postcode '
-        "{postcode}. Place the order.",
+        '{postcode}. Choose "{pay}" as the payment and place the order.',
         'Send "{title}" (one piece) to my friend: {first_name} {last_name}, {street}, {town}, {state}, {postcode}. '
-        "Enter this as a new address in the checkout and finish the order.",
+        'Enter this as a new address in the checkout, pay by the method "{pay}", and finish the order.',
     )
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
@@ -227,6 +252,7 @@ class OrderToNeighbour(Template):
             "postcode": postcode,
             "title": article["title"],
             "lines": [_line(article, 1)],
+            **_payment(data, rng),
         }
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
@@ -260,7 +286,7 @@ class OrderToNeighbour(Template):
             fill("State.*", facts["state"]),
             fill("Post.*", facts["postcode"]),
             click("button", "Continue"),
-            *PAY,
+            *_pay(facts),
         ]
 
     def rubric(self, facts: Facts) -> Sequence[str]:
@@ -268,4 +294,5 @@ class OrderToNeighbour(Template):
             f'There is a new order of one "{facts["title"]}".',
             "Nothing else is in the order.",
             f"It goes to {facts['first_name']} {facts['last_name']}, {facts['street']}, {facts['town']}.",
+            f"The payment is {facts['pay']}.",
         ]

@@ -1,12 +1,10 @@
 """The shop: django-oscar with its staff dashboard, a chandler's in a harbour town."""
 
-from pathlib import Path
 from typing import Any
 
 from oscar import defaults
 
 HOST = "shop.test"
-TEMPLATES = (str(Path(__file__).parent / "templates"),)
 APPS = (
     "oscar.config.Shop",
     "oscar.apps.analytics.apps.AnalyticsConfig",
