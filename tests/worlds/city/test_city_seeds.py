@@ -271,6 +271,7 @@ def test_an_order_may_be_placed_in_a_seed(server):
                                 "WHERE u.username = 'alice'")  # fmt: skip
     assert buyer.post(SHOP, page, page, action="ship_to", address_id=str(home["id"])) == 302
     buyer.get(SHOP, "/checkout/shipping-method/")
+    assert buyer.post(SHOP, "/checkout/payment-details/", "/checkout/preview/", payment_method="invoice") == 302
     assert buyer.post(SHOP, "/checkout/preview/", "/checkout/preview/", action="place_order") == 302
     after = server.query(key, ORDERS)
     assert [order["username"] for order in after[len(before) :]] == ["alice"]
