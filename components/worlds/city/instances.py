@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.records import RowChange, Split, StateCheck, Task
+from components.worlds.city.params import SEEDS_PER_TASK
 from components.worlds.city.server_process import CityServer
 from components.worlds.city.tasks.oracle import Oracle
 from components.worlds.city.tasks.registry import find
@@ -122,7 +123,7 @@ def instances(
         Unsuitable: fewer than one in four seeds are suitable.
     """
     suitable: list[Instance] = []
-    for seed in range(first_seed, first_seed + 4 * count):
+    for seed in range(first_seed, first_seed + SEEDS_PER_TASK * count):
         if len(suitable) == count:
             break
         try:
@@ -130,5 +131,7 @@ def instances(
         except Unsuitable:
             continue
     if len(suitable) < count:
-        raise Unsuitable(f"{template.name} has {len(suitable)} instances for {4 * count} seeds, not {count}")
+        raise Unsuitable(
+            f"{template.name} has {len(suitable)} instances for {SEEDS_PER_TASK * count} seeds, not {count}"
+        )
     return suitable

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from components.params import Section
+
+SEEDS_PER_TASK = 4
+"""At most this many seeds are tried for one task, because not every seed has an instance of a template."""
 
 
 class CityParams(Section):
@@ -13,7 +16,7 @@ class CityParams(Section):
     train: list[str] = Field(default_factory=list)
     """Names of templates, or of sites for all their templates: trained on, and evaluated with other seeds."""
     heldout: list[str] = Field(default_factory=list)
-    """Templates or sites that are never trained on."""
+    """Templates or sites that are never trained on, even if `train` names their site."""
     train_per_template: int = Field(default=20, ge=0)
     eval_per_template: int = Field(default=5, ge=0)
     heldout_per_template: int = Field(default=5, ge=0)
@@ -24,3 +27,19 @@ class CityParams(Section):
     none, by its seed. Empty: none."""
     heldout_modifiers: list[str] = Field(default_factory=list)
     """Modifiers of held-out tasks: the templates of `train`, with new seeds, once per modifier."""
+
+    @model_validator(mode="after")
+    def _splits_disjoint(self) -> CityParams:
+        last = self.train_seed_start + SEEDS_PER_TASK * self.train_per_template
+        if last > self.eval_seed_start:
+            raise ValueError(
+                f"eval_seed_start = {self.eval_seed_start} must be at least train_seed_start + {SEEDS_PER_TASK} * "
+                f"train_per_template = {last}, or seeds overlap"
+            )
+        for what, both in (
+            ("templates or sites", {*self.train} & {*self.heldout}),
+            ("modifiers", {*self.modifiers} & {*self.heldout_modifiers}),
+        ):
+            if both:
+                raise ValueError(f"{what} {sorted(both)} are both trained on and held out")
+        return self

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SITES = tuple(sorted(path.parent.name for path in (SERVER / "city" / "sites").glob("*/__init__.py")))
 """The sites' names; the host of `shop` is `shop.test`."""
+MODIFIERS = tuple(sorted(path.stem for path in (SERVER / "city" / "modifiers").glob("*.py") if path.stem != "__init__"))
+"""The names of what may change the sites of a copy, such as `popup`."""
 COOKIE = "city"
 """The cookie with the key of an episode's copy."""
 

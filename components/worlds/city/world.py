@@ -16,7 +16,7 @@ from components.worlds.city.image import digest, ensure, find_python
 from components.worlds.city.instances import WORLD, Instance, instances
 from components.worlds.city.params import CityParams
 from components.worlds.city.server_process import CityServer
-from components.worlds.city.site import SITES, CitySite
+from components.worlds.city.site import MODIFIERS, SITES, CitySite
 from components.worlds.city.tasks.oracle import Oracle
 from components.worlds.city.tasks.registry import templates
 from components.worlds.city.tasks.template import Template
@@ -36,11 +36,13 @@ class City(World):
         self._site = CitySite()
 
     def problems(self, recipe: Recipe) -> list[str]:
-        """Reports templates that do not exist."""
+        """Reports templates, sites and modifiers that do not exist."""
         known = [*SITES, *templates()]
         return [
             *unknown_names("train", self.params.train, known, "there is no template or site"),
             *unknown_names("heldout", self.params.heldout, known, "there is no template or site"),
+            *unknown_names("modifiers", self.params.modifiers, MODIFIERS, "there is no modifier"),
+            *unknown_names("heldout_modifiers", self.params.heldout_modifiers, MODIFIERS, "there is no modifier"),
         ]
 
     def episode_settings(self) -> dict[str, Any]:
@@ -57,8 +59,8 @@ class City(World):
 
     def _tasks(self) -> list[dict[str, Any]]:
         params = self.params
-        trained, heldout = select(params.train), select(params.heldout)
-        heldout = [template for template in heldout if template not in trained]
+        heldout = select(params.heldout)
+        trained = [template for template in select(params.train) if template not in heldout]
         server = CityServer(ensure())
         try:
             rows = []

@@ -144,6 +144,32 @@ def test_states_are_reset_snapshotted_forked_and_compared(image):
     assert row.after["num_in_stock"] == "77"
 
 
-def test_a_wrong_template_is_named_before_the_run():
-    problems = City(CityParams(train=["shop_add_to_baskets"])).problems(None)
-    assert problems == ["train: there is no template or site 'shop_add_to_baskets'; near it: shop_add_to_basket"]
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        (
+            {"train": ["shop_add_to_baskets"]},
+            "train: there is no template or site 'shop_add_to_baskets'; near it: shop_add_to_basket",
+        ),
+        (
+            {"heldout_modifiers": ["pop-up"]},
+            "heldout_modifiers: there is no modifier 'pop-up'; near it: popup",
+        ),
+    ],
+)
+def test_a_wrong_name_is_refused_before_the_run(keys, problem):
+    (reported,) = City(CityParams(**keys)).problems(recipe())
+    assert reported.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"train_per_template": 30, "eval_seed_start": 100}, r"train_seed_start \+ 4 \* train_per_template = 121"),
+        ({"train": ["shop"], "heldout": ["shop"]}, r"\['shop'\] are both trained on and held out"),
+        ({"modifiers": ["slow"], "heldout_modifiers": ["slow"]}, r"modifiers \['slow'\] are both"),
+    ],
+)
+def test_splits_that_overlap_are_refused(keys, problem):
+    with pytest.raises(ValueError, match=problem):
+        CityParams(**keys)
