@@ -115,7 +115,8 @@ def test_pages_show_what_they_are_seeded_with(server, key):
     assert len(crawl(visitor)) >= 36
 
 
-def test_facts_agree_with_those_of_the_desk_and_the_forum(server, key):
+def test_facts_agree_with_those_of_the_desk_and_the_forum(server):
+    key = server.reset(0)
     visitor = Visitor(server, key)
     prices, crane = visitor.get(CMS, "/harbour/prices/"), visitor.get(CMS, "/harbour/crane/")
     subject = "Spring prices for berths"

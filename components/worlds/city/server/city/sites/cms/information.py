@@ -34,9 +34,9 @@ INFORMATION = (
 3. Visitors stay seven nights at most from April to September, and twenty-one in the other months. Longer stays need the harbour master's word.
 4. Four ropes and a fender on each side are the least.
 5. Tie down your halyards. The harbour sleeps from eleven to six.
-6. Nothing goes over the side: no oil, no paint, no food. The waste station is open day and night.
+6. Nothing goes over the side: no oil, no paint, no food. All of it belongs to the waste station.
 7. Hulls are sanded on the quay only with suction and with a sheet below. Antifouling dust must not reach the water.
-8. The slipway is kept free for landing. Dinghies lie on the meadow behind the sail loft.
+8. The slipway is kept free for landing. A dinghy that lies on it at half past five spends the night behind the office, at $5.
 9. Children under twelve wear life jackets on quays and pontoons.
 10. Fireworks, drones and bagpipes need the consent of the harbour master.
 11. Help when you are called. You will be the one who calls.
@@ -73,16 +73,16 @@ The crane lifts **six tonnes** and works on weekdays from eight to four, in half
 
 ## The slipway
 
-Trailers up to 1.5 tonnes may use it at half tide and above, without booking. It is free of charge, and it must stay free: dinghies lie on the meadow.
+Trailers up to 1.5 tonnes may use it at half tide and above, without booking. It is free of charge, and it must stay free: no dinghies in the evening.
 """,
     ),
     Information(
         "waste", "piet", "Waste and waste water", None,
-        "The waste station is open day and night. What goes where.",
+        "What goes where, and where the key is.",
         """
-The station stands at the root of the east quay and is open day and night.
+The station stands at the root of the east quay. The bins and the pump can be used day and night; the shed is locked.
 
-- **Oil and filters:** the blue drum, lid closed.
+- **Oil and filters:** the blue drum in the shed, lid closed. The key is at the office.
 - **Batteries, flares, paint:** hand them over at the workshop. Flares must not go into any bin.
 - **Waste water:** the pump is beside berth 1. It is free of charge; rinse it for the next boat.
 - **Glass, paper, the rest:** the bins with the heavy lids. They are heavy because of the gulls.
@@ -140,6 +140,8 @@ PRICES = (
     ("Crane", "45.00", "per half-hour slot", "Up to six tonnes"),
     ("Pressure washer", "20.00", "per half hour", "On the washing place only"),
     ("Lost key of the showers", "5.00", "each", ""),
+    ("Dinghy taken from the slipway", "5.00", "per boat and night", "Fetch it behind the office"),
+    ("Antifouling, one coat", "19.00", "per metre", "Washing is in it; you bring the paint"),
     ("Storage of a mast", "3.50", "per metre and month", "October to April"),
 )
 """Service, amount, unit, note."""

@@ -101,11 +101,11 @@ The pressure is higher than before. Please hold the hose before you open the tap
     ),
     News(
         "slipway-sign", dt.date(2026, 3, 9), "dana", "The slipway is for landing, not for parking", "boat",
-        "There is a sign now. Dinghies that lie on the slipway in the evening are moved to the meadow.",
+        "There is a sign now. Dinghies that lie on the slipway at half past five spend the night behind the office.",
         """
 Every evening up to six dinghies lie on the slipway, and Farid Novak's students cannot land. There is a sign now, and since a sign alone has changed little, there is also a new rule.
 
-From 23 March, dinghies that lie on the slipway after six in the evening are carried to the meadow behind the sail loft. It costs nothing to fetch them. It costs [an apology](/contact/) to the sailing school.
+Piet Vermeer comes by at half past five with the trolley. What is not gone by then spends the night behind the office, at $5 a boat. Whoever thinks that this is unjust may [write to us](/contact/).
 """,
     ),
     News(

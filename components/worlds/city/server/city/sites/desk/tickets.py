@@ -79,7 +79,7 @@ TICKETS = (
     Ticket("berths", "ines", "Light on the east quay", "The third lamp from the stairs is out. I nearly walked into the water.", 2, "open", "piet", (("piet", "The bulb is ordered. Until then there is a lantern on the bollard."),)),
     Ticket("berths", "jonas", "Swap of berths 7 and 9", "My neighbour and I would like to swap, because he is longer and I am fatter. Whom do we ask?", 4, "open"),
     Ticket("berths", "greta", "Bill for electricity", "The meter said 118 when I left and 131 when I came. The bill says 31 units.", 3, "open", "dana", (("dana", "Thirteen it is. You get a new bill."),)),
-    Ticket("berths", "esther", "Waste oil", "Where do I take four litres of old engine oil? The waste station is locked.", 3, "resolved", "piet", (("piet", "The key is at the office until six. Please do not leave it at the door."),)),
+    Ticket("berths", "esther", "Waste oil", "Where do I take four litres of old engine oil? The waste station is locked.", 3, "resolved", "piet", (("piet", "The key is at the office until five. Please do not leave it at the door."),)),
     Ticket("berths", "alice", "Ice on the pontoon", "It was like glass this morning. Is there sand?", 1, "closed", "dana", (("dana", "There is a box of it at each gate now."),)),
     Ticket("berths", "bruno", "Winter storage for a mast", "Eleven metres, on the rack below the roof if possible. From November to March.", 4, "open"),
     Ticket("berths", "dmitri", "Water tastes of rubber", "At berth 31, also after letting it run for ten minutes. The hose is my own and new.", 3, "reopened", "piet", (("piet", "We have flushed the line."), ("dmitri", "It tastes of flushed rubber now."))),
