@@ -83,9 +83,9 @@ apps: .venv-apps/.stamp
 	.venv-apps/bin/python requirements/install.py requirements/apps.txt
 	@touch .venv-apps/.stamp
 
-# The real sites that each episode gets a copy of; nothing but these tests uses them yet.
-test-city: install city
-	$(BIN)/python -m pytest tests/worlds/city
+# The world city: its sites, tasks and oracles; make test-slow skips most of them where the environment is missing.
+test-city: browser city
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/worlds/city
 
 city: .venv-city/.stamp
 
