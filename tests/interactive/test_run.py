@@ -112,6 +112,16 @@ def test_a_model_is_printed_turn_by_turn_recorded_and_viewable(shop, recipe, tmp
         assert frames.n_frames > 1
 
 
+@pytest.fixture(autouse=True)
+def interrupts_arrive() -> Iterator[None]:
+    """A process in the background of a shell ignores Ctrl-C, and so do its children; the tests' children may not."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_ctrl_c_writes_the_turns_so_far_and_closes_the_browser(shop, recipe, tmp_path):
     process = start(tmp_path, command(shop, "--model", MODEL, "--max-steps", "500"), stdin=subprocess.DEVNULL)
     assert process.stdout is not None
