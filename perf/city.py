@@ -88,9 +88,10 @@ def operations(server: CityServer, count: int) -> dict[str, object]:
 
 def memory(server: CityServer) -> dict[str, object]:
     """MiB per copy that served an episode's pages."""
-    visit(server, server.reset(1)["key"])
+    keys = [server.reset(1)["key"]]
+    visit(server, keys[0])
     process = psutil.Process(server.pid)
-    before, keys = process.memory_info().rss, []
+    before = process.memory_info().rss
     for _ in range(COPIES_FOR_MEMORY):
         keys.append(server.reset(1)["key"])
         visit(server, keys[-1])
