@@ -12,8 +12,9 @@ The modules, from the outermost to the innermost:
   and `pool_context` holds what the sessions share.
 - `session`: one episode. `start` opens a page; `step` runs a turn's calls in order and observes once. `tabs` keeps the
   episode's tabs, `step_state` the state of one step, `operation_guard` and `deadline` limit and translate failures,
-  `start_page` opens the first page, `start_site` notices that its site is down, `blocked` (with `block_marks`,
-  `block_evidence.js` and `document_status`) recognises block pages, and `reading` reads pages for rules.
+  `site_cleaning` empties a context that a pool's own site uses again, `start_page` opens the first page, `start_site`
+  notices that its site is down, `blocked` (with `block_marks`, `block_evidence.js` and `document_status`) recognises
+  block pages, and `reading` reads pages for rules.
 - `tools`: the 13 tools of table 6, and those on element ids, with typed arguments; a malformed call becomes feedback.
 - `actions`, `element_actions`: the implementation of each tool. `effects` compares the page before and after a call,
   and `feedback` writes one line per call (table 5).

@@ -9,7 +9,6 @@ says so. The element list shows the composed page: shadow roots, slots and frame
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import re
 import time
@@ -31,7 +30,8 @@ from components.browser.page_state import Mark, PageState
 from components.browser.playwright_errors import ClosedError, NavigatedError
 from components.browser.pool_context import PoolContext
 from components.browser.reading import read_page, unread
-from components.browser.site import Site, SiteEpisode, is_on
+from components.browser.site import SiteEpisode, is_on
+from components.browser.site_cleaning import clean_for
 from components.browser.start_page import WaitUntil, log_in, open_start
 from components.browser.start_site import StartSite
 from components.browser.step_state import StepState
@@ -119,7 +119,7 @@ class Session:
             if self._site is not None:
                 await self.end_episode()
                 self._episode = await self._site.begin(task)
-                await self._clean(self._site, self._episode)
+                await clean_for(self._episode, self._site, self.tabs[0])
             else:
                 await log_in(self._context, task, self.params.logins)
             self.tabs[0].notices.take()
@@ -304,25 +304,6 @@ class Session:
     def _require_site(self) -> None:
         if self._episode is not None and self._episode.loss is not None:
             raise SandboxError(self._episode.loss)
-
-    async def _clean(self, site: Site, episode: SiteEpisode) -> None:
-        tab = self.tabs[0]
-        await asyncio.gather(
-            *(
-                tab.command("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
-                for origin in site.origins
-            ),
-            tab.command("Network.clearBrowserCookies"),
-            tab.command("Page.resetNavigationHistory"),  # a page sees how long it is
-        )
-        if is_on(site, tab.page.url):
-            await tab.evaluate("(() => { sessionStorage.clear(); localStorage.clear(); window.name = ''; })()")
-        cookies = [
-            {"name": cookie.name, "value": cookie.value, "url": cookie.origin, "httpOnly": cookie.http_only}
-            for cookie in episode.cookies
-        ]
-        if cookies:
-            await tab.command("Network.setCookies", {"cookies": cookies})
 
     async def _run(self, call: ToolCall) -> str:
         """Run one call, or let it answer the dialog that is open."""

@@ -29,7 +29,7 @@ class LockTopic(Template):
     phrasings = (
         'Lock the topic "{subject}".',
         'The topic "{subject}" has been discussed enough. Please lock it.',
-        'As a moderator, close the forum topic "{subject}" so that nobody can answer any more: lock it.',
+        'As a moderator, lock the forum topic "{subject}", so that it takes no more answers.',
     )
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
