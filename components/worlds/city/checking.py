@@ -18,20 +18,17 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from components.browser import BrowserPool, Session, parse_elements
+from components.browser import BrowserPool
 from components.params import BrowserParams
 from components.records import StateCheck, Task, ToolCall
 from components.worlds import TaskCheck
 from components.worlds.city.instances import Instance, instances
 from components.worlds.city.site import CityEpisode, CitySite
-from components.worlds.city.tasks.oracle import GIVE_UP, Oracle
 from components.worlds.city.tasks.template import Template
+from components.worlds.playing import play
 
 LENGTHS = {"short": range(1, 4), "medium": range(4, 9), "long": range(9, 100)}
 STRAY = "UPDATE auth_user SET first_name = first_name || '!' WHERE username = 'jonas'"
-MAX_TURNS = 80
-NOT_ACTIONS = ("scroll", "wait", "done")
-"""Calls that do not count for the length of a task."""
 
 
 @dataclass(frozen=True)
@@ -132,24 +129,3 @@ def digest_of(database: bytes) -> str:
         return hashlib.sha256("\n".join(opened.iterdump()).encode()).hexdigest()
     finally:
         opened.close()
-
-
-async def play(session: Session, oracle: Oracle) -> int:
-    """Let the oracle play an episode to its end; returns its number of actions.
-
-    Raises:
-        RuntimeError: it does not come to an end, or a call of it fails.
-    """
-    actions = 0
-    for _ in range(MAX_TURNS):
-        turn = oracle.next(parse_elements(await session.oracle()))
-        result = await session.step(turn.calls)
-        failed = [line for line in result.feedback if line.startswith("Failed")]
-        if failed:
-            raise RuntimeError(f"{turn.thought}: {failed[0]}")
-        actions += not any(call.name in NOT_ACTIONS for call in turn.calls)
-        if session.answer == GIVE_UP:
-            raise RuntimeError(f"the oracle gives up at {result.observation.url}: {turn.thought}")
-        if result.done:
-            return actions
-    raise RuntimeError(f"the oracle did not end within {MAX_TURNS} turns; its last thought: {turn.thought}")

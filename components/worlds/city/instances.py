@@ -10,9 +10,9 @@ from typing import Any
 from components.records import RowChange, Split, StateCheck, Task
 from components.worlds.city.params import SEEDS_PER_TASK
 from components.worlds.city.server_process import CityServer
-from components.worlds.city.tasks.oracle import Oracle
 from components.worlds.city.tasks.registry import find
 from components.worlds.city.tasks.template import Row, Template, Unsuitable
+from components.worlds.oracle import Oracle
 
 WORLD = "city"
 

@@ -17,9 +17,9 @@ from components.worlds.city.instances import WORLD, Instance, instances
 from components.worlds.city.params import CityParams
 from components.worlds.city.server_process import CityServer
 from components.worlds.city.site import MODIFIERS, SITES, CitySite
-from components.worlds.city.tasks.oracle import Oracle
 from components.worlds.city.tasks.registry import templates
 from components.worlds.city.tasks.template import Template
+from components.worlds.oracle import Oracle
 
 
 class City(World):

@@ -13,12 +13,12 @@ from components.browser import BrowserPool
 from components.params import BrowserParams
 from components.records import StateCheck, Task
 from components.worlds.city import instances as instances_module
-from components.worlds.city.checking import play
 from components.worlds.city.instances import Instance
 from components.worlds.city.site import CitySite
-from components.worlds.city.tasks.effects import Added, Effect
-from components.worlds.city.tasks.oracle import Step, choose, click, fill
 from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.effects import Added, Effect
+from components.worlds.oracle import Step, choose, click, fill
+from components.worlds.playing import play
 
 
 class Letter(Template):

@@ -10,10 +10,11 @@ import pytest
 from components.browser import BrowserPool
 from components.params import BrowserParams
 from components.records import Task
-from components.worlds.city.checking import LENGTHS, play
+from components.worlds.city.checking import LENGTHS
 from components.worlds.city.instances import Instance, instances
 from components.worlds.city.site import CitySite
 from components.worlds.city.tasks.registry import templates
+from components.worlds.playing import play
 
 AT_ONCE = 4
 BROWSER = BrowserParams(concurrency=AT_ONCE, start_timeout_s=60, step_timeout_s=60)

@@ -16,10 +16,10 @@ from components.policies.scripted import scripted_policy
 from components.records import Task, Termination
 from components.worlds import Worlds
 from components.worlds.city import City
-from components.worlds.city.checking import play
 from components.worlds.city.instances import Instance
 from components.worlds.city.params import CityParams
 from components.worlds.city.site import CityEpisode
+from components.worlds.playing import play
 from tests.samples import recipe
 
 BROWSER = BrowserParams(concurrency=2, start_timeout_s=60, step_timeout_s=60)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 
-from components.worlds.city.tasks.answers import Phrase
+from components.worlds.answers import Phrase
 
 
 def moment(text: str) -> dt.datetime:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.worlds.city.tasks.answers import Refusal
+from components.worlds.answers import Refusal
 
 REASONS = {
     "out_of_stock": ("out of stock", "sold out", "not in stock", "no stock", "none left", "unavailable"),

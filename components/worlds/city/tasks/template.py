@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol
 
 from components.records import RowChange, StateCheck
-from components.worlds.city.tasks.answers import Answer
-from components.worlds.city.tasks.effects import Effect, Incidental, check_changes
-from components.worlds.city.tasks.oracle import Step
+from components.worlds.answers import Answer
+from components.worlds.effects import Effect, Incidental, check_changes
+from components.worlds.oracle import Step
 
 Facts = Mapping[str, Any]
 """What is particular to one instance: JSON values, such as an order's number and its customer."""

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer
-from components.worlds.city.tasks.effects import Added, Effect
-from components.worlds.city.tasks.oracle import Step, click, fill, goto, press
+from components.worlds.answers import Answer
 from components.worlds.city.tasks.template import Data, Facts, Row
+from components.worlds.effects import Added, Effect
+from components.worlds.oracle import Step, click, fill, goto, press
 
 TICKETS = """SELECT t.id AS ticket, t.title, t.description, t.status, t.submitter_email AS email,
     trim(u.first_name || ' ' || u.last_name) AS person, o.id AS order_id, o.number, o.status AS order_status,

@@ -7,13 +7,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from components.worlds.answers import Names, Number
 from components.worlds.city.tasks.across import named
 from components.worlds.city.tasks.across.named import STAFF, STATUSES, TICKETS, WAITING, comment, open_order, says
-from components.worlds.city.tasks.answers import Names, Number
-from components.worlds.city.tasks.effects import Added, Changed, Effect, Incidental, words
 from components.worlds.city.tasks.forum.posting import pick
-from components.worlds.city.tasks.oracle import Step, choose, click, fill, goto, press
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.effects import Added, Changed, Effect, Incidental, words
+from components.worlds.oracle import Step, choose, click, fill, goto, press
 
 DONE = "Your order is complete, so we close this ticket."
 NOT_DONE = "Your order is not complete yet. We keep an eye on it."

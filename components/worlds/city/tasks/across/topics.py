@@ -7,14 +7,14 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from components.worlds.answers import Answer, Names, Number
 from components.worlds.city.tasks.across import named
 from components.worlds.city.tasks.across.named import money, numbers, open_article, says
-from components.worlds.city.tasks.answers import Answer, Names, Number
-from components.worlds.city.tasks.effects import Added, Effect, Incidental
 from components.worlds.city.tasks.forum import posting
 from components.worlds.city.tasks.forum.posting import member, pick, reply, reply_with
-from components.worlds.city.tasks.oracle import Step, click, goto
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.effects import Added, Effect, Incidental
+from components.worlds.oracle import Step, click, goto
 
 BOTH = {"forum": "{user}", "shop": "{user}"}
 FORUM = goto("http://forum.test/")

@@ -23,9 +23,9 @@ from components.worlds.city.tasks.calendar.events import (
 )
 from components.worlds.city.tasks.calendar.texts import COURSES, GATHERINGS, LIFTS
 from components.worlds.city.tasks.days import long_day, moment
-from components.worlds.city.tasks.effects import Added, Effect, words
-from components.worlds.city.tasks.oracle import Step, choose, click, fill
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.effects import Added, Effect, words
+from components.worlds.oracle import Step, choose, click, fill
 
 
 def booked(facts: Facts, creator: int, description: str = "") -> dict[str, Any]:

@@ -26,9 +26,9 @@ from components.worlds.city.tasks.calendar.events import (
 )
 from components.worlds.city.tasks.calendar.texts import DETAILS, REMARKS
 from components.worlds.city.tasks.days import long_day, moment
-from components.worlds.city.tasks.effects import Added, Changed, Effect, Removed, words
-from components.worlds.city.tasks.oracle import Step, click, fill
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.effects import Added, Changed, Effect, Removed, words
+from components.worlds.oracle import Step, click, fill
 
 APRIL = dt.date(2026, 4, 30)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.worlds.city.tasks.days import long_day, moment
-from components.worlds.city.tasks.oracle import Step, choose, click, fill
 from components.worlds.city.tasks.template import Data, Facts, Row, Unsuitable
+from components.worlds.oracle import Step, choose, click, fill
 
 EVENTS = """SELECT e.id AS event, e.title, e.description, e.start, e.end, e.rule_id AS rule,
     e.end_recurring_period AS until, e.creator_id, c.id AS calendar_id, c.name AS calendar, c.slug,

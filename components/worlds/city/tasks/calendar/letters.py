@@ -7,14 +7,14 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Phrase
+from components.worlds.answers import Phrase
 from components.worlds.city.tasks.calendar.events import EVENTS, MONTH_ENDS, open_event, pick, singles
 from components.worlds.city.tasks.days import long_day, moment, the_day, the_time
-from components.worlds.city.tasks.effects import Effect
 from components.worlds.city.tasks.mail.letters import letter, person, says, write_here, writer
 from components.worlds.city.tasks.mail.texts import NOTES
-from components.worlds.city.tasks.oracle import Step, goto
 from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.effects import Effect
+from components.worlds.oracle import Step, goto
 
 ADDRESS_BOOK = "http://mail.test/people/"
 APRIL = dt.date(2026, 4, 30)

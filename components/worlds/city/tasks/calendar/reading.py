@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer, Names, Number
+from components.worlds.answers import Answer, Names, Number
 from components.worlds.city.tasks.calendar.events import (
     CALENDARS,
     EVENTS,
@@ -19,8 +19,8 @@ from components.worlds.city.tasks.calendar.events import (
     singles,
 )
 from components.worlds.city.tasks.days import long_day, moment, the_day, the_time
-from components.worlds.city.tasks.oracle import Step, click
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.oracle import Step, click
 
 APRIL = dt.date(2026, 4, 30)
 VISITORS = "SELECT username AS user FROM auth_user WHERE is_superuser = 0 ORDER BY username"

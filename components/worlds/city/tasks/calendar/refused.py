@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer
+from components.worlds.answers import Answer
 from components.worlds.city.tasks.calendar.booking import crane
 from components.worlds.city.tasks.calendar.events import (
     CLOSES,
@@ -27,9 +27,9 @@ from components.worlds.city.tasks.calendar.events import (
     staff,
 )
 from components.worlds.city.tasks.days import moment
-from components.worlds.city.tasks.oracle import Step, click, fill
 from components.worlds.city.tasks.refusals import refusal
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.oracle import Step, click, fill
 
 PHRASINGS = (
     'Book the crane for {person} on {day}, from {from_time} to {to_time}. The title is "{title}".',

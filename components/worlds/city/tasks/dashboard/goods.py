@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer, Number
-from components.worlds.city.tasks.effects import Added, Changed, Effect
-from components.worlds.city.tasks.oracle import Step, click, fill, press
+from components.worlds.answers import Answer, Number
 from components.worlds.city.tasks.template import Data, Facts, Row, Template, Unsuitable
+from components.worlds.effects import Added, Changed, Effect
+from components.worlds.oracle import Step, click, fill, press
 
 _GOODS = (
     "SELECT p.id AS product, p.title, p.upc, s.price, s.num_in_stock AS stock, "

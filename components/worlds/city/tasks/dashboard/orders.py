@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer, Names, Number
+from components.worlds.answers import Answer, Names, Number
 from components.worlds.city.tasks.dashboard.goods import DashboardTask
-from components.worlds.city.tasks.effects import Added, Changed, Effect, words
-from components.worlds.city.tasks.oracle import Step, click, fill, press
 from components.worlds.city.tasks.template import Data, Facts, Row, Unsuitable
+from components.worlds.effects import Added, Changed, Effect, words
+from components.worlds.oracle import Step, click, fill, press
 
 PIPELINE = {"Pending": ("Being processed", "Cancelled"), "Being processed": ("Complete", "Cancelled")}
 """The statuses that an order of each status may get; the form shows the first."""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from components.worlds.city.tasks.dashboard.goods import DashboardTask
-from components.worlds.city.tasks.effects import Changed, Effect, Removed
-from components.worlds.city.tasks.oracle import Step, click, fill, press
 from components.worlds.city.tasks.template import Data, Facts, Unsuitable
+from components.worlds.effects import Changed, Effect, Removed
+from components.worlds.oracle import Step, click, fill, press
 
 APPROVED, REJECTED = 1, 2
 _REVIEWS = (

@@ -6,12 +6,12 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer
+from components.worlds.answers import Answer
 from components.worlds.city.tasks.dashboard.goods import DashboardTask
 from components.worlds.city.tasks.dashboard.orders import REASONS, open_order, orders
-from components.worlds.city.tasks.oracle import Step
 from components.worlds.city.tasks.refusals import refusal
 from components.worlds.city.tasks.template import Data, Facts
+from components.worlds.oracle import Step
 
 
 class CancelFinalOrder(DashboardTask):

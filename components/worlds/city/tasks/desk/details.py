@@ -22,9 +22,9 @@ from components.worlds.city.tasks.desk.tickets import (
     tickets,
     user_ids,
 )
-from components.worlds.city.tasks.effects import Added, Changed, Effect, Incidental, contains
-from components.worlds.city.tasks.oracle import Step, choose, click, fill
 from components.worlds.city.tasks.template import Data, Facts, Unsuitable
+from components.worlds.effects import Added, Changed, Effect, Incidental, contains
+from components.worlds.oracle import Step, choose, click, fill
 
 HANDED_OVER = (
     "Thank you for your patience. Your ticket has a new owner, who writes to you today.",

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer, Names, Number
+from components.worlds.answers import Answer, Names, Number
 from components.worlds.city.tasks.desk.tickets import (
     ACTIVE,
     CLOSED,
@@ -21,8 +21,8 @@ from components.worlds.city.tasks.desk.tickets import (
     pick,
     tickets,
 )
-from components.worlds.city.tasks.oracle import Step, click, fill, press
 from components.worlds.city.tasks.template import Data, Facts, Unsuitable
+from components.worlds.oracle import Step, click, fill, press
 
 REPORTED = {"open or reopened": ACTIVE, "resolved": (RESOLVED,), "closed": (CLOSED,)}
 """The columns of the desk's report."""

@@ -6,12 +6,12 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer
+from components.worlds.answers import Answer
 from components.worlds.city.tasks.desk.responses import SOLUTIONS
 from components.worlds.city.tasks.desk.tickets import ACTIVE, DeskTask, find_ticket, named, pick, tickets
-from components.worlds.city.tasks.oracle import Step
 from components.worlds.city.tasks.refusals import refusal
 from components.worlds.city.tasks.template import Data, Facts
+from components.worlds.oracle import Step
 
 
 class CloseUnknownTicket(DeskTask):

@@ -22,9 +22,9 @@ from components.worlds.city.tasks.desk.tickets import (
     respond,
     tickets,
 )
-from components.worlds.city.tasks.effects import Added, Changed, Effect
-from components.worlds.city.tasks.oracle import Step, click
 from components.worlds.city.tasks.template import Data, Facts
+from components.worlds.effects import Added, Changed, Effect
+from components.worlds.oracle import Step, click
 
 REPLIES = (
     "Thank you for writing. We look into it today and ring you tomorrow morning.",

@@ -6,9 +6,9 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.effects import Added, Changed, Effect, words
-from components.worlds.city.tasks.oracle import Step, choose, click, fill, press
 from components.worlds.city.tasks.template import Data, Row, Template, Unsuitable
+from components.worlds.effects import Added, Changed, Effect, words
+from components.worlds.oracle import Step, choose, click, fill, press
 
 OPEN, REOPENED, RESOLVED, CLOSED = 1, 2, 3, 4
 STATUSES = {OPEN: "Open", REOPENED: "Reopened", RESOLVED: "Resolved", CLOSED: "Closed"}

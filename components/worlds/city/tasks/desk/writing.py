@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from components.worlds.city.tasks.desk.tickets import PRIORITIES, STAFF, STATUSES, DeskTask, pick, user_ids
-from components.worlds.city.tasks.effects import Added, Changed, Effect, Incidental, words
-from components.worlds.city.tasks.oracle import Step, choose, click, fill
 from components.worlds.city.tasks.template import Data, Facts, Row, Template
+from components.worlds.effects import Added, Changed, Effect, Incidental, words
+from components.worlds.oracle import Step, choose, click, fill
 
 PROBLEMS = (
     ("Berths", "No water at the pontoon", "The tap at pontoon C gives no water since this morning."),

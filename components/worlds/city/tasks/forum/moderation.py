@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.effects import Changed, Effect, Incidental, Removed
 from components.worlds.city.tasks.forum.posting import OPEN, POSTS, TOPICS, counts, open_topic, pick
-from components.worlds.city.tasks.oracle import Step, choose, click
 from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.effects import Changed, Effect, Incidental, Removed
+from components.worlds.oracle import Step, choose, click
 
 ALSO = ("updated",)
 MOVED = 2

@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer, Names, Number
-from components.worlds.city.tasks.effects import Added, Effect
+from components.worlds.answers import Answer, Names, Number
 from components.worlds.city.tasks.forum.posting import MEMBERS, open_topic, pick
-from components.worlds.city.tasks.oracle import Step, click
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.effects import Added, Effect
+from components.worlds.oracle import Step, click
 
 OPTIONS = """SELECT o.id AS option_id, o.text, t.id AS topic, t.subject,
     (SELECT count(*) FROM forum_polls_topicpollvote v WHERE v.poll_option_id = o.id) AS votes

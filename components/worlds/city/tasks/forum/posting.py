@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.effects import Added, Effect, Incidental, words
-from components.worlds.city.tasks.oracle import Step, click, fill, press
 from components.worlds.city.tasks.template import Data, Facts, Row, Unsuitable
+from components.worlds.effects import Added, Effect, Incidental, words
+from components.worlds.oracle import Step, click, fill, press
 
 TOPICS = """SELECT t.id AS topic, t.subject, t.status, t.type, t.posts_count, t.forum_id, f.name AS forum,
     t.poster_id, u.username AS opener

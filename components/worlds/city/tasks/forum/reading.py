@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer, Names, Number
+from components.worlds.answers import Answer, Names, Number
 from components.worlds.city.tasks.forum.posting import MEMBERS, POSTS, TOPICS, open_topic, pick
-from components.worlds.city.tasks.oracle import Step, click, fill, press
 from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.oracle import Step, click, fill, press
 
 EVERYBODY = "SELECT username FROM auth_user ORDER BY username"
 

@@ -6,12 +6,12 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer
+from components.worlds.answers import Answer
 from components.worlds.city.tasks.forum.posting import OPEN, POSTS, TOPICS, member, open_topic, pick
 from components.worlds.city.tasks.forum.texts import CORRECTIONS, REPLIES
-from components.worlds.city.tasks.oracle import Step
 from components.worlds.city.tasks.refusals import refusal
 from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.oracle import Step
 
 
 class ReplyToLocked(Template):

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Phrase
-from components.worlds.city.tasks.effects import Added, Effect, contains, words
-from components.worlds.city.tasks.oracle import Step, click, fill, press
+from components.worlds.answers import Phrase
 from components.worlds.city.tasks.template import Data, Facts, Row, Unsuitable
+from components.worlds.effects import Added, Effect, contains, words
+from components.worlds.oracle import Step, click, fill, press
 
 LETTERS = """SELECT m.id AS letter, m.subject, m.body, m.sent_at, m.thread_id AS thread, m.read_at,
     m.sender_id, m.recipient_id, s.username AS sender, r.username AS recipient,

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer, Names, Number
+from components.worlds.answers import Answer, Names, Number
 from components.worlds.city.tasks.days import long_day, moment, the_day
 from components.worlds.city.tasks.mail.letters import (
     NUMBERS,
@@ -20,8 +20,8 @@ from components.worlds.city.tasks.mail.letters import (
     search,
     the_number,
 )
-from components.worlds.city.tasks.oracle import Step, click
 from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.oracle import Step, click
 
 
 class WhoWrote(Template):

@@ -6,12 +6,12 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer
+from components.worlds.answers import Answer
 from components.worlds.city.tasks.mail.letters import PEOPLE, pick, writer
 from components.worlds.city.tasks.mail.texts import LETTERS, STRANGERS
-from components.worlds.city.tasks.oracle import Step, click
 from components.worlds.city.tasks.refusals import refusal
 from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.oracle import Step, click
 
 
 class WriteToStranger(Template):

@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from components.worlds.city.tasks.effects import Changed, Effect, Value
 from components.worlds.city.tasks.mail.letters import LETTERS, inbox, pick
-from components.worlds.city.tasks.oracle import Step, click
 from components.worlds.city.tasks.template import Data, Facts, Row, Template
+from components.worlds.effects import Changed, Effect, Value
+from components.worlds.oracle import Step, click
 
 
 def conversation(data: Data, rng: random.Random) -> dict[str, Any]:

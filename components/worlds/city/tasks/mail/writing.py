@@ -6,7 +6,6 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.effects import Effect
 from components.worlds.city.tasks.mail.letters import (
     NUMBERS,
     answer_to,
@@ -23,8 +22,9 @@ from components.worlds.city.tasks.mail.letters import (
     writer,
 )
 from components.worlds.city.tasks.mail.texts import LETTERS, REPLIES
-from components.worlds.city.tasks.oracle import Step, click, fill
 from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.effects import Effect
+from components.worlds.oracle import Step, click, fill
 
 
 class WriteLetter(Template):

@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.effects import Added, Changed, Effect, Incidental, contains
-from components.worlds.city.tasks.oracle import Step, choose, click, fill
 from components.worlds.city.tasks.shop.queries import customers, pick
 from components.worlds.city.tasks.shop.steps import account
 from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.effects import Added, Changed, Effect, Incidental, contains
+from components.worlds.oracle import Step, choose, click, fill
 
 LAST_NAMES = ("Abernathy", "Bergman", "Castellanos", "Duarte", "Eklund", "Fairweather", "Galloway", "Hollis")
 MAILBOXES = ("post.test", "letterbox.test", "islandmail.test", "quayside.test")

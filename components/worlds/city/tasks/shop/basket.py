@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.effects import Added, Effect
-from components.worlds.city.tasks.oracle import Step
 from components.worlds.city.tasks.shop.queries import goods, pick, with_empty_cart
 from components.worlds.city.tasks.shop.steps import ADD, UPDATE, VIEW_CART, find, set_quantity
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.effects import Added, Effect
+from components.worlds.oracle import Step
 
 
 class AddToBasket(Template):

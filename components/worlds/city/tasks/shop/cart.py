@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.effects import Changed, Effect, Removed
-from components.worlds.city.tasks.oracle import Step, click
 from components.worlds.city.tasks.shop.queries import cart, customers, goods, pick
 from components.worlds.city.tasks.shop.steps import UPDATE, VIEW_CART, set_quantity
 from components.worlds.city.tasks.template import Data, Facts, Row, Template, Unsuitable
+from components.worlds.effects import Changed, Effect, Removed
+from components.worlds.oracle import Step, click
 
 
 def _line(data: Data, rng: random.Random, least: int) -> tuple[Row, Row]:

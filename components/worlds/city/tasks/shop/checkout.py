@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.effects import Added, Changed, Effect, Incidental
-from components.worlds.city.tasks.oracle import Step, click, fill
 from components.worlds.city.tasks.shop.queries import cart, customers, goods, money, pick, with_empty_cart
 from components.worlds.city.tasks.shop.steps import ADD, UPDATE, VIEW_CART, find, set_quantity
 from components.worlds.city.tasks.template import Data, Facts, Row, Template
+from components.worlds.effects import Added, Changed, Effect, Incidental
+from components.worlds.oracle import Step, click, fill
 
 PROCEED = click("link", "Proceed to checkout")
 SHIP = click("button", "Ship to your default shipping address")

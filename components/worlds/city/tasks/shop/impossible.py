@@ -6,12 +6,12 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer
-from components.worlds.city.tasks.oracle import Step, click, fill, press
+from components.worlds.answers import Answer
 from components.worlds.city.tasks.refusals import refusal
 from components.worlds.city.tasks.shop.queries import customers, goods, orders, pick, with_empty_cart
 from components.worlds.city.tasks.shop.steps import VIEW_CART, account, find, search
 from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.oracle import Step, click, fill, press
 
 ELSEWHERE = (
     "Brass sextant",

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer, Names, Number, Phrase
-from components.worlds.city.tasks.effects import Added, Effect
-from components.worlds.city.tasks.oracle import Step, click
+from components.worlds.answers import Answer, Names, Number, Phrase
 from components.worlds.city.tasks.shop.queries import goods, money, orders, pick, with_empty_cart
 from components.worlds.city.tasks.shop.steps import account, look
 from components.worlds.city.tasks.template import Data, Facts, Row, Template, Unsuitable
+from components.worlds.effects import Added, Effect
+from components.worlds.oracle import Step, click
 
 HISTORY = account("Order history")
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from components.worlds.city.tasks.answers import Answer, Names, Number
-from components.worlds.city.tasks.oracle import Step, choose, click
+from components.worlds.answers import Answer, Names, Number
 from components.worlds.city.tasks.shop.queries import goods, money, pick
 from components.worlds.city.tasks.shop.steps import find, look
 from components.worlds.city.tasks.template import Data, Facts, Row, Template, Unsuitable
+from components.worlds.oracle import Step, choose, click
 
 
 def numbers(text: str) -> list[str]:

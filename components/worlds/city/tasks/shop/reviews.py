@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.effects import Added, Changed, Effect, words
-from components.worlds.city.tasks.oracle import Step, click, fill
 from components.worlds.city.tasks.shop.queries import orders, pick
 from components.worlds.city.tasks.shop.steps import find
 from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.effects import Added, Changed, Effect, words
+from components.worlds.oracle import Step, click, fill
 
 REVIEWS = (
     (5, "Worth every cent", "We took it to the islands and back, and it never let us down."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from components.records import ToolCall
-from components.worlds.city.tasks.oracle import Step, Target, click, fill, press
+from components.worlds.oracle import Step, Target, click, fill, press
 
 ADD = click("button", "Add to cart")
 VIEW_CART = click("button", "View cart")

@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.effects import Added, Effect
-from components.worlds.city.tasks.oracle import Step, choose, click, fill
 from components.worlds.city.tasks.shop.queries import customers, goods, pick
 from components.worlds.city.tasks.shop.steps import account, find
 from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.effects import Added, Effect
+from components.worlds.oracle import Step, choose, click, fill
 
 LISTS = ("Before the season", "For the galley", "Presents", "When the loan is paid", "For the dinghy", "Winter work")
 PUBLIC = "Public - Everybody can see the wish list"

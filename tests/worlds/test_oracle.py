@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from components.browser import Listed
-from components.worlds.city.tasks.oracle import Oracle, choose, click, fill, press
+from components.worlds.oracle import Oracle, choose, click, fill, press
 
 
 def line(role: str, name: str, x: int = 10, y: int = 20, value: str = "") -> Listed:

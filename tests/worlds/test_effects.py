@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.records import RowChange
-from components.worlds.city.tasks.answers import Names, Number, Phrase, Refusal
-from components.worlds.city.tasks.effects import Added, Changed, Incidental, Removed, check_changes, contains, words
+from components.worlds.answers import Names, Number, Phrase, Refusal
+from components.worlds.effects import Added, Changed, Incidental, Removed, check_changes, contains, words
 
 
 def added(table: str, **values: str | None) -> RowChange:

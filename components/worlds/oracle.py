@@ -1,4 +1,4 @@
-"""The oracle: it does a task step by step through the same tools as the agent, and so is the city's scripted teacher.
+"""The oracle does a task step by step through the same tools as the agent: the teacher of a world with state.
 
 In each turn it finds the target of its next step in the current element list, so the policy sees the same coordinates.
 If the target is not in the list, it scrolls down to the end of the page and then looks from the top once more.

@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
 
 from components.records import RowChange, StateCheck
-from components.worlds.city.tasks.answers import Answer
+from components.worlds.answers import Answer
 
 Value = str | int | float | bool | None | Callable[[str | None], bool]
 """A column's expected value, or a function that says whether the text form of a value is right."""

@@ -1,0 +1,37 @@
+"""Lets an oracle play an episode in a browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.worlds.oracle import GIVE_UP, Oracle
+
+if TYPE_CHECKING:
+    from components.browser import Session
+
+MAX_TURNS = 80
+NOT_ACTIONS = ("scroll", "wait", "done")
+"""Calls that do not count for the length of a task."""
+
+
+async def play(session: Session, oracle: Oracle) -> int:
+    """Let the oracle play an episode to its end; returns its number of actions.
+
+    Raises:
+        RuntimeError: it does not come to an end, or a call of it fails.
+    """
+    from components.browser import parse_elements
+
+    actions = 0
+    for _ in range(MAX_TURNS):
+        turn = oracle.next(parse_elements(await session.oracle()))
+        result = await session.step(turn.calls)
+        failed = [line for line in result.feedback if line.startswith("Failed")]
+        if failed:
+            raise RuntimeError(f"{turn.thought}: {failed[0]}")
+        actions += not any(call.name in NOT_ACTIONS for call in turn.calls)
+        if session.answer == GIVE_UP:
+            raise RuntimeError(f"the oracle gives up at {result.observation.url}: {turn.thought}")
+        if result.done:
+            return actions
+    raise RuntimeError(f"the oracle did not end within {MAX_TURNS} turns; its last thought: {turn.thought}")
