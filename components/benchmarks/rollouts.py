@@ -18,7 +18,7 @@ from components.policies.scripted import scripted_policy
 from components.records import Task, Trajectory
 from components.rollout import Budget, PacedSessions, RunCost, collect, episode_specs
 from components.store import Journal, read_json
-from components.worlds import Worlds, world_class, worlds_of
+from components.worlds import WorldError, Worlds, world_class, worlds_of
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,15 @@ async def roll_out_paced(
         tasks: all on one world, in the order in which they begin.
 
     Raises:
-        BenchmarkError: the tasks are on several worlds, or the scripted teacher cannot do one of them.
+        BenchmarkError: the tasks are on several worlds, or the scripted teacher cannot do one of them, or `repeats` is
+            above 1 and an episode on their world finds what another one changed.
     """
     worlds = benchmark_worlds(params, tasks)
+    if repeats > 1:
+        try:
+            worlds.require_independent(tasks, f"repeats = {repeats}")
+        except WorldError as error:
+            raise BenchmarkError(str(error)) from error
     params = params.model_copy(update={"worlds": {world.name: world.params for world in worlds}})
     is_live = all(map(worlds.is_live, tasks))
     if subject.open is None and not all(worlds.of(task).can_teach(task) for task in tasks):

@@ -40,12 +40,17 @@ async def roll_out(
 
     Raises:
         ValueError: a task is on a world that the recipe does not have; raised before any episode.
+        WorldError: there are several attempts, and an episode on a task's world finds what another one changed; raised
+            before any episode.
         RuleError: the evaluator of a task cannot be used; raised before any episode.
         AllEndedByEnvironment: no episode was ended by the agent.
         TooManyHarnessErrors: bugs of the harness ended more episodes than the recipe allows.
     """
     params = run.params
-    worlds_of(params).require(tasks)
+    worlds = worlds_of(params)
+    worlds.require(tasks)
+    if attempts > 1:
+        worlds.require_independent(tasks, f"{attempts} attempts at each")
     require_rules(tasks)
 
     with Journal(run.state / "episodes.jsonl", Trajectory) as journal:

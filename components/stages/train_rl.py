@@ -30,6 +30,7 @@ from components.training.objectives import objective_class
 from components.training.rl import RLTrainer, TrainedPhase
 from components.training.rl_rollouts import RolloutSetup
 from components.training.workers import Replicas, Workers
+from components.worlds import worlds_of
 
 POOL, JUDGE = Path("data/pools/rl.parquet"), Path("models/judge/distilled")
 DEMONSTRATIONS = Path("data/sft/trajectories.parquet")
@@ -53,6 +54,7 @@ def run_stage(workers: Workers, phase: str) -> None:
     name = f"train_rl@{phase}"
     with stage(name, inputs=_inputs(load(), phase)) as run:
         params = run.params
+        worlds_of(params).require_independent(read_table(POOL, Task), f"rl.group_size = {params.rl.group_size}")
         torch.manual_seed(params.seed)
         demonstrations = DEMONSTRATIONS if objective_class(params).needs_demonstrations else None
         learners = workers.replicate(Learner.load_model, INIT[phase], params, demonstrations)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 from components import plugins
 from components.params import Params, RecipeError
 from components.records import Task
-from components.worlds.world import World
+from components.worlds.world import World, WorldError
 
 if TYPE_CHECKING:
     from components.browser import Site
@@ -96,6 +96,20 @@ class Worlds:
                 f"has {', '.join(self.names)}, or take their file out of tasks.files"
             )
 
+    def require_independent(self, tasks: Iterable[Task], repetition: str) -> None:
+        """Refuses to try tasks more than once if an episode finds what another one changed. There, an agent that only
+        says `done` succeeds as soon as an earlier attempt did the task.
+
+        Args:
+            repetition: what tries tasks more than once, such as `teacher.attempts = 4`.
+
+        Raises:
+            WorldError: a task is on a world without `independent_episodes`; the message has the remedy.
+        """
+        dependent = next((world for world in map(self.of, tasks) if not world.independent_episodes), None)
+        if dependent is not None:
+            raise WorldError(f"worlds.{dependent.name}{_dependence(dependent, [repetition])}")
+
     def sites(self) -> list[Site | None]:
         """The site of each world; None for pages on the web."""
         return [world.site() for world in self._worlds]
@@ -109,7 +123,7 @@ class Worlds:
         problems = [
             f"worlds.{world.name}{'' if problem.startswith(':') else '.'}{problem}"
             for world in self._worlds
-            for problem in world.problems(recipe)
+            for problem in [*world.problems(recipe), *_repetition_problems(world, recipe)]
         ]
         if problems:
             raise RecipeError("\n".join([f"recipe {recipe.name}:", *(f"  {problem}" for problem in problems)]))
@@ -123,6 +137,32 @@ class Worlds:
         for world in self._worlds:
             for requirement in world.requirements():
                 requirement.find()
+
+
+def _repetition_problems(world: World, recipe: Params) -> list[str]:
+    """The problem of a world whose episodes are not independent: a pipeline tries each task several times."""
+    if world.independent_episodes:
+        return []
+    repetitions = {
+        f"teacher.attempts = {recipe.teacher.attempts}": recipe.teacher.attempts > 1,
+        f"rl.group_size = {recipe.rl.group_size}": recipe.rl.short.iterations + recipe.rl.long.iterations > 0,
+        "the evaluations of base, SFT and RL": True,
+    }
+    return [_dependence(world, [repetition for repetition, is_there in repetitions.items() if is_there])]
+
+
+def _dependence(world: World, repetitions: Sequence[str]) -> str:
+    """Why a world's tasks cannot be tried more than once, and the remedy. It goes on after `worlds.<name>`."""
+    remedy = (
+        f"set worlds.{world.name}.independent_episodes to true"
+        if "independent_episodes" in type(world.params).model_fields
+        else f"set {type(world).__name__}.independent_episodes = True"
+    )
+    return (
+        f": tasks are tried more than once ({', '.join(repetitions)}), and an attempt would find what earlier ones "
+        "changed, so that an agent that only says `done` could succeed. Give each episode a copy of the data "
+        f"(docs/how-to/add-a-world.md); if pages never change or each episode has a copy, {remedy}"
+    )
 
 
 def unknown_names(field: str, names: Iterable[str], known: Iterable[str], phrase: str) -> list[str]:

@@ -74,6 +74,11 @@ class World(ABC):
     """Scheme and host of its pages, without a port: `("http://shop.test",)`. A task whose start page is under one of
     them belongs to this world. The world without origins, `live`, has all other tasks."""
 
+    independent_episodes: bool = False
+    """Whether an episode finds nothing that another one changed: pages never change, or each episode has a copy of the
+    data. False by default: a world has to say so, or RL, several attempts at a task and comparisons of models are
+    refused on it (`Worlds.require_independent`)."""
+
     moved_keys: ClassVar[dict[str, str]] = {}
     """Keys of older recipes that are now keys of this world's section: `{"old.key": "new.key"}`."""
 

@@ -41,7 +41,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Shop
 
     model.reply = reply
     recipe = shipped("smoke")
-    recipe["worlds"] = {"live": {}}
+    recipe["worlds"] = {"live": {"independent_episodes": True}}
     recipe["browser"]["egress"]["private_hosts"] = [f"{shop.host}:{shop.port}" for shop in shops]
     recipe["browser"]["navigation_retries"] = 0
     recipe["rollout"] |= {"per_host": 1, "host_delay_s": DELAY_S}

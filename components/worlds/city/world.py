@@ -28,6 +28,7 @@ class City(World):
     name: ClassVar[str] = WORLD
     Params = CityParams
     origins = CitySite.origins
+    independent_episodes = True
 
     params: CityParams
 

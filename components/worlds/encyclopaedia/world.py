@@ -22,6 +22,7 @@ class Encyclopaedia(World):
     name: ClassVar[str] = "encyclopaedia"
     Params = EncyclopaediaParams
     origins = EncyclopaediaSite.origins
+    independent_episodes = True
     moved_keys: ClassVar[dict[str, str]] = {
         "tasks.encyclopaedia": "worlds.encyclopaedia",
         "sites.zim": "worlds.encyclopaedia.zim",

@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from components.params import NoEffect, Section
 from components.params import Params as Recipe
-from components.params import Section
 from components.worlds import World
 
 
 class LiveParams(Section):
-    """The section `worlds.live` of a recipe; it has no keys."""
+    """The section `worlds.live` of a recipe."""
+
+    independent_episodes: Annotated[bool, NoEffect] = False
+    """Whether an episode finds nothing that another one changed: the tasks only read, or the sites forget what an
+    episode did. Waymark cannot see this, so a recipe whose tasks are tried more than once has to say it."""
 
 
 class Live(World):
@@ -21,6 +25,10 @@ class Live(World):
 
     name: ClassVar[str] = "live"
     Params = LiveParams
+
+    def __init__(self, params: LiveParams) -> None:
+        super().__init__(params)
+        self.independent_episodes = params.independent_episodes
 
     def problems(self, recipe: Recipe) -> list[str]:
         """Refuses the scripted teacher, which knows no page of the live web."""

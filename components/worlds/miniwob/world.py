@@ -21,6 +21,7 @@ class MiniWoB(World):
     Params = MiniWoBParams
     Pinned = PinnedPages
     origins = MiniWoBSite.origins
+    independent_episodes = True
     moved_keys: ClassVar[dict[str, str]] = {
         "tasks.miniwob_train": "worlds.miniwob.train",
         "tasks.miniwob_heldout": "worlds.miniwob.heldout",

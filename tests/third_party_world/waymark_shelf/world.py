@@ -35,6 +35,7 @@ class Shelf(World):
     name: ClassVar[str] = "shelf"
     Params = ShelfParams
     origins = (ORIGIN,)
+    independent_episodes = True
 
     params: ShelfParams
 
