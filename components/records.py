@@ -278,6 +278,8 @@ class Trajectory(Record):
     answer: Text | None = None
     site_reward: float | None = None
     """The site's own raw reward; None for sites without one."""
+    late_actions: int | None = Field(default=None, ge=0)
+    """Actions on a page after it had ended the task by itself; None where no page does, and in older records."""
     final_screenshot: Image | None = None
     """The page after the last turn's calls. The agent did not see it; a judge may."""
     ending: Ending | None = None

@@ -106,6 +106,7 @@ SCHEMAS: dict[type[Record], pa.Schema] = {
             ("termination", pa.string()),
             ("answer", pa.string()),
             ("site_reward", pa.float64()),
+            ("late_actions", pa.int64()),
             ("final_screenshot", _IMAGE),
             ("ending", _ENDING),
             ("state_check", pa.string()),  # as JSON: its rows have the columns of any table

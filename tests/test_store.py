@@ -93,6 +93,7 @@ TRAJECTORIES = st.builds(
     termination=st.sampled_from(Termination),
     answer=MAYBE,
     site_reward=st.none() | FLOATS,
+    late_actions=st.none() | st.integers(0, 9),
     final_screenshot=st.none() | IMAGES,
     ending=st.none() | st.builds(Ending, url=TEXT, readings=st.lists(READINGS, max_size=2)),
     diagnostics=JSON_OBJECT,
@@ -129,6 +130,13 @@ def test_every_record_comes_back_from_parquet_as_it_was(kind: type[Record], data
         path = Path(directory) / "deep" / "table.parquet"
         write_table(path, kind, records, rows_per_group=2)
         assert read_table(path, kind) == records
+
+
+def test_a_table_without_the_newest_column_is_read(tmp_path: Path) -> None:
+    write_table(tmp_path / "new.parquet", Trajectory, [a_trajectory(late_actions=1)])
+    table = pq.read_table(tmp_path / "new.parquet").drop_columns(["late_actions"])
+    pq.write_table(table, tmp_path / "old.parquet")
+    assert read_table(tmp_path / "old.parquet", Trajectory) == [a_trajectory()]
 
 
 @KINDS

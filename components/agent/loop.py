@@ -76,6 +76,7 @@ class _Episode:
     answer: str | None = None
     final: Observation | None = None
     site_reward: float | None = None
+    late_actions: int | None = None
     ending: Ending | None = None
     state_check: StateCheck | None = None
     diagnostics: dict[str, Any] = field(default_factory=dict)
@@ -172,6 +173,7 @@ async def run_episode(
         episode.turns,
         answer=episode.answer,
         site_reward=episode.site_reward,
+        late_actions=episode.late_actions,
         final_screenshot=episode.final.screenshot if episode.final else None,
         ending=episode.ending,
         state_check=episode.state_check,
@@ -215,6 +217,8 @@ async def _play(
             with contained("a step"):
                 result = await session.step(parsed.calls)
             feedback, observation = result.feedback, result.observation
+            if result.late_actions is not None:
+                episode.late_actions = (episode.late_actions or 0) + result.late_actions
             format_errors = 0
         else:
             result = None

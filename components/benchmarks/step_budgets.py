@@ -49,6 +49,7 @@ def within(trajectory: Trajectory, steps: int) -> Trajectory:
             "termination": Termination.MAX_STEPS,
             "answer": None,
             "site_reward": None,
+            "late_actions": None,
             "ending": None,
             "final_screenshot": turns[steps].observation.screenshot
             if len(turns) > steps

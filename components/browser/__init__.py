@@ -14,7 +14,7 @@ The modules, from the outermost to the innermost:
   episode's tabs, `step_state` the state of one step, `operation_guard` and `deadline` limit and translate failures,
   `site_cleaning` empties a context that a pool's own site uses again, `start_page` opens the first page, `start_site`
   notices that its site is down, `blocked` (with `block_marks`, `block_evidence.js` and `document_status`) recognises
-  block pages, and `reading` reads pages for rules.
+  block pages, `page_ending` follows pages that end their task, and `reading` reads pages for rules.
 - `tools`: the 13 tools of table 6, and those on element ids, with typed arguments; a malformed call becomes feedback.
 - `actions`, `element_actions`: the implementation of each tool. `effects` compares the page before and after a call,
   and `feedback` writes one line per call (table 5).
@@ -48,7 +48,7 @@ from components.browser.pool import BrowserPool
 from components.browser.session import Session
 from components.browser.site import Site, SiteCookie, SiteEpisode
 from components.browser.site_pools import SitePools, open_browsers
-from components.browser.tools import ALL_TOOLS, TOOLS, check_call
+from components.browser.tools import ALL_TOOLS, TOOLS, acts, check_call
 
 __all__ = [
     "ALL_TOOLS",
@@ -70,6 +70,7 @@ __all__ = [
     "SiteEpisode",
     "SitePools",
     "StepResult",
+    "acts",
     "check_call",
     "element_list",
     "find_chromium",

@@ -16,12 +16,16 @@ from components.records import Observation, Probe, Reading, StateCheck, Task, To
 
 @dataclass(frozen=True)
 class StepResult:
-    """A turn's result: one line of feedback per call, the page afterwards, and the answer if `done` was called."""
+    """A turn's result: one line of feedback per call, the page afterwards, and the answer if `done` was called.
+
+    `late_actions` counts the calls that acted on a page after it had ended its task; None if no page of the site does.
+    """
 
     feedback: list[str]
     observation: Observation
     answer: str | None
     done: bool
+    late_actions: int | None = None
 
 
 class Environment(Protocol):

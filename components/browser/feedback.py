@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 NO_EFFECT = "Note: no visible navigation or new tab detected."
 FOCUSED = "the field is focused"
 CHANGED = "The page changed."
+ENDED = "The page has ended its task and no longer reacts."
 AT_BOUNDARY = "Note: page scroll position did not change and may be at a boundary."
 TOOK_WHEEL = "Note: page scroll position did not change; the page took the wheel without a visible change."
 UNKNOWN_SCROLL = "Note: page scroll position did not change; whether the frame at the point scrolled is unknown."
@@ -72,6 +73,11 @@ def failed(tool: str, reason: object) -> str:
     lines = str(reason).strip().splitlines() or ["no reason given"]
     reason = lines[0].strip()
     return f"Failed: `{tool}` execution failed: {reason[:MAX_TEXT]}" + ("" if reason.endswith(".") else ".")
+
+
+def refused(tool: str) -> str:
+    """A call that was not run because the page has ended its task."""
+    return failed(tool, ENDED[0].lower() + ENDED[1:])
 
 
 def click(target: Element | None, point: tuple[int, int], effect: Effect, state: str, clamped: bool) -> str:

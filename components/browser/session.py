@@ -26,11 +26,12 @@ from components.browser.document_status import DocumentStatuses
 from components.browser.environment import StepResult
 from components.browser.errors import EnvError, EnvInitError, HarnessError, SandboxError
 from components.browser.operation_guard import OperationGuard
+from components.browser.page_ending import PageEnding, read_reward
 from components.browser.page_state import Mark, PageState
 from components.browser.playwright_errors import ClosedError, NavigatedError
 from components.browser.pool_context import PoolContext
 from components.browser.reading import read_page, unread
-from components.browser.site import SiteEpisode, is_on
+from components.browser.site import SiteEpisode
 from components.browser.site_cleaning import clean_for
 from components.browser.start_page import WaitUntil, log_in, open_start
 from components.browser.start_site import StartSite
@@ -63,6 +64,7 @@ class Session:
         self._episode: SiteEpisode | None = None
         """The episode on the pool's own site, from `start` to `end_episode`."""
         self._state_check: StateCheck | None = None
+        self._ending: PageEnding | None = None
         self._start_site = StartSite()
         self._statuses = DocumentStatuses()
         if site is None:
@@ -119,6 +121,7 @@ class Session:
             if self._site is not None:
                 await self.end_episode()
                 self._episode = await self._site.begin(task)
+                self._ending = PageEnding(self._site, self._episode)
                 await clean_for(self._episode, self._site, self.tabs[0])
             else:
                 await log_in(self._context, task, self.params.logins)
@@ -160,15 +163,16 @@ class Session:
                 for index, call in enumerate(calls):
                     self._step.is_last_call = index + 1 == len(calls)
                     lines.append(await self._run(call))
-            observation, late = await self._observe_dialog_or_page()
-            if lines and late:
-                lines[-1] = f"{lines[-1]} {late}"
+            observation, notices = await self._observe_dialog_or_page()
+            if lines and notices:
+                lines[-1] = f"{lines[-1]} {notices}"
             if self._site is None and self.answer is None and not self._has_dialog:
                 if evidence := await self._evidence(observation):
                     refuse_challenge(observation.url, evidence)
                 await self._start_site.require_reachable(self.refusal)
             self._require_site()
-            return StepResult(lines, observation, self.answer, self.answer is not None)
+            late = self._ending.take_late() if self._ending is not None else None
+            return StepResult(lines, observation, self.answer, self.answer is not None, late)
 
     async def site_reward(self) -> float | None:
         """The site's raw reward of this episode; None if the site has no rewards, or the pages are not the pool's own.
@@ -184,16 +188,7 @@ class Session:
         if check is not None:
             return check.reward
         async with self._guard.operation(EnvError, self.params.step_timeout_s, "reading the reward"):
-            for tab in self.tabs:
-                if is_on(self._site, tab.page.url) and not tab.page.is_closed():
-                    reward = await self._episode.reward(tab.page)
-                    if reward is not None:
-                        return reward
-            index = await self.tabs.open()  # the agent left the site: another tab reads its storage
-            await self.tabs[index].page.goto(
-                f"{self._site.origins[0]}/waymark/empty", timeout=self.params.step_timeout_s * 500
-            )
-            return await self._episode.reward(self.tabs[index].page)
+            return await read_reward(self._site, self._episode, self.tabs, self.params.step_timeout_s / 2)
 
     async def check_state(self) -> StateCheck | None:
         """What the episode changed, compared with what its task asks for; None if the site has no state.
@@ -306,6 +301,17 @@ class Session:
             raise SandboxError(self._episode.loss)
 
     async def _run(self, call: ToolCall) -> str:
+        """Run one call, unless the page has ended its task and the call acts on it."""
+        if self._ending is None or self._has_dialog:
+            return await self._execute(call)
+        refusal = await self._ending.refuse(self.tabs, call)
+        if refusal is not None:
+            return refusal
+        line = await self._execute(call)
+        sign = "" if self._has_dialog else await self._ending.note(self.tabs, call)
+        return f"{line} {sign}" if sign else line
+
+    async def _execute(self, call: ToolCall) -> str:
         """Run one call, or let it answer the dialog that is open."""
         if self._dialogs is None:
             return await execute(self, call)

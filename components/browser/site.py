@@ -44,6 +44,11 @@ class SiteEpisode(Protocol):
         this page cannot tell.
         """
 
+    async def ended(self, page: Page) -> bool | None:
+        """Whether the page has ended the task by itself, after which it should react no more (`page_ending`), asked of
+        any page of its origins. None: this page cannot tell, or no page of the site ends a task.
+        """
+
     async def check_state(self, answer: str | None) -> StateCheck | None:
         """What the episode changed, compared with what its task asks for; None if the site has no state.
 

@@ -230,6 +230,13 @@ ELEMENT_TOOLS: dict[str, type[Arguments]] = {
     "go_forward": GoForward,
 }
 ALL_TOOLS = TOOLS | ELEMENT_TOOLS
+PASSIVE = frozenset({"scroll", "wait", "done"})
+"""Tools that do nothing to a page."""
+
+
+def acts(call: ToolCall) -> bool:
+    """Whether a call is an action: it could be read, and is not `PASSIVE`."""
+    return call.error is None and call.name not in PASSIVE
 
 
 def check_call(name: str, arguments: dict[str, Any], tools: Mapping[str, type[Arguments]] = TOOLS) -> ToolCall:

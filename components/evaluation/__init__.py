@@ -3,6 +3,7 @@
 The records of intervals and rates are in `components.statistics`.
 """
 
+from components.evaluation.actions import ActionSummary, summarise_actions
 from components.evaluation.breakdowns import Slice, family
 from components.evaluation.comparison import Difference, PairedDifference, beats, paired_difference
 from components.evaluation.episodes import Episode, join_verdicts, scores
@@ -14,6 +15,7 @@ from components.evaluation.taxonomy import GROUP, FailureGroup, FailureKind, fai
 
 __all__ = [
     "GROUP",
+    "ActionSummary",
     "Difference",
     "Episode",
     "EvaluationError",
@@ -31,4 +33,5 @@ __all__ = [
     "pass_at_k",
     "scores",
     "success",
+    "summarise_actions",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from components.agent.protocols import protocol
+from components.browser import acts
 from components.evaluation.breakdowns import Facets, facets, family
 from components.evaluation.comparison import first_names
 from components.evaluation.errors import EvaluationError
@@ -31,6 +32,9 @@ class JudgeUse(Record):
 class Episode(Record):
     """One episode, without its images. `success` is None if the episode is unjudged.
 
+    `completed` says whether the agent did the task, whatever else it did: a success did nothing else. `actions` counts
+    its calls that do more than scroll, wait and say `done`.
+
     `policy_s`, `browser_s` (with the browser's start) and `wall_s` (the whole episode) are seconds; `wall_s` and
     `policy_usd` are None where they were not recorded. An endpoint's response tokens are those that it billed
     (`agent.loop`).
@@ -41,6 +45,8 @@ class Episode(Record):
     family: str
     split: str
     success: bool | None
+    completed: bool = False
+    actions: int = 0
     failure: FailureKind | None
     termination: Termination
     turns: int
@@ -106,6 +112,8 @@ def _episode(trajectory: Trajectory, verdict: Verdict | None) -> Episode:
         family=family(trajectory.task),
         split=trajectory.task.split,
         success=None if kind is FailureKind.UNJUDGED else kind is None,
+        completed=kind in (None, FailureKind.OVERDONE),
+        actions=sum(acts(call) for turn in trajectory.turns for call in turn.tool_calls),
         failure=kind,
         termination=trajectory.termination,
         turns=len(trajectory.turns),

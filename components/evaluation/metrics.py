@@ -20,6 +20,7 @@ from collections.abc import Iterable
 import numpy as np
 from pydantic import Field
 
+from components.evaluation.actions import ActionSummary, summarise_actions
 from components.evaluation.breakdowns import Slice, breakdowns
 from components.evaluation.episodes import Episode, join_verdicts, scores, task_set
 from components.evaluation.errors import EvaluationError
@@ -54,8 +55,10 @@ class SuccessSummary(SuccessRate):
 
     `n` counts the judged tasks, `ci95` is the bootstrap over them, `wilson95` the Wilson interval over episodes.
     `valid` is false if more than the allowed share of episodes was ended by the environment or left unjudged.
-    `heldout` summarises the tasks of families that are never trained on. The fields after it are missing from
-    summaries that an earlier version wrote. `proxies` are the lexical reasoning markers, `task_set` is a checksum.
+    `completed` is the share of tasks that were done, whatever else the agent did; `rate` counts only those with nothing
+    else done. `actions` is over the successes. `heldout` summarises the tasks of families that are never trained on.
+    These and the fields after them are missing from summaries that an earlier version wrote. `proxies` are the lexical
+    reasoning markers, `task_set` is a checksum.
     """
 
     wilson95: Interval
@@ -69,6 +72,8 @@ class SuccessSummary(SuccessRate):
     failures: dict[str, int]
     turns_mean: float
     response_tokens_mean: float
+    completed: float | None = None
+    actions: ActionSummary | None = None
     heldout: SuccessSummary | None = None
     failure_groups: dict[str, int] = Field(default_factory=dict)
     pass_at_k: dict[str, SuccessRate] = Field(default_factory=dict)
@@ -130,6 +135,8 @@ def _summary(episodes: list[Episode], bootstrap: int, seed: int, max_aborted: fl
         failures=_counts(failed),
         turns_mean=float(np.mean([episode.turns for episode in episodes])),
         response_tokens_mean=float(np.mean([episode.response_tokens for episode in episodes])),
+        completed=float(_judged_scores(judged, completed=True).mean()),
+        actions=summarise_actions(judged),
         failure_groups=_counts(GROUP[kind] for kind in failed),
         pass_at_k=pass_at_k(judged, bootstrap, seed),
         breakdowns=breakdowns(by_task, {episode.task_id: episode.facets for episode in judged}),
@@ -175,7 +182,10 @@ def _by_family(judged: list[Episode]) -> dict[str, Rate]:
     return {name: Rate(rate=float(values_N.mean()), n=len(values_N)) for name, values_N in by_name.items()}
 
 
-def _judged_scores(episodes: Iterable[Episode]) -> np.ndarray:
+def _judged_scores(episodes: Iterable[Episode], completed: bool = False) -> np.ndarray:
+    """The tasks' mean success, or the share of their episodes that were `completed`."""
+    if completed:
+        episodes = [episode.model_copy(update={"success": episode.completed}) for episode in episodes]
     by_task = scores(episodes)
     return np.array([by_task[task] for task in sorted(by_task)], dtype=float)
 

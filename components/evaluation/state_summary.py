@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from components.browser import acts
 from components.records import Record, Trajectory
 
 
@@ -38,17 +39,13 @@ class StateSummary(Record):
     detour: float | None = None
 
 
-PASSIVE = {"scroll", "wait", "done"}
-"""Calls that act on nothing."""
-
-
 def state_figures(trajectory: Trajectory) -> StateFigures | None:
     """The figures of one episode; None if its world has no state, or the environment ended it."""
     check = trajectory.state_check
     if check is None:
         return None
     length = trajectory.task.evaluator.get("reference_length")
-    acting = [turn for turn in trajectory.turns if any(call.name not in PASSIVE for call in turn.tool_calls)]
+    acting = [turn for turn in trajectory.turns if any(map(acts, turn.tool_calls))]
     return StateFigures(
         credit=check.credit,
         side_effects=len(check.side_effects),

@@ -7,7 +7,8 @@ agent's last words. `failure_kind` applies the rules from the most to the least 
 
 1. the ending, if the environment ended the episode: `blocked`, `page_unavailable`, `infrastructure`; or if a response
    ended it: `format`, `length`;
-2. the judge failed: `unjudged`; the rules for this site contradict a model: `judge_error`;
+2. the judge failed: `unjudged`; the rules for this site contradict a model: `judge_error`; the task was done
+   and something else, too, by the record of the world: `overdone`;
 3. the last page's title or address refuses visitors: `blocked`; it is the browser's own error page: `page_unavailable`;
 4. the rationale says that the task cannot be judged or done as it is written: `ill_posed`;
 5. identical calls turn after turn: `stuck` if they did nothing, `loop` if the page answered;
@@ -32,7 +33,7 @@ from components.browser.blocked import refuses
 from components.browser.feedback import AT_BOUNDARY, DIFFERS, NO_EFFECT
 from components.evaluation.reasoning_markers import ReasoningMarker
 from components.judge import needs_judge, rules_verdict
-from components.judge.rules import RuleError
+from components.judge.rules import RuleError, is_complete
 from components.records import Outcome, Termination, Trajectory, Turn, Verdict
 
 RULES = "rules"
@@ -92,6 +93,8 @@ class FailureKind(StrEnum):
     """Out of steps after identical calls that did nothing."""
     MISGROUNDED = "misgrounded"
     """Its last calls mostly failed or did nothing, or hit the wrong element."""
+    OVERDONE = "overdone"
+    """The task was done, and something else too: an action after the page's own ending, or a side effect."""
     FORMAT = "format"
     """Responses could not be parsed, or ended the episode without an answer."""
     JUDGE_ERROR = "judge_error"
@@ -116,6 +119,7 @@ GROUP = {
     FailureKind.LENGTH: FailureGroup.REASONING,
     FailureKind.STUCK: FailureGroup.GROUNDING,
     FailureKind.MISGROUNDED: FailureGroup.GROUNDING,
+    FailureKind.OVERDONE: FailureGroup.REASONING,
     FailureKind.FORMAT: FailureGroup.GROUNDING,
     FailureKind.JUDGE_ERROR: FailureGroup.TASK,
     FailureKind.ILL_POSED: FailureGroup.TASK,
@@ -174,10 +178,15 @@ def failure_kind(
             return None
         if outcome is not Outcome.FAILURE:
             return FailureKind.UNJUDGED
+        if _is_overdone(trajectory):
+            return FailureKind.OVERDONE
         if verdict is not None and verdict.judge != RULES and _rules_say_success(trajectory):
             return FailureKind.JUDGE_ERROR
     elif (kind := _ENDINGS.get(trajectory.termination)) is not None:
         return kind
+    elif trajectory.late_actions and trajectory.termination is Termination.DONE:
+        if _is_overdone(trajectory):
+            return FailureKind.OVERDONE
     elif trajectory.termination is Termination.DONE or _ends_unparsed(trajectory):
         return FailureKind.FORMAT
     return _kind_by_pages(trajectory, _rationale(verdict) if needs_judge(trajectory) else "", markers)
@@ -225,6 +234,11 @@ def _rules_say_success(trajectory: Trajectory) -> bool:
         return rules_verdict(trajectory).outcome is Outcome.SUCCESS
     except RuleError:
         return False
+
+
+def _is_overdone(trajectory: Trajectory) -> bool:
+    check = trajectory.state_check
+    return is_complete(trajectory) and bool(trajectory.late_actions or (check is not None and check.side_effects))
 
 
 def _ends_unparsed(trajectory: Trajectory) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from components.browser import EnvInitError, Placed, Session, StepResult
 from components.interactive.leaving import HostGate
@@ -71,7 +72,7 @@ class WatchedSession:
             if decision:
                 feedback = [*result.feedback[:-1], f"{result.feedback[-1]} {decision}" if calls else decision]
                 observation = (await self._session.step([])).observation
-                result = StepResult(feedback, observation, result.answer, result.done)
+                result = replace(result, feedback=feedback, observation=observation)
         await self._seen(result.observation)
         return result
 

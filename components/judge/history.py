@@ -31,6 +31,7 @@ _REMOVALS = tuple(
         (r" ?(?:from|to|at) \(-?\d+, ?-?\d+\)", ""),
         (r" ?Note: no visible navigation or new tab detected\.", ""),
         (r" ?The (page changed|field is focused)\.", ""),
+        (r" ?The page has ended its task and no longer reacts\.$", ""),
         (r" executed\.", ""),
         (r"<\w+> role=(\w+)", r"\1"),
         (r"<(\w+)>", r"\1"),

@@ -1,6 +1,7 @@
 """The reward of a trajectory (OpenWebRL, appendix A.4): by the ending first, by the judge only where the ending allows.
 
-The reward is +1 if the format is valid and the judge says success; -1, or the recipe's value, if repeated format errors
+The reward is +1 if the format is valid, the judge says success and nothing was done on a page after the page's own
+ending; -1, or the recipe's value, if repeated format errors
 ended the episode (WebAgent-R1, section 2.2, and WebGym score 0); 0 otherwise. A trajectory is masked, and never scored
 0, if the environment ended the episode, or if the judge failed or its verdict is unreadable.
 """
@@ -16,8 +17,11 @@ JudgeFn = Callable[[list[Trajectory]], Awaitable[list[Verdict]]]
 
 
 def needs_judge(trajectory: Trajectory) -> bool:
-    """True if only a judge can decide: the agent called `done` with an answer, in a valid response."""
-    return trajectory.termination is Termination.DONE and trajectory.answer is not None and trajectory.format_ok
+    """True if only a judge can decide: the agent called `done` with an answer, in a valid response, and did not act on
+    a page after the page had ended the task. An episode with such an action is a failure, whatever a judge would say.
+    """
+    finished = trajectory.termination is Termination.DONE and trajectory.answer is not None
+    return finished and trajectory.format_ok and not trajectory.late_actions
 
 
 def reward(trajectory: Trajectory, verdict: Verdict | None, format_error: float = -1.0) -> Reward:

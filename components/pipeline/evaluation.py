@@ -13,6 +13,7 @@ from components.pipeline.stage_run import StageRun
 from components.policies import open_model
 from components.records import Task, Trajectory, Verdict
 from components.rollout import commonest_reason
+from components.worlds import worlds_of
 
 POOLS = [Path("data/pools/eval.parquet"), Path("data/pools/heldout.parquet")]
 """The tasks that are evaluated on."""
@@ -43,7 +44,9 @@ def summarise(run: StageRun, trajectories: list[Trajectory], verdicts: list[Verd
     summary = success(trajectories, verdicts, evaluation.bootstrap, run.params.seed, evaluation.max_aborted)
     run.traces(trajectories, verdicts)
     tasks = " and ".join(sorted({trajectory.task.source for trajectory in trajectories}))
-    run.result({"recipe": run.params.name, "tasks": tasks, **summary.model_dump(mode="json", exclude_none=True)})
+    meaning = {world.name: world.clean_success for world in worlds_of(run.params)}
+    figures = summary.model_dump(mode="json", exclude_none=True)
+    run.result({"recipe": run.params.name, "tasks": tasks, "clean_success": meaning, **figures})
     if not summary.valid:
         ended = [trajectory for trajectory in trajectories if not trajectory.termination.is_agents_doing]
         reason = f"; the environment ended most by {commonest_reason(ended)}" if ended else ""

@@ -13,9 +13,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from components.evaluation.actions import ActionSummary, summarise_actions
 from components.evaluation.comparison import Difference, beats, paired_difference
 from components.evaluation.episodes import Episode, join_verdicts, scores
 from components.evaluation.errors import EvaluationError
+from components.evaluation.metrics import SuccessSummary
 from components.records import Record, Trajectory, Verdict
 from components.reports import published
 from components.reports.analysis import analyse
@@ -58,9 +60,16 @@ class TaskReport(Record):
 
 
 class SuccessReport(SuccessRate):
-    """One policy's success on the evaluated tasks."""
+    """One policy's success on the evaluated tasks.
+
+    `completed` is the share of tasks that were done, whatever else the agent did. `actions` is the mean number of
+    actions of a success, `actions_of_teacher` its ratio to the teacher's on the same families.
+    """
 
     rate_without_aborted: float | None
+    completed: float | None
+    actions: float | None
+    actions_of_teacher: float | None
 
 
 class JudgeReport(Record):
@@ -100,6 +109,12 @@ def read_episodes(evaluation: Path) -> dict[str, list[Episode]]:
     return episodes
 
 
+def read_teacher(folder: Path) -> ActionSummary | None:
+    """The actions of the teacher's successes, from `<folder>/{trajectories,verdicts}.parquet`; None without any."""
+    verdicts = read_table(folder / "verdicts.parquet", Verdict)
+    return summarise_actions(join_verdicts(iter_table(folder / "trajectories.parquet", Trajectory), verdicts))
+
+
 def elapsed(spans: list[tuple[float, float]]) -> float:
     """Seconds in which at least one stage worked: concurrent stages count once, pauses do not count."""
     total, until = 0.0, float("-inf")
@@ -110,12 +125,18 @@ def elapsed(spans: list[tuple[float, float]]) -> float:
 
 
 def build(
-    results: StageResults, evaluated: dict[str, list[Episode]], bootstrap: int, seed: int, pipeline: str
+    results: StageResults,
+    evaluated: dict[str, list[Episode]],
+    teacher: ActionSummary | None,
+    bootstrap: int,
+    seed: int,
+    pipeline: str,
 ) -> Report:
     """Gather the numbers. Paired differences are over the tasks of the headline rates, without held-out families.
 
     Args:
         evaluated: the episodes by policy.
+        teacher: the actions of its successes; None if there are none.
         bootstrap: resamples.
         pipeline: the pipeline run that the report is of.
     """
@@ -137,7 +158,7 @@ def build(
             dedup_rl=results.dedup.rl,
             rejected=results.collected.rejected,
         ),
-        success={name: SuccessReport(**_fields(results.success[name], SuccessReport)) for name in POLICIES},
+        success={name: _success(results.success[name], teacher) for name in POLICIES},
         paired={name: Difference(**_fields(difference, Difference)) for name, difference in differences.items()},
         judge=JudgeReport(**_fields(results.judge, JudgeReport)),
         rl=results.iterations,
@@ -174,6 +195,15 @@ def write_report(
         if len(html.encode("utf-8", "backslashreplace")) < MAX_BYTES:
             break
     return write_html(path, html)
+
+
+def _success(summary: SuccessSummary, teacher: ActionSummary | None) -> SuccessReport:
+    own = summary.actions
+    figures = _fields(summary, SuccessReport) | {
+        "actions": own.mean if own is not None else None,
+        "actions_of_teacher": own.ratio(teacher) if own is not None and teacher is not None else None,
+    }
+    return SuccessReport(**figures)
 
 
 def _fields(source: Any, target: type[Record]) -> dict[str, Any]:
@@ -223,6 +253,11 @@ def _charts(results: StageResults) -> list[LineChart]:
                 "sampled": column(lambda i: i.sampled_groups),
             },
             "of tasks, per iteration",
+        ),
+        over_rl(
+            "Completed, and something else done",
+            {"share": column(lambda i: i.overdone_share)},
+            "share of the rollouts; they are no successes",
         ),
         over_rl("Turns per episode", {"turns": column(lambda i: i.turns_mean)}, "mean"),
         over_rl("Response tokens per episode", {"tokens": column(lambda i: i.response_tokens_mean)}, "mean"),

@@ -62,6 +62,12 @@ class Deduplicated(StageOutput):
     rl: int
 
 
+class Evaluated(StageOutput):
+    """What success means in the worlds of an evaluation, by name, from `evaluate`; empty in older results."""
+
+    clean_success: dict[str, str] = Field(default_factory=dict)
+
+
 class Curated(StageOutput):
     """The demonstrations that SFT learns from; the funnel is of the teacher's attempts."""
 
@@ -97,6 +103,7 @@ class RLIteration(StageOutput):
     clip_fraction: Number = None
     logprob_gap_max: Number = None
     turns_mean: Number = None
+    overdone_share: Number = None
     response_tokens_mean: Number = None
     rollout_s: Number = None
     train_s: Number = None
@@ -126,6 +133,8 @@ class StageResults(StageOutput):
     judge: JudgeResult
     iterations: list[RLIteration]
     success: dict[str, SuccessSummary]
+    clean_success: dict[str, str]
+    """By world, what "done, and nothing else done" means."""
     losses: dict[str, list[tuple[float, float]]]
     """(step, loss) of each supervised training."""
 
@@ -152,6 +161,7 @@ def read_results(stages: Path, curves: Path) -> StageResults:
         judge=_parse(raw, "distill_judge", JudgeResult),
         iterations=_iterations(raw),
         success={name: _summary(raw, name) for name in POLICIES},
+        clean_success=_parse(raw, "evaluate@rl", Evaluated).clean_success,
         losses={name: _loss(curves / f"{name}.csv") for name in ("sft", "judge") if (curves / f"{name}.csv").exists()},
     )
 

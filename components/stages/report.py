@@ -4,19 +4,21 @@ from pathlib import Path
 
 from components.pipeline.leaderboard import publish
 from components.pipeline.stage_run import RESULTS, stage
-from components.reports import build, read_episodes, read_results, write_report
+from components.reports import build, read_episodes, read_results, read_teacher, write_report
 from components.store import write_json
 
-EVALUATION, CURVES, REPORTS = Path("data/evaluation"), Path("reports/curves"), Path("reports")
+EVALUATION, TEACHER = Path("data/evaluation"), Path("data/teacher")
+CURVES, REPORTS = Path("reports/curves"), Path("reports")
 
 
 def main() -> None:
     """Run the stage."""
-    with stage("report", inputs=[EVALUATION]) as run:
+    with stage("report", inputs=[EVALUATION, TEACHER]) as run:
         name = run.params.name
         results = read_results(RESULTS, CURVES)
         evaluated = read_episodes(EVALUATION)
-        report = build(results, evaluated, run.params.evaluation.bootstrap, run.params.seed, run.tracker.parent_id)
+        teacher, evaluation = read_teacher(TEACHER), run.params.evaluation
+        report = build(results, evaluated, teacher, evaluation.bootstrap, run.params.seed, run.tracker.parent_id)
         write_json(REPORTS / f"{name}.json", report.model_dump(mode="json"))
         size = write_report(report, results, evaluated, EVALUATION, name, REPORTS / f"{name}.html")
         publish(run)

@@ -88,6 +88,7 @@ def _log_trace(backend: Backend, run_id: str, stage: str, trajectory: Trajectory
         "termination": trajectory.termination.value,
         "answer": trajectory.answer,
         "site_reward": trajectory.site_reward,
+        "late_actions": trajectory.late_actions,
     }
     if trajectory.final_screenshot:
         outputs["final_screenshot"] = _attachment(trajectory.final_screenshot)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from components.judge.rules import is_complete
 from components.records import Outcome, Termination, Trajectory, Verdict
 from components.rollout import SampledGroups, TaskSampler
 
@@ -17,6 +18,7 @@ def rollout_figures(sampled: SampledGroups, sampler: TaskSampler) -> dict[str, f
         "reward_mean": _mean(scored),
         "pool_reward": sampler.pool_reward(),
         "success_rate": _mean([float(value > 0) for value in scored]),
+        "overdone_share": _mean([float(is_complete(t) and bool(t.late_actions)) for t in trajectories]),
         "effective_groups": len(sampled.effective),
         "sampled_groups": len(sampled.groups),
         "masked_share": _mean([float(r.masked) for r in rewards]),

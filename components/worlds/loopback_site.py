@@ -95,6 +95,10 @@ class LoopbackSite(ABC, Generic[S]):
         """None: the pages know of no task."""
         return None
 
+    async def ended(self, page: Page) -> bool | None:
+        """None: no page ends a task by itself; an episode ends when the agent calls `done`."""
+        return None
+
 
 class PageEpisode:
     """An episode on a site whose server keeps no data of it: the pages tell the reward, if there is one."""
@@ -115,6 +119,10 @@ class PageEpisode:
     async def reward(self, page: Page) -> float | None:
         """See `LoopbackSite.reward`."""
         return await self._site.reward(page)
+
+    async def ended(self, page: Page) -> bool | None:
+        """See `LoopbackSite.ended`."""
+        return await self._site.ended(page)
 
     async def check_state(self, answer: str | None) -> StateCheck | None:
         """None: there is no state."""

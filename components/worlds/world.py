@@ -78,7 +78,9 @@ class World(ABC):
     """Whether an episode finds nothing that another one changed: pages never change, or each episode has a copy of the
     data. False by default: a world has to say so, or RL, several attempts at a task and comparisons of models are
     refused on it (`Worlds.require_independent`)."""
-
+    clean_success: ClassVar[str] = "the answer is right; the world does not know what else the agent did"
+    """What "done, and nothing else done" means in this world, as a phrase for reports. `docs/concepts/world.md` has a
+    table of all."""
     moved_keys: ClassVar[dict[str, str]] = {}
     """Keys of older recipes that are now keys of this world's section: `{"old.key": "new.key"}`."""
 

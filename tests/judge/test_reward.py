@@ -34,6 +34,14 @@ CASES = [
 ]
 
 
+def test_after_an_action_on_an_ended_page_no_judge_is_asked(episode: Episode) -> None:
+    trajectory = episode(["done"]).model_copy(update={"late_actions": 1})
+    assert not needs_judge(trajectory)
+    for verdict in (None, says(Outcome.SUCCESS)):
+        scored = reward(trajectory, verdict)
+        assert (scored.value, scored.masked) == (0.0, False)
+
+
 def says(outcome: Outcome | None, trajectory_id: str = "t") -> Verdict | None:
     if outcome is None:
         return None

@@ -4,7 +4,20 @@ from collections.abc import Callable
 
 import pytest
 
-from components.browser.feedback import FOCUSED, Effect, Element, click, done, drag, failed, press_keys, scroll, write
+from components.browser.feedback import (
+    ENDED,
+    FOCUSED,
+    Effect,
+    Element,
+    click,
+    done,
+    drag,
+    failed,
+    press_keys,
+    refused,
+    scroll,
+    write,
+)
 from components.judge import rules_verdict
 from components.judge.history import compact, events
 from components.records import Outcome, Termination, Trajectory
@@ -18,6 +31,21 @@ def test_only_a_complete_reward_is_a_success(episode: Episode) -> None:
         rules_verdict(episode([OK, done("")], site_reward=reward)).outcome for reward in (1.0, 0.99, 0.0, -1.0, None)
     ]
     assert outcomes == [Outcome.SUCCESS, *[Outcome.FAILURE] * 4]
+
+
+@pytest.mark.parametrize("late, outcome", [(None, Outcome.SUCCESS), (0, Outcome.SUCCESS), (1, Outcome.FAILURE)])
+def test_an_action_after_the_pages_ending_is_no_success(episode: Episode, late: int | None, outcome: Outcome) -> None:
+    trajectory = episode([OK, done("")]).model_copy(update={"late_actions": late})
+    assert rules_verdict(trajectory).outcome is outcome
+
+
+def test_the_sign_of_the_ending_is_not_in_the_rationale_of_a_clean_success(episode: Episode) -> None:
+    assert (
+        rules_verdict(episode([f"{OK} {ENDED}", done("")])).rationale
+        == rules_verdict(episode([OK, done("")])).rationale
+    )
+    late = rules_verdict(episode([f"{OK} {ENDED}", refused("click"), done("")])).rationale
+    assert "failed click execution failed: the page has ended its task and no longer reacts" in late
 
 
 @pytest.mark.parametrize("termination", [t for t in Termination if t.is_agents_doing and t is not Termination.DONE])

@@ -26,6 +26,7 @@ FAMILIES = {  # family: turns before `done`, share solved by base, sft, rl
 }
 HELDOUT = {"click-option": (1, (0.10, 0.25, 0.50)), "focus-text": (1, (0.20, 0.45, 0.70))}
 PER_FAMILY = 12
+MEANING = "the page's first ending has the full reward, and the agent did nothing after it"
 WORDS = ["ok", "Cancel", "submit", "previous", "next", "yes", "Nope"]
 
 
@@ -54,7 +55,8 @@ def run_on_disk(tmp_path_factory) -> RunOnDisk:
         write_table(run.evaluation / policy / "trajectories.parquet", Trajectory, trajectories)
         write_table(run.evaluation / policy / "verdicts.parquet", Verdict, verdicts)
         summary = success(trajectories, verdicts, bootstrap=500, seed=0, max_aborted=0.1)
-        _stage(run, f"evaluate@{policy}", 38.5 + place, summary.model_dump(mode="json", exclude_none=True))
+        figures = {"clean_success": {"miniwob": MEANING}, **summary.model_dump(mode="json", exclude_none=True)}
+        _stage(run, f"evaluate@{policy}", 38.5 + place, figures)
     _other_stages(run)
     run.curves.mkdir(parents=True)
     (run.curves / "sft.csv").write_text("step,loss\n" + "".join(f"{i},{2.2 / (1 + i / 3):.4f}\n" for i in range(12)))

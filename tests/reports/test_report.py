@@ -11,18 +11,22 @@ import shutil
 import pytest
 from PIL import Image as Pillow
 
-from components.evaluation import EvaluationError
+from components.evaluation import ActionSummary, EvaluationError
+from components.evaluation.actions import MeanActions
 from components.records import Image, Trajectory
-from components.reports import build, read_episodes, read_results, write_report
+from components.reports import build, read_episodes, read_results, read_teacher, write_report
 from components.reports.report import MAX_BYTES
 from components.store import read_json, read_table, write_json, write_table
 from tests.evaluation.run_records import observation
+from tests.reports.conftest import MEANING
+
+TEACHER = ActionSummary(mean=2.0, n=2, families={"enter-text": MeanActions(mean=2.0, n=2)})
 
 
 @pytest.fixture(scope="module")
 def made(run_on_disk):
     results, evaluated = read_results(run_on_disk.stages, run_on_disk.curves), read_episodes(run_on_disk.evaluation)
-    return results, evaluated, build(results, evaluated, 500, 0, "this")
+    return results, evaluated, build(results, evaluated, TEACHER, 500, 0, "this")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +42,8 @@ def test_the_json_has_the_promised_keys(made):
     assert list(value) == ["wall_s", "stages", "tasks", "success", "paired", "judge", "rl"]
     assert value["tasks"] == {"collected": 1132, "filtered": 864, "dedup_sft": 610, "dedup_rl": 402, "rejected": 3}
     assert list(value["success"]) == ["base", "sft", "rl"]
-    assert {key for one in value["success"].values() for key in one} == {"rate", "n", "ci95", "rate_without_aborted"}
+    success = {"rate", "n", "ci95", "rate_without_aborted", "completed", "actions", "actions_of_teacher"}
+    assert {key for one in value["success"].values() for key in one} == success
     assert {name: list(one) for name, one in value["paired"].items()} == {
         "sft_minus_base": ["diff", "ci95"],
         "rl_minus_sft": ["diff", "ci95"],
@@ -47,6 +52,20 @@ def test_the_json_has_the_promised_keys(made):
     assert set(value["judge"]) == judge
     assert value["stages"]["train_sft"] == {"wall_s": 61.0, "ran": True}
     assert [name for name, one in value["stages"].items() if not one["ran"]] == ["collect_tasks"]
+
+
+def test_the_page_says_what_a_success_is_and_what_it_took(made, page):
+    rl = made[2].success["rl"]
+    assert rl.completed == rl.rate, "no episode of this run was overdone"
+    assert rl.actions_of_teacher == 1.0, "two clicks for a text, as the teacher"
+    assert f"in miniwob, {MEANING}".replace("'", "&#39;") in page
+    assert "× 1.00" in page
+
+
+def test_the_teachers_actions_are_read_from_its_tables(run_on_disk, tmp_path):
+    shutil.copytree(run_on_disk.evaluation / "rl", tmp_path / "teacher")
+    made, again = read_teacher(tmp_path / "teacher"), read_results(run_on_disk.stages, run_on_disk.curves).success["rl"]
+    assert made.families["enter-text"] == again.actions.families["enter-text"]
 
 
 def test_wall_time_counts_parallel_stages_once_and_leaves_out_the_report(made):
@@ -126,7 +145,7 @@ def test_the_page_shows_what_a_round_of_rejection_fine_tuning_chose(run_on_disk,
     assert results.iterations[0].selection == {"attempts": 448, "masked": 2, "question_never_right": 131, "chosen": 315}
     assert results.iterations[1].selection == {}
     evaluated = read_episodes(run_on_disk.evaluation)
-    report = build(results, evaluated, 500, 0, "this")
+    report = build(results, evaluated, TEACHER, 500, 0, "this")
     write_report(report, results, evaluated, run_on_disk.evaluation, "rft", tmp_path / "rft.html")
     page = (tmp_path / "rft.html").read_text()
     shown = page[page.index("Selection, round 1") : page.index("Where the time went")]

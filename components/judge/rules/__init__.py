@@ -12,7 +12,7 @@
 
 from components.judge.rules.pages import probes_of
 from components.judge.rules.qa import AnswerScores, score_answer
-from components.judge.rules.site_reward import COMPLETE, MAX_EVENTS, rationale
+from components.judge.rules.site_reward import COMPLETE, MAX_EVENTS, is_complete, rationale
 from components.judge.rules.specs import Rule, RuleError, require_decisive_rules, require_rules, rule_of
 from components.judge.rules.verdict import JUDGE, VERSION, Question, open_questions, rules_verdict
 from components.judge.rules.webarena import NEEDS_MODEL, SameAnswer
@@ -30,6 +30,7 @@ __all__ = [
     "RuleError",
     "SameAnswer",
     "hint_of",
+    "is_complete",
     "open_questions",
     "probes_of",
     "rationale",

@@ -1,4 +1,4 @@
-"""The site's own reward, where the world has one, and what was done in words.
+"""The site's own reward, where the world has one and nothing was done after the page's ending, and what was done.
 
 The rationale says what was done and whether the task named it, from what a judge model sees too; only the outcome
 knows the reward.
@@ -20,9 +20,21 @@ MAX_EVENTS = 10
 
 
 def judge_site_reward(trajectory: Trajectory) -> tuple[Outcome, str]:
-    """Success if the site's raw reward is complete."""
+    """Success if the site's raw reward is complete, and the agent did not act on the page after the page's own ending.
+
+    On a real site an action after the task is done has consequences; here the first ending decides the raw reward.
+    """
     complete = trajectory.site_reward is not None and trajectory.site_reward >= COMPLETE
-    return Outcome.SUCCESS if complete else Outcome.FAILURE, rationale(trajectory)
+    clean = complete and not trajectory.late_actions
+    return Outcome.SUCCESS if clean else Outcome.FAILURE, rationale(trajectory)
+
+
+def is_complete(trajectory: Trajectory) -> bool:
+    """Whether the task was done, whatever else was done: all expected changes of the state are there; without a state,
+    the site's raw reward is that of a completed task."""
+    if trajectory.state_check is not None:
+        return trajectory.state_check.credit >= COMPLETE
+    return trajectory.site_reward is not None and trajectory.site_reward >= COMPLETE
 
 
 def rationale(trajectory: Trajectory) -> str:

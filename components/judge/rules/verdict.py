@@ -24,7 +24,7 @@ class Question(NamedTuple):
     answer: str
 
 
-JUDGE, VERSION = "rules", "site-reward-1"
+JUDGE, VERSION = "rules", "site-reward-2"
 VERSIONS = {WebArenaRule: "webarena-1", QARule: "qa-em-1"}
 """Versions of the rules that have a version of their own; all others have `VERSION`."""
 

@@ -104,6 +104,10 @@ class CityEpisode:
         """None: the pages know of no reward. `check_state` has it."""
         return None
 
+    async def ended(self, page: Page) -> bool | None:
+        """None: the applications end no task; what an action changes is in the state."""
+        return None
+
     async def check_state(self, answer: str | None) -> StateCheck:
         """Compare the copy with the snapshot.
 

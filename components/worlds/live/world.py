@@ -25,6 +25,7 @@ class Live(World):
 
     name: ClassVar[str] = "live"
     Params = LiveParams
+    clean_success: ClassVar[str] = "a rule or a judge finds the task done; what else the agent did is not known"
 
     def __init__(self, params: LiveParams) -> None:
         super().__init__(params)

@@ -26,6 +26,8 @@
 
   waymark.reward = () => JSON.parse(localStorage.getItem(key) || '{"reward": 0}').reward;
 
+  waymark.ended = () => localStorage.getItem(key) !== null;
+
   waymark.collect = (seeds) => seeds.map((number) => {
     try {
       waymark.begin(number);

@@ -55,6 +55,10 @@ class MiniWoBSite(LoopbackSite[Server]):
         reward = await page.evaluate("window.WAYMARK ? WAYMARK.reward() : null")
         return None if reward is None else float(reward)
 
+    async def ended(self, page: Page) -> bool | None:
+        """Whether the episode had its first ending, right or wrong; None on a page of the site without an episode."""
+        return await page.evaluate("window.WAYMARK ? WAYMARK.ended() : null")
+
     async def collect(
         self,
         families: Sequence[str],

@@ -22,6 +22,9 @@ class MiniWoB(World):
     Pinned = PinnedPages
     origins = MiniWoBSite.origins
     independent_episodes = True
+    clean_success: ClassVar[str] = (
+        "the page's first ending has the full reward, and the agent did nothing on the page after it"
+    )
     moved_keys: ClassVar[dict[str, str]] = {
         "tasks.miniwob_train": "worlds.miniwob.train",
         "tasks.miniwob_heldout": "worlds.miniwob.heldout",

@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from components.agent import Completion, EpisodeSettings, EpisodeSpec, Renderer, format_call, format_response
+from components.agent.loop import run_episode
 from components.browser import BrowserPool, check_call, parse_elements
+from components.browser.feedback import ENDED, refused
+from components.judge import rules_verdict
 from components.params import BrowserParams
-from components.records import Task
+from components.records import Outcome, Task, Termination
 from components.worlds.miniwob.server import SCRIPT_TAG, Server, families, html_root
 from components.worlds.miniwob.site import MiniWoBSite
 from components.worlds.miniwob.teacher import PLANS
+from tests.samples import recipe
 
 PARAMS = BrowserParams(viewport=(160, 210), concurrency=1)
 FAMILIES = [
@@ -138,6 +143,72 @@ def test_the_first_ending_counts_and_survives_a_reload(rows, episode):
         return before, after_wrong, await session.site_reward()
 
     assert episode(task(rows["miniwob/click-test-2/4"]), body) == (0.0, -1.0, -1.0)
+
+
+@pytest.mark.parametrize("name, reward", [("ONE", 1.0), ("TWO", -1.0)])
+def test_an_ended_page_says_so_and_takes_no_more_actions(rows, episode, name, reward):
+    async def body(session, observation):
+        button = click(observation, name)
+        first = await session.step([button])
+        second = await session.step([button, check_call("scroll", {"direction": "down"}), check_call("hover", {})])
+        last = await session.step([check_call("press_keys", {"keys": "F5"}), *DONE])
+        return [first, second, last], await session.site_reward()
+
+    steps, raw = episode(task(rows["miniwob/click-test-2/4"]), body)
+    assert steps[0].feedback[0].endswith(f"executed. Note: no visible navigation or new tab detected. {ENDED}")
+    assert steps[1].feedback[0] == refused("click")
+    assert [line.split(":")[0] for line in steps[1].feedback] == ["Failed", "Succeed", "Failed"]
+    assert steps[2].feedback[0] == refused("press_keys")
+    assert [step.late_actions for step in steps] == [0, 1, 1], "neither a scroll nor a call that cannot be read"
+    assert steps[2].done
+    assert raw == reward, "the sign is the same after a right and after a wrong ending"
+
+
+def test_an_action_after_the_ending_in_the_same_turn_is_late(rows, episode):
+    async def body(session, observation):
+        right, wrong = click(observation, "ONE"), click(observation, "TWO")
+        return await session.step([right, wrong, *DONE]), await session.site_reward()
+
+    step, raw = episode(task(rows["miniwob/click-test-2/4"]), body)
+    assert (step.late_actions, raw) == (1, 1.0)
+
+
+def test_the_record_of_an_episode_adds_up_late_actions(rows, episode):
+    class Habit:
+        """Clicks the right button twice, and then another time before `done`."""
+
+        version = "habit"
+
+        def prompt_tokens(self, prompt):
+            return 1
+
+        async def complete(self, request):
+            calls = (
+                [format_call("click", **self.place)] * 2 if not request.turns else [format_call("click", **self.place)]
+            )
+            calls += [format_call("done", answer="")] if len(request.turns) == 1 else []
+            return Completion([], [], format_response("Click.", calls), "stop")
+
+    async def body(session, observation):
+        policy, params = Habit(), recipe()
+        policy.place = click(observation, "ONE").arguments
+        settings = EpisodeSettings(
+            Renderer(params.agent, params.observation), params.agent, params.evaluation.sampling, 4, 64
+        )
+        return await run_episode(EpisodeSpec(of, 0, "habit", 0), session, policy, settings)
+
+    of = task(rows["miniwob/click-test-2/4"])
+    trajectory = episode(of, body)
+    assert (trajectory.site_reward, trajectory.late_actions, trajectory.termination) == (1.0, 2, Termination.DONE)
+    assert rules_verdict(trajectory).outcome is Outcome.FAILURE
+
+
+def test_the_next_episode_of_a_browser_begins_without_an_ending(rows, episode):
+    async def body(session, observation):
+        return await session.step([click(observation, "ONE")])
+
+    steps = [episode(task(rows["miniwob/click-test-2/4"]), body) for _ in range(2)]
+    assert [step.late_actions for step in steps] == [0, 0]
 
 
 def test_a_reload_before_the_end_gives_the_same_page_again(rows, episode):
