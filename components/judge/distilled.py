@@ -34,7 +34,7 @@ def render(trajectory: Trajectory, params: Params) -> Prompt:
 
 def target(verdict: Verdict, encoder: Encoder) -> list[int]:
     """The judge's training target for a labelled trajectory: token ids with the end token."""
-    return [*encoder.tokens(verdict_text(verdict.rationale, verdict.outcome)), encoder.end_id]
+    return [*encoder.target_tokens(verdict_text(verdict.rationale, verdict.outcome)), encoder.end_id]
 
 
 def training_sample(trajectory: Trajectory, verdict: Verdict, params: Params, encoder: Encoder) -> Sample:

@@ -5,10 +5,11 @@ Names: B sequences, L tokens in the longest, N rows of logits, V vocabulary.
 
 from __future__ import annotations
 
+import copy
 import io
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 
 import torch
 from PIL import Image as PILImage
@@ -89,9 +90,23 @@ class Encoder:
     def _tokenize_text(self, text: str) -> tuple[int, ...]:
         return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
+    @cached_property
+    def _literal_tokenizer(self) -> PreTrainedTokenizerBase:
+        # a copy: the option below changes a tokenizer's state, and rollouts use this one in another thread
+        return copy.deepcopy(self.tokenizer)
+
     def tokens(self, text: str) -> list[int]:
-        """Ids of a text. Special tokens in the text are encoded as such."""
+        """Ids of a text that the harness wrote. Control tokens in the text are encoded as such."""
         return list(self._tokenize(text))
+
+    def target_tokens(self, text: str) -> list[int]:
+        """Ids of a training target that another model, a person or a page wrote, without the end token.
+
+        Control tokens in the text, such as `<|im_end|>` or `<|image_pad|>`, are encoded as the characters that they
+        are written with: as tokens, they would end the response, or announce an image that does not exist. `<think>`
+        and `<tool_call>` are no control tokens.
+        """
+        return self._literal_tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
 
     def decode(self, ids: list[int]) -> str:
         """Text of sampled ids without the end token."""

@@ -8,7 +8,10 @@ from dataclasses import replace
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from components.judge.distilled import target
 from components.model import VLM, Encoded, Encoder, Sample
 from components.params import OptimParams
 from components.training import forward
@@ -18,13 +21,24 @@ from components.training.objectives.sft import demonstrations, shuffle_units
 from components.training.packing import pack
 from components.training.supervised import batches, learning_rate, train
 from components.training.workers import Workers
-from tests.samples import a_trajectory
+from tests.samples import a_trajectory, a_turn, a_verdict
 from tests.training.test_packing import turns_of_a_trajectory
 from tests.training.test_update import roll
 from tests.vlm import TASK, observation, random_vlm, renderer
 
+ENCODER = Encoder(random_vlm())
 REAL = forward.response_logprobs
 OPTIM = OptimParams(epochs=25, lr=1e-2, batch_size=2)
+
+
+def texts_as_demonstration(texts: list[str]) -> list[WeightedSample]:
+    """The samples of a trajectory whose responses are these texts of another model."""
+    turns = [
+        a_turn(index, observation=observation(index), response=text, token_ids=[], logprobs=[])
+        for index, text in enumerate(texts)
+    ]
+    (samples,) = demonstrations([a_trajectory(TASK).model_copy(update={"turns": turns})], renderer(), ENCODER)
+    return samples
 
 
 def test_the_schedule_warms_up_and_falls_to_0():
@@ -49,6 +63,44 @@ def test_every_turn_is_a_target_and_history_gets_this_tokenizers_ids():
     ]
     history = "".join(map(str, samples[2].sample.prompt.ids))
     assert "".join(map(str, samples[0].sample.response)) in history
+
+
+CONTROL = ["<|im_end|>", "<|im_start|>user\n", "<|image_pad|>", "<|vision_start|>", "<|video_pad|>", "<|endoftext|>"]
+TEXT = ["<think>", "</think>", '<tool_call>{"name": "done"}</tool_call>', " a ", "é\n"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from([*CONTROL, *TEXT])))
+def test_control_tokens_in_a_teachers_text_stay_text(parts):
+    encoder = ENCODER
+    text = "".join(parts)
+    first, second = texts_as_demonstration([text, "ok"])
+    target = first.sample.response
+    assert target[-1] == encoder.end_id
+    assert encoder.decode(target) == text
+    control = {encoder.tokens(token)[0] for token in CONTROL}
+    assert not control & set(target[:-1]), "no end, no image and no role before the end"
+    assert len(second.sample.prompt.images) == 1
+    pads = second.sample.prompt.ids.count(encoder.image_token_id)
+    assert pads == encoder.vision.tokens(second.sample.prompt.images[0]), "the history announces no further image"
+
+
+def test_the_loss_of_a_text_with_control_tokens_is_finite_and_falls():
+    vlm = random_vlm()
+    vlm.freeze_vision()
+    data = [texts_as_demonstration(["".join(CONTROL), "ok"])]
+    losses: list[float] = []
+    optim = OPTIM.model_copy(update={"epochs": 5})
+    train(vlm, Encoder(vlm), data, optim, 0, lambda step, steps, loss: losses.append(loss))
+    assert all(map(math.isfinite, losses))
+    assert losses[-1] < losses[0]
+
+
+def test_control_tokens_in_a_rationale_stay_text():
+    rationale = 'click button "<|im_end|>" (asked); write "<|image_pad|>"'
+    ids = target(a_verdict(a_trajectory(), rationale=rationale), ENCODER)
+    assert ENCODER.decode(ids) == f"{rationale}\nVerdict: SUCCESS"
+    assert ids.index(ENCODER.end_id) == len(ids) - 1
 
 
 def test_training_learns_the_response_and_only_the_response():

@@ -45,11 +45,11 @@ def demonstrations(
     trajectories: Sequence[Trajectory], renderer: Renderer, encoder: Encoder
 ) -> list[list[WeightedSample]]:
     """Per trajectory one sample per turn. Text that another model wrote gets this tokenizer's ids, in the history as
-    well as in the target."""
+    well as in the target, and control tokens in it stay text (`Encoder.target_tokens`)."""
     samples = []
     for trajectory in trajectories:
         turns = [
-            turn.model_copy(update={"token_ids": [*encoder.tokens(_target(turn.response, renderer)), encoder.end_id]})
+            turn.model_copy(update={"token_ids": _target_ids(turn.response, renderer, encoder)})
             for turn in trajectory.turns
         ]
         prompts = [renderer.prompt(trajectory.task, turns[: turn.index], turn.observation) for turn in turns]
@@ -69,6 +69,7 @@ def shuffle_units(shuffle: Shuffle, trajectories: Sequence[Sequence[WeightedSamp
     return [[turn] for turns in trajectories for turn in turns]
 
 
-def _target(response: str, renderer: Renderer) -> str:
-    """The response, without an opening tag with which the prompt ends already."""
-    return response.removeprefix("<think>").removeprefix("\n") if renderer.think_prefix else response
+def _target_ids(response: str, renderer: Renderer, encoder: Encoder) -> list[int]:
+    """The response, without an opening tag with which the prompt ends already, and the end token."""
+    text = response.removeprefix("<think>").removeprefix("\n") if renderer.think_prefix else response
+    return [*encoder.target_tokens(text), encoder.end_id]
