@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from components.params import RecipeError, load, parse
-from tests.samples import RECIPE, raw_recipe
+from tests.samples import RECIPE, raw_recipe, recipe
 
 SHIPPED = sorted((Path(__file__).parent.parent / "recipes").glob("*.yaml"))
 
@@ -16,6 +16,16 @@ SHIPPED = sorted((Path(__file__).parent.parent / "recipes").glob("*.yaml"))
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_every_shipped_recipe_parses_and_has_the_name_of_its_file(path: Path) -> None:
     assert load(path).name == path.stem
+
+
+@pytest.mark.parametrize(
+    ("training_s", "evaluation_s", "limit"), [(30, None, 120), (300, None, 300), (30, 60, 60), (300, 60, 60)]
+)
+def test_evaluation_has_its_own_limits(training_s: float, evaluation_s: float | None, limit: float) -> None:
+    agent = {"max_response_tokens": 64, "max_context_tokens": 8192, "inference_timeout_s": training_s}
+    made = recipe(agent=agent, evaluation__inference_timeout_s=evaluation_s, evaluation__max_response_tokens=4096)
+    assert (made.evaluation_agent.inference_timeout_s, made.evaluation_agent.max_response_tokens) == (limit, 4096)
+    assert made.agent.inference_timeout_s == training_s
 
 
 def test_recipes_are_shipped() -> None:
@@ -36,6 +46,7 @@ def test_recipes_are_shipped() -> None:
         ({"relf": {}}, ["relf = {}: unknown field", "evaluation, filters"]),
         ({"rl__lr": ...}, ["rl.lr: is missing"]),
         ({"judge": ...}, ["judge: is missing"]),
+        ({"evaluation__max_response_tokens": 1024}, ["evaluation.max_response_tokens = 1024 must be smaller than"]),
         ({"observation__text": "pdf"}, ["observation.text = 'pdf'", "'none', 'elements', 'axtree' or 'html'"]),
         ({"agent__protocol": "browseragent"}, ["browseragent acts on element ids", "axtree or html, not"]),
         ({"model__device": "tpu"}, ["model.device = 'tpu'", "'cpu' or 'cuda'"]),

@@ -25,7 +25,7 @@ _SENTENCES = {
     Termination.RESPONSE_LENGTH: "A response reached agent.max_response_tokens and could not be used.",
     Termination.CONTEXT_LENGTH: "The next prompt does not fit into agent.max_context_tokens.",
     Termination.FORMAT_ERROR: "Too many responses in a row could not be read; does the model know this protocol?",
-    Termination.INFERENCE_TIMEOUT: "The model did not answer within agent.inference_timeout_s.",
+    Termination.INFERENCE_TIMEOUT: "The model did not answer within evaluation.inference_timeout_s.",
     Termination.ENV_ERROR: "The page stopped answering.",
     Termination.ENV_INIT_ERROR: "The first page could not be opened.",
     Termination.BLOCKED: "The site answered with a block page or a CAPTCHA.",

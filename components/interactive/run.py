@@ -177,7 +177,7 @@ async def _played(episode: _Episode, stack: AsyncExitStack) -> Trajectory:
         speaks,
         episode.transcript,
     )
-    evaluation = params.evaluation
+    evaluation, agent = params.evaluation, params.evaluation_agent
 
     def on_turn(turn: Turn) -> None:
         episode.turns.append(turn)
@@ -185,10 +185,10 @@ async def _played(episode: _Episode, stack: AsyncExitStack) -> Trajectory:
 
     settings = EpisodeSettings(
         Renderer(params.agent, params.observation, params.model.think_prefix),
-        params.agent,
+        agent,
         evaluation.sampling,
         options.max_steps or (PERSON_STEPS if episode.model is None else evaluation.max_steps),
-        evaluation.max_response_tokens or params.agent.max_response_tokens,
+        agent.max_response_tokens,
         on_turn=on_turn,
     )
     return await run_episode(episode.spec, session, policy, settings)

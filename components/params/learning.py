@@ -10,6 +10,9 @@ from components.params.harness import SamplingParams
 from components.params.optim import DType
 from components.params.section import NoEffect, Section
 
+EVALUATION_TIMEOUT_S = 120.0
+"""Limit of one response in an evaluation, in seconds (OpenWebRL, table 7)."""
+
 
 class LoRAParams(Section):
     """Low-rank adapters on the language model's linear layers (Hu et al., 2021)."""
@@ -90,6 +93,9 @@ class EvaluationParams(Section):
     max_steps: int = Field(gt=0)
     max_response_tokens: int | None = Field(default=None, gt=0)
     """None uses `agent.max_response_tokens`."""
+    inference_timeout_s: float | None = Field(default=None, gt=0)
+    """Limit of one response in seconds. Null is 120 (OpenWebRL, table 7), or `agent.inference_timeout_s` if that is
+    longer, because the machine is slow."""
     max_aborted: float = Field(default=0.1, ge=0, le=1)
     """Maximum share of episodes that the environment ended. Above it, the evaluation is invalid."""
     bootstrap: int = Field(default=10_000, gt=0)

@@ -25,6 +25,7 @@ from components.params.judge import (
     JudgeParams,
 )
 from components.params.learning import (
+    EVALUATION_TIMEOUT_S,
     EvaluationParams,
     InferenceParams,
     ModelParams,
@@ -91,9 +92,23 @@ class Params(Section):
 
     @model_validator(mode="after")
     def _response_fits(self) -> Params:
-        if self.agent.max_response_tokens >= self.agent.max_context_tokens:
-            raise ValueError(
-                f"agent.max_response_tokens = {self.agent.max_response_tokens} must be smaller than "
-                f"agent.max_context_tokens = {self.agent.max_context_tokens}"
-            )
+        limits = {"agent": self.agent.max_response_tokens, "evaluation": self.evaluation.max_response_tokens}
+        for name, tokens in limits.items():
+            if tokens is not None and tokens >= self.agent.max_context_tokens:
+                raise ValueError(
+                    f"{name}.max_response_tokens = {tokens} must be smaller than "
+                    f"agent.max_context_tokens = {self.agent.max_context_tokens}"
+                )
         return self
+
+    @property
+    def evaluation_agent(self) -> AgentParams:
+        """The harness with the limits of evaluation in place of those of training."""
+        agent, evaluation = self.agent, self.evaluation
+        return agent.model_copy(
+            update={
+                "max_response_tokens": evaluation.max_response_tokens or agent.max_response_tokens,
+                "inference_timeout_s": evaluation.inference_timeout_s
+                or max(EVALUATION_TIMEOUT_S, agent.inference_timeout_s),
+            }
+        )

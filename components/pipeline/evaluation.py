@@ -26,10 +26,11 @@ class InvalidEvaluation(RuntimeError):
 def evaluate_model(
     run: StageRun, model: Path, version: str, tasks: list[Task]
 ) -> tuple[list[Trajectory], list[Verdict]]:
-    """Roll out one episode per task with a model, sampled as `evaluation` says, and judge the finished episodes."""
+    """Roll out one episode per task with a model, sampled and limited as `evaluation` says, and judge the finished
+    episodes."""
     evaluation = run.params.evaluation
     policy = open_model(model, run.params, version, run.state)
-    limits = evaluation.max_steps, evaluation.max_response_tokens
+    limits = evaluation.max_steps, run.params.evaluation_agent
     trajectories = asyncio.run(roll_out(run, tasks, 1, policy, version, evaluation.sampling, *limits))
     return trajectories, label(run, (trajectory for trajectory in trajectories if needs_judge(trajectory)))
 

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
 from components.browser import Environment, Environments, open_browsers
 from components.judge import probes_of, require_rules
-from components.params import Params, SamplingParams
+from components.params import AgentParams, Params, SamplingParams
 from components.pipeline.stage_run import StageRun
 from components.records import Task, Termination, Trajectory
 from components.rollout import PolicyFor, collect, episode_specs, paced_sessions, require_agents_endings
@@ -33,10 +33,13 @@ async def roll_out(
     version: str,
     sampling: SamplingParams,
     max_steps: int,
-    max_response_tokens: int | None = None,
+    agent: AgentParams | None = None,
     policy_for: PolicyFor | None = None,
 ) -> list[Trajectory]:
     """Run `attempts` episodes per task, all with `policy`, or each with the policy that `policy_for` returns.
+
+    Args:
+        agent: the limits of the episodes; None for those of the recipe's training.
 
     Raises:
         ValueError: a task is on a world that the recipe does not have; raised before any episode.
@@ -47,7 +50,7 @@ async def roll_out(
         TooManyHarnessErrors: bugs of the harness ended more episodes than the recipe allows.
     """
     params = run.params
-    worlds = worlds_of(params)
+    agent, worlds = agent or params.agent, worlds_of(params)
     worlds.require(tasks)
     if attempts > 1:
         worlds.require_independent(tasks, f"{attempts} attempts at each")
@@ -66,10 +69,10 @@ async def roll_out(
                 policy_for or same_policy,
                 EpisodeSettings(
                     Renderer(params.agent, params.observation, params.model.think_prefix),
-                    params.agent,
+                    agent,
                     sampling,
                     max_steps,
-                    max_response_tokens or params.agent.max_response_tokens,
+                    agent.max_response_tokens,
                     probes_of,
                 ),
                 journal,
