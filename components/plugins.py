@@ -12,8 +12,10 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import re
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 
 KIND = "KIND"
 """The attribute of a package or module that holds the object."""
@@ -25,9 +27,16 @@ class UnknownKindError(LookupError):
 
 @cache
 def builtin(family: str) -> tuple[str, ...]:
-    """Names of the kinds that are packages of `components.<family>`, sorted."""
+    """Names of the kinds that are packages of `components.<family>` with a `KIND`, sorted."""
     package = importlib.import_module(f"components.{family}")
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(package.__path__) if module.ispkg))
+    folders = [
+        Path(package.__path__[0]) / module.name for module in pkgutil.iter_modules(package.__path__) if module.ispkg
+    ]
+    return tuple(sorted(folder.name for folder in folders if _names_kind(folder / "__init__.py")))
+
+
+def _names_kind(path: Path) -> bool:
+    return re.search(rf"^{KIND} = ", path.read_text(), re.MULTILINE) is not None
 
 
 def installed(family: str) -> dict[str, EntryPoint]:

@@ -45,6 +45,7 @@ LOCKS = (
     Lock("gpu", "pyproject.toml", ("--extra=gpu", "--group=build", *GPU_WORKER)),
     Lock("docs", "requirements/docs.in", ("--universal", "--python-version=3.11")),
     Lock("apps", "requirements/apps.in", ("--universal", "--python-version=3.11")),
+    Lock("sites", "requirements/sites.in", ("--universal", "--python-version=3.11")),
     Lock("city", "requirements/city.in", ("--universal", "--python-version=3.11")),
     Lock("vllm", "requirements/vllm.in", GPU_WORKER),
     Lock(

@@ -1,4 +1,4 @@
-"""`waymark world check`: whether a world's tasks can be done, and cannot be cheated."""
+"""`waymark world`: checks of a world's tasks, and new worlds of one's own sites."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import dataclasses
 import json
+from pathlib import Path
 
 from components.cli.command import Subparsers, fail
 
@@ -15,9 +16,13 @@ RUNS = ("oracle", "idle", "copied", "stray", "listed")
 
 def add(commands: Subparsers) -> None:
     """Register `world` with its subcommands."""
-    world = commands.add_parser("world", help="worlds: checks of their tasks").add_subparsers(
+    world = commands.add_parser("world", help="worlds: checks of their tasks, and worlds of your own").add_subparsers(
         required=True, metavar="COMMAND"
     )
+    parser = world.add_parser("new", help="writes a package for your own site, with an example that works at once")
+    parser.add_argument("name", metavar="NAME", help="of the world, such as my_site")
+    parser.add_argument("--directory", type=Path, metavar="D", help="for the package; default: ./NAME")
+    parser.set_defaults(run=new)
     parser = world.add_parser(
         "check",
         help="plays each kind of task of a world with state: its oracle must get 1; idle and cheating agents 0",
@@ -28,6 +33,27 @@ def add(commands: Subparsers) -> None:
     parser.add_argument("--first-seed", type=int, default=1, help="default: %(default)s")
     parser.add_argument("--json", action="store_true", help="for programs: one line of JSON per task")
     parser.set_defaults(run=check)
+
+
+def new(options: argparse.Namespace) -> int:
+    """Write the package and print what to do next."""
+    from components.worlds.own_site import OwnSiteError
+    from components.worlds.own_site.scaffold import write_package
+
+    folder = options.directory or Path(options.name)
+    try:
+        files = write_package(options.name, folder)
+    except (OwnSiteError, OSError) as error:
+        return fail(error)
+    print("\n".join(map(str, files)))
+    print(
+        f"\nIt works as it is, with a to-do list as the application:\n"
+        f"  python -m pip install --no-deps --no-build-isolation -e {folder}\n"
+        f"  waymark world check {options.name}\n"
+        f"Now describe your own application in {folder}/waymark_{options.name}/site.yaml; "
+        "docs/how-to/train-on-your-site.md explains it"
+    )
+    return 0
 
 
 def check(options: argparse.Namespace) -> int:

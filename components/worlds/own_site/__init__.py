@@ -1,0 +1,16 @@
+"""A user's own site as a world: the machinery of which a user's package is a `site.yaml` and two lines.
+
+    from components.worlds.own_site import own_site
+
+    KIND = own_site(__file__)
+
+The modules: `site_file` and `task_file` are the keys of `site.yaml`; `image` makes the first data once; `application`
+is a process with a copy of them (`supervisor` ends it, `http_client` logs people in); `front` leads each browser to its
+process; `tables` compares states; `instances` makes tasks of templates; `site` is what a browser pool serves;
+`checking` checks the tasks; `scaffold` writes a new package.
+"""
+
+from components.worlds.own_site.own_world import OwnSite, own_site
+from components.worlds.own_site.site_file import OwnSiteError, SiteFile, read_site
+
+__all__ = ["OwnSite", "OwnSiteError", "SiteFile", "own_site", "read_site"]

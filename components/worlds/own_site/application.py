@@ -1,0 +1,242 @@
+"""One process of a user's application with data of its own, which one episode at a time uses."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from components.worlds.effects import describe
+from components.worlds.own_site import supervisor
+from components.worlds.own_site.http_client import Client, log_in
+from components.worlds.own_site.image import environment, run
+from components.worlds.own_site.site_file import JsonRows, OwnSiteError, Request, SiteFile
+from components.worlds.own_site.tables import FILES, Rows, Snapshot, copy_of, differences, file_rows, overwrite
+
+STOP_TIMEOUT_S = 10.0
+RESET_TIMEOUT_S = 300.0
+
+
+class Application:
+    """A process and its data folder. Its methods block.
+
+    Args:
+        site: the parsed `site.yaml`.
+        folder: of that file.
+        image: the folder with the first data.
+    """
+
+    def __init__(self, site: SiteFile, folder: Path, image: Path) -> None:
+        self.port = 0
+        """Of the running process, on loopback."""
+        self._site = site
+        self._folder = folder
+        self._image = image
+        self._own = tempfile.TemporaryDirectory(prefix=f"waymark-{site.name}-")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._first: Snapshot | None = None
+        """The state after the first start; resets that do not restart must lead back to it."""
+
+    @property
+    def data(self) -> Path:
+        """The data folder."""
+        return Path(self._own.name) / "data"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process lives."""
+        return self._process is not None and self._process.poll() is None
+
+    def reset(self, seed: int = 0) -> None:
+        """Give the application its first data back; starts it if it does not run.
+
+        Raises:
+            OwnSiteError: it does not start, or the reset fails or leaves changes behind.
+        """
+        reset = self._site.reset
+        if reset.restarts or not self.is_running:
+            self._restart()
+            if reset.restarts:
+                return
+            self._first = self.snapshot()
+        if reset.command:
+            run(reset.command, self._environment(SEED=str(seed)), self.data, "reset.command", RESET_TIMEOUT_S)
+        if reset.request is not None:
+            response = self._send(reset.request)
+            if response.status_code >= httpx.codes.BAD_REQUEST:
+                raise OwnSiteError(f"reset.request was answered with status {response.status_code}")
+        try:
+            for name in reset.sqlite:
+                overwrite(self.data / name, copy_of(self._image / name))
+            for name, script in reset.dump.items():
+                overwrite(self.data / name, _loaded(self._folder / script))
+        except (sqlite3.Error, OSError) as error:
+            raise OwnSiteError(f"reset: {error}") from error
+        if not reset.varies and self._first is not None:
+            self._require_first(self._first)
+
+    def snapshot(self) -> Snapshot:
+        """The current state.
+
+        Raises:
+            OwnSiteError: a database or response cannot be read.
+        """
+        state = self._site.state
+        tables: dict[str, Rows] = {name: self._json_rows(name, rows) for name, rows in state.responses.items()}
+        if state.files:
+            tables[FILES] = file_rows(self.data, state.files)
+        try:
+            return Snapshot({name: copy_of(self.data / name) for name in state.sqlite}, tables)
+        except sqlite3.Error as error:
+            raise OwnSiteError(f"state.sqlite: {', '.join(state.sqlite)} in {self.data}: {error}") from error
+
+    def client(self, user: str = "") -> Client:
+        """A client for requests as a logged-in person.
+
+        Raises:
+            OwnSiteError: the log-in fails.
+        """
+        client = Client(self._site.address, self.port)
+        if user:
+            log_in(client, self._site.logins[user])
+        return client
+
+    def stray(self) -> None:
+        """Make the write of `stray`, which no task asks for.
+
+        Raises:
+            OwnSiteError: it fails.
+        """
+        stray = self._site.stray
+        if isinstance(stray, Request):
+            response = self._send(stray)
+            if response.status_code >= httpx.codes.BAD_REQUEST:
+                raise OwnSiteError(f"stray was answered with status {response.status_code}")
+        elif stray is not None:
+            try:
+                path = self.data / self._site.state.sqlite[0]
+                with contextlib.closing(sqlite3.connect(path, timeout=10)) as database, database:
+                    database.execute(stray)
+            except sqlite3.Error as error:
+                raise OwnSiteError(f"stray: {error}") from error
+
+    def stop(self) -> None:
+        """End the process and all of its children."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def close(self) -> None:
+        """End the process and remove its data."""
+        self.stop()
+        self._own.cleanup()
+
+    def _environment(self, **more: str) -> dict[str, str]:
+        return environment(self._site, self._folder, self.data, PORT=str(self.port), **more)
+
+    def _send(self, request: Request) -> httpx.Response:
+        return self.client(request.user).send(request)
+
+    def _restart(self) -> None:
+        self.stop()
+        shutil.rmtree(self.data, ignore_errors=True)
+        shutil.copytree(self._image, self.data, symlinks=True)
+        self.port = _free_port()
+        log = Path(self._own.name) / "output.log"
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-S", supervisor.__file__, self._site.start],
+                env=self._environment(),
+                cwd=self.data,
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # the stage handles an interrupt in the terminal
+            )
+        self._wait_until_ready(log)
+
+    def _wait_until_ready(self, log: Path) -> None:
+        deadline = time.monotonic() + self._site.start_timeout_s
+        client, reason = Client(self._site.address, self.port), "no answer"
+        while time.monotonic() < deadline and self.is_running:
+            try:
+                status = client.get(self._site.ready).status_code
+            except OwnSiteError as error:
+                reason = str(error)
+            else:
+                if status < httpx.codes.INTERNAL_SERVER_ERROR:
+                    return
+                reason = f"status {status}"
+            time.sleep(0.02)
+        ended = None if self._process is None else self._process.poll()
+        self.stop()
+        what = f"ended with status {ended}" if ended is not None else f"is not ready ({reason})"
+        output = log.read_text(errors="replace")[-2000:] or "it printed nothing"
+        raise OwnSiteError(f"the site {self._site.name} {what} after `start`; its output ends with:\n{output}")
+
+    def _require_first(self, first: Snapshot) -> None:
+        state = self._site.state
+        changes = differences(first, self.snapshot(), state.noise, state.keys)
+        if changes:
+            raise OwnSiteError(
+                f"the reset of {self._site.name} does not give its first data back: {describe(changes[0])}. Correct "
+                "`reset`, or leave it out, so that the application is restarted; add to state.noise what may differ"
+            )
+
+    def _json_rows(self, name: str, rows: JsonRows) -> Rows:
+        response = self.client(rows.user).get(rows.get)
+        try:
+            items = at_place(response.json(), rows.rows)
+            return {str(item[rows.key]): {field: _text(value) for field, value in item.items()} for item in items}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise OwnSiteError(
+                f"state.json.{name}: {rows.get} (status {response.status_code}) has no list of objects with "
+                f"{rows.key!r} at {rows.rows or 'its top'!r}"
+            ) from error
+
+
+def at_place(content: Any, place: str) -> Any:
+    """The value at a place in JSON, such as `state.items.0`.
+
+    Raises:
+        KeyError, TypeError, ValueError, IndexError: there is none.
+    """
+    for part in filter(None, place.split(".")):
+        content = content[int(part)] if isinstance(content, list) else content[part]
+    return content
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _loaded(script: Path) -> bytes:
+    """The database that an SQL file makes."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(script.read_text())
+        return database.serialize()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

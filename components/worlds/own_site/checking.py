@@ -1,0 +1,126 @@
+"""Checks of a site's tasks in a real browser: what the oracle, an idle agent and cheating agents get.
+
+- The oracle gets 1, twice, and changes the same columns of the same tables both times.
+- An agent that only says `done` gets 0, and so does one whose answer is the task's own words.
+- The oracle's run with the write of `stray` gets 0.
+- The oracle's run with an answer that lists all candidates gets 0.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from components.browser import BrowserPool
+from components.params import BrowserParams
+from components.records import StateCheck, Task, ToolCall
+from components.worlds.own_site.instances import Instance
+from components.worlds.own_site.site import OwnEpisode
+from components.worlds.playing import play
+from components.worlds.task_check import TaskCheck
+
+if TYPE_CHECKING:
+    from components.worlds.own_site.own_world import OwnSite
+
+
+@dataclass(frozen=True)
+class _Run:
+    check: StateCheck
+    actions: int
+    stray: StateCheck | None
+    listed: StateCheck | None
+
+
+async def check_tasks(
+    world: OwnSite, names: Sequence[str], params: BrowserParams, first: int, count: int
+) -> AsyncIterator[TaskCheck]:
+    """Check the tasks `first` to `first + count - 1` of each template, one after the other."""
+    templates = world.templates()
+    async with BrowserPool(params, world.site(), "elements") as pool:
+        for name in names:
+            for instance in templates.instances(name, first, count):
+                yield await check_instance(instance, pool)
+
+
+async def check_instance(instance: Instance, pool: BrowserPool) -> TaskCheck:
+    """All checks of one task."""
+    began = time.monotonic()
+    task = Task.model_validate(instance.row("eval"))
+    report = TaskCheck(task.task_id, instance.name)
+    try:
+        await _fill(report, instance, task, pool)
+    except Exception as error:  # the table names it and goes on with the next task
+        report.problems.append(f"{type(error).__name__}: {error}")
+    report.seconds = round(time.monotonic() - began, 1)
+    return report
+
+
+async def _fill(report: TaskCheck, instance: Instance, task: Task, pool: BrowserPool) -> None:
+    problems, rewards = report.problems, report.rewards
+    stray = listed = None
+    if instance.template.oracle is not None:
+        first, second = [await _run_oracle(instance, task, pool) for _ in range(2)]
+        rewards["oracle"], report.actions, stray, listed = first.check.reward, first.actions, first.stray, first.listed
+        if first.check.reward != 1:
+            problems += [*first.check.missing, *first.check.side_effects]
+            problems += ["the oracle's answer is wrong"] if first.check.answer_ok is False else []
+        report.is_repeatable = _shape(first.check) == _shape(second.check)
+        problems += [] if report.is_repeatable else ["two runs of the oracle change different columns"]
+        problems += (
+            [] if stray is not None else ["site.yaml declares no `stray` write, so side effects are not checked"]
+        )
+    else:
+        name = instance.name
+        problems.append(f"{name} has no oracle: write its steps in the site's file")
+    others = {
+        "idle": await _answer_only(task, "", pool),
+        "copied": await _answer_only(task, task.intent, pool),
+        "stray": stray,
+        "listed": listed,
+    }
+    for name, check in others.items():
+        if check is not None:
+            rewards[name] = check.reward
+            problems += [f"{name} gets {check.reward}"] if check.reward else []
+    if stray is not None and not stray.side_effects:
+        problems.append("the stray write is not noticed: is its table in state, and not in state.noise?")
+
+
+async def _run_oracle(instance: Instance, task: Task, pool: BrowserPool) -> _Run:
+    async with pool.session(task) as session:
+        await session.start(task)
+        actions = await play(session, instance.oracle(random.Random(0)))
+        check = await session.check_state()
+        episode = session.site_episode
+        assert check is not None
+        assert isinstance(episode, OwnEpisode)
+        listed, expected = None, instance.expected
+        if expected is not None and expected.candidates:
+            listed = await episode.check_state(", ".join([expected.example, *expected.candidates]))
+        stray = None
+        if instance.site.stray is not None:
+            episode.application.stray()
+            stray = await episode.check_state(session.answer)
+        return _Run(check, actions, stray, listed)
+
+
+async def _answer_only(task: Task, answer: str, pool: BrowserPool) -> StateCheck:
+    async with pool.session(task) as session:
+        await session.start(task)
+        await session.step([ToolCall(name="done", arguments={"answer": answer})])
+        check = await session.check_state()
+        assert check is not None
+        return check
+
+
+def _shape(check: StateCheck) -> list[tuple[str, list[str]]]:
+    """The tables and the changed columns, without values: identifiers and times differ from run to run."""
+    shape = []
+    for change in check.changes:
+        before, after = change.before or {}, change.after or {}
+        names = sorted({*before, *after})
+        shape.append((change.table, [name for name in names if before.get(name) != after.get(name)]))
+    return sorted(shape)

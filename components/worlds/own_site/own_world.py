@@ -1,0 +1,157 @@
+"""The world of a user's own site. `own_site(__file__)` makes its class from the `site.yaml` beside that file."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field, model_validator
+
+from components.params import BrowserParams, Section
+from components.params import Params as Recipe
+from components.records import Task
+from components.worlds.oracle import Oracle
+from components.worlds.own_site.checking import check_tasks
+from components.worlds.own_site.image import digest, ensure, find_programs
+from components.worlds.own_site.instances import Instance, Templates
+from components.worlds.own_site.site import OwnPages
+from components.worlds.own_site.site_file import OwnSiteError, SiteFile, read_site
+from components.worlds.own_site.tables import copy_of
+from components.worlds.registry import unknown_names
+from components.worlds.task_check import TaskCheck
+from components.worlds.world import Requirement, World
+
+EVAL_SHARE = 4
+"""At most every fourth task of a template is kept for evaluation, so that a template with few tasks trains, too."""
+
+
+class OwnSiteParams(Section):
+    """The world's section of a recipe: which templates, and how many tasks of each."""
+
+    train: list[str] = Field(default_factory=list)
+    """Names of templates for training and evaluation; empty: all that are not held out."""
+    heldout: list[str] = Field(default_factory=list)
+    """Templates that are never trained on."""
+    train_per_template: int = Field(default=20, ge=0)
+    eval_per_template: int = Field(default=5, ge=0)
+    heldout_per_template: int = Field(default=5, ge=0)
+
+    @model_validator(mode="after")
+    def _splits_disjoint(self) -> OwnSiteParams:
+        both = sorted({*self.train} & {*self.heldout})
+        if both:
+            raise ValueError(f"{both} are both trained on and held out")
+        return self
+
+
+class OwnSite(World):
+    """A user's application, run and reset by commands, with tasks from a file."""
+
+    Params = OwnSiteParams
+    definition: ClassVar[SiteFile]
+    folder: ClassVar[Path]
+    """Of `site.yaml`."""
+
+    params: OwnSiteParams
+
+    def problems(self, recipe: Recipe) -> list[str]:
+        """Reports templates that do not exist, and a site without tasks."""
+        known = [*self.definition.tasks]
+        return [
+            *unknown_names("train", self.params.train, known, "there is no task"),
+            *unknown_names("heldout", self.params.heldout, known, "there is no task"),
+            *([] if known else [f": {self.folder / 'site.yaml'} has no tasks"]),
+        ]
+
+    def episode_settings(self) -> dict[str, Any]:
+        """Digests of the data and of everything that `site.yaml` and `tasks.yaml` say."""
+        rules = hashlib.sha256(self.definition.model_dump_json().encode()).hexdigest()[:16]
+        return {self.name: {"data": digest(self.definition, self.folder), "rules": rules}}
+
+    def requirements(self) -> list[Requirement]:
+        """The programs of `requires`."""
+        if not self.definition.requires:
+            return []
+        return [Requirement(self.name, f"runs the site {self.name}", lambda: find_programs(self.definition))]
+
+    async def tasks(self, seed: int, viewport: tuple[int, int]) -> list[dict[str, Any]]:
+        """Rows by template and number. Evaluation has the first numbers, training the next ones."""
+        return await asyncio.to_thread(self._tasks)
+
+    def templates(self) -> Templates:
+        """The templates, with the first data of the site; these are made if they do not exist.
+
+        Raises:
+            OwnSiteError: they cannot be made.
+        """
+        image = ensure(self.definition, self.folder)
+        databases = self.definition.state.sqlite
+        if not databases or not (image / databases[0]).exists():
+            return Templates(self.definition, None)
+        return Templates(self.definition, copy_of(image / databases[0]))
+
+    def _tasks(self) -> list[dict[str, Any]]:
+        params, templates = self.params, self.templates()
+        rows = []
+        for name in params.train or [name for name in self.definition.tasks if name not in params.heldout]:
+            evaluated = min(params.eval_per_template, templates.count(name) // EVAL_SHARE)
+            rows += [task.row("eval") for task in templates.instances(name, 1, evaluated)]
+            rows += [task.row("train") for task in templates.instances(name, evaluated + 1, params.train_per_template)]
+        for name in params.heldout:
+            rows += [task.row("heldout") for task in templates.instances(name, 1, params.heldout_per_template)]
+        return rows
+
+    def site(self) -> OwnPages:
+        """The pages, served by processes of the application."""
+        return OwnPages(self.definition, self.folder)
+
+    def can_teach(self, task: Task) -> bool:
+        """Whether the task's template has an oracle."""
+        template = self.definition.tasks.get(task.website.removeprefix(f"{self.name}/"))
+        return template is not None and template.oracle is not None
+
+    def teacher(self, task: Task, attempt: int = 0, seed: int = 0, noise: float = 0.0) -> Oracle:
+        """The oracle of the task's template.
+
+        Raises:
+            ValueError: it has none.
+        """
+        if not self.can_teach(task):
+            name = task.website.removeprefix(f"{self.name}/")
+            raise ValueError(f"{name} has no oracle: write the steps of one in the site's file")
+        rng = random.Random(f"{task.task_id}|{attempt}|{seed}")
+        return Instance.of(self.definition, task).oracle(rng, noise)
+
+    def check(
+        self, names: Sequence[str], browser: BrowserParams, first_seed: int, seeds: int
+    ) -> AsyncIterator[TaskCheck]:
+        """Checks templates in Chromium (`checking`)."""
+        problems = unknown_names(f"the site {self.name}", names, self.definition.tasks, "has no task")
+        if problems:
+            raise OwnSiteError("\n".join(problems))
+        return check_tasks(self, [*names] or [*self.definition.tasks], browser, first_seed, seeds)
+
+
+def own_site(file: str) -> type[OwnSite]:
+    """The class of a user's world, for the attribute `KIND` of its package.
+
+    Args:
+        file: `__file__` of the package, beside which `site.yaml` is.
+
+    Raises:
+        OwnSiteError: `site.yaml` is missing or wrong.
+    """
+    folder = Path(file).resolve().parent
+    site = read_site(folder)
+    members = {
+        "__doc__": f"The site {site.name} of {folder}.",
+        "name": site.name,
+        "origins": (site.address,),
+        "definition": site,
+        "folder": folder,
+    }
+    return type(f"OwnSite_{site.name}", (OwnSite,), members)

@@ -1,0 +1,43 @@
+"""Writes a new world package for a user's site: `waymark world new`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+
+from components.worlds.own_site.site_file import OwnSiteError
+
+TEMPLATES = Path(__file__).parent / "new"
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def write_package(name: str, folder: Path) -> list[Path]:
+    """Write the package of a site that works at once: a to-do list, to be replaced by the user's application.
+
+    Args:
+        name: the world's name, such as `mysite`.
+        folder: of the package; it must not exist, or be empty.
+
+    Returns:
+        the files.
+
+    Raises:
+        OwnSiteError: the name is no valid one, a world has it already, or the folder has files.
+    """
+    if not _NAME.fullmatch(name):
+        raise OwnSiteError(f"{name!r} cannot be a world's name: use lower-case letters, digits and _, such as my_site")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OwnSiteError(f"{folder} is there already: name another place with --directory")
+    templates = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    places = {
+        "pyproject.toml": folder / "pyproject.toml",
+        "recipe.yaml": folder / f"{name}.yaml",
+        **{part: folder / f"waymark_{name}" / part for part in ("__init__.py", "site.yaml", "app.py")},
+    }
+    for part, path in places.items():
+        text = templates.from_string((TEMPLATES / f"{part}.jinja").read_text()).render(name=name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return [*places.values()]

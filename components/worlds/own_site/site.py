@@ -1,0 +1,237 @@
+"""A user's application as a site: a process and data of its own for each episode, behind one address."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from playwright.async_api import Error as PlaywrightError
+
+from components.browser import SandboxError, SiteCookie
+from components.records import RowChange, StateCheck, Task
+from components.worlds.effects import is_equal
+from components.worlds.own_site.application import Application, at_place
+from components.worlds.own_site.front import COOKIE, Front
+from components.worlds.own_site.image import ensure
+from components.worlds.own_site.instances import Instance, expected_value
+from components.worlds.own_site.site_file import OwnSiteError, SiteFile
+from components.worlds.own_site.tables import Snapshot, differences
+from components.worlds.own_site.task_file import RequestRule, formatted
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+    from components.params import ContextParams
+
+
+class OwnPages:
+    """The `browser.Site` of a user's application. One pool at a time may use it.
+
+    There are as many processes as episodes at the same time. A process serves one episode after the other.
+    """
+
+    rewards = True
+    instruction: str | None = None
+    names_options = True
+    lists_details = True
+    context: ContextParams | None = None
+
+    def __init__(self, site: SiteFile, folder: Path) -> None:
+        self.origins = (site.address,)
+        self._site = site
+        self._folder = folder
+        self._front = Front()
+        self._free: list[Application] = []
+        self._all: list[Application] = []
+        self._image: Path | None = None
+
+    async def start(self) -> None:
+        """Make the first data if they do not exist, and start and reset one process.
+
+        Raises:
+            OwnSiteError: the application cannot be prepared, started or reset.
+        """
+        if self._image is not None:
+            return
+        self._image = await asyncio.to_thread(ensure, self._site, self._folder)
+        try:
+            self._free.append(await self._reset(None, 0))
+        except OwnSiteError:
+            await self.stop()
+            raise
+        await self._front.start()
+
+    async def stop(self) -> None:
+        """Stop all processes and remove their data."""
+        await self._front.stop()
+        applications, self._all, self._free, self._image = self._all, [], [], None
+        await asyncio.gather(*(asyncio.to_thread(application.close) for application in applications))
+
+    def addresses(self) -> dict[str, int]:
+        """The port of the front for the site's host."""
+        return {urlsplit(self._site.address).hostname or "": self._front.port}
+
+    async def begin(self, task: Task) -> OwnEpisode:
+        """A process with its first data, and the task's person logged in.
+
+        Raises:
+            SandboxError: the application does not start, reset or log in.
+        """
+        instance = Instance.of(self._site, task)
+        application = self._free.pop() if self._free else None
+        try:
+            application = await self._reset(application, task.seed or 0)
+            user = instance.template.login
+            client = await asyncio.to_thread(application.client, user) if user else None
+            before = await asyncio.to_thread(application.snapshot)
+        except OwnSiteError as error:
+            if application is not None:
+                self._free.append(application)
+            raise SandboxError(str(error)) from error
+        key = secrets.token_urlsafe(24)
+        self._front.routes[key] = application.port
+        return OwnEpisode(self, instance, application, before, key, client.cookies if client is not None else {})
+
+    def free(self, application: Application, key: str) -> None:
+        """Take back the process of an episode that has ended."""
+        self._front.routes.pop(key, None)
+        if application in self._all:
+            self._free.append(application)
+
+    def differences(self, before: Snapshot, after: Snapshot) -> list[RowChange]:
+        """The changes between two moments, without the site's noise."""
+        return differences(before, after, self._site.state.noise, self._site.state.keys)
+
+    async def _reset(self, application: Application | None, seed: int) -> Application:
+        """Resets a process, or makes a new one."""
+        assert self._image is not None
+        if application is None:
+            application = Application(self._site, self._folder, self._image)
+            self._all.append(application)
+        try:
+            await asyncio.to_thread(application.reset, seed)
+        except OwnSiteError:
+            await asyncio.to_thread(application.stop)  # the next reset starts it anew
+            raise
+        return application
+
+
+class OwnEpisode:
+    """One episode: its process, and the state from before it.
+
+    Args:
+        key: of the episode, in the browser's cookie.
+        cookies: of the person who is logged in.
+    """
+
+    def __init__(
+        self,
+        pages: OwnPages,
+        instance: Instance,
+        application: Application,
+        before: Snapshot,
+        key: str,
+        cookies: dict[str, str],
+    ) -> None:
+        self.application = application
+        self.instance = instance
+        self._pages = pages
+        self._before = before
+        self._key = key
+        self._page: Page | None = None
+        origin = pages.origins[0]
+        self.cookies = [
+            SiteCookie(origin, COOKIE, key, http_only=True),
+            *(SiteCookie(origin, name, value, http_only=True) for name, value in cookies.items()),
+        ]
+
+    @property
+    def loss(self) -> str | None:
+        """The process has ended."""
+        return None if self.application.is_running else "the application ended during the episode"
+
+    async def ready(self, page: Page) -> str | None:
+        """None: a start page with an error status is refused by the session."""
+        self._page = page
+        return None
+
+    async def reward(self, page: Page) -> float | None:
+        """None: the pages know of no reward. `check_state` has it."""
+        return None
+
+    async def check_state(self, answer: str | None) -> StateCheck:
+        """Compare the state with the one before the episode, and check the rules.
+
+        Raises:
+            SandboxError: the application does not answer.
+        """
+        try:
+            after = await asyncio.to_thread(self.application.snapshot)
+            changes = await asyncio.to_thread(self._pages.differences, self._before, after)
+            missing = await asyncio.to_thread(self._failed_requests)
+        except OwnSiteError as error:
+            raise SandboxError(str(error)) from error
+        missing += await self._missing_page()
+        check = self.instance.check(changes, answer)
+        template = self.instance.template
+        rules = len(template.requests) + (template.page is not None)
+        others = len(template.effects) + (template.answer is not None)
+        credit = (check.credit * others + rules - len(missing)) / (others + rules)
+        return check.model_copy(
+            update={
+                "reward": 0.0 if missing else check.reward,
+                "credit": credit,
+                "missing": [*check.missing, *missing],
+            }
+        )
+
+    async def end(self) -> None:
+        """Give the process back."""
+        self._pages.free(self.application, self._key)
+
+    def _failed_requests(self) -> list[str]:
+        facts = self.instance.facts
+        return [
+            sentence
+            for rule in self.instance.template.requests
+            if (sentence := failure(rule, self.application, facts)) is not None
+        ]
+
+    async def _missing_page(self) -> list[str]:
+        rule = self.instance.template.page
+        if rule is None or self._page is None:
+            return []
+        url, text = formatted(rule.url, self.instance.facts), formatted(rule.contains, self.instance.facts)
+        for page in self._page.context.pages:
+            with contextlib.suppress(PlaywrightError):
+                shown = await page.inner_text("body", timeout=5000)
+                if fnmatchcase(page.url, url) and text.casefold() in shown.casefold():
+                    return []
+        return [f"no open page has the address {url}" + (f" and the text {text!r}" if text else "")]
+
+
+def failure(rule: RequestRule, application: Application, facts: object) -> str | None:
+    """What is wrong with a response; None if it is as the rule wants it."""
+    assert isinstance(facts, dict)
+    path = formatted(rule.get, facts)
+    response = application.client(rule.user).get(path)
+    if response.status_code != rule.status:
+        return f"{path} has the status {response.status_code}, not {rule.status}"
+    if rule.contains and formatted(rule.contains, facts).casefold() not in response.text.casefold():
+        return f"{path} does not contain {formatted(rule.contains, facts)!r}"
+    if rule.lacks and formatted(rule.lacks, facts).casefold() in response.text.casefold():
+        return f"{path} contains {formatted(rule.lacks, facts)!r}"
+    for place, expected in rule.values.items():
+        try:
+            value = at_place(response.json(), place)
+        except (KeyError, TypeError, ValueError, IndexError):
+            return f"{path} has no {place}"
+        text = None if value is None else str(value)
+        if not is_equal(text, expected_value(expected, facts)):
+            return f"{path} has {place} = {text}"
+    return None

@@ -1,0 +1,188 @@
+"""The file `site.yaml` of a user's site: how the application starts, what its state is, and how it is reset.
+
+`docs/reference/site-file.md` lists the keys. Commands run in `/bin/sh -e` with these environment variables:
+
+- `DATA`: the folder of the application's data; also the working directory and the home.
+- `PORT`: the port on 127.0.0.1 on which it has to listen.
+- `ORIGIN`: scheme and host under which the browser sees it, such as `http://fossil.test`.
+- `SITE`: the folder of `site.yaml`.
+- `SEED`: the seed of the task, in `reset.command`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from components.params import Section
+from components.worlds.own_site.task_file import TaskTemplate
+from components.worlds.world import WorldError
+
+
+class OwnSiteError(WorldError):
+    """A user's site cannot be read, built, started or reset; the message says what to correct."""
+
+
+class Request(Section):
+    """One HTTP request to the application, sent by Waymark and not by the agent's browser."""
+
+    get: str = ""
+    """The path; either this or `post`."""
+    post: str = ""
+    form: dict[str, str] | None = None
+    """Fields of a form. Hidden fields of the form at the same address, such as a CSRF token, are added."""
+    body: dict[str, Any] | None = Field(default=None, alias="json")
+    """A JSON object, in place of a form."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    user: str = Field(default="", alias="as")
+    """The login, of `logins`, with which the request is sent; empty: none."""
+
+    @property
+    def path(self) -> str:
+        """The path of either method."""
+        return self.get or self.post
+
+    @model_validator(mode="after")
+    def _one_method(self) -> Request:
+        if bool(self.get) == bool(self.post):
+            raise ValueError("a request needs either `get: /path` or `post: /path`")
+        if self.get and (self.form is not None or self.body is not None):
+            raise ValueError(f"get: {self.get} cannot have a form or JSON; write `post`")
+        return self
+
+
+class Reset(Section):
+    """How the application gets its first data back before each episode. Without any key it is restarted on them."""
+
+    sqlite: list[str] = Field(default_factory=list)
+    """Databases, by their paths in `$DATA`, that are overwritten while the application runs."""
+    dump: dict[str, str] = Field(default_factory=dict)
+    """SQL files, by their paths beside `site.yaml`, that replace all tables of a database: `{app.db: first.sql}`."""
+    command: str = ""
+    """A command, while the application runs."""
+    request: Request | None = None
+    """A request to the application."""
+
+    @property
+    def restarts(self) -> bool:
+        """Whether the process is stopped, its data folder replaced, and started again."""
+        return not (self.sqlite or self.dump or self.command or self.request)
+
+    @property
+    def varies(self) -> bool:
+        """Whether the data depend on the seed, so they cannot be compared with the first data."""
+        return "SEED" in self.command
+
+
+class JsonRows(Section):
+    """A list in a JSON response that is compared like a table."""
+
+    get: str
+    user: str = Field(default="", alias="as")
+    rows: str = ""
+    """The list's place in the response, such as `data.items`; empty: the response is the list."""
+    key: str = "id"
+    """The field that identifies a row."""
+
+
+class StateFiles(Section):
+    """What the application keeps, compared before and after each episode."""
+
+    sqlite: list[str] = Field(default_factory=list)
+    """Databases, by their paths in `$DATA`."""
+    files: list[str] = Field(default_factory=list)
+    """Patterns of files in `$DATA`, such as `pages/*.txt`. They are the table `files`: key `path`, column `text`."""
+    responses: dict[str, JsonRows] = Field(default_factory=dict, alias="json")
+    """Lists in JSON responses, by the name of the table that they are."""
+    keys: dict[str, list[str]] = Field(default_factory=dict)
+    """Columns that identify a row, by table, in place of the primary key: for applications that replace rows."""
+    noise: list[str] = Field(default_factory=list)
+    """Patterns of tables (`session*`) and columns (`user.last_login`) whose changes count for nothing."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is compared."""
+        return not (self.sqlite or self.files or self.responses)
+
+
+class SiteFile(Section):
+    """The whole of `site.yaml`."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    """The world's name in recipes."""
+    origin: str = Field(default="", pattern=r"^(|http://[a-z0-9.-]+)$")
+    """Scheme and host of the pages, without a port; `http://<name>.test` by default."""
+    prepare: str = ""
+    """Makes the first data in the empty folder `$DATA`. It runs once; its result is kept and copied."""
+    start: str
+    """Starts the application on `$PORT` and does not return. Begin the last line with `exec`."""
+    ready: str = "/"
+    """A path that answers with a status below 500 once the application has started."""
+    start_timeout_s: float = Field(default=60.0, gt=0)
+    reset: Reset = Field(default_factory=Reset)
+    state: StateFiles = Field(default_factory=StateFiles)
+    logins: dict[str, list[Request] | dict[str, str]] = Field(default_factory=dict)
+    """By name: requests that log a person in, or cookies by name."""
+    requires: dict[str, str] = Field(default_factory=dict)
+    """Programs that the commands need, and how to install each: `{fossil: "apt-get install fossil"}`. A name with a
+    slash is a path from the current folder, such as `.venv-app/bin/python`."""
+    stray: str | Request | None = None
+    """A write that no task asks for: SQL on the first database, or a request. `waymark world check` adds it to the
+    oracle's run, which must then fail."""
+    tasks: dict[str, TaskTemplate] = Field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        """Scheme and host of the pages."""
+        return self.origin or f"http://{self.name}.test"
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> SiteFile:
+        users = {template.login for template in self.tasks.values() if template.login}
+        users |= {rows.user for rows in self.state.responses.values() if rows.user}
+        users |= {rule.user for template in self.tasks.values() for rule in template.requests if rule.user}
+        unknown = sorted(users - {*self.logins})
+        if unknown:
+            raise ValueError(
+                f"there is no login {unknown[0]!r} in logins, which has {', '.join(self.logins) or 'none'}"
+            )
+        for name, template in self.tasks.items():
+            if template.effects and self.state.is_empty:
+                raise ValueError(f"tasks.{name} has effects, so `state` must say which tables or files are compared")
+        if isinstance(self.stray, str) and not self.state.sqlite:
+            raise ValueError("stray is SQL, but state.sqlite names no database")
+        return self
+
+
+def read_site(folder: Path) -> SiteFile:
+    """Reads `site.yaml`, and beside it `tasks.yaml` and oracles in `oracles/<task>.yaml`, if there are any.
+
+    Raises:
+        OwnSiteError: a file is missing, is no YAML, or has a wrong key; the message lists the places.
+    """
+    path = folder / "site.yaml"
+    content = _yaml(path)
+    if (folder / "tasks.yaml").exists():
+        content = {**content, "tasks": {**content.get("tasks", {}), **_yaml(folder / "tasks.yaml")}}
+    for name, task in (content.get("tasks") or {}).items():
+        beside = folder / "oracles" / f"{name}.yaml"
+        if isinstance(task, dict) and "oracle" not in task and beside.exists():
+            task["oracle"] = yaml.safe_load(beside.read_text())
+    try:
+        return SiteFile.model_validate(content)
+    except ValidationError as error:
+        lines = [f"  {'.'.join(map(str, item['loc'])) or 'file'}: {item['msg']}" for item in error.errors()]
+        raise OwnSiteError("\n".join([f"{path} is wrong:", *lines])) from error
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        raise OwnSiteError(f"{path} cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise OwnSiteError(f"{path} must be a mapping of keys")
+    return content

@@ -1,0 +1,192 @@
+"""The state of an application as tables of rows, and the rows that differ between two moments."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from components.records import RowChange
+
+Row = dict[str, str | None]
+Rows = dict[str, Row]
+"""The rows of one table by key."""
+FILES = "files"
+"""The table of files."""
+MAX_TEXT = 20_000
+"""Characters of a file or value that are kept; the digest of a longer one stands for its rest."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state at one moment.
+
+    Attributes:
+        databases: copies of the databases, by their paths in the data folder.
+        tables: the rows of everything else, by table.
+    """
+
+    databases: Mapping[str, bytes] = field(default_factory=dict)
+    tables: Mapping[str, Rows] = field(default_factory=dict)
+
+
+def copy_of(database: Path) -> bytes:
+    """A consistent copy of a SQLite database that another process may write at this moment.
+
+    Raises:
+        sqlite3.Error: it is no database, or it stays locked.
+    """
+    address = f"file:{database}?mode=ro"
+    with (
+        closing(sqlite3.connect(address, uri=True, timeout=10)) as source,
+        closing(sqlite3.connect(":memory:")) as copy,
+    ):
+        source.backup(copy)
+        return copy.serialize()
+
+
+def overwrite(database: Path, content: bytes) -> None:
+    """Gives a database the content of a copy, while an application has it open. Raises as `copy_of`."""
+    with closing(sqlite3.connect(":memory:")) as copy, closing(sqlite3.connect(database, timeout=10)) as target:
+        copy.deserialize(content)
+        copy.backup(target)
+
+
+def file_rows(folder: Path, patterns: Sequence[str]) -> Rows:
+    """The files that match, by path: their text, or the digest of a file that is no text."""
+    paths = sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
+    return {str(path.relative_to(folder)): {"text": _text(path.read_bytes())} for path in paths}
+
+
+def differences(
+    before: Snapshot, after: Snapshot, noise: Sequence[str] = (), keys: Mapping[str, Sequence[str]] = {}
+) -> list[RowChange]:
+    """The rows that differ, ordered by table and key.
+
+    Args:
+        noise: patterns of tables, and of columns as `table.column`, that do not count.
+        keys: columns that identify a row, by table; the primary key by default.
+    """
+    changes: list[RowChange] = []
+    for name, content in after.databases.items():
+        prefix = "" if len(after.databases) == 1 else f"{Path(name).stem}:"
+        changes += _of_databases(before.databases[name], content, prefix, noise, keys)
+    for table, rows in after.tables.items():
+        old = before.tables.get(table, {})
+        changed = [key for key in sorted({*old, *rows}) if old.get(key) != rows.get(key)]
+        changes += [RowChange(table=table, key=key, before=old.get(key), after=rows.get(key)) for key in changed]
+    return [kept for change in changes if (kept := _without(change, noise)) is not None]
+
+
+def query(content: bytes, sql: str, parameters: Mapping[str, object]) -> list[dict[str, str | int | float | None]]:
+    """The rows of a SELECT statement on a copy of a database.
+
+    Raises:
+        sqlite3.Error: the statement is wrong.
+    """
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.deserialize(content)
+        database.row_factory = sqlite3.Row
+        return [dict(row) for row in database.execute(sql, dict(parameters))]
+
+
+def _of_databases(
+    before: bytes, after: bytes, prefix: str, noise: Sequence[str], keys: Mapping[str, Sequence[str]]
+) -> list[RowChange]:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.text_factory = lambda raw: raw.decode(errors="replace")
+        database.deserialize(before)
+        database.execute("ATTACH ':memory:' AS later")
+        database.deserialize(after, name="later")
+        changes: list[RowChange] = []
+        for table in sorted({*_tables(database, "main"), *_tables(database, "later")}):
+            if not _is_noise(f"{prefix}{table}", noise):
+                changes += _of_table(database, table, f"{prefix}{table}", keys.get(f"{prefix}{table}", ()))
+        return changes
+
+
+def _tables(database: sqlite3.Connection, schema: str) -> list[str]:
+    """Tables with rows of their own, without those of full-text indexes and SQLite."""
+    listed = database.execute(
+        f"SELECT name FROM {schema}.pragma_table_list WHERE schema = ? AND type = 'table'", (schema,)
+    )
+    return [name for (name,) in listed if not name.startswith("sqlite_")]
+
+
+def _of_table(database: sqlite3.Connection, table: str, shown: str, own_keys: Sequence[str]) -> list[RowChange]:
+    info = {schema: _columns(database, schema, table) for schema in ("main", "later")}
+    both = [name for name in info["later"] if name in info["main"]] or [*info["main"], *info["later"]]
+    keys = [*own_keys] or [name for name in both if (info["later"] or info["main"])[name]] or ["rowid"]
+    selected = ", ".join(f'"{name}"' for name in [*keys, *both])
+    old, new = (
+        {row[: len(keys)]: row[len(keys) :] for row in database.execute(statement)} if statement else {}
+        for statement in (
+            _only_in(table, selected, "main", "later", info),
+            _only_in(table, selected, "later", "main", info),
+        )
+    )
+    return [
+        RowChange(
+            table=shown,
+            key=",".join(str(_shown(part)) for part in key),
+            before=_row(both, old.get(key)),
+            after=_row(both, new.get(key)),
+        )
+        for key in sorted({*old, *new}, key=lambda parts: [str(part) for part in parts])
+    ]
+
+
+def _columns(database: sqlite3.Connection, schema: str, table: str) -> dict[str, int]:
+    """The columns, each with its place in the primary key, or 0; empty if there is no such table."""
+    return {name: position for _, name, *_, position in database.execute(f'PRAGMA {schema}.table_info("{table}")')}
+
+
+def _only_in(table: str, selected: str, here: str, other: str, info: Mapping[str, Mapping[str, int]]) -> str:
+    if not info[here]:
+        return ""
+    rows = f'SELECT {selected} FROM {here}."{table}"'
+    return f'{rows} EXCEPT SELECT {selected} FROM {other}."{table}"' if info[other] else rows
+
+
+def _row(columns: Sequence[str], values: tuple[object, ...] | None) -> Row | None:
+    return None if values is None else {name: _shown(value) for name, value in zip(columns, values, strict=True)}
+
+
+def _shown(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return _text(value) if isinstance(value, bytes) else str(value)
+
+
+def _text(content: bytes) -> str:
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        text = ""
+    if "\0" in text or (content and not text):
+        return f"{len(content)} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}"
+    if len(text) > MAX_TEXT:
+        return f"{text[:MAX_TEXT]}… SHA-256 {hashlib.sha256(content).hexdigest()}"
+    return text
+
+
+def _is_noise(name: str, noise: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in noise)
+
+
+def _without(change: RowChange, noise: Sequence[str]) -> RowChange | None:
+    """The change without columns that do not count; None if nothing is left of it."""
+    if _is_noise(change.table, noise):
+        return None
+
+    def kept(row: Row | None) -> Row | None:
+        if row is None:
+            return None
+        return {name: value for name, value in row.items() if not _is_noise(f"{change.table}.{name}", noise)}
+
+    before, after = kept(change.before), kept(change.after)
+    return None if before == after else change.model_copy(update={"before": before, "after": after})

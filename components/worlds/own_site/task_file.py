@@ -1,0 +1,233 @@
+"""The templates of tasks in a user's `site.yaml` or `tasks.yaml`: parameters, rules and oracles.
+
+Texts may have parameters as `{fields}`; SQL has them as `:name`. A parameter with several columns, such as `ticket`, is
+`{ticket[title]}` in texts and `:ticket_title` in SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, PlainValidator, model_validator
+
+from components.params import Section
+from components.worlds.oracle import Step, back, choose, click, fill, goto, press
+
+Facts = Mapping[str, Any]
+"""The parameters of one task."""
+
+
+class Query(Section):
+    """Rows of the first database, before any episode."""
+
+    sql: str
+
+
+class Range(Section):
+    """Whole numbers, both ends included."""
+
+    first: int = Field(alias="from")
+    last: int = Field(alias="to")
+
+
+Values = list[str | int | float] | Query | Range
+
+
+class Contains(Section):
+    """A value that has this text in it, whatever the case."""
+
+    contains: str
+
+
+class Words(Section):
+    """A value with these words, whatever the case, white space and markup between them."""
+
+    words: str
+
+
+Expected = str | int | float | bool | None | Contains | Words
+
+
+class EffectRule(Section):
+    """A change that the task asks for, in one row: exactly one of `added`, `removed` and `changed`."""
+
+    added: str = ""
+    """The table that gets a row with `values`."""
+    removed: str = ""
+    """The table that loses a row with `values`."""
+    changed: str = ""
+    """The table with a row that had `where` and now has `to`."""
+    values: dict[str, Expected] = Field(default_factory=dict)
+    where: dict[str, Expected] = Field(default_factory=dict)
+    to: dict[str, Expected] = Field(default_factory=dict)
+    also: list[str] = Field(default_factory=list)
+    """Patterns of further columns that may change, because the application computes them."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> EffectRule:
+        if sum(map(bool, (self.added, self.removed, self.changed))) != 1:
+            raise ValueError("an effect has exactly one of `added: table`, `removed: table`, `changed: table`")
+        if self.changed and self.values:
+            raise ValueError("an effect with `changed` has `where` and `to`, not `values`")
+        if not self.changed and (self.where or self.to or self.also):
+            raise ValueError("an effect with `added` or `removed` has `values` only")
+        return self
+
+
+class MayRule(Section):
+    """A change that may accompany the effects, such as an entry of a log."""
+
+    table: str
+    values: dict[str, Expected] = Field(default_factory=dict)
+
+
+class AnswerRule(Section):
+    """The answer that the task asks for: exactly one of `number`, `phrase`, `names` and `refusal`."""
+
+    number: str | int | float | Query | None = None
+    """A number; the answer may name no other one, besides those of the task."""
+    phrase: list[str] | Query | None = None
+    """Right forms of a short text."""
+    wrong: list[str] | Query = Field(default_factory=list)
+    """Texts that a right answer with `phrase` does not have."""
+    names: list[str] | Query | None = None
+    """Names that must all be there, out of `among`."""
+    among: list[str] | Query = Field(default_factory=list)
+    refusal: list[str] | None = None
+    """The task is impossible; the answer refuses with one of these words in it."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> AnswerRule:
+        if sum(kind is not None for kind in (self.number, self.phrase, self.names, self.refusal)) != 1:
+            raise ValueError("an answer has exactly one of `number`, `phrase`, `names`, `refusal`")
+        return self
+
+
+class RequestRule(Section):
+    """A response of the application at the end of the episode."""
+
+    get: str
+    user: str = Field(default="", alias="as")
+    status: int = 200
+    contains: str = ""
+    lacks: str = ""
+    values: dict[str, Expected] = Field(default_factory=dict, alias="json")
+    """Values of the JSON response by their places, such as `{state.name: closed}`."""
+
+
+class PageRule(Section):
+    """An open page at the end of the episode."""
+
+    url: str = "*"
+    """Pattern of the address, such as `*/tktview/*`."""
+    contains: str = ""
+
+
+def _step(raw: Any) -> dict[str, Any]:
+    """Checks one step of an oracle.
+
+    Raises:
+        ValueError: it has no known form.
+    """
+    if not isinstance(raw, dict) or len(raw) != 1:
+        raise ValueError(f"a step is one key with its value, such as `click: button Save`, not {raw!r}")
+    _parsed(raw, {})
+    return raw
+
+
+OracleStep = Annotated[dict[str, Any], PlainValidator(_step)]
+
+
+class TaskTemplate(Section):
+    """A kind of task, with as many tasks as its parameters have combinations."""
+
+    intent: str | list[str]
+    """The instruction, or several wordings of it."""
+    parameters: dict[str, Values] = Field(default_factory=dict)
+    start: str = "/"
+    """The path of the start page."""
+    login: str = ""
+    effects: list[EffectRule] = Field(default_factory=list)
+    may: list[MayRule] = Field(default_factory=list)
+    answer: AnswerRule | None = None
+    requests: list[RequestRule] = Field(default_factory=list)
+    page: PageRule | None = None
+    oracle: list[OracleStep] | None = None
+    """The actions of a person who knows the site, without `done`. An empty list is an oracle that answers at once."""
+
+    @property
+    def phrasings(self) -> list[str]:
+        """The instruction in its wordings."""
+        return [self.intent] if isinstance(self.intent, str) else self.intent
+
+    @model_validator(mode="after")
+    def _has_rule(self) -> TaskTemplate:
+        if not self.phrasings:
+            raise ValueError("intent is empty")
+        if not (self.effects or self.answer or self.requests or self.page):
+            raise ValueError("a task needs a rule: effects, answer, requests or page")
+        return self
+
+    def steps(self, facts: Facts, origin: str) -> list[Step]:
+        """The oracle's steps for one task."""
+        return [_parsed(formatted(step, facts), facts, origin) for step in self.oracle or []]
+
+
+def formatted(value: Any, facts: Facts) -> Any:
+    """A value with its `{fields}` filled in, at any depth.
+
+    Raises:
+        ValueError: a text names a parameter that does not exist, or its braces do not match.
+    """
+    if isinstance(value, str):
+        try:
+            return value.format_map(facts)
+        except (KeyError, IndexError, AttributeError) as error:
+            raise ValueError(f"{value!r} names {error}, which is no parameter; there are {', '.join(facts)}") from error
+    if isinstance(value, dict):
+        return {name: formatted(part, facts) for name, part in value.items()}
+    if isinstance(value, list):
+        return [formatted(part, facts) for part in value]
+    return value
+
+
+def _parsed(raw: Mapping[str, Any], facts: Facts, origin: str = "") -> Step:
+    """One step: `click: button Save`, `click: {role: button, name: Save, after: …, number: 1}`, `fill: {field: Title,
+    text: …}`, `choose: {select: Status, option: Closed}`, `press: [Enter]`, `goto: /path`, `back: null`.
+
+    Names are literal; `*` stands for any text.
+    """
+    ((kind, value),) = raw.items()
+    fields = value if isinstance(value, dict) else {}
+    place: dict[str, Any] = {"number": int(fields.get("number", 0))}
+    if "after" in fields:
+        place["after"] = _pattern(str(fields["after"]))
+    shown = _pattern(str(fields.get("value", "*")))
+    match kind:
+        case "click" if isinstance(value, str):
+            role, _, name = value.partition(" ")
+            return click(role, _pattern(name or "*"))
+        case "click" if "role" in fields:
+            return click(fields["role"], _pattern(str(fields.get("name", "*"))), value=shown, **place)
+        case "fill" if {"field", "text"} <= {*fields}:
+            return fill(_pattern(str(fields["field"])), str(fields["text"]), value=shown, **place)
+        case "choose" if {"select", "option"} <= {*fields}:
+            return choose(_pattern(str(fields["select"])), str(fields["option"]), **place)
+        case "press" if isinstance(value, list):
+            return press(*map(str, value))
+        case "goto" if isinstance(value, str):
+            return goto(origin + value)
+        case "back":
+            return back()
+    raise ValueError(
+        f"the step {dict(raw)!r} is none of `click: button Save`, `fill: {{field: …, text: …}}`, "
+        "`choose: {select: …, option: …}`, `press: [Enter]`, `goto: /path`, `back:`"
+    )
+
+
+def _pattern(name: str) -> str:
+    """The regular expression of a literal name in which `*` stands for any text."""
+    import re
+
+    return ".*".join(re.escape(part) for part in name.split("*"))

@@ -1,0 +1,248 @@
+"""A user's own site, as `waymark world new` writes it: its processes, its state, its tasks and their checks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+
+from components.browser import BrowserPool, SandboxError
+from components.params import BrowserParams
+from components.records import Task, ToolCall
+from components.worlds.own_site import OwnSite, OwnSiteError, read_site
+from components.worlds.own_site.application import Application
+from components.worlds.own_site.front import COOKIE
+from components.worlds.own_site.image import ensure
+from components.worlds.own_site.instances import Instance, Templates
+from components.worlds.own_site.scaffold import write_package
+from components.worlds.own_site.site import OwnEpisode, failure
+from components.worlds.own_site.tables import copy_of, differences
+from components.worlds.playing import play
+
+Change = Callable[[dict], None]
+
+
+def changed(package: Path, change: Change) -> Path:
+    """The folder of `site.yaml` after a change of it."""
+    folder = package / "waymark_notes"
+    content = yaml.safe_load((folder / "site.yaml").read_text())
+    change(content)
+    (folder / "site.yaml").write_text(yaml.safe_dump(content))
+    return folder
+
+
+def opened(folder: Path, cache: Path) -> Application:
+    site = read_site(folder)
+    return Application(site, folder, ensure(site, folder, cache))
+
+
+@pytest.mark.timeout(200)
+def test_a_new_package_passes_its_own_checks(world: OwnSite) -> None:
+    async def checks() -> list:
+        return [task async for task in world.check([], BrowserParams(concurrency=1), 1, 1)]
+
+    found = asyncio.run(checks())
+    assert [task.problems for task in found] == [[], [], []]
+    rewards = {task.family: task.rewards for task in found}
+    zeros = {"idle": 0, "copied": 0, "stray": 0}
+    assert rewards == {
+        "add_item": {"oracle": 1, **zeros},
+        "finish_item": {"oracle": 1, **zeros},
+        "count_open": {"oracle": 1, **zeros, "listed": 0},
+    }
+
+
+def test_the_splits_of_a_template_have_different_parameters(world: OwnSite) -> None:
+    tasks = [Task.model_validate(row) for row in asyncio.run(world.tasks(0, (800, 600)))]
+    assert len({task.intent.casefold() for task in tasks}) == len(tasks)
+    of = {
+        split: [task.seed for task in tasks if task.website == "notes/add_item" and task.split == split]
+        for split in ("train", "eval")
+    }
+    assert of == {"eval": [1, 2], "train": [3, 4, 5, 6, 7, 8]}
+    assert asyncio.run(world.tasks(1, (1, 1))) == asyncio.run(world.tasks(0, (800, 600)))
+
+
+@pytest.mark.timeout(200)
+def test_two_episodes_at_once_have_processes_and_data_of_their_own(world: OwnSite) -> None:
+    instance = world.templates().instances("add_item", 1, 1)[0]
+    task = Task.model_validate(instance.row("eval"))
+
+    async def episodes() -> tuple:
+        async with (
+            BrowserPool(BrowserParams(concurrency=2), world.site(), "elements") as pool,
+            pool.session(task) as one,
+            pool.session(task) as two,
+        ):
+            await one.start(task)
+            await two.start(task)
+            await play(one, instance.oracle(random.Random(0)))
+            await two.step([ToolCall(name="goto_url", arguments={"url": "http://notes.test/"})])
+            text = await two.page.inner_text("body")
+            ports = {session.site_episode.application.port for session in (one, two)}  # type: ignore[union-attr]
+            return (await one.check_state()), (await two.check_state()), text, ports
+
+    first, second, text, ports = asyncio.run(episodes())
+    assert (first.reward, second.reward, len(ports)) == (1, 0, 2)
+    assert [change.table for change in first.changes] == ["item"]
+    assert second.changes == []
+    assert instance.facts["title"] not in text
+
+
+@pytest.mark.timeout(200)
+def test_an_episode_on_a_dead_process_is_lost_and_the_next_one_runs(world: OwnSite) -> None:
+    task = Task.model_validate(world.templates().instances("finish_item", 1, 1)[0].row("eval"))
+
+    async def episodes() -> str:
+        async with BrowserPool(BrowserParams(concurrency=1), world.site(), "elements") as pool:
+            async with pool.session(task) as session:
+                await session.start(task)
+                episode = session.site_episode
+                assert isinstance(episode, OwnEpisode)
+                process = episode.application._process
+                assert process is not None
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait()
+                with pytest.raises(SandboxError, match="ended during the episode"):
+                    await session.step([ToolCall(name="wait", arguments={"seconds": 0})])
+            async with pool.session(task) as session:
+                return (await session.start(task)).text or ""
+
+    assert "Done with" in asyncio.run(episodes())
+
+
+def test_the_front_leads_by_the_cookie_of_an_episode_alone(world: OwnSite) -> None:
+    task = Task.model_validate(world.templates().instances("finish_item", 1, 1)[0].row("eval"))
+
+    async def statuses() -> list[int]:
+        pages = world.site()
+        await pages.start()
+        try:
+            episode = await pages.begin(task)
+            address = f"http://127.0.0.1:{pages.addresses()['notes.test']}/"
+            key = next(cookie.value for cookie in episode.cookies if cookie.name == COOKIE)
+
+            async def status(cookie: str) -> int:
+                async with httpx.AsyncClient(trust_env=False) as client:
+                    return (await client.get(address, headers={"Cookie": cookie})).status_code
+
+            own = f"{COOKIE}={key}"
+            found = [await status(cookie) for cookie in (f"person=kim; {own}", f"{COOKIE}=another", "person=kim")]
+            await episode.end()
+            return [*found, await status(own)]
+        finally:
+            await pages.stop()
+
+    assert asyncio.run(statuses()) == [200, 403, 403, 403]
+
+
+@pytest.mark.parametrize(
+    "reset",
+    [
+        {},
+        {"sqlite": ["todo.db"]},
+        {"dump": {"todo.db": "first.sql"}},
+        {"command": 'cp "$SITE/first.db" todo.db'},
+    ],
+)
+def test_each_kind_of_reset_gives_the_first_data_back(written: Path, tmp_path: Path, reset: dict) -> None:
+    folder = changed(written, lambda site: site.update(reset=reset))
+    database = ensure(read_site(folder), folder, tmp_path / "cache") / "todo.db"
+    (folder / "first.db").write_bytes(database.read_bytes())
+    with contextlib.closing(sqlite3.connect(database)) as opened_database:
+        (folder / "first.sql").write_text("\n".join(opened_database.iterdump()))
+    application = opened(folder, tmp_path / "cache")
+    try:
+        application.reset()
+        before = application.snapshot()
+        application.stray()
+        assert len(differences(before, application.snapshot())) == 1
+        application.reset()
+        assert differences(before, application.snapshot(), ["visit"]) == []
+    finally:
+        application.close()
+
+
+def test_a_reset_that_leaves_changes_behind_is_refused(written: Path, tmp_path: Path) -> None:
+    folder = changed(written, lambda site: site.update(reset={"command": "true"}))
+    application = opened(folder, tmp_path / "cache")
+    try:
+        application.reset()
+        application.stray()
+        with pytest.raises(OwnSiteError, match=r"does not give its first data back: changed row 1 of item"):
+            application.reset()
+    finally:
+        application.close()
+
+
+def test_a_start_that_fails_shows_the_output_of_the_command(written: Path, tmp_path: Path) -> None:
+    folder = changed(written, lambda site: site.update(start="echo no such database; exit 3"))
+    application = opened(folder, tmp_path / "cache")
+    with pytest.raises(OwnSiteError, match=r"ended with status 3 after `start`.*\nno such database"):
+        application.reset()
+    application.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda site: site.update(colour="red"), "colour: Extra inputs"),
+        (lambda site: site["tasks"]["add_item"].update(login="ola"), "no login 'ola' in logins, which has kim"),
+        (lambda site: site["tasks"]["add_item"].update(effects=[]), "a task needs a rule"),
+        (
+            lambda site: site["tasks"]["add_item"].update(oracle=[{"klick": "button Add"}]),
+            "is none of `click: button Save`",
+        ),
+        (
+            lambda site: site.update(requires={"no-such-program": "apt-get install it"}),
+            "no-such-program is not installed",
+        ),
+        (lambda site: site["tasks"]["add_item"].update(intent="Add {titel}"), "names 'titel', which is no parameter"),
+        (lambda site: site["tasks"]["count_open"].update(answer={"number": {"sql": "SELECT x"}}), "no such column: x"),
+    ],
+)
+def test_what_is_wrong_in_a_site_file_is_named(written: Path, tmp_path: Path, change: Change, message: str) -> None:
+    folder = changed(written, change)
+
+    def read_all() -> None:
+        site = read_site(folder)
+        templates = Templates(site, copy_of(ensure(site, folder, tmp_path / "cache") / "todo.db"))
+        for name in site.tasks:
+            templates.instances(name, 1, 1)
+
+    with pytest.raises(OwnSiteError, match=message):
+        read_all()
+
+
+def test_rules_by_request_and_page_decide_with_the_others(written: Path, tmp_path: Path) -> None:
+    """A task without effects: the response of the list must have the item, and no page of the agent's is needed."""
+    rule = {"get": "/", "as": "kim", "contains": "{title}"}
+    folder = changed(written, lambda site: site["tasks"]["add_item"].update(requests=[rule], effects=[]))
+    site = read_site(folder)
+    application = opened(folder, tmp_path / "cache")
+    try:
+        application.reset()
+        instance = Instance(site, "add_item", 1, {"title": "Buy bread"}, {})
+        rule = instance.template.requests[0]
+        assert failure(rule, application, instance.facts) == "/ does not contain 'Buy bread'"
+        client = application.client("kim")
+        client._send("POST", "/add", {}, data={"title": "Buy bread"})
+        assert failure(rule, application, instance.facts) is None
+    finally:
+        application.close()
+
+
+def test_a_new_package_is_not_written_over_files(written: Path) -> None:
+    with pytest.raises(OwnSiteError, match="is there already"):
+        write_package("notes", written)
+    with pytest.raises(OwnSiteError, match="cannot be a world's name"):
+        write_package("My site", written / "other")
