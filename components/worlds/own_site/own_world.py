@@ -52,6 +52,7 @@ class OwnSite(World):
     """A user's application, run and reset by commands, with tasks from a file."""
 
     Params = OwnSiteParams
+    independent_episodes = True
     definition: ClassVar[SiteFile]
     folder: ClassVar[Path]
     """Of `site.yaml`."""

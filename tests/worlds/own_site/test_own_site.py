@@ -91,6 +91,7 @@ def test_two_episodes_at_once_have_processes_and_data_of_their_own(world: OwnSit
             ports = {session.site_episode.application.port for session in (one, two)}  # type: ignore[union-attr]
             return (await one.check_state()), (await two.check_state()), text, ports
 
+    assert world.independent_episodes
     first, second, text, ports = asyncio.run(episodes())
     assert (first.reward, second.reward, len(ports)) == (1, 0, 2)
     assert [change.table for change in first.changes] == ["item"]
