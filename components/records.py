@@ -94,8 +94,9 @@ class FactGroup(Record):
 TABS = " |AND| "
 """Separates the start pages of a task that begins with several tabs, as in WebArena."""
 
-Split = Literal["train", "eval", "heldout"]
-"""What a task is for; `heldout` tasks are of families never trained on."""
+Split = Literal["train", "eval", "heldout", "validation", "heldout_validation"]
+"""What a task is for; `heldout` tasks are of families never trained on. RL is watched on the validation splits
+(`rl.validation`), which are neither trained on nor reported."""
 
 
 class Task(Record):
@@ -120,6 +121,11 @@ class Task(Record):
     decomposed_from: str | None = None
     horizon: int | None = Field(default=None, gt=0)
     seed: int | None = None
+
+    @property
+    def family(self) -> str:
+        """The group that the task is reported under: its website, without the name of the world that it is from."""
+        return self.website.removeprefix(f"{self.source}/")
 
 
 class Rejection(Record):

@@ -7,15 +7,13 @@ which says little about three tasks. `wilson` needs only a rate and a count and 
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from components.records import Record
-
-Z = float(stats.norm.ppf(0.975))
-"""Quantile of the normal distribution for a two-sided interval of 95%."""
 
 
 class Interval(NamedTuple):
@@ -45,7 +43,7 @@ class SuccessRate(Rate):
     ci95: Interval
 
 
-def bootstrap_mean(values_N: np.ndarray, resamples: int, seed: int) -> Interval:
+def bootstrap_mean(values_N: np.ndarray, resamples: int, seed: int, level: float = 0.95) -> Interval:
     """Percentile bootstrap of the mean. For one value, or equal values, both ends are the mean.
 
     Shape: values_N is (N,), one value per independent trial, such as a task.
@@ -53,7 +51,13 @@ def bootstrap_mean(values_N: np.ndarray, resamples: int, seed: int) -> Interval:
     if len(values_N) < 2 or np.ptp(values_N) == 0:
         return Interval(float(values_N.mean()), float(values_N.mean()))
     result = stats.bootstrap(
-        (values_N,), np.mean, n_resamples=resamples, batch=1000, method="percentile", rng=np.random.default_rng(seed)
+        (values_N,),
+        np.mean,
+        n_resamples=resamples,
+        batch=1000,
+        method="percentile",
+        confidence_level=level,
+        rng=np.random.default_rng(seed),
     )
     return Interval(float(result.confidence_interval.low), float(result.confidence_interval.high))
 
@@ -66,9 +70,29 @@ def success_rate(scores_N: np.ndarray, resamples: int, seed: int) -> SuccessRate
     return SuccessRate(rate=float(scores_N.mean()), n=len(scores_N), ci95=bootstrap_mean(scores_N, resamples, seed))
 
 
-def wilson(rate: float, n: int) -> Interval:
+@cache
+def _quantile(level: float) -> float:
+    """The quantile of the normal distribution for a two-sided interval."""
+    return float(stats.norm.ppf((1 + level) / 2))
+
+
+def wilson(rate: float, n: int, level: float = 0.95) -> Interval:
     """Wilson's score interval (1927) of a rate over `n` trials. The rate need not be a multiple of 1/n."""
-    spread = Z * Z / n
+    z = _quantile(level)
+    spread = z * z / n
     centre = (rate + spread / 2) / (1 + spread)
-    half = Z / (1 + spread) * math.sqrt(rate * (1 - rate) / n + spread / (4 * n))
+    half = z / (1 + spread) * math.sqrt(rate * (1 - rate) / n + spread / (4 * n))
     return Interval(max(0.0, centre - half), min(1.0, centre + half))
+
+
+def newcombe(first: Rate, second: Rate, level: float = 0.95) -> Interval:
+    """Interval of the difference of two independent rates, first minus second (Newcombe 1998, method 10).
+
+    It combines the two Wilson intervals, so it has a width at rates of 0 and 1.
+    """
+    (low_1, high_1), (low_2, high_2) = wilson(first.rate, first.n, level), wilson(second.rate, second.n, level)
+    difference = first.rate - second.rate
+    return Interval(
+        difference - math.hypot(first.rate - low_1, high_2 - second.rate),
+        difference + math.hypot(high_1 - first.rate, second.rate - low_2),
+    )

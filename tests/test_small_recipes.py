@@ -65,6 +65,8 @@ SHRUNKEN: dict[str, dict[str, Any]] = {
         "rl.effective_groups": 3,
         "rl.max_sampled_groups": 16,
         "rl.temperature": 1.0,
+        "rl.validation.tasks": 3,
+        "rl.validation.heldout": 1,
     },
 }
 ANYTHING = {"quality.min_positive": 0.0, "quality.max_positive": 1.0, "evaluation.bootstrap": 1000}

@@ -81,7 +81,7 @@ def report(project) -> dict:
 def test_every_stage_ran_and_left_its_figures(report):
     assert set(report["stages"]) == STAGES
     assert all(stage["ran"] and stage["wall_s"] > 0 for stage in report["stages"].values())
-    assert report["tasks"]["collected"] == 3 * (8 + 4) + 2
+    assert report["tasks"]["collected"] == 3 * (8 + 4) + 2 + 6 + 2, "the last two are for validation"
     assert report["tasks"]["rejected"] == 0
     for name in ("base", "sft", "rl"):
         success = report["success"][name]
@@ -97,6 +97,23 @@ def test_trainer_and_rollout_agree_before_every_update(report):
     assert all(row["logprob_gap_max"] < 1e-3 for row in report["rl"])
     # Whether the attempts of a task differ is up to the sampling, and 16 groups of an iteration may all agree.
     assert sum(row["effective_groups"] for row in report["rl"]) >= 1
+
+
+@pytest.mark.timeout(1600)
+def test_rl_was_validated_and_its_policies_chosen_by_that(project):
+    validated = {"short": [0, 1, 2], "long": [0, 1]}
+    for phase, iterations in validated.items():
+        result = json.loads((project / f"reports/stages/train_rl@{phase}.json").read_text())
+        assert [row["iteration"] for row in result["validation"]] == iterations
+        assert all(row["n"] == 6 and row["seconds"] > 0 for row in result["validation"])
+        assert all(row["kl_sft"] is not None for row in result["validation"][1:])
+        assert {row["family"] for row in result["families"] if row["heldout"]} == {"focus-text"}
+        assert result["published"]["iteration"] in iterations
+        assert result["checkpoints"][0]["megabytes"] > 0
+    assert (project / "models/rl-short/optimizer.pt").exists()
+    registered = [path.name for path in (project / "mlflow/store").rglob("optimizer.pt")]
+    assert registered == [], "the registry leaves the optimiser out"
+    assert "Validation during RL" in (project / "reports/smoke.html").read_text()
 
 
 @pytest.mark.timeout(1600)

@@ -93,7 +93,7 @@ def test_the_smoke_pipeline_runs_on_it_beside_another_world(
 
     report = json.loads((tmp_path / "reports/shelf-and-pages.json").read_text())
     assert set(report["stages"]) == STAGES
-    assert report["tasks"]["collected"] == 3 * (8 + 3) + 4 + 2
+    assert report["tasks"]["collected"] == 3 * (8 + 3) + 4 + 2 + 3, "three pages of MiniWoB++ are for validation"
     trajectories = read_table(tmp_path / "data/teacher/trajectories.parquet", Trajectory)
     outcomes = {v.trajectory_id: v.outcome for v in read_table(tmp_path / "data/teacher/verdicts.parquet", Verdict)}
     worlds = {trajectory.task.source for trajectory in trajectories}

@@ -16,13 +16,14 @@ from components.cli import (
     judge,
     leaderboard,
     recipe,
+    rl,
     run,
     tasks,
     view,
     world,
 )
 
-GROUPS = (doctor, recipe, run, evaluate, compare, view, blocklist, judge, tasks, world, leaderboard, clean)
+GROUPS = (doctor, recipe, run, evaluate, compare, view, blocklist, judge, tasks, world, rl, leaderboard, clean)
 """Modules with subcommands, in the order in which `waymark --help` lists them."""
 
 

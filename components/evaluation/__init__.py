@@ -4,7 +4,7 @@ The records of intervals and rates are in `components.statistics`.
 """
 
 from components.evaluation.actions import ActionSummary, summarise_actions
-from components.evaluation.breakdowns import Slice, family
+from components.evaluation.breakdowns import Slice
 from components.evaluation.comparison import Difference, PairedDifference, beats, paired_difference
 from components.evaluation.episodes import Episode, join_verdicts, scores
 from components.evaluation.errors import EvaluationError
@@ -27,7 +27,6 @@ __all__ = [
     "SuccessSummary",
     "beats",
     "failure_kind",
-    "family",
     "join_verdicts",
     "paired_difference",
     "pass_at_k",

@@ -45,11 +45,6 @@ class Slice(Rate):
     wilson95: Interval
 
 
-def family(task: Task) -> str:
-    """The group that a task is reported under: its website, without the name of the world that it is from."""
-    return task.website.removeprefix(f"{task.source}/")
-
-
 def level(task: Task) -> str | None:
     """Easy, medium or hard: the benchmark's own level, otherwise by the number of facts."""
     stated = task.evaluator.get("level")
@@ -72,7 +67,7 @@ def variant(task: Task) -> str | None:
 def facets(task: Task) -> Facets:
     """A task's values on all axes."""
     return Facets(
-        website=family(task), domain=task.domain, difficulty=level(task), horizon=horizon(task), variant=variant(task)
+        website=task.family, domain=task.domain, difficulty=level(task), horizon=horizon(task), variant=variant(task)
     )
 
 

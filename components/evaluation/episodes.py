@@ -11,7 +11,7 @@ from pydantic import Field
 
 from components.agent.protocols import protocol
 from components.browser import acts
-from components.evaluation.breakdowns import Facets, facets, family
+from components.evaluation.breakdowns import Facets, facets
 from components.evaluation.comparison import first_names
 from components.evaluation.errors import EvaluationError
 from components.evaluation.reasoning_markers import Step, markers_of
@@ -109,7 +109,7 @@ def _episode(trajectory: Trajectory, verdict: Verdict | None) -> Episode:
     return Episode(
         trajectory_id=trajectory.trajectory_id,
         task_id=trajectory.task_id,
-        family=family(trajectory.task),
+        family=trajectory.task.family,
         split=trajectory.task.split,
         success=None if kind is FailureKind.UNJUDGED else kind is None,
         completed=kind in (None, FailureKind.OVERDONE),

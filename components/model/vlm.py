@@ -112,16 +112,27 @@ class VLM:
         save_adapter(self.model, Path(path), state or self.model.state_dict())
 
     def publish(
-        self, path: Path, extra_files: dict[str, object] | None = None, state: dict[str, torch.Tensor] | None = None
+        self,
+        path: Path,
+        extra_files: dict[str, object] | None = None,
+        state: dict[str, torch.Tensor] | None = None,
+        tensors: dict[str, object] | None = None,
     ) -> None:
-        """`save` atomically: readers see the old directory or the new one. `extra_files` are JSON files to add, by
-        name."""
+        """`save` atomically: readers see the old directory or the new one.
+
+        Args:
+            extra_files: JSON files to add, by name.
+            state: the model's whole state, if the model is sharded over processes.
+            tensors: files to add in torch's format, by name.
+        """
         partial = path.with_name(f".{path.name}.part")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         self.save(partial, state)
         for name, value in (extra_files or {}).items():
             write_json(partial / name, value)
+        for name, value in (tensors or {}).items():
+            torch.save(value, partial / name)
         publish(partial, path)
 
     def frozen_copy(self) -> VLM:

@@ -74,6 +74,7 @@ from components.params.rl import (
 )
 from components.params.section import NoEffect, Section, deciding
 from components.params.teacher import EndpointTeacherParams, ScriptedTeacherParams, Teacher
+from components.params.watch import CheckpointParams, ValidationParams
 from components.params.worlds import WorldSections
 
 __all__ = [
@@ -84,6 +85,7 @@ __all__ = [
     "AgentParams",
     "BrowserParams",
     "Change",
+    "CheckpointParams",
     "ConstructionParams",
     "ContextParams",
     "CurateParams",
@@ -140,6 +142,7 @@ __all__ = [
     "TrustParams",
     "UniformSampling",
     "VLLMParams",
+    "ValidationParams",
     "WorldSections",
     "as_yaml",
     "changed_from_base",

@@ -13,7 +13,7 @@ class TaskFile(Section):
     """A file of tasks. In `tasks.files`, a path alone stands for a file with the defaults."""
 
     path: str
-    split: Literal["train", "eval", "heldout"] | None = None
+    split: Literal["train", "eval", "heldout", "validation"] | None = None
     """The split of its tasks. null follows the schema: `eval` for benchmarks, `train` for training sets, and for
     rows in Waymark's schema the `split` of each row. PAE has the columns of WebVoyager, and WebArena-Lite's training
     tasks have those of WebArena: both need `train` here."""

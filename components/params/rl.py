@@ -11,6 +11,7 @@ from components.params.construction import RatioParams
 from components.params.objectives import MMGRPOParams, Objective
 from components.params.optim import Decay
 from components.params.section import Section
+from components.params.watch import CheckpointParams, ValidationParams
 
 
 class UniformSampling(Section):
@@ -69,11 +70,28 @@ class RLParams(Section):
     betas: tuple[Decay, Decay] = (0.9, 0.98)
     weight_decay: float = Field(default=0.1, ge=0)
     max_grad_norm: float = Field(default=1.0, gt=0)
+    warmup_steps: int = Field(default=0, ge=0)
+    """Optimiser steps over which the learning rate grows linearly to `lr`. The steps of an optimiser that is carried
+    over count. RFT warms up as `sft.warmup` says, in every round."""
+    carry_optimizer: bool = True
+    """The long phase begins with the optimiser of the policy that the short phase published. Adapters begin anew in
+    each phase, and so does their optimiser."""
     batch_turns: int = Field(default=256, gt=0)
     """Turn samples per optimiser step."""
     micro_batch_tokens: int = Field(default=8192, gt=0)
     max_packing_gap: float | None = Field(default=None, gt=0)
     """As in the section `sft`."""
+    validation: ValidationParams = ValidationParams()
+    checkpoints: CheckpointParams = CheckpointParams()
+
+    @model_validator(mode="after")
+    def _rollback_by_validation(self) -> RLParams:
+        if self.checkpoints.rollback is not None and not self.validation.every:
+            raise ValueError(
+                f"checkpoints.rollback = {self.checkpoints.rollback} goes back when validation falls, and there is no "
+                "validation: set validation.every and validation.tasks, or checkpoints.rollback to null"
+            )
+        return self
 
     @model_validator(mode="after")
     def _rounds_in_turn(self) -> RLParams:

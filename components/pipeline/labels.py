@@ -57,14 +57,26 @@ async def open_auditor(params: Params, clients: JudgeClients) -> JudgeFn | None:
     judge = params.judge
     if judge.reward in ("rules", judge.labels):
         return None
+    model = await open_labeller(params, clients)
     if judge.labels == "rules" or judge.model is None:
-        return by_rules(params, clients)
-    model = await ModelJudge(judge.model, clients).connect()
+        return model
 
     async def sample(trajectories: list[Trajectory]) -> list[Verdict]:
         return await model([t for t in trajectories if is_audited(t, judge.trust.audit_share)])
 
     return sample
+
+
+async def open_labeller(params: Params, clients: JudgeClients) -> JudgeFn:
+    """The judge of the evaluation (`judge.labels`), with which RL validates, whatever rewards.
+
+    Raises:
+        EndpointError: the model that labels has no key in the environment.
+    """
+    judge = params.judge
+    if judge.labels == "rules" or judge.model is None:
+        return by_rules(params, clients)
+    return await ModelJudge(judge.model, clients).connect()
 
 
 def by_rules(params: Params, clients: JudgeClients) -> JudgeFn:

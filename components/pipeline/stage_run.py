@@ -7,10 +7,10 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import psutil
 
@@ -132,18 +132,9 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
         StageBusy: another process runs the stage with the same inputs.
     """
     params = load()
-    missing = [str(path) for path in inputs or [] if not path.exists()]
-    if missing:
-        raise FileNotFoundError(f"{name} needs {', '.join(missing)}; run `dvc repro {name}`, which makes them first")
-    key = store.digest(name, occasion, json.dumps(deciding(params)), *(inputs or []))
+    key = _key(name, occasion, params, inputs or [])
     state = store.state_dir(name, key)
-    lock = (state / "lock").open("w")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise StageBusy(
-            f"{name} is already running with these inputs (its state is {state}): wait until it ends, or end it"
-        ) from error
+    lock = _locked(name, state)
     finished, mine = state / "finished", code()
     if finished.exists() and finished.read_text() != mine:
         _forget(state)
@@ -165,6 +156,47 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
     else:
         finished.write_text(mine)
     lock.close()
+
+
+@contextmanager
+def stopped_stage(name: str, params: Params, inputs: Sequence[Path]) -> Iterator[Path]:
+    """The state directory of a stage that was run with these inputs, locked so that the stage cannot start meanwhile.
+
+    Raises:
+        FileNotFoundError: an input is missing, or the stage was never run with these inputs.
+        StageBusy: the stage is running.
+    """
+    state = store.STATE / "state" / name / _key(name, "", params, inputs)
+    if not state.exists():
+        raise FileNotFoundError(
+            f"{name} has no state for params.yaml and its inputs as they are now: it was not run with them, or "
+            "`waymark clean` removed the state"
+        )
+    lock = _locked(name, state)
+    try:
+        yield state
+    finally:
+        lock.close()
+
+
+def _key(name: str, occasion: str, params: Params, inputs: Sequence[Path]) -> str:
+    """What separates the states of a stage: its parameters and inputs."""
+    missing = [str(path) for path in inputs if not path.exists()]
+    if missing:
+        raise FileNotFoundError(f"{name} needs {', '.join(missing)}; run `dvc repro {name}`, which makes them first")
+    return store.digest(name, occasion, json.dumps(deciding(params)), *inputs)
+
+
+def _locked(name: str, state: Path) -> IO[str]:
+    lock = (state / "lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise StageBusy(
+            f"{name} is already running with these inputs (its state is {state}): wait until it ends, or end it"
+        ) from error
+    return lock
 
 
 class _Clock:

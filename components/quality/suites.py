@@ -6,16 +6,16 @@ break a rule between tables, and the expectations.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pandas as pd
 
-from components.records import Outcome, Termination
+from components.records import Outcome, Split, Termination
 
 if TYPE_CHECKING:
     from great_expectations.expectations import Expectation
 
-SPLITS = ("train", "eval", "heldout")
+SPLITS = get_args(Split)
 Suite = tuple[pd.DataFrame, "list[Expectation]"]
 
 

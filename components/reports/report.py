@@ -28,6 +28,7 @@ from components.reports.leaderboard import published_entries, run_entries
 from components.reports.leaderboard_page import by_benchmark
 from components.reports.stage_results import POLICIES, RLIteration, StageResults
 from components.reports.viewer import Limits, view
+from components.reports.watched import columns, family_lines, validation_chart
 from components.statistics import SuccessRate
 from components.store import iter_table, read_table
 
@@ -187,6 +188,8 @@ def write_report(
             analysis=analyse(results.success),
             leaderboard=by_benchmark([*measured, *published_entries(ablations=False)]),
             charts=_charts(results),
+            validations=columns(results.watched),
+            watched_families=family_lines(results.watched),
             examples=[view(*records[example.trajectory_id], example.why, limits) for example in examples],
             published=published,
             shape=published.shape(),
@@ -241,6 +244,7 @@ def _charts(results: StageResults) -> list[LineChart]:
         return [read(iteration) for iteration in rl]
 
     charts = [
+        validation_chart(results.watched, [iteration.phase for iteration in rl]),
         over_rl(
             "Mean reward",
             {"whole pool": column(lambda i: i.pool_reward), "as sampled": column(lambda i: i.reward_mean)},

@@ -17,6 +17,8 @@ from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import SuccessSummary
 from components.judge.agreement import Agreement
 from components.judge.calibration import Calibration
+from components.reports.stage_output import StageOutput
+from components.reports.watched import WatchedPhase
 from components.tasks.funnel import FunnelStep
 
 POLICIES = ("base", "sft", "rl")
@@ -30,12 +32,6 @@ Number = Annotated[
     float | None, BeforeValidator(lambda value: None if isinstance(value, float) and math.isnan(value) else value)
 ]
 """A measurement; None where it has no value (an iteration without an update has no clip fraction)."""
-
-
-class StageOutput(BaseModel):
-    """A part of a stage's JSON; other keys are ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Collected(StageOutput):
@@ -107,7 +103,7 @@ class RLIteration(StageOutput):
     response_tokens_mean: Number = None
     rollout_s: Number = None
     train_s: Number = None
-    selection: dict[str, int] = {}
+    selection: dict[str, int] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -132,6 +128,8 @@ class StageResults(StageOutput):
     curated: Curated
     judge: JudgeResult
     iterations: list[RLIteration]
+    watched: dict[str, WatchedPhase]
+    """By phase."""
     success: dict[str, SuccessSummary]
     clean_success: dict[str, str]
     """By world, what "done, and nothing else done" means."""
@@ -160,6 +158,7 @@ def read_results(stages: Path, curves: Path) -> StageResults:
         curated=_parse(raw, "curate_sft", Curated),
         judge=_parse(raw, "distill_judge", JudgeResult),
         iterations=_iterations(raw),
+        watched={phase: _parse(raw, f"train_rl@{phase}", WatchedPhase) for phase in PHASES},
         success={name: _summary(raw, name) for name in POLICIES},
         clean_success=_parse(raw, "evaluate@rl", Evaluated).clean_success,
         losses={name: _loss(curves / f"{name}.csv") for name in ("sft", "judge") if (curves / f"{name}.csv").exists()},

@@ -17,7 +17,6 @@ from typing import Any
 
 from components.agent.protocols import protocol
 from components.browser.tools import SCALE
-from components.evaluation.breakdowns import family
 from components.records import ToolCall, Trajectory, Turn, Verdict
 from components.reports.formats import duration
 from components.reports.html_pages import data_uri, templates, write_html
@@ -115,7 +114,7 @@ def view(trajectory: Trajectory, verdict: Verdict | None, label: str = "", limit
         trajectory=trajectory,
         verdict=verdict,
         label=label or trajectory.policy,
-        family=family(trajectory.task),
+        family=trajectory.task.family,
         turns=[_turn(turn, trajectory.protocol, limits) for turn in turns],
         skipped=len(trajectory.turns) - len(turns),
         final=data_uri(final, limits.width) if final is not None and moved else None,

@@ -3,10 +3,12 @@
 import asyncio
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 from components import quality
+from components.params import ValidationParams
 from components.pipeline.stage_run import WORLD_SETTINGS, stage
-from components.records import Rejection, Task
+from components.records import Rejection, Split, Task
 from components.store import write_json, write_table
 from components.tasks import (
     at_sites,
@@ -19,7 +21,7 @@ from components.tasks import (
     with_horizon,
     write_rejections_csv,
 )
-from components.worlds import worlds_of
+from components.worlds import even_counts, worlds_of
 
 TASKS, REJECTED = Path("data/tasks/tasks.parquet"), Path("data/tasks/rejected.parquet")
 UNREACHABLE = Path("data/tasks/unreachable.parquet")
@@ -50,8 +52,14 @@ def main() -> None:
             tasks, rejections = [task for task in tasks if task.task_id not in gone], [*rejections, *silent]
         run.progress(1, 2, f"tasks of {', '.join(worlds.names)}")
         ids = {task.task_id for task in loaded.tasks}
+        validation = params.rl.validation if params.rl.validation.every else ValidationParams()
+        per_world, heldout_per_world = (
+            even_counts(worlds.names, count) for count in (validation.tasks, validation.heldout)
+        )
         for world in worlds:
             rows = asyncio.run(world.tasks(params.seed, params.browser.viewport))
+            share = per_world[world.name], heldout_per_world[world.name]
+            rows += asyncio.run(world.validation_tasks(*share, params.browser.viewport))
             of_world, rejected = parse_rows(rows, world.name, world.name, taken=ids)
             tasks, rejections = [*tasks, *of_world], [*rejections, *rejected]
         tasks = with_horizon(tasks, params.tasks.horizon)
@@ -64,7 +72,7 @@ def main() -> None:
         write_table(TASKS, Task, tasks)
         write_json(WORLD_SETTINGS, {world.name: world.episode_settings() for world in worlds})
         splits = Counter(task.split for task in tasks)
-        counts = {split: splits[split] for split in ("train", "eval", "heldout")}
+        counts = {split: splits[split] for split in get_args(Split)}
         run.progress(2, 2, f"{len(tasks)} tasks")
         run.result({"collected": len(tasks), "rejected": len(rejections), **counts})
 

@@ -1,22 +1,26 @@
 """Drop training tasks that overlap with the evaluation, subtasks, logins, blocked or unstable hosts, the long tail.
 
 Evaluation tasks on a world that the recipe does not have, such as those of a benchmark's file, and those whose start
-page did not answer, count for the overlap, but are not rolled out.
+page did not answer, count for the overlap, but are not rolled out. Where the worlds gave fewer validation tasks than
+`rl.validation.tasks`, training tasks are set aside, and training tasks that overlap with these are dropped.
 """
 
 import datetime as dt
 from pathlib import Path
+from typing import get_args
 
 from components import quality
 from components.judge.rules import require_decisive_rules
+from components.params import ValidationParams
 from components.pipeline.stage_run import stage
-from components.records import Task
+from components.records import Split, Task
 from components.store import read_table, write_table
-from components.tasks import blocklist, embed, filter_tasks
+from components.tasks import blocklist, embed, filter_tasks, set_aside
 from components.worlds import worlds_of
 
 TASKS, POOLS = Path("data/tasks/tasks.parquet"), Path("data/pools")
 UNREACHABLE = Path("data/tasks/unreachable.parquet")
+EVALUATION: tuple[Split, ...] = ("eval", "heldout", "validation", "heldout_validation")
 
 
 def main() -> None:
@@ -26,13 +30,22 @@ def main() -> None:
         today = dt.date.today()
         blocked = blocklist.active(blocklist.read(), today)
         tasks = read_table(TASKS, Task)
-        by_split = {split: [task for task in tasks if task.split == split] for split in ("train", "eval", "heldout")}
-        evaluation = by_split["eval"] + by_split["heldout"]
+        by_split = {split: [task for task in tasks if task.split == split] for split in get_args(Split)}
+        evaluation = [task for split in EVALUATION for task in by_split[split]]
         held_to = [*evaluation, *read_table(UNREACHABLE, Task)]
         embedder = run.params.dedup.embedder
         kept, funnel = filter_tasks(
             by_split["train"], held_to, run.params.filters, blocked, lambda texts: embed(texts, embedder)
         )
+        if (missing := _missing(run.params.rl.validation, len(by_split["validation"]))) > 0:
+            print(f"filter_tasks: {missing} training tasks are set aside for validation")
+            aside = set_aside(kept, missing, run.params.seed)
+            overlap_only = run.params.filters.model_copy(update={"min_tasks_per_website": 0})
+            apart, _ = filter_tasks(kept, aside, overlap_only, None, lambda texts: embed(texts, embedder))
+            left = {task.task_id for task in apart}
+            funnel = funnel.then("validation", [task.task_id for task in kept if task.task_id not in left])
+            by_split["validation"] += aside
+            kept = apart
         run.check("tasks", quality.task_frame(kept + evaluation), max_rows=len(tasks))
         worlds = worlds_of(run.params)
         if run.params.judge.labels == "rules":
@@ -41,11 +54,18 @@ def main() -> None:
         if elsewhere:
             print(f"filter_tasks: {elsewhere} evaluation tasks are on no world of this recipe and are not evaluated")
         write_table(POOLS / "train.parquet", Task, kept)
-        for split in ("eval", "heldout"):
-            write_table(POOLS / f"{split}.parquet", Task, [task for task in by_split[split] if worlds.find(task)])
+        pools = {"eval": ["eval"], "heldout": ["heldout"], "validation": ["validation", "heldout_validation"]}
+        for pool, splits in pools.items():
+            members = [task for split in splits for task in by_split[split] if worlds.find(task)]
+            write_table(POOLS / f"{pool}.parquet", Task, members)
         if blocked:
             print(f"filter_tasks: left out on {today}: {', '.join(sorted(blocked))}")
         run.result({"kept": len(kept), "evaluation_elsewhere": elsewhere, "funnel": funnel.rows()})
+
+
+def _missing(validation: ValidationParams, collected: int) -> int:
+    """How many validation tasks the worlds did not give; 0 if RL does not validate."""
+    return max(0, validation.tasks - collected) if validation.every else 0
 
 
 if __name__ == "__main__":

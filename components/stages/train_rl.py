@@ -16,7 +16,7 @@ from components.model import VLM
 from components.params import Params, load
 from components.pipeline.curve import write_curve
 from components.pipeline.judge_gate import measured_on, trust_distilled, trusted_model
-from components.pipeline.labels import by_rules, open_auditor, report_spending
+from components.pipeline.labels import by_rules, open_auditor, open_labeller, report_spending
 from components.pipeline.launch import process_group
 from components.pipeline.rollouts import open_pool
 from components.pipeline.stage_run import WORLD_SETTINGS, StageRun, stage
@@ -25,17 +25,21 @@ from components.records import Task, Trajectory, Verdict
 from components.rollout import SamplerState
 from components.store import digest, read_json, read_table
 from components.training.health import health_line
-from components.training.learner import Learner
+from components.training.learner import OPTIMIZER, Learner
 from components.training.objectives import objective_class
 from components.training.rl import RLTrainer, TrainedPhase
-from components.training.rl_rollouts import RolloutSetup
+from components.training.rl_rollouts import RolloutSetup, ValidationSetup
+from components.training.selection import Comparison, Rollback
+from components.training.validation import Validation, validation_line, validation_metrics, validation_tables
 from components.training.workers import Replicas, Workers
 from components.worlds import worlds_of
 
 POOL, JUDGE = Path("data/pools/rl.parquet"), Path("models/judge/distilled")
+VALIDATION = Path("data/pools/validation.parquet")
 DEMONSTRATIONS = Path("data/sft/trajectories.parquet")
 SAMPLER = "task_sampler.json"
-INIT = {"short": Path("models/sft"), "long": Path("models/rl-short")}
+SFT = Path("models/sft")
+INIT = {"short": SFT, "long": Path("models/rl-short")}
 
 
 def main(phase: str) -> None:
@@ -52,7 +56,7 @@ def main(phase: str) -> None:
 def run_stage(workers: Workers, phase: str) -> None:
     """The stage, on the main process."""
     name = f"train_rl@{phase}"
-    with stage(name, inputs=_inputs(load(), phase)) as run:
+    with stage(name, inputs=inputs_of(load(), phase)) as run:
         params = run.params
         worlds_of(params).require_independent(read_table(POOL, Task), f"rl.group_size = {params.rl.group_size}")
         torch.manual_seed(params.seed)
@@ -61,16 +65,29 @@ def run_stage(workers: Workers, phase: str) -> None:
         trained = asyncio.run(_train(run, learners, phase))
         if trained.ended:
             print(f"the phase ends after {len(trained.figures)} iterations: {trained.ended}", flush=True)
+        print(f"published: iteration {trained.published.iteration}, {trained.published.reason}", flush=True)
         state = learners.run(Learner.gathered_weights)
-        learners.local.vlm.publish(Path(f"models/rl-{phase}"), {SAMPLER: asdict(trained.sampler)}, state)
+        optimizer = learners.run(Learner.optimizer_state) if phase == "short" else None
+        carried: dict[str, object] = {} if optimizer is None else {OPTIMIZER: optimizer}
+        learners.local.vlm.publish(Path(f"models/rl-{phase}"), {SAMPLER: asdict(trained.sampler)}, state, carried)
         write_curve(Path(f"reports/curves/rl-{phase}.csv"), trained.figures)
         version = run.tracker.register(Path(f"models/rl-{phase}"), tracking.POLICY)
         run.result({"iterations": trained.figures, "ended": trained.ended, "version": version})
+        run.result(
+            {
+                "published": trained.published._asdict(),
+                "rollbacks": [asdict(rollback) for rollback in trained.rollbacks],
+                "checkpoints": trained.checkpoints,
+                **validation_tables(trained.validations),
+            }
+        )
 
 
-def _inputs(params: Params, phase: str) -> list[Path]:
+def inputs_of(params: Params, phase: str) -> list[Path]:
     """What the phase reads under this recipe. DVC's deps name all of it except the files of `judge.trust.labels`."""
-    inputs = [POOL, WORLD_SETTINGS, INIT[phase]]
+    inputs = [POOL, VALIDATION, WORLD_SETTINGS, INIT[phase]]
+    if params.rl.validation.every and INIT[phase] != SFT:
+        inputs.append(SFT)
     if params.judge.reward == "distilled":
         inputs.append(JUDGE)
     inputs += measured_on(params.judge)
@@ -95,10 +112,23 @@ async def _train(run: StageRun, learners: Replicas[Learner], phase: str) -> Trai
                 flush=True,
             )
 
+    def report_validation(validation: Validation, warnings: list[str]) -> None:
+        run.metrics({"validation": validation_metrics(validation)}, validation.iteration)
+        print(validation_line(validation), flush=True)
+        for warning in warnings:
+            print(f"warning: {warning}", flush=True)
+
+    def report_rollback(rollback: Rollback, comparison: Comparison) -> None:
+        run.metrics({"rolled_back_to": rollback.to}, rollback.iteration)
+        print(f"warning: validation fell by {comparison}: the phase goes back to iteration {rollback.to}", flush=True)
+
     gathered = partial(learners.run, Learner.gathered_weights, params.model.lora is not None)
     serving = training_policies(learner.vlm, learner.encoder, INIT[phase], params, run.state, gathered)
     async with JudgeClients(params.judge.model, run.state, ANSWERS) as clients:
         reward, audit = await _judge(run, clients), await open_auditor(params, clients)
+        watched = None
+        if params.rl.validation.every:
+            watched = ValidationSetup(read_table(VALIDATION, Task), await open_labeller(params, clients), SFT)
         async with open_pool(params) as pool, serving as open_policy:
             trainer = RLTrainer(
                 learners,
@@ -109,6 +139,9 @@ async def _train(run: StageRun, learners: Replicas[Learner], phase: str) -> Trai
                 run.progress,
                 report,
                 earlier=SamplerState(**read_json(INIT[phase] / SAMPLER)) if phase == "long" else None,
+                validation=watched,
+                report_validation=report_validation,
+                report_rollback=report_rollback,
             )
             trained = await trainer.run()
         report_spending(run, clients)

@@ -16,6 +16,7 @@ from components.tasks.site_addresses import at_sites
 from components.tasks.sources import Loaded, Origin, load_files, parse_rows
 from components.tasks.split import split_by_website
 from components.tasks.start_pages import check_start_pages
+from components.tasks.validation import set_aside
 
 __all__ = [
     "Answer",
@@ -47,6 +48,7 @@ __all__ = [
     "require_few_rejected",
     "require_pinned",
     "require_sets",
+    "set_aside",
     "shuffled",
     "split_by_website",
     "subsets",

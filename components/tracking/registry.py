@@ -21,6 +21,9 @@ DIGEST = "waymark.digest"
 INTERFACE = "waymark.interface"
 CHAMPION = "champion"
 
+LEFT_OUT = {"optimizer.pt"}
+"""Files of a model directory that only the next phase of training reads; several times as large as the model."""
+
 POLICY = "waymark-policy"
 JUDGE = "waymark-judge"
 
@@ -69,7 +72,9 @@ def register(backend: Backend, run_id: str, path: Path, name: str, alias: str, t
         version = next((known for known in versions if known.tags.get(DIGEST) == digest), None)
         if version is None:
             folder = f"{name}/{digest}"
-            with_retries(lambda: client.log_artifacts(run_id, str(path), folder))
+            for file in sorted(file for file in path.rglob("*") if file.is_file() and file.name not in LEFT_OUT):
+                inside = f"{folder}/{file.parent.relative_to(path).as_posix()}".removesuffix("/.")
+                with_retries(partial(client.log_artifact, run_id, str(file), inside))
             source = f"{with_retries(lambda: client.get_run(run_id)).info.artifact_uri}/{folder}"
             version = with_retries(
                 lambda: client.create_model_version(name, source, run_id=run_id, tags={DIGEST: digest, **tags})

@@ -25,10 +25,14 @@ from components.records import Trajectory
 from components.rollout import Group
 from components.store import publish, read_table
 from components.training.objectives import Objective, UpdateContext, UpdateStats, objective_of
+from components.training.optim import warm_up
 from components.training.sharding import WHOLE, is_sharded, shard, trained_state, whole_state
 from components.training.workers import SINGLE_PROCESS, Workers
 
 Weights = dict[str, torch.Tensor]
+
+OPTIMIZER = "optimizer.pt"
+"""The optimiser's state in the directory of a model, for the next phase; the registry leaves it out."""
 
 
 @dataclass
@@ -66,13 +70,17 @@ class Learner:
             if reference is not None:
                 shard(reference, workers)
         optimizer = torch.optim.AdamW(vlm.trainable(), lr=rl.lr, betas=rl.betas, weight_decay=rl.weight_decay)
+        warm_up(optimizer, rl.warmup_steps)
         return cls(vlm, Encoder(vlm), params, optimizer, objective, reference, demonstrations, workers)
 
     @classmethod
     def load_model(cls, workers: Workers, model: Path, params: Params, demonstrations: Path | None = None) -> Learner:
         """`begin` with the model in a directory and the table of demonstrations, for `Workers.replicate`."""
         trajectories = read_table(demonstrations, Trajectory) if demonstrations is not None else []
-        return cls.begin(VLM.load(model, params.model, train=True), params, workers, trajectories)
+        learner = cls.begin(VLM.load(model, params.model, train=True), params, workers, trajectories)
+        if (model / OPTIMIZER).exists():
+            learner.take_over(torch.load(model / OPTIMIZER, map_location="cpu", mmap=True, weights_only=True))
+        return learner
 
     def update(self, groups: Sequence[Group], number: int) -> UpdateStats:
         """One update with the objective, on groups that `Objective.training_groups` chose. All ranks call this.
@@ -111,6 +119,22 @@ class Learner:
             return None
         state = self.weights() if adapters else whole_state(self.vlm)
         return None if state is None else state | self._substitute
+
+    def optimizer_state(self) -> dict[str, Any] | None:
+        """The optimiser's state by names of parameters, whole on the main process, for a later phase; None if there is
+        nothing to carry: no step was taken, the weights are adapters, or the recipe says so. All ranks call this."""
+        if not self.params.rl.carry_optimizer or self.vlm.has_lora or not self.optimizer.state:
+            return None
+        whole: dict[str, Any] = get_optimizer_state_dict(self.vlm.model, self.optimizer, options=WHOLE)
+        return whole["state"]
+
+    def take_over(self, state: dict[str, Any]) -> None:
+        """Begin with the state of an earlier phase's optimiser (`optimizer_state`), and this recipe's learning rate and
+        decays. All ranks call this."""
+        if not self.params.rl.carry_optimizer or self.vlm.has_lora:
+            return
+        whole = get_optimizer_state_dict(self.vlm.model, self.optimizer, options=WHOLE)
+        set_optimizer_state_dict(self.vlm.model, self.optimizer, {**whole, "state": state}, options=WHOLE)
 
     def remember(self, before: Weights | None) -> None:
         """Keep the weights from before an update, or None for an iteration that has no update."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch.distributed.tensor import DTensor
 
@@ -10,6 +12,26 @@ from components.model import VLM
 
 class Diverged(RuntimeError):
     """A gradient is not finite. The weights and the last checkpoint are those before the step."""
+
+
+def warm_up(optimizer: torch.optim.Optimizer, steps: int) -> None:
+    """Let the learning rate grow linearly over the first `steps` steps of an Adam optimiser: step k has k/steps of it.
+
+    The number of steps taken is in the optimiser's state, so a checkpoint that holds this state holds the warm-up, and
+    an optimiser that another phase has warmed up stays warm.
+    """
+    if not steps:
+        return
+    rates = [group["lr"] for group in optimizer.param_groups]
+
+    def scale(stepped: torch.optim.Optimizer, *_: object) -> None:
+        taken = [int(state["step"]) for state in itertools.islice(stepped.state.values(), 1)]
+        step = sum(taken) + 1
+        for group, rate in zip(stepped.param_groups, rates, strict=True):
+            if group["lr"]:  # torch takes a step with a rate of 0 to make a sharded optimiser's state
+                group["lr"] = rate * min(1.0, step / steps)
+
+    optimizer.register_step_pre_hook(scale)
 
 
 def optimizer_step(optimizer: torch.optim.Optimizer, vlm: VLM, max_grad_norm: float) -> float:

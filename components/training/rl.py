@@ -1,9 +1,10 @@
-"""The RL loop: roll out, reward, update, checkpoint, until the phase's iterations are done.
+"""The RL loop: roll out, reward, update, checkpoint, validate, until the phase's iterations are done.
 
-A run that was killed at any moment and is started again with the same state directory continues with the iteration that
-was under way: its finished episodes come from the iteration's journal, everything else comes from the last checkpoint
-(model, optimiser, the task sampler's memory, figures). Each iteration's draws depend on seeds and on the policy alone,
-so the figures of a resumed run are those of an uninterrupted one.
+A run that was killed at any moment and is started again with the same state directory continues from the last
+checkpoint (model, optimiser, the task sampler's memory, figures): the iterations after it are computed again from the
+journals of their episodes, and the one that was under way goes on. Each iteration's draws depend on seeds and on the
+policy alone, so the figures of a resumed run are those of an uninterrupted one, its validations and a rollback
+included.
 """
 
 from __future__ import annotations
@@ -11,17 +12,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from components.judge import require_rules
 from components.params import RLPhase
 from components.records import Trajectory, Verdict
 from components.rollout import Group, NothingLearnableError, SampledGroups, SamplerState
+from components.training.checkpoints import Checkpoints
 from components.training.health import audit_figures, rollout_figures
 from components.training.learner import Learner
 from components.training.objectives import NO_UPDATE, UpdateStats
-from components.training.rl_rollouts import IterationRollouts, RolloutQueue, RolloutSetup
+from components.training.rl_rollouts import IterationRollouts, RolloutQueue, RolloutSetup, ValidationSetup
+from components.training.selection import Choice, Comparison, Rollback, best, choose, policy_to_restore
+from components.training.validation import FamilyTally, Tallies, Validation, tallied
+from components.training.watch import ReportValidation, Watch, kl_figure
 from components.training.workers import Replicas
 
 Progress = Callable[[float, int, str], None]
@@ -29,7 +34,6 @@ Progress = Callable[[float, int, str], None]
 Report = Callable[[dict[str, float], list[Trajectory], list[Verdict]], None]
 """Gets an iteration's figures, its judged trajectories and their verdicts."""
 
-CHECKPOINT = "checkpoint.pt"
 IDLE_ITERATIONS = 3
 """This many iterations in a row without an effective group end the phase."""
 
@@ -41,6 +45,9 @@ class RLState:
     iteration: int
     sampler: SamplerState
     figures: list[dict[str, float]]
+    tallies: Tallies = field(default_factory=dict)
+    """Of the rollouts since the last validation."""
+    rollbacks: list[Rollback] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -50,8 +57,15 @@ class TrainedPhase:
     figures: list[dict[str, float]]
     """Of every iteration, those before a crash included."""
     sampler: SamplerState
+    published: Choice
+    """The policy that the learners hold now."""
     ended: str | None = None
     """Why the phase ended early; None if it did not."""
+    validations: list[Validation] = field(default_factory=list)
+    """In order; those before a crash included."""
+    rollbacks: list[Rollback] = field(default_factory=list)
+    checkpoints: list[dict[str, float]] = field(default_factory=list)
+    """What each checkpoint took (`Checkpoints.table`)."""
 
 
 @dataclass
@@ -64,13 +78,22 @@ class RLTrainer:
     """Names the phase in the policies' versions, and so in every draw."""
     rollouts: RolloutSetup
     state_dir: Path
-    """Holds the checkpoint and the journals."""
+    """Holds the checkpoints and the journals."""
     progress: Progress
     report: Report
     """After a crash it gets the figures of the last finished iteration again."""
     earlier: SamplerState | None = None
     """What the previous phase remembers of the tasks."""
+    validation: ValidationSetup | None = None
+    """None: the run does not validate, whatever the recipe says."""
+    report_validation: ReportValidation = lambda validation, warnings: None
+    report_rollback: Callable[[Rollback, Comparison], None] = lambda rollback, comparison: None
+    """Gets how the validation compares with the one to which the phase goes back."""
     _furthest: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self._checkpoints = Checkpoints(self.state_dir)
+        self._watch = Watch(self.learners, self.phase, self.state_dir, self.validation, self.report_validation)
 
     async def run(self) -> TrainedPhase:
         """Run the phase, or the rest of it after a crash.
@@ -84,15 +107,18 @@ class RLTrainer:
             TrainerMismatch: the trainer does not see what the policy saw.
             RuleError: the evaluator of a task cannot be used; raised before any episode.
         """
-        require_rules(self.rollouts.tasks)
+        require_rules([*self.rollouts.tasks, *(self.validation.tasks if self.validation else [])])
         learner = self.learners.local
         state = self._restored()
         if state.figures:
             self.report(state.figures[-1], [], [])
         queue = RolloutQueue(learner, self.phase, self.name, self.rollouts, self.state_dir, self._say)
+        queue.lineage = len(state.rollbacks)
+        every = learner.params.rl.checkpoints.every
         ended: str | None = None
         try:
             await queue.resume(state.iteration, state.sampler)
+            state = await self._watched(state, queue)
             while state.iteration < self.phase.iterations and not ended:
                 number, began = state.iteration + 1, time.monotonic()
                 rollouts = await queue.next(number, state.sampler)
@@ -101,22 +127,80 @@ class RLTrainer:
                 waited_s = time.monotonic() - began
                 if not rollouts.sampled.effective:
                     ended = ended_by_idleness(rollouts.sampled, state.figures, is_first_phase=self.earlier is None)
-                figures = await self._update(number, rollouts, waited_s)
-                state = RLState(number, rollouts.sampler.state, [*state.figures, figures])
-                self.learners.run(Learner.save, self.state_dir / CHECKPOINT, asdict(state))
-                queue.journal_path(number).unlink()
+                kl = self._watch.divergence(number, rollouts)
+                figures = await self._update(number, rollouts, waited_s) | kl_figure(kl)
+                tallies = tallied(state.tallies, rollouts.sampled, kl) if self.validation else {}
+                state = RLState(number, rollouts.sampler.state, [*state.figures, figures], tallies, state.rollbacks)
+                is_last = ended is not None or number == self.phase.iterations
+                if is_last or number % every == 0 or self._watch.is_due(number):
+                    self._save(state)
                 self.report(figures, *rollouts.judged)
                 self.progress(number, self.phase.iterations, f"iteration {number}: reward {figures['pool_reward']:.3f}")
+                state = await self._watched(state, queue, is_last)
         finally:
             await queue.cancel()
-        return TrainedPhase(state.figures, state.sampler, ended)
+        return self._trained(state, ended)
 
     def _restored(self) -> RLState:
-        """The state of the last checkpoint, or that of the beginning."""
-        saved = self.learners.run(Learner.load, self.state_dir / CHECKPOINT)
+        """The state of the newest checkpoint, or that of the beginning."""
+        newest = self._checkpoints.newest
+        saved = None if newest is None else self.learners.run(Learner.load, newest)
         if saved is None:
             return RLState(0, self.earlier or SamplerState(), [])
-        return RLState(saved["iteration"], SamplerState(**saved["sampler"]), saved["figures"])
+        tallies = {family: FamilyTally(**tally) for family, tally in saved["tallies"].items()}
+        rollbacks = [Rollback(**rollback) for rollback in saved["rollbacks"]]
+        return RLState(saved["iteration"], SamplerState(**saved["sampler"]), saved["figures"], tallies, rollbacks)
+
+    def _save(self, state: RLState) -> None:
+        """Write a checkpoint, and delete what is before it: journals of its iterations, older checkpoints."""
+        saved = asdict(state)
+        self._checkpoints.write(state.iteration, lambda path: self.learners.run(Learner.save, path, saved))
+        for path in self.state_dir.glob("episodes-*.jsonl"):
+            if int(path.stem.removeprefix("episodes-")) <= state.iteration:
+                path.unlink()
+        self._prune(state)
+
+    def _prune(self, state: RLState) -> None:
+        params, checkpoints = self.learners.local.params.rl.checkpoints, self._checkpoints
+        top = best(self._watch.records(state.iteration), checkpoints.iterations, state.rollbacks)
+        is_needed = top is not None and (params.best or params.rollback is not None)
+        checkpoints.prune(params.keep, [top.iteration] if top is not None and is_needed else [])
+
+    async def _watched(self, state: RLState, queue: RolloutQueue, is_last: bool = False) -> RLState:
+        """Validate the policy if that is due, and go back to an earlier one if the recipe says so.
+
+        Args:
+            is_last: the phase ends early with this iteration.
+        """
+        watch, checkpoints, params = self._watch, self._checkpoints, self.learners.local.params
+        if not watch.is_due(state.iteration, is_last):
+            return state
+        if not checkpoints.iterations:
+            self._save(state)  # the policy with which the phase began may be the best
+        await watch.validate(state.iteration, state.tallies, queue)
+        records = watch.records(state.iteration)
+        rules = state.rollbacks, params.rl.checkpoints, watch.planned, params.seed
+        if restore := policy_to_restore(records, checkpoints.iterations, *rules):
+            top, comparison = restore
+            await queue.cancel()
+            checkpoints.roll_back(top.iteration, by_hand=False)
+            state = self._restored()
+            queue.lineage = len(state.rollbacks)
+            self.report_rollback(state.rollbacks[-1], comparison)
+            await queue.resume(state.iteration, state.sampler)
+        self._prune(state)
+        return replace(state, tallies={})
+
+    def _trained(self, state: RLState, ended: str | None) -> TrainedPhase:
+        """Restore the policy that is published, and gather the results."""
+        records, params = self._watch.records(state.iteration), self.learners.local.params
+        available = self._checkpoints.iterations
+        rules = state.rollbacks, params.rl.checkpoints, params.seed
+        choice = choose(state.iteration, records, available, *rules)
+        if choice.iteration != state.iteration:
+            self.learners.run(Learner.load, self._checkpoints.path(choice.iteration))
+        table = self._checkpoints.table()
+        return TrainedPhase(state.figures, state.sampler, choice, ended, records, state.rollbacks, table)
 
     async def _update(self, number: int, rollouts: IterationRollouts, waited_s: float) -> dict[str, float]:
         """Update the learners, unless no group is effective; the iteration's figures, rounded to 8 digits."""

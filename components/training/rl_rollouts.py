@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from components.agent import EpisodeSettings, Policy, Renderer
+from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
 from components.browser import Environments
 from components.judge import JudgeFn, needs_judge, probes_of, reward
 from components.params import RatioSampling, RLPhase, SamplingParams
@@ -45,6 +45,18 @@ class RolloutSetup:
     judge: JudgeFn
     audit: JudgeFn | None = None
     """Judges what `judge` judges, or a sample of it, to measure how often the two agree. It does not reward."""
+
+
+@dataclass(frozen=True)
+class ValidationSetup:
+    """What RL validates with."""
+
+    tasks: list[Task]
+    """Of the splits `validation` and `heldout_validation`."""
+    judge: JudgeFn
+    """The judge of the evaluation, which need not be the one that rewards."""
+    sft: Path
+    """The directory of the SFT policy, to which the KL is measured."""
 
 
 @dataclass
@@ -79,6 +91,9 @@ class RolloutQueue:
     state_dir: Path
     report: Callable[[int, float, str], None]
     """Gets an iteration, the share of it that is done (rollouts are its first half), and a line."""
+    lineage: int = 0
+    """How often the phase went back to an earlier policy. It is in the policies' versions, so that later draws differ
+    from those before, and in no version while it is 0."""
     _running: deque[asyncio.Task[IterationRollouts]] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
@@ -90,6 +105,10 @@ class RolloutQueue:
     def journal_path(self, number: int) -> Path:
         """The journal of an iteration's finished episodes."""
         return self.state_dir / f"episodes-{number:04d}.jsonl"
+
+    def validation_path(self, iteration: int) -> Path:
+        """The journal of the finished episodes of the validation after an iteration."""
+        return self.state_dir / f"validation-{iteration:04d}.jsonl"
 
     async def resume(self, iteration: int, sampler: SamplerState) -> None:
         """After `iteration` finished iterations, begin those rollouts that do not wait for the next update, each with
@@ -133,11 +152,26 @@ class RolloutQueue:
             await self.start(number, before)
         return await self._running.popleft()
 
+    async def validate(self, iteration: int, tasks: list[Task]) -> list[Trajectory]:
+        """One greedy episode per task with the model as it is now, once the rollouts under way have ended."""
+
+        def progress(done: int, total: int) -> None:
+            self.report(max(iteration, 1), float(iteration > 0), f"validation {done}/{total}")
+
+        opened = await self.setup.open_policy(f"{self.name}@{iteration}{self._branch}=validation:{self.state_dir.name}")
+        if self._running:
+            await asyncio.wait([self._running[-1]])
+        with Journal(self.validation_path(iteration), Trajectory) as journal:
+            async with opened as policy:
+                episodes = episode_specs(tasks, 1, policy.version, self._params.seed)
+                return await self._collect(episodes, policy, SamplingParams(temperature=0.0), journal, progress)
+
     async def cancel(self) -> None:
         """End all rollouts under way. Their finished episodes stay in the journals."""
         for rollouts in self._running:
             rollouts.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
+        self._running.clear()
 
     def _sampler(self, state: SamplerState) -> TaskSampler:
         sampling = self._params.rl.task_sampling
@@ -152,7 +186,11 @@ class RolloutQueue:
         """The name of an iteration's policy: its weights, how stale they are, and the state directory."""
         updates = self._updates(number)
         stale = f"+{number - 1 - updates}" if number - 1 > updates else ""
-        return f"{self.name}@{updates}{stale}:{self.state_dir.name}"
+        return f"{self.name}@{updates}{stale}{self._branch}:{self.state_dir.name}"
+
+    @property
+    def _branch(self) -> str:
+        return f"~{self.lineage}" if self.lineage else ""
 
     async def _roll_wave(
         self,
@@ -164,26 +202,38 @@ class RolloutQueue:
     ) -> list[Group]:
         """Roll out a group for each task of a wave, and reward its members."""
         size = self._params.rl.group_size
-        trajectories = await collect(
+        trajectories = await self._collect(
             episode_specs(wave, size, policy.version, self._params.seed),
-            self.setup.pool,
-            lambda spec, session: policy,
-            EpisodeSettings(
-                self._renderer,
-                self._params.agent,
-                SamplingParams(temperature=self._params.rl.temperature),
-                self.phase.max_steps,
-                self._params.agent.max_response_tokens,
-                probes_of,
-            ),
+            policy,
+            SamplingParams(temperature=self._params.rl.temperature),
             journal,
             lambda done, total: self.report(number, done / total / 2, f"episode {done}/{total}"),
-            self._seats,
-            self._params.rollout.max_harness_errors,
         )
         verdicts = await self._judge(trajectories, rollouts)
         members = [trajectories[begin : begin + size] for begin in range(0, len(trajectories), size)]
         return [self._group(task, attempts, verdicts) for task, attempts in zip(wave, members, strict=True)]
+
+    async def _collect(
+        self,
+        episodes: list[EpisodeSpec],
+        policy: Policy,
+        sampling: SamplingParams,
+        journal: Journal[Trajectory],
+        progress: Callable[[int, int], None],
+    ) -> list[Trajectory]:
+        """Run episodes with the limits of the phase."""
+        params = self._params
+        limits = self.phase.max_steps, params.agent.max_response_tokens
+        return await collect(
+            episodes,
+            self.setup.pool,
+            lambda spec, session: policy,
+            EpisodeSettings(self._renderer, params.agent, sampling, *limits, probes_of),
+            journal,
+            progress,
+            self._seats,
+            params.rollout.max_harness_errors,
+        )
 
     async def _judge(self, trajectories: list[Trajectory], rollouts: IterationRollouts) -> dict[str, Verdict]:
         """Verdicts by trajectory id, which are added to the iteration's."""

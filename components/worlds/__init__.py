@@ -2,7 +2,7 @@
 
 from components.records import RowChange
 from components.worlds.loopback_site import LoopbackSite, PageServer
-from components.worlds.registry import Worlds, installed_worlds, unknown_names, world_class, worlds_of
+from components.worlds.registry import Worlds, even_counts, installed_worlds, unknown_names, world_class, worlds_of
 from components.worlds.state import State, StateDiff
 from components.worlds.task_check import TaskCheck
 from components.worlds.teacher import ElementTeacher, PointTeacher, Teacher, TeacherTurn
@@ -25,6 +25,7 @@ __all__ = [
     "World",
     "WorldError",
     "Worlds",
+    "even_counts",
     "installed_worlds",
     "unknown_names",
     "world_class",

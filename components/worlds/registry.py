@@ -165,6 +165,12 @@ def _dependence(world: World, repetitions: Sequence[str]) -> str:
     )
 
 
+def even_counts(names: Sequence[str], count: int) -> dict[str, int]:
+    """`count` divided among names: equal shares, and one more for the first ones if it does not divide evenly."""
+    share, rest = divmod(count, len(names)) if names else (0, 0)
+    return {name: share + (place < rest) for place, name in enumerate(names)}
+
+
 def unknown_names(field: str, names: Iterable[str], known: Iterable[str], phrase: str) -> list[str]:
     """One problem for each name that a world does not have, with the most similar known names.
 

@@ -115,6 +115,17 @@ class World(ABC):
         """
         return []
 
+    async def validation_tasks(self, tasks: int, heldout: int, viewport: tuple[int, int]) -> list[dict[str, Any]]:
+        """Task rows to validate with during RL, on pages that no other split has; `tasks` gives none of them.
+
+        A world without such pages returns none or fewer. Training tasks are then set aside in their place.
+
+        Args:
+            tasks: number of rows of the split `validation`, evenly over the families that are trained on.
+            heldout: number of rows of the split `heldout_validation`, evenly over the held-out families.
+        """
+        return []
+
     async def pinned_tasks(self, pages: PinnedTasks, viewport: tuple[int, int]) -> list[dict[str, Any]]:
         """Task rows of a published benchmark on this world's pages.
 

@@ -158,8 +158,28 @@ def _other_stages(run: RunOnDisk) -> None:
         | {"calibration": [_calibration("base", 0.4923), _calibration("vote of 3 samples", 0.9231)]},
     )
     for phase, first, count in (("short", 0, 14), ("long", 14, 8)):
-        _stage(run, f"train_rl@{phase}", 300.0, {"iterations": [_iteration(i, first + i) for i in range(count)]})
+        iterations = [_iteration(i, first + i) for i in range(count)]
+        _stage(run, f"train_rl@{phase}", 300.0, {"iterations": iterations, **_watched(count, first)})
     _stage(run, "report", 1.0, {})
+
+
+def _watched(count: int, first: int) -> dict:
+    """Validations at the beginning and the end of a phase, of two trained families and a held-out one."""
+    rows, families = [], []
+    for iteration in (0, count):
+        rate = (first + iteration + 4) / 40
+        interval = {"success_low": rate - 0.1, "success_high": rate + 0.1}
+        rows.append({"iteration": iteration, "success": rate, **interval, "n": 36, "seconds": 4.5, "kl_sft": 0.125})
+        families += [
+            {"iteration": iteration, "family": family, "heldout": heldout, "n": 4, "rate": rate}
+            | {"wilson95": [0.1, 0.9], "groups": 12, "effective_groups": 5}
+            for family, heldout in (("click-tab", False), ("click-link", False), ("focus-text", True))
+        ]
+    checkpoint = {"iteration": count, "seconds": 0.5, "megabytes": 36.0, "kept": 1.0}
+    published = {"iteration": count, "reason": "the last, and the best on validation (45.0%)"}
+    rollbacks = [{"iteration": 7, "to": 4, "by_hand": True}]
+    tables = {"validation": rows, "families": families, "rollbacks": rollbacks}
+    return {**tables, "published": published, "checkpoints": [checkpoint, checkpoint]}
 
 
 def _calibration(judge: str, accuracy: float) -> dict:

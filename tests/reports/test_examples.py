@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from components.evaluation.breakdowns import family
 from components.evaluation.episodes import Episode
 from components.evaluation.taxonomy import FailureKind
 from components.records import Termination
@@ -14,7 +13,7 @@ def episode(policy, task_id, name, success, turns=2, failure=FailureKind.WRONG, 
     return Episode(
         trajectory_id=f"{policy}-{task_id}",
         task_id=task_id,
-        family=family(task(task_id, name)),
+        family=task(task_id, name).family,
         split="eval",
         success=success,
         failure=None if success else failure,

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -22,14 +23,23 @@ from components import store
 from components.agent import Policy
 from components.browser import BrowserPool
 from components.model import VLM
-from components.params import LoRAParams, Params, RLPhase, TrainingParams, load
+from components.params import (
+    CheckpointParams,
+    LoRAParams,
+    Params,
+    RLPhase,
+    TrainingParams,
+    ValidationParams,
+    load,
+)
 from components.pipeline.launch import launcher
 from components.policies import OpenPolicy, TransformersPolicy, training_policies
 from components.records import Outcome, Task, Trajectory, Verdict
 from components.training.learner import Learner
 from components.training.rl import RLTrainer
-from components.training.rl_rollouts import RolloutSetup
+from components.training.rl_rollouts import RolloutSetup, ValidationSetup
 from components.training.sharding import is_sharded
+from components.training.validation import validation_tables
 from components.training.workers import Replicas, Workers
 from components.worlds.miniwob.site import MiniWoBSite
 
@@ -45,6 +55,11 @@ TASKS = [
     for seed in range(6)
 ]
 
+VALIDATION = [
+    task.model_copy(update={"task_id": f"click-test/{seed}", "seed": seed, "split": "validation"})
+    for seed, task in enumerate(TASKS[:4], start=100)
+]
+
 
 async def judge(trajectories: list[Trajectory]) -> list[Verdict]:
     return [
@@ -57,6 +72,13 @@ async def judge(trajectories: list[Trajectory]) -> list[Verdict]:
         )
         for t in trajectories
     ]
+
+
+async def validate(trajectories: list[Trajectory]) -> list[Verdict]:
+    """A judge that sees successes only, and after iteration 4 failures only, as if the policy had fallen."""
+    fallen = any(t.policy.startswith("test@4=validation") for t in trajectories)
+    outcome = Outcome.FAILURE if fallen else Outcome.SUCCESS
+    return [verdict.model_copy(update={"outcome": outcome}) for verdict in await judge(trajectories)]
 
 
 async def audit(trajectories: list[Trajectory]) -> list[Verdict]:
@@ -99,7 +121,8 @@ def reloaded(learners: Replicas[Learner], work: Path, params: Params) -> OpenPol
 
 
 async def main(model: Path, state: Path, out: Path, kind: str, workers: Workers) -> None:
-    """Run RL as `plain`, `lora`, `async`, `staler` (two updates behind) or `spread` (sharded, asynchronous)."""
+    """Run RL as `plain`, `lora`, `async`, `staler` (two updates behind), `spread` (sharded, asynchronous), or
+    `watched`: validated, and with a fall after iteration 4."""
     torch.set_num_threads(1)
     params = load("recipes/smoke.yaml")
     agent = params.agent.model_copy(update={"max_response_tokens": 40})
@@ -107,6 +130,10 @@ async def main(model: Path, state: Path, out: Path, kind: str, workers: Workers)
         update={"effective_groups": 2, "max_sampled_groups": 6, "lr": 5e-6, "batch_turns": 4, "group_size": 4}
         | {"max_staleness": {"async": 1, "spread": 1, "staler": 2}.get(kind, 0)}
     )
+    if kind == "watched":
+        checkpoints = CheckpointParams(every=3, rollback=0.5)
+        validation = ValidationParams(every=2, tasks=len(VALIDATION))
+        rl = rl.model_copy(update={"checkpoints": checkpoints, "validation": validation})
     browser = params.browser.model_copy(update={"concurrency": 4})
     training = TrainingParams(processes=workers.size, shard=kind == "spread")
     trained_model = params.model.model_copy(update={"lora": LoRAParams(rank=8, alpha=16) if kind == "lora" else None})
@@ -122,15 +149,19 @@ async def main(model: Path, state: Path, out: Path, kind: str, workers: Workers)
     async with BrowserPool(params.browser, site=MiniWoBSite(), text="elements") as pool, serving as open_policy:
         trainer = RLTrainer(
             learners,
-            RLPhase(iterations=4, max_steps=1),
+            RLPhase(iterations=5 if kind == "watched" else 4, max_steps=1),
             "test",
             RolloutSetup(TASKS, pool, told(open_policy), judge, audit),
             state,
             lambda done, total, message: print(f"{done:.2f} {message}", flush=True),
             lambda figures, *_: print(f"after {figures['iteration']:.0f} {fingerprint(vlm)}", flush=True),
+            validation=ValidationSetup(VALIDATION, validate, model) if kind == "watched" else None,
         )
         trained = await trainer.run()
     torch.save(learners.run(Learner.gathered_weights) or vlm.model.state_dict(), out.with_suffix(".pt"))
+    watched = {**validation_tables(trained.validations), "published": trained.published}
+    watched["rollbacks"] = [asdict(rollback) for rollback in trained.rollbacks]
+    out.with_suffix(".watched").write_text(json.dumps(watched))
     out.write_text(json.dumps(trained.figures))
 
 

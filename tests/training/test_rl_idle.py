@@ -14,9 +14,10 @@ from components.browser import BrowserPool
 from components.params import RLPhase, parse
 from components.records import Outcome, Reward, Termination, Trajectory, Verdict
 from components.rollout import Group, NothingLearnableError, SampledGroups, SamplerState
+from components.training.checkpoints import Checkpoints
 from components.training.health import health_line, masked_shares
 from components.training.learner import Learner
-from components.training.rl import CHECKPOINT, IDLE_ITERATIONS, RLTrainer, TrainedPhase, ended_by_idleness
+from components.training.rl import IDLE_ITERATIONS, RLTrainer, TrainedPhase, ended_by_idleness
 from components.training.rl_rollouts import RolloutSetup
 from components.training.workers import Workers
 from components.worlds.miniwob.site import MiniWoBSite
@@ -140,6 +141,8 @@ def test_a_run_without_successes_ends_with_a_reason_after_idle_iterations(tmp_pa
         assert "groups 0/1" in health_line(one)
     after = torch.cat([parameter.detach().flatten() for parameter in learner.vlm.trainable()])
     assert torch.equal(before, after)
-    saved = learner.load(tmp_path / "first" / CHECKPOINT)
+    checkpoints = Checkpoints(tmp_path / "first")
+    assert checkpoints.iterations == [2], "the newest alone is kept"
+    saved = learner.load(checkpoints.path(2))
     assert saved is not None
     assert (saved["iteration"], len(saved["figures"])) == (2, 2)

@@ -22,6 +22,7 @@ import torch
 from components.agent import format_call, format_response
 from components.model import VLM, Encoder, Sample
 from components.params import OptimParams, load
+from components.training.checkpoints import Checkpoints
 from components.training.objectives import WeightedSample
 from components.training.supervised import train
 from tests.training.rl_child import TASKS, run
@@ -65,7 +66,7 @@ class Run:
         state, self.out, self.log = where / "state", where / "out.json", where / "log"
         state.mkdir(exist_ok=True)
         self.log.touch()
-        self.partial = state / ".checkpoint.pt.part"
+        self.checkpoints = state / "checkpoints"
         self.began, self.heard = time.time(), self.log.stat().st_size
         self.process: BaseProcess = FORKS.Process(target=run, args=(model, state, self.out, kind, self.log))
         self.process.start()
@@ -85,8 +86,14 @@ class Run:
         said = re.findall(rb"^(\d+\.\d+) iteration", self.log.read_bytes()[self.heard :], re.MULTILINE)
         return float(said[-1]) if said else -1.0
 
+    def partials(self) -> list[Path]:
+        """Checkpoints that this run is writing."""
+        return [path for path in self.checkpoints.glob(".*.part") if path.stat().st_mtime > self.began]
+
     def writes_checkpoint(self) -> bool:
-        return self.partial.exists() and self.partial.stat().st_mtime > self.began
+        with contextlib.suppress(FileNotFoundError):  # it was renamed meanwhile
+            return bool(self.partials())
+        return False
 
     def kill(self) -> None:
         """SIGKILL the training and, as a machine that dies would, its browsers."""
@@ -96,6 +103,15 @@ class Run:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.join()
         assert self.process.exitcode == -signal.SIGKILL, "it ended before it could be killed"
+
+
+def rounded(value: object) -> object:
+    """A value of JSON with its numbers cut to 5 digits, since last bits differ with who shared a batch."""
+    if isinstance(value, dict):
+        return {name: rounded(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 @dataclass(frozen=True)
@@ -144,6 +160,47 @@ def test_a_run_killed_in_rollout_and_in_update_ends_as_an_undisturbed_one(model,
     assert (tmp_path / "log").read_text().count("iteration 1: reward") == 1, "a finished iteration was repeated"
 
 
+def watched(where: Path) -> dict:
+    """What a run of the kind `watched` left besides figures and weights, without the times."""
+    left = json.loads((where / "out.watched").read_text())
+    return {**left, "validation": [row | {"seconds": 0} for row in left["validation"]]}
+
+
+@pytest.fixture(scope="module")
+def quiet_and_watched(model, tmp_path_factory) -> tuple[Left, dict, Path]:
+    """An uninterrupted run with validations, which goes back once."""
+    where = tmp_path_factory.mktemp("watched")
+    return run_to_end(model, where, "watched"), watched(where), where
+
+
+def test_a_run_that_falls_goes_back_once_and_goes_on(quiet_and_watched):
+    left, seen, where = quiet_and_watched
+    assert [row["iteration"] for row in seen["validation"]] == [0, 2, 4, 5]
+    assert [row["success"] for row in seen["validation"]] == [1, 1, 0, 1]
+    assert seen["rollbacks"] == [{"iteration": 4, "to": 2, "by_hand": False}]
+    assert [figures.get("rolled_back_to") for figures in left.figures] == [None, None, None, 2, None]
+    assert [figures.get("kl_sft") is not None for figures in left.figures] == [False, True, False, True, True]
+    assert left.figures[1]["kl_sft"] > 0, "one update lies between the policy and the model that it began with"
+    assert seen["published"][0] == 5
+    trained = dict(re.findall(r"^after (\d) (\w+)$", (where / "log").read_text(), re.MULTILINE))
+    (begins,) = re.findall(r"^begins test@4~1:state (\w+)$", (where / "log").read_text(), re.MULTILINE)
+    assert begins == trained["2"] != trained["4"], "the iteration after the fall rolls out with the restored weights"
+    assert Checkpoints(where / "state").iterations == [5]
+    by_family = {(row["iteration"], row["family"]): row for row in seen["families"]}
+    assert by_family[2, "click-test"]["groups"] == left.figures[0]["sampled_groups"] + left.figures[1]["sampled_groups"]
+
+
+@pytest.mark.slow
+def test_a_watched_run_killed_in_validation_and_after_a_fall_ends_the_same(model, quiet_and_watched, tmp_path):
+    quiet, seen, _ = quiet_and_watched
+    for moment in ("iteration 2: step 1/", "iteration 2: validation 2/", "iteration 4: validation 4/", "@4~1:state"):
+        child = Run(model, tmp_path, "watched")
+        child.wait_until(lambda moment=moment, child=child: child.said(moment))
+        child.kill()
+    check_same(run_to_end(model, tmp_path, "watched"), quiet)
+    assert rounded(watched(tmp_path)) == rounded(seen)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lora", "async", "staler", "spread"])
 def test_killed_runs_with_adapters_or_overlap_end_as_undisturbed_ones(model, tmp_path, kind):
@@ -188,7 +245,7 @@ def test_a_run_killed_at_20_random_moments_ends_with_the_same_figures(model, qui
         else:
             child.wait_until(child.writes_checkpoint)
             child.kill()
-            assert child.partial.exists(), "the checkpoint was written before the kill"
+            assert child.partials(), "the checkpoint was written before the kill"
     check_same(run_to_end(model, tmp_path), quiet)
 
 

@@ -22,6 +22,8 @@ class CityParams(Section):
     heldout_per_template: int = Field(default=5, ge=0)
     train_seed_start: int = Field(default=1, ge=1)
     eval_seed_start: int = Field(default=100_000, ge=1)
+    validation_seed_start: int = Field(default=200_000, ge=1)
+    """First seed of the tasks that RL validates with (`rl.validation`)."""
     modifiers: list[str] = Field(default_factory=list)
     """What may change the sites of a training or evaluation task (`city.modifiers`); each task has one of these or
     none, by its seed. Empty: none."""
@@ -35,6 +37,12 @@ class CityParams(Section):
             raise ValueError(
                 f"eval_seed_start = {self.eval_seed_start} must be at least train_seed_start + {SEEDS_PER_TASK} * "
                 f"train_per_template = {last}, or seeds overlap"
+            )
+        last = self.eval_seed_start + SEEDS_PER_TASK * max(self.eval_per_template, self.heldout_per_template)
+        if last > self.validation_seed_start:
+            raise ValueError(
+                f"validation_seed_start = {self.validation_seed_start} must be at least {last}, the first seed after "
+                "the evaluation's, or seeds overlap"
             )
         for what, both in (
             ("templates or sites", {*self.train} & {*self.heldout}),

@@ -10,7 +10,16 @@ from typing import Any, ClassVar
 from components.params import BrowserParams
 from components.params import Params as Recipe
 from components.records import Split, Task
-from components.worlds import Requirement, State, StateDiff, TaskCheck, World, WorldError, unknown_names
+from components.worlds import (
+    Requirement,
+    State,
+    StateDiff,
+    TaskCheck,
+    World,
+    WorldError,
+    even_counts,
+    unknown_names,
+)
 from components.worlds.city.checking import check_templates
 from components.worlds.city.image import digest, ensure, find_python
 from components.worlds.city.instances import WORLD, Instance, instances
@@ -61,10 +70,36 @@ class City(World):
         """One row per template and seed. The seeds come from the section, not from the recipe's seed."""
         return await asyncio.to_thread(self._tasks)
 
+    async def validation_tasks(self, tasks: int, heldout: int, viewport: tuple[int, int]) -> list[dict[str, Any]]:
+        """Tasks with seeds from `validation_seed_start` on; those of held-out templates have no modifiers."""
+        return await asyncio.to_thread(self._validation_tasks, tasks, heldout)
+
+    def _validation_tasks(self, tasks: int, heldout: int) -> list[dict[str, Any]]:
+        trained, never_trained = self._templates()
+        sometimes = [(), *((name,) for name in self.params.modifiers)]
+        plan: list[tuple[list[Template], int, Split, Sequence[tuple[str, ...]]]] = [
+            (trained, tasks, "validation", sometimes),
+            (never_trained, heldout, "heldout_validation", [()]),
+        ]
+        server, rows, first = CityServer(ensure()), [], self.params.validation_seed_start
+        try:
+            for kinds, total, split, modifiers in plan:
+                counts = even_counts([kind.name for kind in kinds], total)
+                for kind in kinds:
+                    if count := counts[kind.name]:
+                        rows += [task.row(split) for task in instances(server, kind, first, count, modifiers)]
+            return rows
+        finally:
+            server.stop()
+
+    def _templates(self) -> tuple[list[Template], list[Template]]:
+        """The templates that are trained on, and the held-out ones."""
+        heldout = select(self.params.heldout)
+        return [template for template in select(self.params.train) if template not in heldout], heldout
+
     def _tasks(self) -> list[dict[str, Any]]:
         params = self.params
-        heldout = select(params.heldout)
-        trained = [template for template in select(params.train) if template not in heldout]
+        trained, heldout = self._templates()
         server = CityServer(ensure())
         try:
             rows = []

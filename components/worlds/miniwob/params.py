@@ -20,6 +20,8 @@ class MiniWoBParams(Section):
     heldout_per_family: int = Field(default=0, ge=0)
     train_seed_start: int = Field(default=0, ge=0)
     eval_seed_start: int = Field(default=1_000_000, ge=0)
+    validation_seed_start: int = Field(default=3_000_000, ge=0)
+    """First seed of the pages that RL validates with (`rl.validation`)."""
 
     @model_validator(mode="after")
     def _seeds_disjoint(self) -> MiniWoBParams:
@@ -27,6 +29,12 @@ class MiniWoBParams(Section):
             raise ValueError(
                 f"eval_seed_start = {self.eval_seed_start} must be at least train_seed_start + train_per_family = "
                 f"{self.train_seed_start + self.train_per_family}, or seeds overlap"
+            )
+        last = self.eval_seed_start + max(self.eval_per_family, self.heldout_per_family)
+        if last > self.validation_seed_start:
+            raise ValueError(
+                f"validation_seed_start = {self.validation_seed_start} must be at least {last}, the first seed after "
+                "the evaluation's, or seeds overlap"
             )
         both = set(self.train) & set(self.heldout)
         if both:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from components.params import ELEMENT_PROTOCOLS
 from components.params import Params as Recipe
 from components.records import Split, Task
-from components.worlds import PinnedTasks, World, WorldError, unknown_names
+from components.worlds import PinnedTasks, World, WorldError, even_counts, unknown_names
 from components.worlds.miniwob.params import MiniWoBParams, PinnedPages
 from components.worlds.miniwob.server import families, pages_sha256
 from components.worlds.miniwob.site import MiniWoBSite
@@ -67,6 +67,21 @@ class MiniWoB(World):
         for names, first, count, split in plan:
             if names and count:
                 rows += await MiniWoBSite().collect(names, range(first, first + count), split, viewport)
+        return rows
+
+    async def validation_tasks(self, tasks: int, heldout: int, viewport: tuple[int, int]) -> list[dict[str, Any]]:
+        """Pages with seeds from `validation_seed_start` on."""
+        params, rows = self.params, []
+        plan: list[tuple[list[str], int, Split]] = [
+            (params.train, tasks, "validation"),
+            (params.heldout, heldout, "heldout_validation"),
+        ]
+        for names, count, split in plan:
+            counts = {name: number for name, number in even_counts(names, count).items() if number}
+            if counts:
+                seeds = range(params.validation_seed_start, params.validation_seed_start + max(counts.values()))
+                pages = await MiniWoBSite().collect([*counts], seeds, split, viewport)
+                rows += [row for row in pages if seeds.index(row["seed"]) < counts[row["website"].split("/")[1]]]
         return rows
 
     async def pinned_tasks(self, pages: PinnedTasks, viewport: tuple[int, int]) -> list[dict[str, Any]]:

@@ -1,0 +1,126 @@
+"""Which policy of a phase is published, and when a phase goes back: decisions on validation tasks, by an interval.
+
+Two policies are compared on the tasks on which both could be judged, by a percentile bootstrap of the mean difference
+over tasks (`components.statistics.bootstrap_mean`), as candidates and champions are. The highest of several noisy rates
+is too high on average; hence an earlier policy replaces the last one only if the whole interval favours it, and the
+level of the interval is 1 - 5% / m, where m is the number of policies from which the highest is taken (Bonferroni).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from components.params import CheckpointParams
+from components.statistics import Interval, bootstrap_mean
+from components.training.validation import RESAMPLES, Validation
+
+FALSE_DECISIONS = 0.05
+"""Share of phases, at most about, that go back, or publish an earlier policy, because of noise alone."""
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """A phase went back: after `iteration` to the policy and the optimiser of iteration `to`."""
+
+    iteration: int
+    to: int
+    by_hand: bool
+
+
+class Choice(NamedTuple):
+    """The policy that is published, by its iteration, and why."""
+
+    iteration: int
+    reason: str
+
+
+class Comparison(NamedTuple):
+    """The mean paired difference of two policies on `n` tasks, first minus second, with its interval."""
+
+    difference: float
+    interval: Interval
+    n: int
+
+    def __str__(self) -> str:
+        low, high = (f"{100 * end:+.1f}" for end in self.interval)
+        return f"{100 * self.difference:+.1f} points on {self.n} tasks, interval {low} to {high}"
+
+
+def compare(first: Validation, second: Validation, seed: int, level: float = 0.95) -> Comparison:
+    """Compare two policies on the validation tasks on which both were judged; without any, they are equal."""
+    common = sorted(first.scores.keys() & second.scores.keys())
+    if not common:
+        return Comparison(0.0, Interval(-1.0, 1.0), 0)
+    differences_N = np.array([first.scores[task] - second.scores[task] for task in common])
+    interval = bootstrap_mean(differences_N, RESAMPLES, seed, level)
+    return Comparison(float(differences_N.mean()), interval, len(common))
+
+
+def best(
+    validations: Sequence[Validation], available: Collection[int], rollbacks: Sequence[Rollback]
+) -> Validation | None:
+    """The validation with the highest success, of equal ones the latest; None if there is none.
+
+    Args:
+        available: iterations that have a checkpoint; others do not count.
+        rollbacks: at whose iterations the checkpoint is no longer that of the validated policy.
+    """
+    left = {rollback.iteration for rollback in rollbacks}
+    candidates = [v for v in validations if v.iteration in available and v.iteration not in left]
+    return max(candidates, key=lambda v: (v.success.rate, v.iteration), default=None)
+
+
+def choose(
+    iteration: int,
+    validations: Sequence[Validation],
+    available: Collection[int],
+    rollbacks: Sequence[Rollback],
+    params: CheckpointParams,
+    seed: int,
+) -> Choice:
+    """The policy that a phase publishes after its last `iteration`."""
+    if rollbacks and rollbacks[-1].iteration == iteration:
+        back = rollbacks[-1]
+        return Choice(iteration, f"the policy of iteration {back.to}, to which the phase went back after its last")
+    last = next((v for v in validations if v.iteration == iteration), None)
+    top = best(validations, available, rollbacks)
+    if not params.best or last is None or top is None:
+        return Choice(iteration, "the last, without a choice by validation")
+    if top.iteration == iteration:
+        return Choice(iteration, f"the last, and the best on validation ({top.success.rate:.1%})")
+    comparison = compare(top, last, seed, 1 - FALSE_DECISIONS / max(1, len(validations) - 1))
+    if comparison.interval.low > 0:
+        return Choice(top.iteration, f"the best on validation; against the last: {comparison}")
+    return Choice(
+        iteration, f"the last; iteration {top.iteration} was higher on validation, but not beyond noise: {comparison}"
+    )
+
+
+def policy_to_restore(
+    validations: Sequence[Validation],
+    available: Collection[int],
+    rollbacks: Sequence[Rollback],
+    params: CheckpointParams,
+    planned: int,
+    seed: int,
+) -> tuple[Validation, Comparison] | None:
+    """The policy to go back to after the newest validation, and how the newest compares with it; None to go on.
+
+    Args:
+        planned: number of validations of the whole phase, m of the interval's level.
+    """
+    if params.rollback is None or not validations or any(not rollback.by_hand for rollback in rollbacks):
+        return None
+    newest = validations[-1]
+    if rollbacks and rollbacks[-1].iteration == newest.iteration:
+        return None
+    top = best(validations[:-1], available, rollbacks)
+    if top is None:
+        return None
+    comparison = compare(newest, top, seed, 1 - FALSE_DECISIONS / max(1, planned))
+    falls = -comparison.difference > params.rollback and comparison.interval.high < 0
+    return (top, comparison) if falls else None

@@ -1,0 +1,94 @@
+"""Which policy is published, and when a phase goes back: by hand, and against policies that differ by noise alone."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from components.params import CheckpointParams, RecipeError
+from components.training.selection import Rollback, best, choose, compare, policy_to_restore
+from components.training.validation import Validation
+from tests.samples import recipe
+from tests.training.test_validation import watched
+
+GUARDED = CheckpointParams(rollback=0.1)
+
+
+def policy(iteration: int, successes: int, n: int = 40) -> Validation:
+    """A policy that succeeds on the first tasks of n."""
+    return watched(iteration, [], {f"{task:02}": float(task < successes) for task in range(n)})
+
+
+def noisy(iteration: int, rng: random.Random, n: int) -> Validation:
+    """A policy that succeeds on each task with a chance of its own, which is the same at every iteration."""
+    return watched(iteration, [], {str(task): float(rng.random() < (task + 1) / (n + 1)) for task in range(n)})
+
+
+def test_the_paired_difference_is_taken_on_common_tasks_alone():
+    comparison = compare(watched(1, [], {"a": 1.0, "b": 1.0, "c": 0.0}), watched(2, [], {"a": 0.0, "b": 1.0}), 0)
+    assert (comparison.difference, comparison.n) == (0.5, 2)
+    assert compare(watched(1, [], {"a": 1.0}), watched(2, [], {"b": 1.0}), 0).interval == (-1.0, 1.0)
+
+
+def test_an_earlier_policy_is_published_only_if_it_is_better_beyond_noise():
+    far, near = [policy(0, 10), policy(4, 36), policy(8, 20)], [policy(0, 10), policy(4, 22), policy(8, 20)]
+    kept, params = [0, 4, 8], CheckpointParams()
+    chosen = choose(8, far, kept, [], params, 0)
+    assert chosen.iteration == 4
+    assert "+40.0 points on 40 tasks" in chosen.reason
+    assert choose(8, near, kept, [], params, 0).iteration == 8
+    assert choose(8, far, [8], [], params, 0).iteration == 8, "its checkpoint is gone"
+    assert choose(8, far, kept, [], CheckpointParams(best=False), 0).iteration == 8
+    assert choose(8, [], kept, [], params, 0).iteration == 8, "a phase that is not validated publishes its last policy"
+
+
+def test_of_equally_good_policies_the_latest_is_the_best():
+    assert best([policy(0, 20), policy(4, 30), policy(8, 30)], [0, 4, 8], []).iteration == 8
+    assert best([policy(4, 30), policy(8, 30)], [4, 8], [Rollback(8, 4, by_hand=False)]).iteration == 4
+    assert best([], [4], []) is None
+
+
+def test_a_planted_fall_goes_back_to_the_best_policy_once():
+    fallen = [policy(0, 20), policy(4, 36), policy(8, 24)]
+    restore = policy_to_restore(fallen, [0, 4, 8], [], GUARDED, 4, 0)
+    assert restore is not None
+    assert restore[0].iteration == 4
+    assert restore[1].difference == pytest.approx(-0.3)
+    assert policy_to_restore(fallen, [0, 4, 8], [], CheckpointParams(), 4, 0) is None, "the recipe does not ask for it"
+    assert policy_to_restore(fallen, [8], [], GUARDED, 4, 0) is None
+    again = [*fallen, policy(12, 20)]
+    assert policy_to_restore(again, [4, 12], [Rollback(8, 4, by_hand=False)], GUARDED, 4, 0) is None
+    assert policy_to_restore(again, [4, 12], [Rollback(8, 4, by_hand=True)], GUARDED, 4, 0) is not None
+
+
+def test_a_fall_within_what_the_recipe_allows_goes_on():
+    assert policy_to_restore([policy(0, 40), policy(4, 37)], [0, 4], [], GUARDED, 4, 0) is None
+
+
+def test_noise_alone_seldom_goes_back_or_changes_the_choice():
+    """60 phases of 4 validations of a policy that never changes, with its successes drawn anew each time."""
+    rng, n = random.Random(0), 36
+    rolled_back = changed = 0
+    for _ in range(60):
+        validations = [noisy(iteration, rng, n) for iteration in range(4)]
+        kept = range(4)
+        rolled_back += any(
+            policy_to_restore(validations[: count + 1], kept, [], GUARDED, 4, 0) is not None for count in range(1, 4)
+        )
+        changed += choose(3, validations, kept, [], CheckpointParams(), 0).iteration != 3
+    assert rolled_back <= 7, "5% of 60, and two standard deviations"
+    assert changed <= 7
+
+
+def test_a_phase_that_went_back_at_its_end_publishes_that_policy():
+    chosen = choose(8, [policy(4, 36), policy(8, 20)], [4, 8], [Rollback(8, 4, by_hand=True)], CheckpointParams(), 0)
+    assert chosen.iteration == 8
+    assert "the policy of iteration 4" in chosen.reason
+
+
+def test_recipes_that_go_back_without_a_validation_are_refused():
+    with pytest.raises(RecipeError, match=r"set validation\.every"):
+        recipe(rl__checkpoints={"rollback": 0.1})
+    with pytest.raises(RecipeError, match="tasks = 0"):
+        recipe(rl__validation={"every": 2})

@@ -1,0 +1,186 @@
+"""What a validation says of a policy, by hand; which families fall, and how seldom noise alone says so."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from components.records import Outcome, Reward, Task, Termination, Trajectory
+from components.rollout import Group, SampledGroups
+from components.statistics import Rate, newcombe, wilson
+from components.training.falls import falls
+from components.training.validation import (
+    FamilyFigures,
+    FamilyTally,
+    NothingValidated,
+    Validation,
+    tallied,
+    validation,
+    validation_line,
+    validation_metrics,
+    validation_tables,
+)
+from tests.samples import a_task, a_trajectory, a_verdict
+
+
+def episode(number: int, family: str, split: str = "validation", **changes: object) -> Trajectory:
+    task = a_task(number, task_id=f"miniwob/{family}/{number}", website=f"miniwob/{family}", split=split)
+    return a_trajectory(task, **changes)
+
+
+def group(task: Task, *values: float) -> Group:
+    trajectories = [a_trajectory(task, turns=1, attempt=attempt) for attempt in range(len(values))]
+    rewards = [
+        Reward(trajectory_id=trajectory.trajectory_id, value=value, masked=False, format_ok=True)
+        for trajectory, value in zip(trajectories, values, strict=True)
+    ]
+    return Group(task, trajectories, rewards)
+
+
+def test_figures_of_a_validation_are_those_worked_out_by_hand():
+    """Two of three judged tasks of one family, none of one of another; a held-out one; one that the browser ended."""
+    won = [episode(1, "tab"), episode(2, "tab"), episode(5, "option", "heldout_validation")]
+    lost = [episode(3, "tab"), episode(4, "link", termination=Termination.MAX_STEPS, answer=None)]
+    died = episode(6, "link", termination=Termination.SANDBOX_ERROR, answer=None)
+    verdicts = [a_verdict(one) for one in won] + [a_verdict(lost[0], Outcome.FAILURE)]
+    tallies = tallied(
+        {},
+        SampledGroups(
+            [
+                group(a_task(7, website="miniwob/tab"), 1.0, 0.0),
+                group(a_task(8, website="miniwob/tab"), 1.0, 1.0),
+                group(a_task(9, website="miniwob/link"), 0.0, 0.0),
+            ]
+        ),
+        {"tab": (0.5, 10)},
+    )
+    record = validation(4, [*won, *lost, died], verdicts, tallies, seed=0, seconds=2.0)
+    assert (record.success.rate, record.success.n) == (0.5, 4)
+    assert record.heldout is not None
+    assert (record.heldout.rate, record.heldout.n) == (1.0, 1)
+    assert record.unjudged == 1
+    assert record.training_success == pytest.approx((0.5 + 1.0 + 0.0) / 3)
+    assert record.effective_share == pytest.approx(1 / 3)
+    assert record.kl_sft == 0.05
+    assert record.entropy == pytest.approx(0.25), "each turn's three tokens have 0.5, 0.25 and 0 nats"
+    by_name = {figures.family: figures for figures in record.families}
+    tab, link = by_name["tab"], by_name["link"]
+    assert (tab.n, tab.groups, tab.effective_groups, tab.training_success) == (3, 2, 1, 0.75)
+    assert tab.rate == pytest.approx(2 / 3)
+    assert tab.wilson95 == wilson(2 / 3, 3)
+    assert (link.n, link.rate, link.groups, link.kl_sft) == (1, 0.0, 1, None)
+    assert by_name["option"].heldout
+    assert sorted(record.scores) == ["miniwob/link/4", "miniwob/tab/1", "miniwob/tab/2", "miniwob/tab/3"]
+    assert "50.0% of 4" in validation_line(record)
+    assert validation_metrics(record)["families"]["tab"]["effective_share"] == 0.5
+    tables = validation_tables([record])
+    assert tables["validation"][0]["success"] == 0.5
+    assert [row["family"] for row in tables["families"]] == ["link", "tab", "option"]
+
+
+def test_a_validation_without_a_judged_episode_is_refused():
+    died = episode(1, "tab", termination=Termination.SANDBOX_ERROR, answer=None)
+    with pytest.raises(NothingValidated, match="none of the 1 validation episodes after iteration 3"):
+        validation(3, [died], [], {}, 0, 1.0)
+
+
+def test_tallies_of_two_iterations_add_up_and_the_earlier_ones_stay():
+    sampled = SampledGroups([group(a_task(website="miniwob/tab"), 1.0, 0.0)])
+    first = tallied({}, sampled, {})
+    second = tallied(first, sampled, {})
+    assert (first["tab"].groups, second["tab"].groups) == (1, 2)
+    assert second["tab"] == FamilyTally(2, 2, 2, 1.0, 12, pytest.approx(3.0))
+
+
+def test_newcombes_interval_is_that_of_his_paper():
+    """Newcombe 1998, table II: 56 of 70 against 48 of 80, method 10."""
+    interval = newcombe(Rate(rate=56 / 70, n=70), Rate(rate=48 / 80, n=80))
+    assert interval == pytest.approx((0.0524, 0.3339), abs=5e-5)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 60), st.integers(1, 60), st.data())
+def test_newcombes_interval_holds_the_difference_and_mirrors(n, m, data):
+    first = Rate(rate=data.draw(st.integers(0, n)) / n, n=n)
+    second = Rate(rate=data.draw(st.integers(0, m)) / m, n=m)
+    low, high = newcombe(first, second)
+    assert low - 1e-9 <= first.rate - second.rate <= high + 1e-9
+    assert newcombe(second, first) == pytest.approx((-high, -low))
+
+
+def figures(name: str, rate: float, n: int, success: float, groups: int) -> FamilyFigures:
+    return FamilyFigures(
+        family=name,
+        heldout=False,
+        n=n,
+        rate=rate,
+        wilson95=wilson(rate, n),
+        groups=groups,
+        scored_groups=groups,
+        training_success=success,
+    )
+
+
+def watched(iteration: int, families: list[FamilyFigures], scores: dict[str, float] | None = None) -> Validation:
+    values = list((scores or {"a": 1.0}).values())
+    rate = sum(values) / len(values)
+    return Validation(
+        iteration=iteration,
+        success={"rate": rate, "n": len(values), "ci95": (rate, rate)},
+        heldout=None,
+        unjudged=0,
+        training_success=None,
+        effective_share=None,
+        entropy=None,
+        kl_sft=None,
+        seconds=0.0,
+        families=families,
+        scores=scores or {"a": 1.0},
+    )
+
+
+def test_a_family_that_was_mastered_and_falls_is_named():
+    """The fall that was seen: 94% to 17% of a family's rollouts; on three greedy tasks alone it would be noise."""
+    before = watched(7, [figures("focus-text-2", 1.0, 3, 0.94, 15), figures("click-tab", 1.0, 3, 0.9, 15)])
+    now = watched(14, [figures("focus-text-2", 0.0, 3, 0.17, 15), figures("click-tab", 1.0, 3, 0.8, 15)])
+    (fall,) = falls([before, now], planned=3)
+    assert str(fall) == "focus-text-2 falls: 94% of 15 training groups at iteration 7, now 17% of 15"
+    assert falls([now, before], planned=3) == [], "to rise is no fall"
+    assert falls([now], planned=3) == []
+
+
+def test_a_held_out_family_that_falls_is_named_by_its_validation_tasks():
+    before = watched(0, [figures("option", 0.9, 40, 0.0, 0)])
+    now = watched(4, [figures("option", 0.2, 40, 0.0, 0)])
+    assert [(fall.family, fall.figure) for fall in falls([before, now], 4)] == [("option", "validation tasks")]
+
+
+@pytest.mark.parametrize("chance", [0.05, 0.5, 0.9])
+def test_noise_alone_seldom_raises_an_alarm(chance):
+    """Phases of 5 validations of 12 families whose success never changes: at most 5% of them may warn.
+
+    Training groups are of 5 attempts with a success that varies between tasks, so that the attempts of a group agree
+    more than independent ones.
+    """
+    rng = random.Random(int(100 * chance))
+    phases, alarms = 80, 0
+    for _ in range(phases):
+        seen: list[Validation] = []
+        for iteration in range(5):
+            families = []
+            for name in "abcdefghijkl":
+                greedy = [rng.random() < chance for _ in range(6)]
+                groups = []
+                for _ in range(rng.randint(2, 20)):
+                    task = rng.betavariate(chance, 1 - chance)
+                    groups.append(np.mean([rng.random() < task for _ in range(5)]))
+                families.append(figures(name, float(np.mean(greedy)), 6, float(np.mean(groups)), len(groups)))
+            seen.append(watched(iteration, families))
+            if falls(seen, planned=5):
+                alarms += 1
+                break
+    assert alarms <= 8, "5% of 80, and two standard deviations"
