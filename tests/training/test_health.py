@@ -77,6 +77,7 @@ def test_figures_of_a_rollout_are_those_worked_out_by_hand():
             "reward_mean": (1 + 1 - 1 + 0) / 4,
             "pool_reward": (0.5 + 3 * 0.1) / 4,
             "success_rate": 2 / 4,
+            "overdone_share": 0,
             "effective_groups": 1,
             "sampled_groups": 2,
             "masked_share": 1 / 5,
