@@ -1,16 +1,64 @@
-"""Keeps passwords out of MLflow, logs and the terminal.
+"""Keeps passwords out of MLflow, logs, the terminal and published data.
 
 Recipes name environment variables instead of keys. So passwords occur only in addresses, such as
-`tracking_uri: postgresql://waymark:PASSWORD@host/mlflow`.
+`tracking_uri: postgresql://waymark:PASSWORD@host/mlflow`, and in the values of those variables (`Redaction`).
 """
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 _PASSWORD = re.compile(r"(?P<before>[a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@'\"]*:)[^/\s@'\"]+(?=@)")
+MARK = "***"
+SHORTEST_SECRET = 6
+"""Characters. A shorter value would be replaced in words that have nothing to do with it."""
+SECRET_KEYS = ("key_variable", "password_env")
+"""Keys of a recipe whose value is the name of an environment variable with a secret."""
 
 
 def redacted(text: str) -> str:
     """The text with `***` in place of the password in each address."""
-    return _PASSWORD.sub(r"\g<before>***", text)
+    return _PASSWORD.sub(rf"\g<before>{MARK}", text)
+
+
+class Redaction:
+    """Replaces passwords in addresses and the given secrets by `***`.
+
+    Args:
+        secrets: texts that must not be published.
+
+    Raises:
+        ValueError: a secret has fewer than `SHORTEST_SECRET` characters.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._secrets = sorted({*secrets}, key=len, reverse=True)  # a secret may be part of a longer one
+        if any(len(secret) < SHORTEST_SECRET for secret in self._secrets):
+            raise ValueError(
+                f"a secret has fewer than {SHORTEST_SECRET} characters: replacing it would damage other words; "
+                "change the secret, or do not name its variable"
+            )
+
+    def __call__(self, text: str) -> str:
+        """The text without secrets."""
+        for secret in self._secrets:
+            text = text.replace(secret, MARK)
+        return redacted(text)
+
+
+def secret_variables(recipe: Any) -> list[str]:
+    """The environment variables that a recipe, as JSON values, names for its secrets."""
+    if isinstance(recipe, Mapping):
+        own = [value for key, value in recipe.items() if key in SECRET_KEYS and isinstance(value, str)]
+        return sorted({*own, *(name for value in recipe.values() for name in secret_variables(value))})
+    if isinstance(recipe, list):
+        return sorted({name for value in recipe for name in secret_variables(value)})
+    return []
+
+
+def secrets_of(variables: Iterable[str]) -> list[str]:
+    """The values of those of these environment variables that are set."""
+    return [value for name in variables if (value := os.environ.get(name))]

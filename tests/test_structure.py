@@ -21,6 +21,7 @@ PACKAGES = [
     "training",
     "evaluation",
     "reports",
+    "export",
     "pipeline",
     "benchmarks",
     "interactive",

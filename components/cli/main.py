@@ -13,6 +13,7 @@ from components.cli import (
     compare,
     doctor,
     evaluate,
+    export,
     judge,
     leaderboard,
     recipe,
@@ -23,7 +24,22 @@ from components.cli import (
     world,
 )
 
-GROUPS = (doctor, recipe, run, evaluate, compare, view, blocklist, judge, tasks, world, rl, leaderboard, clean)
+GROUPS = (
+    doctor,
+    recipe,
+    run,
+    evaluate,
+    compare,
+    view,
+    export,
+    blocklist,
+    judge,
+    tasks,
+    world,
+    rl,
+    leaderboard,
+    clean,
+)
 """Modules with subcommands, in the order in which `waymark --help` lists them."""
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import json
 from pathlib import Path
 
+import PIL.Image
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from components.cli.main import main
 from components.records import Outcome, Task, Trajectory, Verdict
 from components.stages import collect_tasks, dedup_tasks, filter_tasks, label_trajectories, teacher_rollouts
 from components.store import read_json, read_table
@@ -60,3 +65,11 @@ def test_demonstrations_are_labelled_by_what_changed(project):
         expected = Outcome.SUCCESS if check.reward == 1 else Outcome.FAILURE
         assert outcomes[trajectory.trajectory_id] is expected
     assert "city" in str(read_json("data/tasks/worlds.json"))
+
+    assert main(["export", "out", "--licence", "apache-2.0"]) == 0
+    episodes = pq.read_table("out/episodes/train-00000.parquet").to_pylist()
+    assert [episode["success"] for episode in episodes] == [check.reward == 1 for check in checks]
+    assert [len(json.loads(episode["changes"])) for episode in episodes] == [len(check.changes) for check in checks]
+    turns = pq.read_table("out/turns/train-00000.parquet").to_pylist()
+    assert len(turns) == sum(len(trajectory.turns) for trajectory in trajectories)
+    assert PIL.Image.open(io.BytesIO(turns[0]["screenshot"]["bytes"])).size == (1280, 720)

@@ -1,0 +1,175 @@
+"""`waymark export`: what others read is what was stored, with images, a card, and no secrets."""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+from pathlib import Path
+
+import PIL.Image
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.cli.main import main
+from components.export import Origin, Source, dataset, export
+from components.export.columns import EPISODES, TURNS
+from components.records import Outcome, RowChange, StateCheck, ToolCall, Trajectory, Verdict
+from components.redaction import Redaction
+from components.store import write_table
+from tests.samples import a_task, a_trajectory, a_turn, a_verdict, png, shipped
+
+CHANGE = RowChange(table="basket_line", key="7", before=None, after={"quantity": "2"})
+PARTIAL = StateCheck(reward=0, credit=0.5, missing=["1 row of basket_line"], side_effects=["x"], changes=[CHANGE])
+ORIGIN = Origin("Trajectories of a test", "apache-2.0", "smoke", 3, "0.1")
+SECRET = 'q"9\\zebra'
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Two training episodes, one of them judged, and a held-out one without a verdict whose world knows the truth."""
+    trajectories = [
+        a_trajectory(a_task(1), turns=3, final_screenshot=png("red")),
+        a_trajectory(a_task(2), turns=1),
+        a_trajectory(a_task(3, split="heldout"), turns=2, state_check=PARTIAL),
+    ]
+    path = tmp_path / "data/teacher/trajectories.parquet"
+    write_table(path, Trajectory, trajectories)
+    write_table(path.with_name("verdicts.parquet"), Verdict, [a_verdict(trajectories[0])])
+    return path
+
+
+def rows(folder: Path, name: str, split: str) -> list[dict]:
+    files = sorted((folder / name).glob(f"{split}-*.parquet"))
+    return pa.concat_tables(pq.read_table(file) for file in files).to_pylist()
+
+
+def header(folder: Path) -> dict:
+    return yaml.safe_load((folder / "README.md").read_text().split("---\n")[1])
+
+
+def test_turns_and_episodes_are_read_back_by_split(table, tmp_path):
+    export([Source(table)], tmp_path / "out", ORIGIN, str)
+    turns = rows(tmp_path / "out", "turns", "train")
+    assert [(row["turn"], row["intent"]) for row in turns] == [(turn, a_task().intent) for turn in (0, 1, 2, 0)]
+    assert json.loads(turns[0]["tool_calls"]) == [
+        {"name": "click", "arguments": {"coordinate": [512, 86]}, "error": None}
+    ]
+    episodes = rows(tmp_path / "out", "episodes", "train") + rows(tmp_path / "out", "episodes", "heldout")
+    assert [row["success"] for row in episodes] == [True, None, False], "by the verdict, unknown, by the state"
+    assert [row["turns"] for row in episodes] == [3, 1, 2]
+    assert (episodes[2]["state_credit"], episodes[2]["side_effects"]) == (0.5, ["x"])
+    assert json.loads(episodes[2]["changes"]) == [CHANGE.model_dump()]
+    assert not (tmp_path / "out/turns/eval-00000.parquet").exists()
+
+
+def test_screenshots_are_images_for_the_library_datasets(table, tmp_path):
+    export([Source(table)], tmp_path / "out", ORIGIN, str)
+    schema = pq.read_schema(tmp_path / "out/turns/train-00000.parquet")
+    assert schema.field("screenshot").type == pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
+    assert features["screenshot"] == {"_type": "Image"}
+    assert features["feedback"] == [{"dtype": "string", "_type": "Value"}]
+    assert [*features] == schema.names
+    image = rows(tmp_path / "out", "episodes", "train")[0]["final_screenshot"]
+    assert PIL.Image.open(io.BytesIO(image["bytes"])).getpixel((0, 0)) == (255, 0, 0)
+    assert image["path"].endswith(".png")
+
+
+def test_the_card_names_licence_splits_and_every_column(table, tmp_path):
+    export([Source(table)], tmp_path / "out", ORIGIN, str)
+    assert header(tmp_path / "out")["license"] == "apache-2.0"
+    for config in header(tmp_path / "out")["configs"]:
+        assert [files["split"] for files in config["data_files"]] == ["heldout", "train"]
+        for files in config["data_files"]:
+            assert [*(tmp_path / "out").glob(files["path"])]
+    text = (tmp_path / "out/README.md").read_text()
+    assert all(f"| `{column.name}` |" in text for column in (*EPISODES, *TURNS))
+    assert "| train | 2 | 4 |" in text
+    assert "| teacher | `sample` | 1 | 1 | 1 |" in text
+    assert "recipe `smoke` with seed 3" in text
+
+
+@given(st.text(max_size=20), st.text(max_size=20), st.sampled_from([SECRET, "http://ada:swordfish@shop.test/"]))
+def test_no_secret_is_in_any_text(before, after, secret):
+    text = f"{before}{secret}{after}"
+    call = ToolCall(name="write", arguments={"text": text, "more": [text]})
+    change = RowChange(table="user", key="1", before={"note": text}, after=None)
+    trajectory = a_trajectory(
+        a_task(1, intent=text, evaluator={"type": "qa", "answers": [text]}),
+        turns=0,
+        answer=text,
+        state_check=StateCheck(reward=0, credit=0, missing=[text], side_effects=[text], changes=[change]),
+    )
+    turn = a_turn(0, response=text, feedback=[text], tool_calls=[call], parse_error=text)
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "teacher/trajectories.parquet"
+        write_table(table, Trajectory, [trajectory.model_copy(update={"turns": [turn]})])
+        export([Source(table)], Path(folder) / "out", ORIGIN, Redaction([SECRET]))
+        exported = [rows(Path(folder) / "out", name, "train")[0] for name in ("turns", "episodes")]
+    cells = [cell for row in exported for cell in row.values()]
+    for known in (SECRET, json.dumps(SECRET)[1:-1], "swordfish"):
+        assert known not in "\n".join(map(str, cells))
+    assert "***" in exported[0]["response"]
+
+
+def test_a_full_shard_is_followed_by_another(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(dataset, "SHARD_BYTES", 1)
+    monkeypatch.setattr(dataset, "GROUP_ROWS", 3)
+    export([Source(table)], tmp_path / "out", ORIGIN, str)
+    names = sorted(path.name for path in (tmp_path / "out/turns").iterdir())
+    assert names == ["heldout-00000.parquet", "train-00000.parquet", "train-00001.parquet"]
+    assert [row["turn"] for row in rows(tmp_path / "out", "turns", "train")] == [0, 1, 2, 0]
+
+
+@pytest.fixture
+def project(table, tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text(yaml.safe_dump(shipped("smoke")))
+    return tmp_path
+
+
+def test_the_command_exports_what_stages_wrote(project, capsys, monkeypatch):
+    monkeypatch.setenv("SHOP_PASSWORD", "Click on the")
+    assert main(["export", "out", "--licence", "mit", "--only", "success", "--secret", "SHOP_PASSWORD"]) == 0
+    assert "train: 1 episodes, 3 turns" in capsys.readouterr().out
+    assert header(project / "out")["license"] == "mit"
+    assert rows(project / "out", "episodes", "train")[0]["intent"] == '*** "Ok" button.'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["data"], "data exists and is not empty"),
+        (["out", "--secret", "NOT_SET"], "--secret NOT_SET: the variable is not set"),
+        (["out", "--table", "no.parquet"], r"no.parquet: no such file"),
+        (["out", "--secret", "SHORT"], "a secret has fewer than 6 characters"),
+        (["out", "--table", "data/a/trajectories.parquet"], "no episode is left to export"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused_and_leaves_nothing(project, capsys, monkeypatch, arguments, problem):
+    monkeypatch.setenv("SHORT", "abc")
+    write_table("data/a/trajectories.parquet", Trajectory, [])
+    assert main(["export", *arguments, "--licence", "mit"]) == 1
+    assert problem in capsys.readouterr().err
+    assert not Path("out").exists()
+    assert not [*project.glob(".*.part")]
+
+
+def test_a_trajectory_in_two_tables_is_refused(project, table, capsys):
+    write_table("data/b/trajectories.parquet", Trajectory, [a_trajectory(a_task(1))])
+    tables = ["--table", str(table), "--table", "data/b/trajectories.parquet"]
+    assert main(["export", "out", "--licence", "mit", *tables]) == 1
+    assert "name one of them" in capsys.readouterr().err
+
+
+def test_a_failed_verdict_outweighs_the_state():
+    from components.export.columns import Episode
+
+    trajectory = a_trajectory(state_check=StateCheck(reward=1, credit=1))
+    assert Episode(trajectory, a_verdict(trajectory, Outcome.FAILURE), "teacher").success is False
+    assert Episode(trajectory, a_verdict(trajectory, Outcome.ERROR), "teacher").success is True
