@@ -27,8 +27,8 @@ def add(commands: Subparsers) -> None:
         "--labels",
         type=Path,
         metavar="FILE",
-        help="a verdicts.parquet, a CSV file of trajectory_id and outcome, or AgentRewardBench's annotations.csv; "
-        "default: the verdicts beside the trajectories",
+        help="a verdicts.parquet, a CSV file of trajectory_id and outcome, AgentRewardBench's annotations.csv, or "
+        "the word `state`: what the world's state says; default: the verdicts beside the trajectories",
     )
     parser.add_argument(
         "--judges",
@@ -48,7 +48,7 @@ def calibrate(options: argparse.Namespace) -> int:
     import json
 
     from components.endpoint import EndpointError
-    from components.judge import JudgeOutage, agent_reward_bench, calibration_run, labels
+    from components.judge import JudgeOutage, agent_reward_bench, calibration_run, labels, truth
     from components.judge.calibration import NothingToCompare
     from components.judge.calibration_table import as_text
     from components.params import RecipeError, load
@@ -57,7 +57,8 @@ def calibrate(options: argparse.Namespace) -> int:
 
     table = options.trajectories
     labels_file = options.labels or table.with_name("verdicts.parquet")
-    if missing := [str(path) for path in (table, labels_file) if not path.exists()]:
+    by_state = str(options.labels) == truth.STATE
+    if missing := [str(path) for path in (table, *([] if by_state else [labels_file])) if not path.exists()]:
         return fail(f"{', '.join(missing)}: no such file; `dvc repro judge_rollouts` makes data/judge")
     pairs = (argument.partition("=") for argument in options.verdicts)
     verdicts = {name: Path(file) for name, _, file in pairs}
@@ -66,10 +67,11 @@ def calibrate(options: argparse.Namespace) -> int:
 
     try:
         recipe = load(PARAMS)
+        trajectories = lambda: labels.read_trajectories(table)  # noqa: E731
         names = options.judges.split(",") if options.judges else calibration_run.available_judges(recipe.judge)
         calibrations = calibration_run.calibrate_judges(
-            lambda: labels.read_trajectories(table),
-            labels.read_labels(labels_file),
+            trajectories,
+            truth.read_truth(trajectories()) if by_state else labels.read_labels(labels_file),
             names,
             verdicts,
             recipe,

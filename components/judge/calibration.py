@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from pydantic import Field
 
 from components.judge.agreement import agreement
+from components.judge.false_positives import FalsePositives, false_positives
 from components.records import Outcome, Record, Verdict
 from components.statistics import Estimate, Interval
 
@@ -45,6 +47,10 @@ class Calibration(Record):
     cost_usd: float = 0.0
     latency_s: float = 0.0
     """Mean seconds per verdict."""
+    false_positives: FalsePositives | None = None
+    """Among all labelled failures; None if the judge gave no verdict on one."""
+    false_positives_by_kind: dict[str, FalsePositives] = Field(default_factory=dict)
+    """By the kind of failure, of trajectories whose world knows it (`truth`)."""
 
     @property
     def estimates(self) -> dict[str, Estimate]:
@@ -95,7 +101,11 @@ def calibrate(
         judge=judge,
         n=len(cases),
         tasks=len(by_task_T4),
-        **estimates,
+        accuracy=estimates["accuracy"],
+        precision=estimates["precision"],
+        recall=estimates["recall"],
+        f1=estimates["f1"],
+        kappa=estimates["kappa"],
         majority_accuracy=overall.majority_accuracy,
         said_by_label={
             label.value: {outcome.value: counts[label, outcome] for outcome in OUTCOMES} for label in _LABELS
@@ -104,6 +114,7 @@ def calibrate(
         outages=len(labels) - len(cases),
         cost_usd=sum(verdict.cost_usd for verdict in verdicts),
         latency_s=sum(verdict.latency_s for verdict in verdicts) / len(verdicts),
+        false_positives=false_positives(tasks, labels, verdicts, bootstrap, seed),
     )
 
 

@@ -19,10 +19,12 @@ from components.endpoint import ANSWERS
 from components.judge.assisted import assisted_rules
 from components.judge.calibration import Calibration, calibrate
 from components.judge.clients import JudgeClients
+from components.judge.false_positives import by_kind
 from components.judge.labels import CannotCompare
 from components.judge.model_judge import ModelJudge
 from components.judge.protocols import PROTOCOLS, voted
 from components.judge.rules import rules_verdict
+from components.judge.truth import truth_of
 from components.params import JudgeParams, Params
 from components.records import Outcome, Trajectory, Verdict
 from components.store import iter_table
@@ -69,9 +71,13 @@ def calibrate_judges(
         CannotCompare: a judge is unknown or not available, or no trajectory has a label.
         NothingToCompare: a judge gave no verdict on any of them.
     """
-    tasks = {
-        trajectory.trajectory_id: trajectory.task_id for trajectory in read() if trajectory.trajectory_id in labels
-    }
+    tasks: dict[str, str] = {}
+    kinds: dict[str, str] = {}
+    for trajectory in read():
+        if trajectory.trajectory_id in labels:
+            tasks[trajectory.trajectory_id] = trajectory.task_id
+            if kind := truth_of(trajectory).failure:
+                kinds[trajectory.trajectory_id] = kind
     if not tasks:
         raise CannotCompare(
             f"none of the {len(labels)} labels belongs to one of these trajectories: name the labels that do"
@@ -88,17 +94,13 @@ def calibrate_judges(
         verdicts_by_judge["vote"] = {key: voted([verdicts[key] for verdicts in voters]) for key in tasks}
     evaluation = params.evaluation
     keys = sorted(tasks)
-    return [
-        calibrate(
-            name,
-            [tasks[key] for key in keys],
-            [labels[key] for key in keys],
-            [verdicts[key] for key in keys],
-            evaluation.bootstrap,
-            params.seed,
-        )
-        for name, verdicts in verdicts_by_judge.items()
-    ]
+    calibrations = []
+    for name, verdicts in verdicts_by_judge.items():
+        paired = [tasks[key] for key in keys], [labels[key] for key in keys], [verdicts[key] for key in keys]
+        calibration = calibrate(name, *paired, evaluation.bootstrap, params.seed)
+        parts = by_kind([kinds.get(key) for key in keys], *paired, evaluation.bootstrap, params.seed)
+        calibrations.append(calibration.model_copy(update={"false_positives_by_kind": parts}))
+    return calibrations
 
 
 def _require_available(names: Sequence[str], tables: Mapping[str, Path], params: Params) -> None:

@@ -25,6 +25,16 @@ def as_text(calibrations: Sequence[Calibration], published: Mapping[str, Publish
             f"{calibration.judge:{width}}{calibration.n:>6}{cells}{calibration.unparsed:>10}{calibration.outages:>9}"
             f"{calibration.cost_usd:>9.2f}{calibration.latency_s:>7.1f}"
         )
+    if any(calibration.false_positives for calibration in calibrations):
+        lines += ["", f"{'failures called success':{max(width, 24)}}{'n':>6}{'tasks':>7}{'rate':>23}"]
+    for calibration in calibrations:
+        parts = {calibration.judge: calibration.false_positives} | {
+            f"  {kind}": part for kind, part in calibration.false_positives_by_kind.items()
+        }
+        for name, part in parts.items():
+            if part is not None:
+                cell = _cell("rate", part.rate)
+                lines.append(f"{name:{max(width, 24)}}{part.n:>6}{part.tasks:>7}{cell:>23}")
     for calibration in calibrations:
         heads_of_outcomes = "".join(f"{'said ' + outcome.value:>16}" for outcome in OUTCOMES)
         lines += ["", f"{calibration.judge:{width}}{heads_of_outcomes}"]
