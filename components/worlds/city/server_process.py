@@ -51,6 +51,11 @@ class CityServer:
         return self._ports[0]
 
     @property
+    def control_port(self) -> int:
+        """The control interface's port on loopback."""
+        return self._ports[1]
+
+    @property
     def pid(self) -> int:
         """The id of the process."""
         return self._process.pid

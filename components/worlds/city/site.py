@@ -41,19 +41,38 @@ class CitySite(LoopbackSite[CityServer]):
     async def begin(self, task: Task) -> CityEpisode:
         """A fresh copy with the data of the task's seed, and its users logged in.
 
+        If the episode is cancelled meanwhile, the copy is forgotten: the thread that makes it cannot be stopped.
+
         Raises:
             SandboxError: the server died while it made the copy.
         """
-        instance = Instance.of(task)
-        server = self.server
+        making = asyncio.create_task(asyncio.to_thread(_make_episode, self.server, Instance.of(task)))
         try:
-            await asyncio.to_thread(server.require_running)
-            generation = server.generation
-            ready = await asyncio.to_thread(server.reset, instance.seed, instance.modifiers, instance.users())
-            before = await asyncio.to_thread(server.snapshot, ready["key"])
+            return await asyncio.shield(making)
         except LostError as error:
             raise SandboxError(str(error)) from error
-        return CityEpisode(server, generation, instance, ready["key"], before, ready["cookies"])
+        except asyncio.CancelledError:
+            with contextlib.suppress(CityError):
+                await (await making).end()
+            raise
+
+
+def _make_episode(server: CityServer, instance: Instance) -> CityEpisode:
+    """A copy, and its snapshot.
+
+    Raises:
+        CityError: the server refused, or died.
+    """
+    server.require_running()
+    generation = server.generation
+    ready = server.reset(instance.seed, instance.modifiers, instance.users())
+    try:
+        before = server.snapshot(ready["key"])
+    except CityError:
+        with contextlib.suppress(CityError):
+            server.drop(ready["key"])
+        raise
+    return CityEpisode(server, generation, instance, ready["key"], before, ready["cookies"])
 
 
 class CityEpisode:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from components.worlds.city.tasks.refusals import REASONS, refusal
+from components.worlds.city.tasks.registry import find
 
 
 @pytest.mark.parametrize("reason", REASONS)
@@ -24,3 +25,15 @@ def test_an_instance_may_have_words_of_its_own():
 
 def test_a_reason_without_a_refusal_is_no_answer():
     assert not refusal("out_of_stock").accepts("The kettle is sold out, so I ordered a mug.")
+
+
+def test_a_foreign_post_is_refused_with_the_reason_that_it_is_foreign():
+    kind = find("forum_edit_foreign_post")
+    expected = kind.answer({"subject": "Moorings", "author": "greta", "reader": "piet", "text": "Sold."})
+    assert expected is not None
+    assert not expected.accepts("This is not possible: it is not allowed."), "that says nothing about whose post it is"
+    assert not expected.accepts("I cannot edit it: permission is forbidden.")
+    assert expected.accepts("I cannot edit it, it is not allowed: the post was written by greta.")
+    assert expected.accepts("This is not possible: only the author may change it.")
+    assert not expected.accepts("This is not possible: only the author may change it, and the topic is locked.")
+    assert expected.accepts(expected.example)

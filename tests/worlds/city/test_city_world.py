@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import signal
+import threading
 
 import pytest
 
@@ -103,7 +104,7 @@ def test_pages_reach_neither_the_key_nor_the_control_interface(tasks):
                     document.cookie = 'oscar_open_basket=1';
                     return seen;
                 }""",
-                site.server._client.base_url.port,
+                site.server.control_port,
             )
             await session.step([check_call("done", {"answer": "the article is in the cart"})])
             return episode.key, forged, await session.check_state()
@@ -128,6 +129,29 @@ def test_a_killed_server_ends_its_episodes_as_lost(tasks):
 
     check, generation = in_browser(scenario)
     assert (check.reward, generation) == (1.0, 1)
+
+
+def test_an_episode_cancelled_while_its_copy_is_made_leaves_none(tasks, monkeypatch):
+    reached, released = threading.Event(), threading.Event()
+
+    async def scenario(pool, site, world):
+        snapshot = site.server.snapshot
+
+        def held(key: str) -> str:
+            reached.set()
+            released.wait(30)
+            return snapshot(key)
+
+        monkeypatch.setattr(site.server, "snapshot", held)
+        beginning = asyncio.create_task(site.begin(tasks[0]))
+        await asyncio.to_thread(reached.wait, 30)
+        beginning.cancel()
+        released.set()
+        with pytest.raises(asyncio.CancelledError):
+            await beginning
+        return site.server.count()
+
+    assert in_browser(scenario) == 0
 
 
 def test_states_are_reset_snapshotted_forked_and_compared(image):

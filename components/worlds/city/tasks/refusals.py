@@ -44,3 +44,13 @@ def refusal(reason: str, *more: str) -> Refusal:
             the first of them as its reason.
     """
     return Refusal((*more, *REASONS[reason]), REASONS)
+
+
+def exact_refusal(reason: str, *words: str) -> Refusal:
+    """The answer to an impossible task whose general reason is too vague: it must have one of these words.
+
+    Args:
+        reason: a key of `REASONS`; its words may be there, too, but are not enough.
+        words: the oracle gives the first of them.
+    """
+    return Refusal(words, {name: others for name, others in REASONS.items() if name != reason})

@@ -9,7 +9,7 @@ from typing import Any
 from components.worlds.answers import Answer
 from components.worlds.city.tasks.forum.posting import OPEN, POSTS, TOPICS, member, open_topic, pick
 from components.worlds.city.tasks.forum.texts import CORRECTIONS, REPLIES
-from components.worlds.city.tasks.refusals import refusal
+from components.worlds.city.tasks.refusals import exact_refusal, refusal
 from components.worlds.city.tasks.template import Data, Facts, Template
 from components.worlds.oracle import Step
 
@@ -61,7 +61,7 @@ class EditForeignPost(Template):
     def answer(self, facts: Facts) -> Answer:
         author = facts["author"]
         others = ("only the author", "not the author", "another member", "another user", "someone else", "not my post")
-        return refusal("not_allowed", *others, f"written by {author}", f"belongs to {author}", f"{author}'s post")
+        return exact_refusal("not_allowed", *others, f"written by {author}", f"belongs to {author}", f"{author}'s post")
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_topic(facts)
