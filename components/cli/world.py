@@ -10,6 +10,8 @@ from pathlib import Path
 
 from components.cli.command import Subparsers, fail
 
+AT_ONCE = 4
+"""Tasks that are checked at once."""
 RUNS = ("oracle", "idle", "copied", "stray", "listed")
 """The columns of the table, one per kind of run."""
 
@@ -31,6 +33,12 @@ def add(commands: Subparsers) -> None:
     parser.add_argument("families", nargs="*", metavar="FAMILY", help="kinds of tasks; default: all")
     parser.add_argument("--seeds", type=int, default=1, help="tasks of each kind; default: %(default)s")
     parser.add_argument("--first-seed", type=int, default=1, help="default: %(default)s")
+    parser.add_argument(
+        "--keys",
+        default="{}",
+        metavar="YAML",
+        help="of the world's section, such as '{modifiers: [popup]}'",
+    )
     parser.add_argument("--json", action="store_true", help="for programs: one line of JSON per task")
     parser.set_defaults(run=check)
 
@@ -58,6 +66,9 @@ def new(options: argparse.Namespace) -> int:
 
 def check(options: argparse.Namespace) -> int:
     """Print a line per task as it is checked; the exit status is 1 if any has a problem."""
+    import yaml
+    from pydantic import ValidationError
+
     from components.browser import EnvError
     from components.params import BrowserParams
     from components.plugins import UnknownKindError
@@ -65,8 +76,8 @@ def check(options: argparse.Namespace) -> int:
 
     async def play() -> tuple[int, int]:
         kind = world_class(options.name)
-        tasks = kind(kind.Params()).check(
-            options.families, BrowserParams(concurrency=1), options.first_seed, options.seeds
+        tasks = kind(kind.Params.model_validate(yaml.safe_load(options.keys))).check(
+            options.families, BrowserParams(concurrency=AT_ONCE), options.first_seed, options.seeds
         )
         total = wrong = 0
         if not options.json:
@@ -87,6 +98,8 @@ def check(options: argparse.Namespace) -> int:
         total, wrong = asyncio.run(play())
     except (UnknownKindError, WorldError, EnvError) as error:
         return fail(error)
+    except (ValidationError, yaml.YAMLError) as error:
+        return fail(f"--keys {options.keys}: {error}")
     if not options.json:
         print(f"{total} tasks, {wrong} with a problem")
     return int(wrong > 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -47,19 +47,25 @@ class Target:
         """The match in reading order; None if there is none."""
         lines = [*listed]
         if self.after:
-            begins = next((at for at, line in enumerate(lines) if _matches(self.after, line.name)), None)
+            begins = next((at for at, line in enumerate(lines) if is_match(self.after, line.name)), None)
             if begins is None:
                 return None
             lines = lines[begins + 1 :]
         matches = [
             line
             for line in lines
-            if line.role == self.role and _matches(self.name, line.name) and _matches(self.value, line.value)
+            if line.role == self.role and is_match(self.name, line.name) and is_match(self.value, line.value)
         ]
         return matches[self.number] if self.number < len(matches) else None
 
 
-def _matches(pattern: str, text: str) -> bool:
+def is_match_of_label(pattern: str, label: str) -> bool:
+    """Whether a target's pattern matches a label, also one that a colon or further words follow."""
+    return any(is_match(pattern, text) for text in (label, f"{label}:", f"{label} "))
+
+
+def is_match(pattern: str, text: str) -> bool:
+    """Whether a target's pattern matches the whole of a text, whatever its case."""
     return re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL) is not None
 
 
@@ -125,12 +131,26 @@ class Oracle:
         answer: of `done`.
         rng: decides on the mistakes.
         noise: probability that the episode has a mistake in it: a wrong target, a wrong text, or an early end.
+        interruptions: buttons that are clicked as soon as they are there, before the next step, such as the one that
+            closes a cookie banner.
+        login: steps that are taken once, before the next one, if the page has the first one's target and not the next
+            one's: the session has ended, and the site asks to log in again.
     """
 
     acts_on: ClassVar[Literal["points"]] = "points"
 
-    def __init__(self, steps: Sequence[Step], answer: str, rng: random.Random, noise: float = 0.0) -> None:
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        answer: str,
+        rng: random.Random,
+        noise: float = 0.0,
+        interruptions: Sequence[Target] = (),
+        login: Sequence[Step] = (),
+    ) -> None:
         self._steps = [*steps]
+        self._login = [*login]
+        self._interruptions = [*interruptions]
         self._answer = answer
         self._rng = rng
         self._scrolls = self._waits = 0
@@ -145,6 +165,10 @@ class Oracle:
     def next(self, elements: Sequence[Listed], /) -> TeacherTurn:
         """The response to the current element list. After the last step it calls `done` in a turn of its own, because
         the last action's result is part of what a person looks at."""
+        for target in self._interruptions:
+            if (line := target.among(elements)) is not None:
+                words = f'close what covers the page: click {line.role} "{line.name}" {line.x} {line.y}'
+                return TeacherTurn(words, [_call("click", x=line.x, y=line.y)])
         if not self._steps:
             return TeacherTurn("the task is done", [_call("done", answer=self._answer)])
         step = self._steps[0]
@@ -152,6 +176,9 @@ class Oracle:
             return self._advance(step, "", {})
         line = step.target.among(elements)
         if line is None:
+            if self._login and (field := self._login[0].target) is not None and field.among(elements) is not None:
+                self._steps, self._login = [*self._login, *self._steps], []
+                return self.next(elements)
             return self._search([*elements])
         if self._wrong_at == self._done:
             line = self._other(line, elements)
@@ -204,3 +231,32 @@ def _with_text(step: Step, text: str) -> Step:
         ]
 
     return replace(step, calls=calls, text=text)
+
+
+def reworded(steps: Sequence[Step], labels: Mapping[str, str], options: Mapping[str, str]) -> list[Step]:
+    """The steps for a site that shows other words.
+
+    Args:
+        labels: the text that is shown for buttons, links and fields, by the usual text. The usual one is accepted too.
+        options: the same for the options of selects.
+    """
+    return [_reworded(step, labels, options) for step in steps]
+
+
+def _reworded(step: Step, labels: Mapping[str, str], options: Mapping[str, str]) -> Step:
+    target = step.target
+    if target is None:
+        return step
+    if target.role == "select" and step.text in options:
+        step = _with_text(step, options[step.text])
+    name, after = (_pattern(pattern, labels) for pattern in (target.name, target.after))
+    return replace(step, target=replace(target, name=name, after=after, value=_pattern(target.value, options)))
+
+
+def _pattern(pattern: str, words: Mapping[str, str]) -> str:
+    """A pattern that matches what it matched, and the shown text of each usual text that it matches."""
+    if pattern in ("", ".*"):
+        return pattern
+    rest = ".*" if pattern.endswith(".*") else "[:.\N{HORIZONTAL ELLIPSIS} *]*"
+    shown = {new for usual, new in words.items() if is_match_of_label(pattern, usual)}
+    return "|".join([f"(?:{pattern})", *(f"(?:{re.escape(new)}{rest})" for new in sorted(shown))])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from components.browser import Listed
-from components.worlds.oracle import Oracle, choose, click, fill, press
+from components.worlds.oracle import Oracle, Target, choose, click, fill, press, reworded
 
 
 def line(role: str, name: str, x: int = 10, y: int = 20, value: str = "") -> Listed:
@@ -65,3 +67,63 @@ def test_noise_is_one_mistake_by_seed():
     assert any(turns[0][1][1] == {"text": "Rop"} for turns in noisy)
     assert any(len(turns) == 2 for turns in noisy)
     assert any(len(turns) == 3 and turns[1] == [("click", {"x": 2, "y": 2})] for turns in noisy)
+
+
+def test_what_covers_the_page_is_closed_before_the_next_step():
+    cover = Target("button", "Close")
+    teacher = Oracle([click("button", "Save")], "42", random.Random(0), interruptions=[cover])
+    covered = [line("button", "Close", 1, 2), line("button", "Save")]
+    assert calls(teacher.next(covered)) == [("click", {"x": 1, "y": 2})]
+    assert calls(teacher.next(covered)) == [("click", {"x": 1, "y": 2})], "as long as it is there"
+    assert calls(teacher.next([line("button", "Save")])) == [("click", {"x": 10, "y": 20})]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shown", "is_found"),
+    [
+        ("Search", "Find", True),
+        ("Search", "Search", True),
+        ("Search", "Find:", True),
+        ("Search", "Find everything", False),
+        ("Search.*", "Find everything", True),
+        ("Search:?", "Find", True),
+        ("Search .*", "Find everything", True),
+        ("Send|Post", "Dispatch (now)", True),
+        ("Cancel", "Find", False),
+        (".*", "Anything", True),
+    ],
+)
+def test_a_step_finds_its_target_under_another_name(pattern, shown, is_found):
+    words = {"Search": "Find", "Send": "Dispatch (now)"}
+    (step,) = reworded([click("button", pattern)], words, {})
+    assert step.target is not None
+    assert (step.target.among([line("button", shown)]) is not None) == is_found
+
+
+def test_an_option_is_chosen_in_the_language_of_the_page():
+    steps = [choose("Sort by", "Price", after="Goods"), fill("Name", "Price")]
+    choice, field = reworded(steps, {"Sort by": "Sortieren", "Goods": "Waren", "Name": "Name"}, {"Price": "Preis"})
+    page = [line("link", "Waren"), line("select", "Sortieren", 6, 6), line("field", "Name", 7, 7)]
+    teacher = oracle(choice, field)
+    assert calls(teacher.next(page)) == [("click", {"x": 6, "y": 6}), ("write", {"text": "Preis"})]
+    assert calls(teacher.next(page))[1] == ("write", {"text": "Price"}), "what is written into fields stays"
+
+
+def test_the_oracle_logs_in_again_once_and_then_goes_on():
+    login = [fill("User name", "greta"), click("button", "Log in")]
+    teacher = Oracle([click("link", "Inbox"), click("link", "Crane")], "42", random.Random(0), login=login)
+    page, asked = [line("link", "Inbox", 1, 1)], [line("field", "User name", 5, 5), line("button", "Log in", 6, 6)]
+    assert calls(teacher.next(page)) == [("click", {"x": 1, "y": 1})]
+    assert calls(teacher.next(asked)) == [("click", {"x": 5, "y": 5}), ("write", {"text": "greta"})]
+    assert calls(teacher.next(asked)) == [("click", {"x": 6, "y": 6})]
+    assert calls(teacher.next([line("link", "Crane", 2, 2)])) == [("click", {"x": 2, "y": 2})]
+
+
+def test_the_oracle_logs_in_only_if_its_target_is_not_there_and_once():
+    login = [fill("User name", "greta")]
+    both = [line("link", "Inbox", 1, 1), line("field", "User name", 5, 5)]
+    first = Oracle([click("link", "Inbox")], "42", random.Random(0), login=login)
+    assert calls(first.next(both)) == [("click", {"x": 1, "y": 1})]
+    second = Oracle([click("link", "Inbox")], "42", random.Random(0), login=login)
+    assert second.next(both[1:]).calls[1].name == "write"
+    assert second.next(both[1:]).calls[0].name == "scroll", "the login did not work"

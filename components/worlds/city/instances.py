@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from components.records import RowChange, Split, StateCheck, Task
+from components.worlds.answers import Refusal
 from components.worlds.city.params import SEEDS_PER_TASK
 from components.worlds.city.server_process import CityServer
 from components.worlds.city.tasks.registry import find
 from components.worlds.city.tasks.template import Row, Template, Unsuitable
-from components.worlds.oracle import Oracle
+from components.worlds.city.wording import Wording, wordings
+from components.worlds.oracle import Oracle, Step, Target, click, fill, reworded
 
 WORLD = "city"
+USUAL = Wording()
+PASSWORD = "sea-breeze"
+"""Of every account of the city."""
 
 
 class CopyData:
@@ -37,6 +43,7 @@ class Instance:
     facts: dict[str, Any]
     seed: int
     modifiers: tuple[str, ...] = ()
+    wording: Wording = USUAL
 
     @classmethod
     def of(cls, task: Task) -> Instance:
@@ -46,7 +53,9 @@ class Instance:
             KeyError: the row is none of this city.
         """
         evaluator = task.evaluator
-        return cls(find(evaluator["template"]), evaluator["facts"], task.seed or 0, tuple(evaluator["modifiers"]))
+        wording = Wording.model_validate(evaluator.get("wording", {}))
+        modifiers = tuple(evaluator["modifiers"])
+        return cls(find(evaluator["template"]), evaluator["facts"], task.seed or 0, modifiers, wording)
 
     def users(self) -> dict[str, str]:
         """The users who are logged in at the beginning, by host."""
@@ -59,8 +68,17 @@ class Instance:
     def oracle(self, rng: random.Random, noise: float = 0.0) -> Oracle:
         """The scripted teacher of an episode."""
         expected = self.template.answer(self.facts)
-        steps = self.template.oracle(self.facts)
-        return Oracle(steps, expected.example if expected is not None else "done", rng, noise)
+        steps = reworded(self.template.oracle(self.facts), self.wording.labels, self.wording.options)
+        covers = [Target("button", re.escape(name)) for name in self.wording.dismissals]
+        return Oracle(steps, expected.example if expected is not None else "done", rng, noise, covers, self._login())
+
+    def _login(self) -> list[Step]:
+        """How the user logs in again; none if no user, or different ones, are logged in at first."""
+        users = {*self.users().values()}
+        if len(users) != 1:
+            return []
+        steps = [fill("user ?name.*", *users), fill("password.*", PASSWORD), click("button", "log ?in|sign in")]
+        return reworded(steps, self.wording.labels, {})
 
     def row(self, split: Split) -> dict[str, Any]:
         """The task row."""
@@ -89,12 +107,23 @@ class Instance:
                 "modifiers": [*self.modifiers],
                 "variant": "+".join(self.modifiers) or "plain",
                 "reference_length": len(template.oracle(self.facts)),
+                **({"is_impossible": True} if isinstance(template.answer(self.facts), Refusal) else {}),
+                **({} if self.wording == USUAL else {"wording": self.wording.model_dump()}),
             },
         }
 
 
-def instance(server: CityServer, template: Template, seed: int, modifiers: tuple[str, ...] = ()) -> Instance:
+def instance(
+    server: CityServer,
+    template: Template,
+    seed: int,
+    modifiers: tuple[str, ...] = (),
+    seeds: range | None = None,
+) -> Instance:
     """The instance of a template for a seed, with facts from a copy with this seed's data.
+
+    Args:
+        seeds: seeds whose instances are made, too; their wordings are read together.
 
     Raises:
         Unsuitable: the data of this seed have none.
@@ -104,7 +133,11 @@ def instance(server: CityServer, template: Template, seed: int, modifiers: tuple
         facts = template.facts(CopyData(server, key), random.Random(f"{template.name} {seed}"))
     finally:
         server.drop(key)
-    return Instance(template, facts, seed, modifiers)
+    wording = USUAL
+    if modifiers:
+        whole = wordings(seeds or range(seed, seed + 1), modifiers)[seed]
+        wording = whole.needed(template.oracle(facts))
+    return Instance(template, facts, seed, modifiers, wording)
 
 
 def instances(
@@ -123,11 +156,12 @@ def instances(
         Unsuitable: fewer than one in four seeds are suitable.
     """
     suitable: list[Instance] = []
-    for seed in range(first_seed, first_seed + SEEDS_PER_TASK * count):
+    seeds = range(first_seed, first_seed + SEEDS_PER_TASK * count)
+    for seed in seeds:
         if len(suitable) == count:
             break
         try:
-            suitable.append(instance(server, template, seed, modifiers[seed % len(modifiers)]))
+            suitable.append(instance(server, template, seed, modifiers[seed % len(modifiers)], seeds))
         except Unsuitable:
             continue
     if len(suitable) < count:

@@ -135,12 +135,17 @@ class City(World):
     def check(
         self, names: Sequence[str], browser: BrowserParams, first_seed: int, seeds: int
     ) -> AsyncIterator[TaskCheck]:
-        """Checks templates in Chromium (`checking`); a site's name stands for all templates that begin there."""
+        """Checks templates in Chromium (`checking`); a site's name stands for all templates that begin there.
+
+        With `modifiers`, each instance has one of them, in turn by its seed.
+        """
         known = [*SITES, *templates()]
         problems = unknown_names("the city", names, known, "has no template or site")
+        problems += unknown_names("modifiers", self.params.modifiers, MODIFIERS, "there is no modifier")
         if problems:
             raise WorldError("\n".join(problems))
-        return check_templates(select([*names] or [*SITES]), browser, first_seed, seeds)
+        variants: list[tuple[str, ...]] = [(name,) for name in self.params.modifiers] or [()]
+        return check_templates(select([*names] or [*SITES]), browser, first_seed, seeds, variants)
 
     async def reset(self, seed: int) -> State:
         """A fresh copy. The site must be served."""

@@ -80,6 +80,15 @@ class Modifier:
         """New texts of interface elements by their old texts."""
         return {}
 
+    @property
+    def language(self) -> str | None:
+        """The language in which the applications' own catalogues translate a page; None for the settings' one."""
+        return None
+
+    def dismissal(self) -> str | None:
+        """The name of the button that takes away what covers a page; None if nothing does."""
+        return None
+
 
 def names() -> list[str]:
     """The names of all modifiers."""

@@ -39,6 +39,7 @@ class CookieBanner(Modifier):
 
     def __init__(self, rng: random.Random) -> None:
         title, text, accept, refuse = rng.choice(TEXTS)
+        self._refuse = refuse
         self._banner = BANNER.format(
             title=title,
             text=text,
@@ -52,6 +53,10 @@ class CookieBanner(Modifier):
     def markup(self, request: HttpRequest, counts: Counter[str]) -> str:
         """The banner, until the browser sends the answer."""
         return "" if COOKIE in request.COOKIES else self._banner
+
+    def dismissal(self) -> str:
+        """The button that refuses."""
+        return self._refuse
 
 
 MODIFIER = CookieBanner

@@ -30,6 +30,11 @@ class Language(Modifier):
         """Activate the settings' language again."""
         translation.deactivate()
 
+    @property
+    def language(self) -> str:
+        """The code that Django has for it."""
+        return self._language
+
     def labels(self) -> Mapping[str, str]:
         """Texts that no application's catalogue has."""
         return self._labels

@@ -55,5 +55,9 @@ class Popup(Modifier):
         is_early = counts[f"popup:{request.get_host()}"] <= self._pages_before
         return "" if is_early or COOKIE in request.COOKIES else self._popup
 
+    def dismissal(self) -> str:
+        """The button in the dialog's corner."""
+        return "Close"
+
 
 MODIFIER = Popup

@@ -1,0 +1,80 @@
+"""The words that a copy's sites show under its modifiers, so that oracles find what they look for.
+
+The server's code knows them, which runs in an environment of its own: `wording_child.py` asks it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import Field
+
+from components.records import Record
+from components.worlds.city.image import CityError, environment, find_python
+from components.worlds.oracle import Step, is_match_of_label
+
+CHILD = Path(__file__).with_name("wording_child.py")
+TIMEOUT_S = 300.0
+_LOCK = threading.Lock()
+
+
+class Wording(Record):
+    """Shown texts by usual ones, of buttons, links and fields (`labels`) and of the options of selects (`options`), and
+    the names of the buttons that take away what covers a page."""
+
+    labels: dict[str, str] = Field(default_factory=dict)
+    options: dict[str, str] = Field(default_factory=dict)
+    dismissals: tuple[str, ...] = ()
+
+    def needed(self, steps: Sequence[Step]) -> Wording:
+        """The part that an oracle's steps need."""
+        targets = [step.target for step in steps if step.target is not None]
+        names = {pattern for target in targets for pattern in (target.name, target.after)} - {"", ".*"}
+        values = {target.value for target in targets} - {".*"}
+        texts = {step.text for step in steps}
+        return Wording(
+            labels=_matching(self.labels, names),
+            options=_matching(self.options, values) | {text: self.options[text] for text in texts & {*self.options}},
+            dismissals=self.dismissals,
+        )
+
+
+def _matching(words: Mapping[str, str], patterns: set[str]) -> dict[str, str]:
+    return {
+        usual: shown for usual, shown in words.items() if any(is_match_of_label(pattern, usual) for pattern in patterns)
+    }
+
+
+def wordings(seeds: range, modifiers: tuple[str, ...]) -> Mapping[int, Wording]:
+    """The wordings of copies, by seed. The answers of a process are kept.
+
+    Raises:
+        CityError: the city's environment is not installed, or its code fails.
+    """
+    with _LOCK:  # threads that want the same words must not start a child each
+        return _wordings(seeds, modifiers)
+
+
+@lru_cache(maxsize=64)
+def _wordings(seeds: range, modifiers: tuple[str, ...]) -> Mapping[int, Wording]:
+    try:
+        answer = subprocess.run(
+            [find_python(), CHILD],
+            input=json.dumps({"seeds": [*seeds], "modifiers": modifiers}),
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=TIMEOUT_S,
+        )
+    except subprocess.SubprocessError as error:
+        output = getattr(error, "stderr", None) or ""
+        names = ", ".join(modifiers)
+        raise CityError(f"the city's words under {names} cannot be read: {error}\n{output[-2000:]}") from error
+    rows = json.loads(answer.stdout)
+    return {seed: Wording.model_validate(row) for seed, row in zip(seeds, rows, strict=True)}
