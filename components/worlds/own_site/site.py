@@ -160,6 +160,10 @@ class OwnEpisode:
         self._page = page
         return None
 
+    async def ended(self, page: Page) -> bool | None:
+        """None: a page of an application does not end a task."""
+        return None
+
     async def reward(self, page: Page) -> float | None:
         """None: the pages know of no reward. `check_state` has it."""
         return None
