@@ -157,11 +157,11 @@ def recipe(path: Path) -> Check:
 
 def base_model(root: Path) -> Check:
     """Whether the recipe's base model has its files; a name on a model hub is not checked."""
-    fix = "git checkout data/base_model"
     try:
         base = load(root / "params.yaml").model.base
     except RecipeError:
         base = "data/base_model"
+    fix = f"git checkout {base}"
     if (root / base).is_dir():
         config, weights = (root / base / "config.json").exists(), list((root / base).glob("*.safetensors"))
         ok = config and bool(weights)

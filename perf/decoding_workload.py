@@ -14,7 +14,8 @@ from components.model.vlm import generate as transformers_generate
 from components.params import SamplingParams
 from components.policies import TransformersPolicy
 from components.records import Image
-from components.training.pages import random_label, render_pages
+from components.training.page_rendering import render_pages
+from components.training.pages import random_label
 from components.training.questions import ask
 
 SAMPLING = SamplingParams(temperature=0.8)

@@ -61,7 +61,7 @@ from components.params.objectives import (
     RFTParams,
 )
 from components.params.optim import TOLERANCES, DType, OptimParams, SFTParams, Tolerances
-from components.params.pretrain import PretrainParams, PretrainPhase
+from components.params.pretrain import PageKindName, PretrainParams, PretrainPhase
 from components.params.recipe import Params
 from components.params.recipe_file import RecipeError, as_yaml
 from components.params.rl import (
@@ -112,6 +112,7 @@ __all__ = [
     "ObservationParams",
     "OnlineParams",
     "OptimParams",
+    "PageKindName",
     "Params",
     "PolicyGradientParams",
     "PretrainParams",

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, model_validator
 
 from components.params.section import Section
+
+PageKindName = Literal["widgets", "applications"]
+"""`widgets`: small pages of a few elements. `applications`: 1024 by 576 pixels with a menu, tables, forms or cards,
+most of them with 15 to 80 elements, whose names have several words."""
 
 
 class PretrainPhase(Section):
@@ -25,6 +31,12 @@ class PretrainPhase(Section):
 class PretrainParams(Section):
     """All settings that determine the base model. The defaults are those of the committed `data/base_model`."""
 
+    out: str = "data/base_model"
+    """Directory of the base that is made."""
+    start: str | None = None
+    """Directory of a base whose weights and tokenizer training begins with; its sizes hold then. Null: random weights,
+    and a tokenizer trained on the pages."""
+    kind: PageKindName = "widgets"
     pages: int = Field(default=10_000, gt=0)
     held_out: int = Field(default=100, gt=0)
     """Number of pages that are not trained on. Accuracy is measured on them."""
@@ -46,6 +58,8 @@ class PretrainParams(Section):
     """Blocks of the vision tower. DeepStack takes features from the first two."""
     patch: int = Field(default=16, gt=0)
     """Side of an image patch in pixels. Two by two patches are one image token."""
+    max_pixels: int = Field(default=1280 * 1280, ge=32 * 32)
+    """Larger screenshots are scaled down to this many pixels: 32 by 32 of them are one image token."""
     lr: float = Field(default=1.5e-3, gt=0)
     batch: int = Field(default=32, gt=0)
     """Sequences per step."""

@@ -7,10 +7,8 @@ from pathlib import Path
 
 from components.pipeline.stage_run import stage
 from components.store import write_json
-from components.training.pages import render_pages_in_processes
+from components.training.page_rendering import render_pages_in_processes
 from components.training.pretrain import pretrain
-
-OUT = Path("data/base_model")
 
 
 def main() -> None:
@@ -19,7 +17,7 @@ def main() -> None:
         params = run.params.pretrain
         steps = sum(phase.steps for phase in params.phases)
         run.progress(0, steps, f"rendering {params.pages} pages")
-        pages = render_pages_in_processes(params.pages, params.seed)
+        pages = render_pages_in_processes(params.pages, params.seed, params.kind)
         curve: list[dict[str, float]] = []
 
         def report(figures: dict[str, float]) -> None:
@@ -28,8 +26,9 @@ def main() -> None:
             run.progress(figures["step"], steps, str(figures))
 
         vlm = pretrain(pages, params, report)
-        vlm.publish(OUT)
-        write_json(OUT / "pretraining.json", {"curve": curve})
+        out = Path(params.out)
+        vlm.publish(out)
+        write_json(out / "pretraining.json", {"curve": curve})
         run.result(curve[-1])
 
 

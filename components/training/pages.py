@@ -8,16 +8,8 @@ are generated from the list each time the page is used (`components.training.que
 
 from __future__ import annotations
 
-import asyncio
 import html
 import random
-from dataclasses import dataclass
-
-from playwright.async_api import async_playwright
-
-from components.browser import find_chromium
-from components.browser.chromium import launch, launch_flags
-from components.browser.elements import element_list
 
 WORDS = """
 ok cancel submit yes no previous next login search send home about help menu open close save delete edit view
@@ -44,19 +36,8 @@ a e i o u a e i o u ae ia ui
 """.split()
 CODAS = ["", "", "", "s", "m", "t", "n", "r", "c", "x", "nt"]
 ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-WIDTH, HEIGHT = 160, 210
-_FOCUS_ONE = """share => {
-    const all = document.querySelectorAll('a, button, input');
-    if (all.length) all[Math.floor(share * all.length)].focus();
-}"""
-
-
-@dataclass(frozen=True)
-class Page:
-    """A rendered page: its screenshot as PNG bytes, and the lines of its element list."""
-
-    png: bytes
-    lines: list[str]
+SIZE = 160, 210
+"""Width and height of the viewport for which the pages are made."""
 
 
 def random_word(rng: random.Random) -> str:
@@ -180,35 +161,3 @@ def _field(rng: random.Random) -> str:
     value = f'value="{_label(rng)}"' if rng.random() < 0.2 else ""
     kind, width = rng.choice(["text", "text", "text", "password"]), rng.choice([60, 80, 100])
     return f'<input type={kind} {attributes} {value} style="width:{width}px">'
-
-
-async def render_pages(count: int, seed: int) -> list[Page]:
-    """Render `count` seeded pages that show at least one element each."""
-    rng = random.Random(seed)
-    pages: list[Page] = []
-    async with async_playwright() as playwright:
-        browser = await launch(playwright, find_chromium(), launch_flags())
-        page = await browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
-        while len(pages) < count:
-            await page.set_content(random_page(rng))
-            if rng.random() < 0.4:
-                await page.evaluate(_FOCUS_ONE, rng.random())
-            lines = (await element_list(page)).splitlines()
-            if lines:
-                pages.append(Page(await page.screenshot(type="png"), lines))
-        await browser.close()
-    return pages
-
-
-def render_pages_in_processes(count: int, seed: int, workers: int = 2) -> list[Page]:
-    """`render_pages` in several processes. The pages depend on the number of workers, so the stage must fix it."""
-    from concurrent.futures import ProcessPoolExecutor
-
-    shares = [count // workers + (worker < count % workers) for worker in range(workers)]
-    with ProcessPoolExecutor(workers) as pool:
-        parts = pool.map(_render, shares, [seed * 1000 + worker for worker in range(workers)])
-        return [page for part in parts for page in part]
-
-
-def _render(count: int, seed: int) -> list[Page]:
-    return asyncio.run(render_pages(count, seed))

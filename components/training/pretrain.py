@@ -23,9 +23,11 @@ from components.agent.protocols.openwebrl import COMPACT
 from components.agent.rendering import IM_END, IM_START
 from components.model.encoding import IMAGE_PAD, VISION_END, VISION_START, Encoder, token_id
 from components.model.vlm import VLM, generate
-from components.params import PretrainParams, PretrainPhase
+from components.params import ModelParams, PretrainParams, PretrainPhase
 from components.records import Image
-from components.training.pages import Page, random_label, random_word
+from components.training.application_questions import ask_on_application
+from components.training.page_rendering import Page
+from components.training.pages import random_label, random_word
 from components.training.questions import Question, ask
 
 SPECIAL = ["<|endoftext|>", IM_START, IM_END, VISION_START, VISION_END, IMAGE_PAD, "<|video_pad|>"]
@@ -133,11 +135,16 @@ def new_vlm(tokenizer: PreTrainedTokenizerFast, params: PretrainParams) -> VLM:
         patch_size=params.patch,
         temporal_patch_size=2,
         merge_size=2,
-        size={"shortest_edge": 32 * 32, "longest_edge": 1280 * 1280},
+        size=_limits(params),
         image_mean=[0.5, 0.5, 0.5],
         image_std=[0.5, 0.5, 0.5],
     )
     return VLM(model, tokenizer, processor)
+
+
+def _limits(params: PretrainParams) -> dict[str, int]:
+    """The image processor's sizes: these "edges" are numbers of pixels."""
+    return {"shortest_edge": 32 * 32, "longest_edge": params.max_pixels}
 
 
 @dataclass(frozen=True)
@@ -174,11 +181,18 @@ def _sequence(
 
 def pretrain(pages: list[Page], params: PretrainParams, report: Callable[[dict], None]) -> VLM:
     """Train the base on all pages except the first `params.held_out`; `report` gets figures of loss and accuracy."""
-    vlm = new_vlm(train_tokenizer(pages, params), params)
+    if params.start:
+        begun = VLM.load(params.start, ModelParams(base=params.start, judge_base=params.start), train=True)
+        images_as = Qwen2VLImageProcessorPil.from_pretrained(params.start, size=_limits(params))
+        vlm = VLM(begun.model, begun.tokenizer, images_as)
+    else:
+        vlm = new_vlm(train_tokenizer(pages, params), params)
     images = [Image.of(page.png) for page in pages]
     for number, phase in enumerate(params.phases):
         train_phase(vlm, pages, images, params, number, report)
-        figures = accuracy(vlm, Encoder(vlm), pages[: params.held_out], images[: params.held_out], phase, seed=2)
+        figures = accuracy(
+            vlm, Encoder(vlm), pages[: params.held_out], images[: params.held_out], params, phase, seed=2
+        )
         report({"step": sum(p.steps for p in params.phases[: number + 1]), **figures})
     return vlm
 
@@ -227,7 +241,7 @@ def train_phase(
                 {"step": before + step, "questions": question_count, "loss": round(loss.item(), 4), "seconds": seconds}
             )
         if step % 200 == 0:
-            figures = accuracy(vlm, encoder, pages[: params.held_out], images[: params.held_out], phase, seed=1)
+            figures = accuracy(vlm, encoder, pages[: params.held_out], images[: params.held_out], params, phase, seed=1)
             report({"step": before + step, **figures})
             model.train()
     model.eval()
@@ -246,7 +260,7 @@ def _draw(
     the cost."""
     while len(pool) < 8 * params.batch:
         index = rng.randrange(params.held_out, len(pages))
-        questions = ask(pages[index].lines, rng, random_label(rng), params.questions, phase.points, phase.varied)
+        questions = _questions(pages[index], rng, params.questions, params, phase)
         if questions:
             shown_at = 0 if rng.random() < 0.6 else rng.randrange(len(questions))
             with_list = rng.random() >= params.pixel_share
@@ -256,9 +270,23 @@ def _draw(
     return pool[cut : cut + params.batch], pool[:cut] + pool[cut + params.batch :]
 
 
+def _questions(
+    page: Page, rng: random.Random, count: int, params: PretrainParams, phase: PretrainPhase
+) -> list[Question]:
+    if params.kind == "applications":
+        return ask_on_application(page.lines, rng, count)
+    return ask(page.lines, rng, random_label(rng), count, phase.points, phase.varied)
+
+
 @torch.no_grad()
 def accuracy(
-    vlm: VLM, encoder: Encoder, pages: list[Page], images: list[Image], phase: PretrainPhase, seed: int
+    vlm: VLM,
+    encoder: Encoder,
+    pages: list[Page],
+    images: list[Image],
+    params: PretrainParams,
+    phase: PretrainPhase,
+    seed: int,
 ) -> dict[str, float]:
     """Shares of right answers of greedy decoding, with the element list and from the screenshot alone.
 
@@ -269,11 +297,7 @@ def accuracy(
     right: dict[str, list[bool]] = {"list": [], "pixels": []}
     for mode in right:
         rng = random.Random(seed)
-        items = [
-            (i, q)
-            for i in range(len(pages))
-            for q in ask(pages[i].lines, rng, random_label(rng), 1, phase.points, phase.varied)
-        ]
+        items = [(i, q) for i in range(len(pages)) for q in _questions(pages[i], rng, 1, params, phase)]
         for begin in range(0, len(items), 50):
             part = items[begin : begin + 50]
             sequences = [_sequence(encoder, pages[i], images[i], [q], 0, mode == "list") for i, q in part]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -10,9 +11,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from PIL import Image as PILImage
 
 from components.model import VLM
+from components.model.vision import Vision
 from components.params import PretrainParams, load
+from components.records import Image
 
 ROOT = Path(__file__).parents[2]
 PHASE = {"steps": 2, "decay_steps": 2, "warmup_steps": 1, "points": False, "varied": False}
@@ -37,6 +41,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe = yaml.safe_load((ROOT / "recipes" / "demo.yaml").read_text())
     recipe["pretrain"] = SMALL
     (project / "params.yaml").write_text(yaml.safe_dump(recipe))
+    run_stage(project)
+    return project
+
+
+def run_stage(project: Path) -> None:
+    """Run the stage's command in a project."""
     subprocess.run(
         [sys.executable, "-m", "components.stages.pretrain_base"],
         cwd=project,
@@ -44,7 +54,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
         timeout=280,
     )
-    return project
 
 
 def test_the_stage_writes_a_base_of_the_size_that_the_parameters_name(project: Path) -> None:
@@ -60,6 +69,30 @@ def test_the_stage_trains_all_phases_and_measures_each_on_held_out_pages(project
     assert all(0 <= figures["accuracy_list"] <= 1 for figures in curve)
     result = json.loads((project / "reports/stages/pretrain_base.json").read_text())
     assert result["step"] == 6
+
+
+def test_a_base_is_trained_further_on_pages_of_applications(project: Path) -> None:
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    recipe["pretrain"] = SMALL | {
+        "start": "data/base_model",
+        "out": "data/larger_pages",
+        "kind": "applications",
+        "pages": 4,
+        "held_out": 2,
+        "phases": [PHASE | {"points": True}],
+        "max_pixels": 128 * 64,
+    }
+    before = (project / "data/base_model/model.safetensors").read_bytes()
+    (project / "params.yaml").write_text(yaml.safe_dump(recipe))
+    run_stage(project)
+    further = VLM.load(project / "data/larger_pages", load(project / "params.yaml").model)
+    assert further.model.config.text_config.hidden_size == 48
+    assert (project / "data/base_model/model.safetensors").read_bytes() == before
+    assert (project / "data/larger_pages/model.safetensors").read_bytes() != before
+    shot = PILImage.new("RGB", (1024, 576))
+    data = io.BytesIO()
+    shot.save(data, "PNG")
+    assert Vision(further).tokens(Image.of(data.getvalue())) <= 128 * 64 // 32**2
 
 
 def test_the_default_parameters_are_those_of_the_shipped_base() -> None:
