@@ -29,8 +29,7 @@ class PageKind:
     Attributes:
         html: makes one page.
         viewport: width and height in pixels.
-        details: whether the element list shows the options of selects and how far the page continues, as sites of
-            several screens do. MiniWoB++'s lists do not.
+        details: whether the element list shows the options of selects and how far the page continues (`element_list`).
     """
 
     html: Callable[[random.Random], str]
