@@ -81,6 +81,46 @@ def test_every_page_check_is_a_probe_that_the_rule_knows_again(file):
         assert not any("func:" in probe.script or "__last_url__" in (probe.address or "") for probe in probes)
 
 
+REFUSED = {
+    "webarena_812.raw.json": {
+        7: "the annotation is the address of another place than the reference",
+        9: "the annotation is the address of another place than the reference",
+        10: "the annotation has another street and postcode of the second airport",
+        25: "the annotation repeats the name of an avatar: GoldfishGoldfish",
+        26: "the annotation repeats the name of an avatar: RemyRRemyR",
+        43: "the annotation says Race where the reference says Racer",
+        76: 'the reference begins with "The order is"',
+        164: "the annotation has no space between two phrases: DryUneven",
+        386: "the annotation is 3.1 stars, the reference 65 percent or 3",
+    },
+    "webarena_lite_165.raw.json": {
+        54: "the annotation is N/A, and the reference is the reason",
+        56: "the annotation is a reason, and the row asks for the words N/A",
+        86: "the annotation is a reason, and the row asks for the words N/A",
+        94: "the annotation is 3.1 stars, the reference 65 percent or 3",
+    },
+    "webarena_lite_train_647.json": {
+        20: "the annotation repeats the name of an avatar: GoldfishGoldfish",
+        21: "the annotation repeats the name of an avatar: RemyRRemyR",
+    },
+}
+"""Rows whose references refuse the answer that their authors noted, and why that is the row's own contradiction."""
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_authors_own_answer_is_right(name):
+    if not (PUBLISHED / name).exists():
+        pytest.skip("the published files are not here")
+    refused = []
+    for row in rows(PUBLISHED / name):
+        answer = row["eval"].get("reference_answer_raw_annotation")
+        if answer and row["eval"]["eval_types"] == ["string_match"]:
+            verdict = rules_verdict(episode(row, answer), lambda question, wanted, given: True)
+            if verdict.outcome is not Outcome.SUCCESS:
+                refused.append(row["task_id"])
+    assert refused == list(REFUSED[name])
+
+
 @pytest.mark.parametrize(
     ("name", "forms"),
     [

@@ -10,9 +10,11 @@
   phrase that begins or ends with a digit must not be a part of a longer number, and in an answer a phrase that begins
   or ends with a letter must not be a part of a longer word. On pages it may be ("mouth guard" in "mouth guards"), as
   published.
-- Equal numbers are the same: "$3,053.97" has 3053.97, "182.40" is 182.4, "000000299" is 299. In the
-  published code the result depends on the spelling of the reference.
-- Spaces of every width, curly marks, long dashes, trademark signs, and a full stop at the end of an answer are ignored.
+- Equal numbers are the same and digits that go on are another number (`numbers`): "$3,053.97" has 3053.97, "182.40" is
+  182.4, "914 km" is 914km, "000000299" is 299; "6k" and "6,5" have no 6. In the published code the result depends on
+  the spelling of the reference.
+- Spaces of every width, curly marks, long dashes, trademark signs, bold and italic marks around an answer, and a full
+  stop at its end are ignored.
 - The host in `ssh://git@HOST:PORT/…` is the machine on which the benchmark was made, and is ignored.
 """
 
@@ -22,37 +24,42 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from components.judge.rules.numbers import ENDS, STARTS, spelled, truncated, written_out
+
 _MARKS = str.maketrans(
     dict.fromkeys("‘’‛`", "'")
     | dict.fromkeys("“”„«»", '"')
     | dict.fromkeys("‐‑‒–—−", "-")
     | dict.fromkeys("™®©\u200b\u00ad\ufeff", "")
 )
-_GROUPS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)")
-_FRACTION = re.compile(r"(?<![\d.])(\d+\.\d+)(?!\d|\.\d)")
 _GIT_HOST = re.compile(r"ssh://git@[^/\s]+/")
 _LETTER = r"[^\W\d_]"
+_AROUND = ("**", "__", "'", '"', "*", "_")
+_BOLD = re.compile(r"(?<!\w)\*\*(\S(?:[^*]*\S)?)\*\*(?!\w)")
 
 
 @lru_cache(maxsize=4)  # a page is searched for many phrases
 def plain(text: str) -> str:
     """The text with normalised case, marks, spaces and numbers. The function is idempotent."""
-    text = unicodedata.normalize("NFKC", text.translate(_MARKS)).translate(_MARKS)
+    return spelled(_unspelled(text))
+
+
+def _unspelled(text: str) -> str:
+    """`plain` without the spelling of numbers."""
+    text = unicodedata.normalize("NFKC", written_out(text).translate(_MARKS)).translate(_MARKS)
     text = unicodedata.normalize("NFKC", text.casefold())
-    text = _GIT_HOST.sub("ssh://git@host/", text)
-    text = _GROUPS.sub(lambda number: number[0].replace(",", ""), text)
-    text = _FRACTION.sub(lambda number: number[1].rstrip("0").rstrip("."), text)
-    return " ".join(text.split())
+    return " ".join(_GIT_HOST.sub("ssh://git@host/", text).split())
 
 
 def bare(answer: str) -> str:
-    """`plain`, without a pair of quotation marks around the whole and without a full stop at its end."""
+    """`plain`, without a pair of quotation or bold marks around the whole and without a full stop at its end."""
     text = plain(answer)
     while True:
         shorter = text.removesuffix(".").strip()
-        for mark in "'\"":
-            if len(shorter) > 1 and shorter[0] == shorter[-1] == mark and mark not in shorter[1:-1]:
-                shorter = shorter[1:-1].strip()
+        for mark in _AROUND:
+            inner = shorter.removeprefix(mark).removesuffix(mark)
+            if len(inner) == len(shorter) - 2 * len(mark) and inner and mark not in inner:
+                shorter = inner.strip()
         if shorter == text or not shorter:
             return text
         text = shorter
@@ -60,23 +67,37 @@ def bare(answer: str) -> str:
 
 def same(reference: str, answer: str) -> bool:
     """`exact_match`: the answer is the reference."""
-    return bare(reference) == bare(answer)
+    target, given = bare(reference), bare(answer)
+    return target == given or (
+        truncated(_unspelled(reference)) is not None and re.fullmatch(_number(target, reference), given) is not None
+    )
 
 
 def includes(phrase: str, text: str, words: bool) -> bool:
     """`must_include`: the phrase is in the text, and not a part of a longer number.
 
     Args:
-        words: the phrase must not be a part of a longer word either.
+        words: the phrase must not be a part of a longer word either, and bold marks in the text are ignored.
     """
     target = bare(phrase)
     before = after = ""
     if target[:1].isdigit():
-        before = r"(?<!\d)(?<!\d\.)0*"
+        before = STARTS
     elif words and target[:1].isalpha():
         before = rf"(?<!{_LETTER})"
     if target[-1:].isdigit():
-        after = r"(?!\d|\.\d)"
+        after = ENDS
     elif words and target[-1:].isalpha():
         after = rf"(?!{_LETTER})"
-    return bool(target) and re.search(before + re.escape(target) + after, plain(text)) is not None
+    searched = _BOLD.sub(r"\1", plain(text)) if words else plain(text)
+    return bool(target) and re.search(before + _number(target, phrase) + after, searched) is not None
+
+
+def _number(target: str, phrase: str) -> str:
+    """The pattern of a phrase, `target` if it is `bare`; a truncated number at its end may go on with more digits."""
+    fraction = truncated(_unspelled(phrase))
+    if fraction is None:
+        return re.escape(target)
+    kept = fraction.rstrip("0")
+    whole = target.removesuffix(f".{kept}" if kept and target.endswith(f".{kept}") else f".{fraction}")
+    return rf"{re.escape(whole)}(?:\.{fraction}\d*|{re.escape(target.removeprefix(whole))})"

@@ -25,7 +25,7 @@ class Question(NamedTuple):
 
 
 JUDGE, VERSION = "rules", "site-reward-2"
-VERSIONS = {WebArenaRule: "webarena-1", QARule: "qa-em-1"}
+VERSIONS = {WebArenaRule: "webarena-2", QARule: "qa-em-1"}
 """Versions of the rules that have a version of their own; all others have `VERSION`."""
 
 

@@ -9,6 +9,8 @@ Known from the record alone: the answer, the address of the page that the agent 
   differs only in spelling is right without a model; an empty answer and a bare "N/A" are wrong without one. If a model
   is needed and does not answer, there is no verdict. A page that contains every reference literally is right, too: the
   published code asks a model whether the HTML of a cart means the same as a product's name.
+- An answer that begins with "N/A" is an "N/A", and lists of candidates are no answer (`candidates`). In the published
+  code both contain what `must_include` asks for.
 - Of a task that cannot be done, an answer that begins with "N/A" is right, whatever reason follows. Another wording is
   right if a model finds the authors' reason in it, where the published row asks for that. In the published code: with
   `fuzzy_match: "N/A"` the later WebArena code fails an assertion; with `["N/A"]` (WebArena-Lite) a model is asked
@@ -20,14 +22,13 @@ Known from the record alone: the answer, the address of the page that the agent 
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from components.judge.rules.addresses import leads_to
+from components.judge.rules.candidates import declines, without_candidates
 from components.judge.rules.matching import bare, includes, same
 from components.judge.rules.specs import (
-    NOT_AVAILABLE,
     EndsAt,
     Exactly,
     Expectation,
@@ -42,7 +43,6 @@ from components.records import Ending, Outcome, Reading
 SameAnswer = Callable[[str, str, str], bool | None]
 """Takes a question, a reference and an answer; returns whether the answer means the same, None if that is unknown."""
 NEEDS_MODEL = "needs a model judge"
-_DECLINED = re.compile(r"n/a(?![\w/])")
 _MAX_SHOWN = 60
 """Maximum characters of references in a rationale."""
 
@@ -121,10 +121,11 @@ def _meets(
         case Exactly(text=reference):
             return Finding(same(reference, text), f"is {_short([reference])}")
         case Includes(phrases=phrases):
+            searched = _settled(text, phrases) if is_answer else text
             missing = [
                 alternatives
                 for alternatives in phrases
-                if not any(includes(phrase, text, is_answer) for phrase in alternatives)
+                if not any(includes(phrase, searched, is_answer) for phrase in alternatives)
             ]
             return Finding(not missing, f"has {_short([alternatives[0] for alternatives in missing or phrases])}")
         case MeansSame(references=references):
@@ -133,17 +134,25 @@ def _meets(
             is_on_page = not is_answer and all(includes(part, text, words=False) for part in references)
             if is_on_page or same(reference, text):
                 return Finding(True, part)
-            if not bare(text) or (is_answer and bare(text) == bare(NOT_AVAILABLE)):
+            if not bare(text) or (is_answer and declines(text)):
                 return Finding(False, part)
             return _ask_model(same_answer, question, reference, text, part)
         case Unachievable(reason=reason, by_model=by_model):
             part = "says that the task cannot be done"
-            if _DECLINED.match(bare(text)):
+            if declines(text):
                 return Finding(True, part)
             if not bare(text) or not by_model:
                 return Finding(False, part)
             reference = f"The task cannot be done{f': {reason}' if reason else '.'}"
             return _ask_model(same_answer, question, reference, text, part)
+
+
+def _settled(answer: str, phrases: Sequence[Sequence[str]]) -> str:
+    """The parts of an answer in which phrases are looked for: none if it declines and no phrase does."""
+    every = [phrase for alternatives in phrases for phrase in alternatives]
+    if declines(answer) and not any(declines(phrase) for phrase in every):
+        return ""
+    return without_candidates(answer, every)
 
 
 def _ask_model(same_answer: SameAnswer | None, question: str, reference: str, text: str, part: str) -> Finding:

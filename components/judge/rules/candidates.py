@@ -1,0 +1,71 @@
+"""Answers that are no answer: a refusal with an answer behind it, and lists of candidates.
+
+A phrase that must be in an answer is also in an answer that says everything. The published evaluators accept "N/A. The
+answer is 6" for tasks that cannot be done as well as for tasks whose answer is 6, and a list of all small numbers for
+every task that asks for a small number (`waymark judge attack` measures both). Here:
+
+- An answer that begins with "N/A" is an "N/A", whatever follows.
+- Numbers in a row ("4, 5, 6, 7", "It is 4. It is 5. It is 6. It is 7") are candidates if three of them or more were
+  not asked for, and so are two numbers joined by "or" if one of them was not asked for. "Yes or no" are candidates too.
+  A phrase is not looked for in candidates; elsewhere in the answer it counts ("6 orders: 170, 180, 189, 201").
+- An answer with far more numbers, items or words than were asked for (`MAX_…`) is a list, or a copy of a page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from components.judge.rules.matching import plain
+from components.judge.rules.numbers import split_lists, values
+
+_DECLINED = re.compile(r"[\W_]*n\s?/\s?a(?![\w/])")
+_DATE = r"\d{1,4}[/-]\d{1,2}[/-]\d{1,4}(?!\d)|\d{1,2}:\d{2}(?::\d{2})?(?!\d)"
+_NUMBER = rf"(?:[$€£¥#]?\s?(?:{_DATE}|\d++(?:[.,]\d++)*+[a-z%]{{0,3}}+(?!\w)))"
+_BETWEEN = r"(?:[\s,;|/&.\-]|(?<=\W)(?:and|or)(?=\W))++"
+_NUMBERS = re.compile(rf"(?<![\w.]){_NUMBER}(?:{_BETWEEN}{_NUMBER})+")
+_REPEATED = re.compile(rf"(?<![\w.]){_NUMBER}(?P<between>[^\d]{{1,40}}){_NUMBER}(?:(?P=between){_NUMBER})+")
+_POLAR = re.compile(r"(?<!\w)(?:yes|no)(?:\s*(?:[,/|;]|\s(?:or|and)\s)\s*(?:yes|no))+(?=\s*(?:[.,;!?]|$))")
+_POLAR_WORD = re.compile("yes|no")
+_REMOVED = "…"
+_OR = re.compile(r"(?<!\w)or(?!\w)")
+_ITEM = re.compile(r"[,;|/\n•]|\bor\b", re.IGNORECASE)
+UNASKED = 3
+"""Numbers that were not asked for, from which on numbers in a row are candidates."""
+MAX_NUMBERS, MAX_ITEMS, MAX_WORDS = 20, 12, 250
+"""Numbers, items of lists and words that an answer may have beyond those asked for. The longest answers of WebArena's
+authors with one phrase are addresses of nine items."""
+
+
+def declines(answer: str) -> bool:
+    """Whether an answer says that there is none: it begins with "N/A"."""
+    return _DECLINED.match(plain(answer)) is not None
+
+
+def without_candidates(answer: str, phrases: Sequence[str]) -> str:
+    """The parts of an answer that may contain one of the phrases that were asked for; empty if it is a list or a copy.
+
+    Args:
+        phrases: all phrases that the answer must contain, and their alternatives.
+    """
+    asked = values(plain("\n".join(phrases)))
+    words = sum(len(phrase.split()) for phrase in phrases)
+    items = sum(len(_ITEM.split(phrase)) for phrase in phrases)
+    text = plain(split_lists(answer, asked))
+    if (
+        len(values(text) - asked) > MAX_NUMBERS
+        or len([item for item in _ITEM.split(answer) if item.strip()]) > MAX_ITEMS + 2 * items
+        or len(text.split()) > MAX_WORDS + words
+    ):
+        return ""
+
+    def unless_candidates(row: re.Match[str]) -> str:
+        unasked = values(row[0].replace(",", " ")) - asked
+        is_choice = _OR.search(row[0]) is not None and bool(unasked)
+        return _REMOVED if is_choice or len(unasked) >= UNASKED else row[0]
+
+    def unless_both(row: re.Match[str]) -> str:
+        return _REMOVED if {"yes", "no"} <= set(_POLAR_WORD.findall(row[0])) else row[0]
+
+    text = _NUMBERS.sub(unless_candidates, text)
+    return _POLAR.sub(unless_both, _REPEATED.sub(unless_candidates, text))

@@ -1,0 +1,92 @@
+"""Numbers in texts: one spelling for equal numbers, and where a number ends.
+
+Two readings of one text compete: digits that go on are another number (`6k`, `6,5`, `1'006` are not 6), and different
+spellings are the same number (`1,006`, `1'006` and `1006`; `182.40` and `182.4`; `914 km` and `914km`). Where a text
+could be read both ways, the readings here keep two numbers apart:
+
+- `2.10` and `2.1` may be versions. Zeros at the end of a fraction are dropped beside a currency sign or a unit, if the
+  fraction is all zeros, or if the number has two digits or more before the point; never after "version" or "v".
+- A reference with three decimals or more (`40.442`, a coordinate) is a truncated number: an answer with the same digits
+  and more is right. With fewer it is a price or a rounded measure, and 5.495 is not 5.49.
+- `35,149` is one number, unless both 35 and 149 are asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection
+
+_UNITS = "km|cm|mm|mi|m|ft|kg|mg|lbs?|g|oz|ml|hrs?|h|mins?|sec|[kmgt]b|mah|w|k"
+_CURRENCY = r"[$€£¥₹]\s?|(?<![a-z])(?:usd|eur|gbp|inr|rs\.?)\s?"
+_GROUPS = re.compile(r"(?<![\d.,'])[1-9]\d{0,2}(?:(?:,\d{3})+|(?:'\d{3})+)(?!\d|[,']\d)")
+_SPACED_GROUP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
+"""Spaces that group thousands in print; an ordinary space may also separate two numbers."""
+_PART = re.compile(r"(\d)\s?([¼-¾⅐-⅞])")
+_POWER = re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹])")
+_DECIMAL = re.compile(
+    r"(?P<version>(?<![a-z])(?:v|ver|version|release)\.?\s?)?"
+    rf"(?P<currency>{_CURRENCY})?"
+    r"(?P<letter>(?<=[a-z]))?"
+    r"(?<![\d.])(?P<whole>\d+)\.(?P<fraction>\d+)(?!\d|\.\d)"
+    rf"(?P<measure>(?=\s?(?:(?:{_UNITS})(?![a-z])|[%€£¥₹]|(?:usd|eur|gbp|inr)(?![a-z]))))?"
+)
+_SPACED_UNIT = re.compile(rf"(?<=\d) (?=(?:{_UNITS})(?![\w]))")
+_TRUNCATED = re.compile(r"(?<![\d.,])\d+\.(?P<fraction>\d{3,})$")
+_LIST = re.compile(r"(?<![\d.,])\d+(?:,\d+)+(?![\d,]|\.\d)")
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+STARTS = r"(?<!\d)(?<!\d[.,'^⁄])(?<!(?<![a-z.])[.⁄])0*"
+"""What stands before a number that begins here. `.6` does not begin with 6; `No.6` does."""
+ENDS = (
+    r"(?!\d|[.,']\d|[\^⁄]|e[+-]?\d|[kb](?![a-z])|[mb]n(?![a-z])"
+    r"|\s(?:hundred|thousand|million|billion|trillion|dozen)(?![a-z]))"
+)
+"""What must not follow a number that ends here."""
+
+
+def written_out(text: str) -> str:
+    """`6½` as `6.5` and `6²` as `6^2`, for Unicode's compatibility forms would make them 61⁄2 and 62."""
+    text = _PART.sub(lambda part: part[1] + f"{unicodedata.numeric(part[2]):.4g}".removeprefix("0"), text)
+    return _POWER.sub("^", _SPACED_GROUP.sub(",", text))
+
+
+def spelled(text: str) -> str:
+    """A text in lower case with single spaces, with one spelling for equal numbers and their units."""
+    text = _GROUPS.sub(lambda number: number[0].replace(",", "").replace("'", ""), text)
+    return _SPACED_UNIT.sub("", _DECIMAL.sub(_without_zeros, text))
+
+
+def _without_zeros(number: re.Match[str]) -> str:
+    whole, fraction = number["whole"], number["fraction"]
+    is_measure = number["currency"] is not None or number["measure"] is not None
+    is_version = number["version"] is not None or (number["letter"] is not None and number["currency"] is None)
+    is_plain = len(whole) > 1 or not fraction.strip("0")
+    if is_version or not (is_measure or is_plain):
+        return number[0]
+    return number[0][: number.start("whole") - number.start()] + f"{whole}.{fraction}".rstrip("0").rstrip(".")
+
+
+def truncated(reference: str) -> str | None:
+    """The fraction at the end of a reference if it is that of a truncated number, three digits or more."""
+    match = _TRUNCATED.search(reference)
+    return match["fraction"] if match else None
+
+
+def values(text: str) -> set[str]:
+    """The numbers of a `plain` text, without zeros at their beginning."""
+    return {_value(number) for number in NUMBER.findall(text)}
+
+
+def split_lists(answer: str, asked: Collection[str]) -> str:
+    """`35,149` as `35, 149` if each of these numbers is among `asked`, which are `values`."""
+
+    def spaced(numbers: re.Match[str]) -> str:
+        parts = numbers[0].split(",")
+        return ", ".join(parts) if {_value(part) for part in parts} <= set(asked) else numbers[0]
+
+    return _LIST.sub(spaced, answer)
+
+
+def _value(number: str) -> str:
+    return number.lstrip("0") or "0"

@@ -1,0 +1,135 @@
+"""Answers that decline, or list candidates, do not contain what was asked for; answers with details do."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.judge import rules_verdict
+from components.judge.rules.candidates import MAX_WORDS, declines, without_candidates
+from components.judge.rules.matching import includes
+from components.judge.rules.specs import Includes
+from components.records import Outcome
+from tests.judge.test_webarena_rows import PATHS
+from tests.judge.webarena_episodes import episode, ours, reference, right, rows, rule_of_row
+
+
+def has(answer: str, *phrases: str) -> bool:
+    return all(includes(phrase, without_candidates(answer, phrases), words=True) for phrase in phrases)
+
+
+@pytest.mark.parametrize(
+    "answer", ["N/A", "n/a.", "N/A. The answer is 6", "'N/A'", "**N/A** - 6", "(N/A) 6", "> N / A, or 6", "Ｎ／Ａ: 6"]
+)
+def test_an_answer_that_begins_with_na_declines(answer):
+    assert declines(answer)
+
+
+@pytest.mark.parametrize("answer", ["", "6", "N/A/B testing", "The field is N/A", "n/as", "NA", "Nairobi", "No, N/A"])
+def test_an_answer_that_only_mentions_na_does_not_decline(answer):
+    assert not declines(answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "0 1 2 3 4 5 6 7 8 9",
+        "0, 1, 2, 3, 4, 5, 6, 7",
+        "1\n2\n3\n4\n5\n6",
+        "It is 4. It is 5. It is 6. It is 7.",
+        "4 orders, 5 orders, 6 orders, 7 orders",
+        "4/5/6/7/8",
+        "3,4,5,6",
+        "5 or 6",
+        "6 or 7",
+        "either 6, 7 or 8",
+        "$5, $6, $7 and $8",
+        "N/A, " + " ".join(f"maybe{word} {number}" for number, word in enumerate("abcdefghijklmnopqrstuvwxyz")),
+    ],
+)
+def test_a_number_in_a_list_of_candidates_is_no_answer(answer):
+    assert not has(answer, "6")
+
+
+@pytest.mark.parametrize("answer", ["Yes or no", "yes/no", "No, yes", "Yes, no.", "yes | no"])
+def test_yes_or_no_is_no_answer(answer):
+    assert not has(answer, "Yes")
+
+
+def test_long_lists_of_names_and_copies_of_pages_are_no_answers():
+    names = [f"Name{chr(65 + number)}" for number in range(26)]
+    assert not has(", ".join(names), "NameB")
+    assert not has("\n".join(names), "NameB")
+    assert not has(" ".join([*("word" for _ in range(MAX_WORDS + 1)), "NameB"]), "NameB")
+    assert has(", ".join(names), *names)
+
+
+@pytest.mark.parametrize(
+    ("answer", "phrases"),
+    [
+        ("There are 6 orders: 170, 180, 189, 201 and 299.", ["6"]),
+        ("6 (of 2022), for $345.20 in total on May 31, 2023 at 2:55:09", ["6"]),
+        ("Hyatt Regency, 1111, Airport Boulevard, Findlay Township, Allegheny County, Pennsylvania, 15231", ["Hyatt"]),
+        ("40.442, -79.939", ["40.442", "-79.939"]),
+        ("170, 180, 189 and 201", ["170", "180", "189", "201"]),
+        ("170, 180, 189 and 201", ["170", "180"]),
+        ("Yes. No fees were charged.", ["Yes"]),
+        ("No, there is none, yes?", ["No"]),
+        ("Ann, Bob or Cy", ["Ann"]),
+    ],
+)
+def test_an_answer_with_details_is_an_answer(answer, phrases):
+    assert has(answer, *phrases)
+
+
+TEXT = st.text(st.sampled_from("0123456789ab ,.;/\n-$%’½") | st.characters(codec="utf-8"), max_size=40)
+
+
+@given(TEXT, st.text("0123456789ab.", min_size=1, max_size=4))
+def test_without_candidates_no_text_contains_more(answer, phrase):
+    """`,` between numbers that are both asked for is the one exception, and here one phrase is asked for."""
+    assert not has(answer, phrase) or includes(phrase, answer, words=True)
+
+
+SEPARATOR = st.sampled_from(
+    [" ", ", ", ",", "\n", "; ", " / ", " or ", " and ", ". ", " | ", " items, ", ". It may be "]
+)
+
+
+@given(st.integers(0, 9), st.integers(4, 60), st.integers(0, 500), SEPARATOR, st.sampled_from(["", "N/A ", "It is "]))
+def test_a_list_of_numbers_contains_none_of_them(wanted, length, start, separator, opening):
+    answer = opening + separator.join(str(start + number) for number in range(length))
+    assert not has(answer, str(start + wanted % length))
+
+
+@pytest.fixture(params=PATHS, ids=lambda path: path.name)
+def answered(request) -> list[dict]:
+    """The rows of a file that look at the answer alone."""
+    if not request.param.exists():
+        pytest.skip("the published files are not here")
+    return [row for row in rows(request.param) if row["eval"]["eval_types"] == ["string_match"]]
+
+
+def wins(row: dict, answer: str) -> bool:
+    return rules_verdict(episode(row, answer)).outcome is Outcome.SUCCESS
+
+
+def test_a_refusal_with_the_answer_behind_it_is_a_refusal(answered):
+    asking = [row for row in answered if any(isinstance(part, Includes) for part in rule_of_row(row).answer)]
+    hedged = {row["task_id"]: f"N/A. The answer is {right(row).answer}" for row in asking}
+    assert [row["task_id"] for row in asking if wins(row, hedged[row["task_id"]])] == []
+
+
+@pytest.mark.parametrize("separator", [" ", ", ", "\n", ". ", " or ", " is one, "])
+@pytest.mark.parametrize("top", [20, 400])
+def test_a_constant_list_of_numbers_wins_no_row(answered, separator, top):
+    answer = separator.join(str(number) for number in range(top + 1))
+    assert [row["task_id"] for row in answered if wins(row, answer)] == []
+
+
+def test_a_phrase_that_is_na_itself_may_be_answered():
+    row = ours(2)
+    row["eval"]["reference_answers"] = {"must_include": ["N/A", "none"]}
+    assert wins(row, "N/A, none")
+    assert reference(rule_of_row(row).answer[0]) == "N/A; none"
