@@ -1,16 +1,40 @@
-"""Reads task files row by row: JSONL, a JSON list, or Parquet; each row of a text file has its line."""
+"""Reads task files row by row: JSONL, a JSON list, or Parquet; each row of a text file has its line.
+
+No row is lost in silence and no row ends the reading of the others. What cannot be a row becomes a `BrokenRow` with the
+reason: bytes that are not UTF-8, a key that occurs twice (JSON keeps the last one), `NaN`, nesting deeper than
+`MAX_DEPTH`, rows after the end of a JSON list. Only a file of which nothing more can be read is refused, in one
+sentence that names it: text that breaks off, a Parquet file that is none.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-Row = dict[str, Any] | list[Any] | str
-"""A row that is an object, as it should be, or other JSON, or text that is not JSON."""
+MAX_DEPTH = 100
+"""Lists and objects inside each other in one row."""
+_BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_UNDECODED = re.compile("[\udc80-\udcff]")
+"""What Python makes of a byte that is not UTF-8 (PEP 383)."""
+
+
+@dataclass(frozen=True)
+class BrokenRow:
+    """A row that cannot be read, its text, and the reason."""
+
+    reason: str
+    text: str
+
+
+Row = dict[str, Any] | list[Any] | str | BrokenRow
+"""A row that is an object, as it should be, or other JSON, or text that is not JSON, or what cannot be read."""
 
 
 def read_rows(path: Path) -> Iterator[tuple[int | None, Row]]:
@@ -21,62 +45,155 @@ def read_rows(path: Path) -> Iterator[tuple[int | None, Row]]:
     """
     match path.suffix:
         case ".jsonl":
-            lines = path.read_text(encoding="utf-8").split("\n")  # not splitlines, which also splits at U+2028
+            lines = _text(path).split("\n")  # not splitlines, which also splits at U+2028
             for number, line in enumerate(lines, start=1):
                 if line.strip():
-                    yield number, _json_or_text(line)
+                    yield number, _row_of_line(line)
         case ".json":
             yield from _read_list(path)
         case ".parquet":
-            with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches():
-                    yield from ((None, _decode_parquet(row)) for row in batch.to_pylist())
+            yield from ((None, row) for row in _read_parquet(path))
         case _:
             _refuse(path, "is neither .jsonl, .json nor .parquet")
 
 
+def parse_json(text: str) -> Any:
+    """A JSON value in which every key occurs once.
+
+    Raises:
+        ValueError: it is no such value, or nested more deeply than `MAX_DEPTH`.
+    """
+    decoder = _Decoder()
+    try:
+        value = decoder.decode(text)
+    except RecursionError:
+        raise ValueError(f"is nested more deeply than {MAX_DEPTH} levels") from None
+    if decoder.problem or _is_deep(value):
+        raise ValueError(decoder.problem or f"is nested more deeply than {MAX_DEPTH} levels")
+    return value
+
+
+class _Decoder(json.JSONDecoder):
+    """Notes what JSON forbids and Python accepts, so that the position of the next row is still known."""
+
+    def __init__(self) -> None:
+        super().__init__(object_pairs_hook=self._object, parse_constant=self._constant)
+        self.problem = ""
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = dict(pairs)
+        if len(keys) < len(pairs):
+            names = [key for key, _ in pairs]
+            self.problem = f"has the key {next(name for name in names if names.count(name) > 1)!r} twice"
+        return keys
+
+    def _constant(self, name: str) -> None:
+        self.problem = f"has {name}, which is not JSON"
+
+
+def _text(path: Path) -> str:
+    """The text of a file without a byte order mark; bytes that are not UTF-8 become lone surrogates."""
+    content = path.read_bytes()
+    if encoding := _BOMS.get(content[:2]):
+        _refuse(path, f"is {encoding}, not UTF-8")
+    return content.decode("utf-8-sig", errors="surrogateescape")
+
+
+def _row_of_line(line: str) -> Row:
+    if problem := _undecoded(line):
+        return BrokenRow(problem, line)
+    try:
+        return parse_json(line)
+    except json.JSONDecodeError:
+        return line
+    except ValueError as error:
+        return BrokenRow(str(error), line)
+
+
+def _undecoded(text: str) -> str:
+    found = _UNDECODED.search(text)
+    return (
+        f"has a byte that is not UTF-8: 0x{ord(found[0]) - 0xDC00:02x} at column {found.start() + 1}" if found else ""
+    )
+
+
 def _read_list(path: Path) -> Iterator[tuple[int, Row]]:
-    """The items of a JSON list, parsed one by one to know the line of each."""
-    text, decoder = path.read_text(encoding="utf-8"), json.JSONDecoder()
+    """The items of a JSON list, parsed one by one to know the line of each; items after its end are broken rows."""
+    text = _text(path)
     if not text.lstrip().startswith("["):
         _refuse(path, "has no JSON list of rows")
-    line, seen, position = 1, 0, text.index("[") + 1
+    line, seen, position, ended = 1, 0, text.index("[") + 1, ""
     while True:
-        position = _skip_spaces(text, position)
-        if text[position : position + 1] == "]":
+        position = _skip(text, position, "" if not ended else ",[]")
+        if position == len(text) and ended:
             return
         line, seen = line + text.count("\n", seen, position), position
+        if not ended and text[position : position + 1] == "]":
+            position, ended = position + 1, f"stands after the end of the file's JSON list in line {line}"
+            continue
+        begin, decoder = position, _Decoder()
         try:
-            row, position = decoder.raw_decode(text, position)
-        except ValueError as error:
-            _refuse(path, f"is not JSON from line {line} on ({error})")
-        yield line, row
-        position = _skip_spaces(text, position)
+            value, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError) as error:
+            if ended:
+                yield line, BrokenRow(ended, text[begin:])
+                return
+            reason = "nested too deeply" if isinstance(error, RecursionError) else error
+            _refuse(path, f"is not JSON from line {line} on ({reason})")
+        raw = text[begin:position]
+        problem = ended or _undecoded(raw) or decoder.problem
+        if not problem and _is_deep(value):
+            problem = f"is nested more deeply than {MAX_DEPTH} levels"
+        yield line, BrokenRow(problem, raw) if problem else value
+        if ended:
+            continue
+        position = _skip(text, position)
         if text[position : position + 1] == ",":
             position += 1
         elif text[position : position + 1] != "]":
             _refuse(path, f"is not JSON after the row of line {line}")
 
 
-def _skip_spaces(text: str, position: int) -> int:
-    while text[position : position + 1].isspace():
+def _skip(text: str, position: int, others: str = "") -> int:
+    """The position of the next character that is neither a space nor one of `others`."""
+    while position < len(text) and (text[position].isspace() or text[position] in others):
         position += 1
     return position
+
+
+def _is_deep(value: Any) -> bool:
+    level, depth = [value], 0
+    while level:
+        level = [
+            part
+            for parent in level
+            if isinstance(parent, dict | list)
+            for part in (parent.values() if isinstance(parent, dict) else parent)
+        ]
+        depth += 1
+        if depth > MAX_DEPTH + 1:
+            return True
+    return False
+
+
+def _read_parquet(path: Path) -> Iterator[Row]:
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches():
+                yield from map(_decode_parquet, batch.to_pylist())
+    except (pa.ArrowException, OSError) as error:
+        _refuse(path, f"is not a Parquet file that can be read, or only a part of one ({str(error).splitlines()[0]})")
 
 
 def _refuse(path: Path, why: str) -> NoReturn:
     raise ValueError(f"{path} {why}; convert it to JSONL, one row per line, or take it out of tasks.files")
 
 
-def _json_or_text(line: str) -> Row:
-    try:
-        return json.loads(line)
-    except ValueError:
-        return line
-
-
-def _decode_parquet(row: dict) -> dict:
+def _decode_parquet(row: dict) -> Row:
     """Parse the evaluator, which `store.write_table` writes as JSON text."""
-    if isinstance(row.get("evaluator"), str):
-        return row | {"evaluator": json.loads(row["evaluator"])}
-    return row
+    if not isinstance(row.get("evaluator"), str):
+        return row
+    try:
+        return row | {"evaluator": parse_json(row["evaluator"])}
+    except ValueError as error:
+        return BrokenRow(f"evaluator: {error}", json.dumps(row, ensure_ascii=False, default=str))

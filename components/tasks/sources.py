@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from components.params import TaskFile
 from components.records import Rejection, Task
 from components.redaction import redacted
-from components.tasks.files import Row, read_rows
+from components.tasks.files import BrokenRow, Row, parse_json, read_rows
 from components.tasks.rows import ROWS, schema_of
 
 _ANSWER_TYPES = {"golden": "golden", "possible": "possible"}
@@ -85,8 +85,8 @@ def parse_rows(
     """The tasks and rejections of the rows of one file, in order.
 
     Args:
-        rows: the file's rows; a string is a line that is not JSON, and a row with an `error` is a task whose page its
-            source could not open.
+        rows: the file's rows; a string is a line that is not JSON, a `BrokenRow` has its reason, and a row with an
+            `error` is a task whose page its source could not open.
         source: name of the source, recorded in the tasks and part of the ids of benchmark tasks.
         file: named in rejections.
         taken: ids of tasks of other files; the ids of this file's tasks are added.
@@ -97,7 +97,8 @@ def parse_rows(
     for index, row in enumerate(rows):
         task, field, reason = _parse_row(row, source, taken)
         if task is None:
-            rejections.append(Rejection(file=file, row=index, field=field, reason=reason, raw=raw_of(row)))
+            raw = raw_of(row.text if isinstance(row, BrokenRow) else row)
+            rejections.append(Rejection(file=file, row=index, field=field, reason=reason, raw=raw))
         else:
             taken.add(task.task_id)
             tasks.append(task)
@@ -112,6 +113,8 @@ def raw_of(row: object) -> str:
 
 
 def _parse_row(row: object, source: str, taken: set[str]) -> tuple[Task | None, str, str]:
+    if isinstance(row, BrokenRow):
+        return None, "", row.reason
     if not isinstance(row, dict):
         return None, "", "is not a JSON object"
     if isinstance(row.get("error"), str):
@@ -151,7 +154,7 @@ def _read_answers(path: Path) -> dict[str, dict[str, str]]:
                 "answer_type": _ANSWER_TYPES[answer["type"]],
                 "notice": entry.get("notice", ""),
             }
-            for site, entry in json.loads(path.read_text(encoding="utf-8")).items()
+            for site, entry in parse_json(path.read_text(encoding="utf-8-sig")).items()
             for answer in entry["answers"]
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
