@@ -3,20 +3,33 @@
 A judge writes its rationale and then, on the last line, a label and one of two words, such as `Verdict: SUCCESS` or
 `Verdict: NOT SUCCESS`. Parsing is strict: a line that is not clearly one of the two is unparsed, which masks a sample
 and never rewards it. NOT SUCCESS is matched before SUCCESS (OpenWebRL, appendix A.4), since it contains SUCCESS.
+
+What models and people add to a verdict line does not change it: bold marks, bullets, a box of LaTeX, emoji, full-width
+punctuation, an end token, a rule below. Unparsed are a sign that says the opposite of the word ("SUCCESS", a cross), a
+bulleted line beside another one with the opposite verdict, and everything inside of an unclosed reasoning block.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from components.records import Outcome
 
 _LINES = {Outcome.SUCCESS: "Verdict: SUCCESS", Outcome.FAILURE: "Verdict: NOT SUCCESS"}
 _DECORATION = re.compile(r"\*+|`+|^#+\s|^_+|_+$")
-_CLOSER = re.compile(r"```|</\w+>")
-"""A line that may follow the verdict: it only closes a block."""
+_BULLET = re.compile(r"(?:[-+•‣◦▪●*–—]|\d+[.)])\s+")
+_END_TOKEN = re.compile(r"(?:<\|\w+\|>|<(?:/s|eos|end_of_turn)>|\[(?:EOS|END)\])\s*$", re.IGNORECASE)
+_CLOSER = re.compile(r"```|</\w+>|(?:-\s?){3,}|(?:\*\s?){3,}|_{3,}|={3,}")
+"""A line that may follow the verdict: it only closes a block, or is a rule."""
+_REASONING = r"(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)"
+_OPENED, _CLOSED = (re.compile(pattern, re.IGNORECASE) for pattern in (rf"<{_REASONING}>", rf"</{_REASONING}>"))
+_BOX = re.compile(r"\$*\\(?:boxed|fbox)\{\s*(?:\\(?:text|textbf|mathrm)\{(.*)\}|(.*))\s*\}\$*")
+_POSITIVE, _NEGATIVE = frozenset("✅✔✓☑🟢👍🎉💯"), frozenset("❌✖✗✘❎🔴🚫👎⛔🛑")
+_JOINERS = "\ufe0e\ufe0f\u200d"
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -37,9 +50,17 @@ _NO_SUCCESS = _pattern(r"not[\s_-]+success(?:ful)?|unsuccessful|failure|failed")
 _SUCCESS = _pattern(r"success(?:ful)?")
 VERDICT = VerdictForm(_pattern(rf"(?:(?:my|the|final|overall)\s+)*verdict{_SEPARATED}"), _SUCCESS, _NO_SUCCESS)
 STATUS = VerdictForm(_pattern(rf"(?:(?:my|the|final|overall)\s+)*status{_SEPARATED}"), _SUCCESS, _NO_SUCCESS)
+_THOUGHTS = _pattern(r"(?:thoughts?|reasoning|rationale|explanation)\s*:.*?[.!;]\s+(?=(?:verdict|status)\s*:)")
+"""The beginning of a line that has the thoughts and the verdict, as AgentTrek's judges write it."""
+_LABELS = _pattern(r"\b(?:verdict|status)\b")
 BLOCKED = VerdictForm(_pattern(rf"blocked{_SEPARATED}"), _pattern("yes"), _pattern("no"))
 KEEP = VerdictForm(_pattern(rf"keep{_SEPARATED}"), _pattern("yes"), _pattern("no"))
 _SCORE = _pattern(rf"(?:(?:the|final)\s+)*score{_SEPARATED}([1-5])(?:\s*/\s*5)?")
+_CONTRADICTS = _pattern(
+    r"[{\[?]|success|fail|verdict"
+    r"|\b(?:but|wait|however|although|actually|instead|except|sorry|correct(?:ion|ed)|mistaken?|wrong|no|not)\b|n't\b"
+)
+"""Text after a JSON object that may take the object back."""
 _POINT = re.compile(r"(?:\d+[.)]|[-*•])\s+(.+)")
 
 
@@ -74,21 +95,22 @@ def read(text: str, form: VerdictForm, truncated: bool = False) -> tuple[bool | 
     text gives None. A truncated text gives None too, because `Verdict: SUCCESS` may have been its first half.
     """
     line, rationale = _last_line(text)
-    decision = None if truncated or line is None else _read_line(line, form, alone=not rationale.before)
+    others = rationale.text.split("\n") if rationale.before else []
+    decision = None if truncated or line is None else _decide(others, line, form, alone=not rationale.before)
     return (None, text.strip()) if decision is None else (decision, rationale.text)
 
 
 def read_score(text: str, truncated: bool = False) -> tuple[int | None, str]:
     """A score from 1 to 5 on the last line, such as `Score: 4`, and the rationale; None if there is no such line."""
     line, rationale = _last_line(text)
-    score = None if truncated or line is None else _SCORE.fullmatch(line.rstrip(" ."))
+    score = None if truncated or line is None else _SCORE.fullmatch(line.text.rstrip(" ."))
     return (None, text.strip()) if score is None else (int(score[1]), rationale.text)
 
 
 def read_points(text: str, truncated: bool = False) -> list[str]:
     """The items of a numbered or bulleted list, without other text; empty if the text was truncated or has no list."""
-    _, closed, response = text.rpartition("</think>")
-    if truncated or (not closed and "<think>" in text):
+    _, response = _split_reasoning(text)
+    if truncated or _OPENED.search(response):
         return []
     lines = (
         _DECORATION.sub("", line.strip()) if line.strip().startswith("**") else line.strip()
@@ -98,15 +120,20 @@ def read_points(text: str, truncated: bool = False) -> list[str]:
 
 
 def read_object(text: str, truncated: bool = False) -> dict | None:
-    """The JSON object of a response that has nothing else, except closed reasoning before it and a fence around it."""
-    response = text.rpartition("</think>")[2].strip()
-    if fenced := re.fullmatch(r"```(?:json)?\s*\n(.*)\n```", response, re.DOTALL):
-        response = fenced[1]
+    """The JSON object with which a response begins, after closed reasoning and perhaps in a fence.
+
+    Text after the object is ignored, unless it has another object or may take the verdict back.
+    """
+    response = _split_reasoning(text)[1].strip()
+    response = re.sub(r"^```(?:json)?\s*\n", "", response)
+    decoder = json.JSONDecoder(object_pairs_hook=_unique_keys)
     try:
-        value = None if truncated else json.loads(response, object_pairs_hook=_unique_keys)
+        value, end = decoder.raw_decode(response)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    if truncated or not isinstance(value, dict) or _CONTRADICTS.search(response[end:]):
+        return None
+    return value
 
 
 def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -124,24 +151,72 @@ class _Rationale:
     text: str
 
 
-def _last_line(text: str) -> tuple[str | None, _Rationale]:
-    """The last line without decoration (None if it is inside of unclosed reasoning), and the rationale."""
-    reasoning, _, response = text.rpartition("</think>")
+@dataclass(frozen=True)
+class _Line:
+    """A line without decoration. `signs`: what its emoji say. `bulleted`: it was an item of a list."""
+
+    text: str
+    signs: frozenset[bool]
+    bulleted: bool
+
+
+def _split_reasoning(text: str) -> tuple[str, str]:
+    """The text up to the last end of reasoning, and the response after it."""
+    ends = [match.end() for match in _CLOSED.finditer(text)]
+    return (text[: ends[-1]], text[ends[-1] :]) if ends else ("", text)
+
+
+def _last_line(text: str) -> tuple[_Line | None, _Rationale]:
+    """The last line (None if it is inside of unclosed reasoning), and the rationale."""
+    reasoning, response = _split_reasoning(text)
     lines = response.strip().split("\n")
-    while _CLOSER.fullmatch(lines[-1].strip()) and len(lines) > 1:
+    while len(lines) > 1 and not (lines[-1].strip() and _without_end(lines[-1])):
         lines.pop()
-        while len(lines) > 1 and not lines[-1].strip():
-            lines.pop()
     before = "\n".join(lines[:-1]).strip()
-    rationale = _Rationale(len(lines) > 1, before or reasoning.replace("<think>", "", 1).strip())
-    return None if "<think>" in response else _DECORATION.sub("", lines[-1].strip()).strip(), rationale
+    inside = _OPENED.sub("", _CLOSED.sub("", reasoning), count=1).strip()
+    rationale = _Rationale(len(lines) > 1, before or inside)
+    return None if _OPENED.search(response) else _cleaned(lines[-1]), rationale
+
+
+def _without_end(line: str) -> str:
+    """The line without an end token; empty if it only closes a block or is a rule."""
+    line = _END_TOKEN.sub("", line.strip()).strip()
+    return "" if _CLOSER.fullmatch(line) else line
+
+
+def _cleaned(line: str) -> _Line:
+    text = _without_end(line)
+    signs = frozenset(mark in _POSITIVE for mark in text if mark in _POSITIVE | _NEGATIVE)
+    kept = "".join(mark for mark in text if unicodedata.category(mark) not in ("So", "Sk") and mark not in _JOINERS)
+    text = unicodedata.normalize("NFKC", kept).strip()
+    bullet = _BULLET.match(text)
+    text = _DECORATION.sub("", text[bullet.end() :] if bullet else text).strip()
+    return _Line(_unboxed(text), signs, bullet is not None)
+
+
+def _unboxed(text: str) -> str:
+    boxed = _BOX.fullmatch(text.rstrip(" ."))
+    return (boxed[1] or boxed[2] or "").strip() if boxed else text
+
+
+def _decide(lines: Sequence[str], line: _Line, form: VerdictForm, alone: bool) -> bool | None:
+    """The decision of the last line; None if its emoji or another item of the same list say the opposite."""
+    decision = _read_line(line.text, form, alone)
+    if decision is None or (not decision) in line.signs:
+        return None
+    if line.bulleted and any(_read_line(_cleaned(other).text, form, False) is (not decision) for other in lines):
+        return None
+    return decision
 
 
 def _read_line(line: str, form: VerdictForm, alone: bool) -> bool | None:
+    thoughts = _THOUGHTS.match(line)
+    if thoughts and len(_LABELS.findall(line)) == 1:
+        line = line[thoughts.end() :]
     label = form.label.match(line)
     if not (label or (alone and line.isupper())):
         return None
-    word = line[label.end() if label else 0 :].strip("\"'“”‘’[] .!")
+    word = _unboxed(line[label.end() if label else 0 :].strip()).strip("\"'“”‘’[] .!。")
     if form.no.fullmatch(word):
         return False
     return True if form.yes.fullmatch(word) else None

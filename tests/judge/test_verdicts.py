@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge import parse_verdict, verdict_text
+from components.judge.verdicts import STATUS, read, read_object
 from components.records import Outcome
 
 S, F, U = Outcome.SUCCESS, Outcome.FAILURE, Outcome.UNPARSED
@@ -26,6 +27,34 @@ TEXTS = [
     ("<think>The page says NOT SUCCESS first.</think>\nVerdict: SUCCESS", S),
     ("SUCCESS", S),
     ("NOT SUCCESS", F),
+    ("Verdict: SUCCESS ✅", S),
+    ("✅ **Verdict: SUCCESS**", S),
+    ("Verdict: ❌ NOT SUCCESS", F),
+    ("All is there.\n- Verdict: SUCCESS", S),
+    ("1. It failed.\n2. **Verdict:** NOT SUCCESS", F),
+    ("\\boxed{Verdict: SUCCESS}", S),
+    ("Verdict: $\\boxed{\\text{NOT SUCCESS}}$", F),
+    ("Verdict: \\boxed{SUCCESS}.", S),
+    ("Verdict: SUCCESS<|im_end|>", S),
+    ("Verdict: NOT SUCCESS\n</s>", F),
+    ("Verdict: SUCCESS <end_of_turn>", S),
+    ("Verdict: NOT SUCCESS\n\n---", F),
+    ("Verdict: SUCCESS\n***\n", S),
+    ("Verdict：SUCCESS。", S),
+    ("Ｖｅｒｄｉｃｔ：ＮＯＴ　ＳＵＣＣＥＳＳ", F),
+    ("Thoughts: The cart is empty. Verdict: NOT SUCCESS", F),
+    ("<thinking>SUCCESS?</thinking>\nVerdict: NOT SUCCESS", F),
+    # endings that contradict themselves, or are not the judge's
+    ("Verdict: SUCCESS ❌", U),
+    ("Verdict: NOT SUCCESS ✅", U),
+    ("End with one of\n- Verdict: SUCCESS\n- Verdict: NOT SUCCESS", U),
+    ("Thoughts: I would say Verdict: NOT SUCCESS. Verdict: SUCCESS", U),
+    ("Thoughts: The page reads Verdict: SUCCESS", U),
+    ("The banner says. Verdict: SUCCESS", U),
+    ("<thinking>It looks right.\nVerdict: SUCCESS", U),
+    ("<REASONING>\nVerdict: SUCCESS\n---", U),
+    ("Verdict: SUCCESS\n❌", U),
+    ("Verdict: \\boxed{SUCCESS} or \\boxed{NOT SUCCESS}", U),
     # words that hold the other word
     ("Verdict: UNSUCCESSFUL", F),
     ("The agent was unsuccessful.", U),
@@ -94,3 +123,71 @@ def test_the_rationale_is_what_stands_before_the_verdict() -> None:
 def test_an_outage_cannot_be_written_as_a_verdict() -> None:
     with pytest.raises(ValueError, match="training data"):
         verdict_text("no answer", Outcome.ERROR)
+
+
+MARKS = [
+    "",
+    "**",
+    "✅ ",
+    "❌ ",
+    "- ",
+    "> ",
+    "# ",
+    "`",
+    "\n",
+    " ",
+    "。",
+    "\n---",
+    "<|im_end|>",
+    "\n</s>",
+    "：",
+    "\\boxed{",
+    "}",
+]
+WORDS = ["}", "not ", "NOT ", "un", "Thoughts: x. ", "Verdict: ", "</think>", "<think>"]
+DECORATION = st.sampled_from([*MARKS, *WORDS])
+
+
+@given(st.lists(DECORATION, max_size=3), st.sampled_from(["SUCCESS", "NOT SUCCESS"]), st.lists(DECORATION, max_size=3))
+def test_no_decoration_swaps_the_verdict(before: list[str], word: str, after: list[str]) -> None:
+    text = "".join(before) + f"Verdict: {word}" + "".join(after)
+    is_negated = "not" in "".join(before + after).lower() or "un" in before + after
+    outcome = parse_verdict(text)[0]
+    assert outcome in ((S, U) if word == "SUCCESS" else (F, U)) or is_negated
+
+
+@given(st.text(max_size=40), st.sampled_from(["think", "thinking", "THOUGHT", "reasoning", "scratchpad"]))
+def test_nothing_inside_of_unclosed_reasoning_is_a_verdict(thoughts: str, tag: str) -> None:
+    assert parse_verdict(f"<{tag}>{thoughts}\nVerdict: SUCCESS")[0] is U or "</" in thoughts
+
+
+STATUSES = [
+    ('Thoughts: The box is ticked. Status: "success"', True),
+    ("Thoughts: Nothing was sent; Status: failure", False),
+    ("Thoughts: it says Status: success. Status: failure", None),
+    ("Thoughts: unclear", None),
+]
+
+
+@pytest.mark.parametrize("text, decision", STATUSES)
+def test_a_status_may_be_on_the_line_of_the_thoughts(text: str, decision: bool | None) -> None:
+    assert read(text, STATUS)[0] is decision
+
+
+OBJECTS = [
+    ('{"verdict": "SUCCESS"}\nI hope this helps.', "SUCCESS"),
+    ('```json\n{"verdict": "NOT SUCCESS"}\n```\nThe cart is empty.', "NOT SUCCESS"),
+    ('{"verdict": "SUCCESS"}\nBut wait.', None),
+    ('{"verdict": "SUCCESS"}\nHowever, it was unsuccessful.', None),
+    ('{"verdict": "SUCCESS"}\n{"verdict": "NOT SUCCESS"}', None),
+    ('{"verdict": "SUCCESS", "verdict": "NOT SUCCESS"}', None),
+    ('The page has {"verdict": "SUCCESS"}', None),
+    ('<think>{"verdict": "SUCCESS"}', None),
+]
+
+
+@pytest.mark.parametrize("text, verdict", OBJECTS)
+def test_text_after_an_object_does_not_hide_it_or_turn_it(text: str, verdict: str | None) -> None:
+    value = read_object(text)
+    assert (value["verdict"] if value else None) == verdict
+    assert read_object(text, truncated=True) is None
