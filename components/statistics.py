@@ -1,7 +1,9 @@
 """95% intervals, and the records of figures that have one. Every package uses these.
 
-`bootstrap_mean` resamples tasks and accepts scores of any kind. Its interval has no width where all scores are equal,
-which says little about three tasks. `wilson` needs only a rate and a count and has a width there, so breakdowns use it.
+Rates have Wilson's interval. The percentile bootstrap of 20 tasks of which a tenth succeeds covers the truth in 87% of
+samples, and where all scores are equal it has no width; Wilson's covers it in 95% and has a width there
+(`tests/test_statistics.py` simulates both). Tasks with several attempts have scores between 0 and 1, and count as more
+tasks as their variance is smaller (`effective_tasks`). `bootstrap_mean` serves differences, which are no shares.
 """
 
 from __future__ import annotations
@@ -38,16 +40,20 @@ class Rate(Record):
 
 
 class SuccessRate(Rate):
-    """The mean success over `n` tasks with its bootstrap interval over these tasks."""
+    """The mean success over `n` tasks with its interval over these tasks."""
 
     ci95: Interval
 
 
 def bootstrap_mean(values_N: np.ndarray, resamples: int, seed: int, level: float = 0.95) -> Interval:
-    """Percentile bootstrap of the mean. For one value, or equal values, both ends are the mean.
+    """Percentile bootstrap of the mean. For one value, or equal values, both ends are the mean, which is no certainty.
 
     Shape: values_N is (N,), one value per independent trial, such as a task.
+
+    Raises:
+        ValueError: there are no values, or one is not a finite number.
     """
+    _require_numbers(values_N)
     if len(values_N) < 2 or np.ptp(values_N) == 0:
         return Interval(float(values_N.mean()), float(values_N.mean()))
     result = stats.bootstrap(
@@ -62,12 +68,33 @@ def bootstrap_mean(values_N: np.ndarray, resamples: int, seed: int, level: float
     return Interval(float(result.confidence_interval.low), float(result.confidence_interval.high))
 
 
-def success_rate(scores_N: np.ndarray, resamples: int, seed: int) -> SuccessRate:
-    """The mean of the tasks' scores with its bootstrap interval.
+def success_rate(scores_N: np.ndarray) -> SuccessRate:
+    """The mean of the tasks' scores with Wilson's interval over `effective_tasks`.
 
     Shape: scores_N is (N,), the success of each task from 0 to 1.
+
+    Raises:
+        ValueError: there are no scores, or one is not from 0 to 1.
     """
-    return SuccessRate(rate=float(scores_N.mean()), n=len(scores_N), ci95=bootstrap_mean(scores_N, resamples, seed))
+    _require_numbers(scores_N)
+    if scores_N.min() < 0 or scores_N.max() > 1:
+        raise ValueError(f"a task's success is from 0 to 1, these are from {scores_N.min()} to {scores_N.max()}")
+    rate = float(scores_N.mean())
+    return SuccessRate(rate=rate, n=len(scores_N), ci95=wilson(rate, effective_tasks(scores_N)))
+
+
+def effective_tasks(scores_N: np.ndarray) -> float:
+    """The number of tasks with one attempt each whose rate has the variance of these scores' mean.
+
+    It is `n` for scores of 0 and 1, and more for shares of several attempts, which vary less (the effective sample size
+    of Korn and Graubard 1998, there for surveys). Equal scores show no variance, and count as `n`.
+
+    Shape: scores_N is (N,), from 0 to 1.
+    """
+    n, rate = len(scores_N), float(scores_N.mean())
+    if np.ptp(scores_N) == 0 or set(np.unique(scores_N)) <= {0.0, 1.0}:
+        return float(n)
+    return max(float(n), n * rate * (1 - rate) / float(scores_N.var(ddof=1)))
 
 
 @cache
@@ -76,8 +103,16 @@ def _quantile(level: float) -> float:
     return float(stats.norm.ppf((1 + level) / 2))
 
 
-def wilson(rate: float, n: int, level: float = 0.95) -> Interval:
-    """Wilson's score interval (1927) of a rate over `n` trials. The rate need not be a multiple of 1/n."""
+def wilson(rate: float, n: float, level: float = 0.95) -> Interval:
+    """Wilson's score interval (1927) of a rate over `n` trials. The rate need not be a multiple of 1/n.
+
+    Raises:
+        ValueError: there is no trial, or the rate is not from 0 to 1.
+    """
+    if not (n > 0 and math.isfinite(n)):
+        raise ValueError(f"a rate over {n} trials has no interval: judge at least one task first")
+    if not 0 <= rate <= 1:
+        raise ValueError(f"a rate is from 0 to 1, not {rate}: leave unjudged tasks out of it")
     z = _quantile(level)
     spread = z * z / n
     centre = (rate + spread / 2) / (1 + spread)
@@ -96,3 +131,13 @@ def newcombe(first: Rate, second: Rate, level: float = 0.95) -> Interval:
         difference - math.hypot(first.rate - low_1, high_2 - second.rate),
         difference + math.hypot(high_1 - first.rate, second.rate - low_2),
     )
+
+
+def _require_numbers(values_N: np.ndarray) -> None:
+    if not len(values_N):
+        raise ValueError("no values, so there is no mean and no interval: judge at least one task first")
+    if not np.isfinite(values_N).all():
+        raise ValueError(
+            f"{int((~np.isfinite(values_N)).sum())} of {len(values_N)} values are no finite numbers: leave unjudged "
+            "tasks out of a rate"
+        )

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from components.statistics import Estimate, Interval, SuccessRate, bootstrap_mean, success_rate, wilson
+from components.statistics import Estimate, Interval, SuccessRate, bootstrap_mean, effective_tasks, success_rate, wilson
 
 
 def test_an_interval_is_a_list_of_two_numbers_in_json():
@@ -16,12 +16,51 @@ def test_an_interval_is_a_list_of_two_numbers_in_json():
     assert Estimate.model_validate_json('{"value": 0.5, "ci95": [0.25, 0.75]}').ci95 == Interval(0.25, 0.75)
 
 
-def test_a_success_rate_is_the_mean_over_tasks_with_their_bootstrap():
+def test_a_success_rate_is_the_mean_over_tasks_with_wilsons_interval():
+    rate = success_rate(np.array([1.0, 0.0, 1.0, 0.0]))
+    assert (rate.rate, rate.n, rate.ci95) == (0.5, 4, wilson(0.5, 4))
+
+
+def test_several_attempts_count_as_more_tasks_as_they_vary_less():
+    # mean 0.5, sample variance (0.25 + 0.25 + 0 + 0) / 3 = 1 / 6, so 4 * 0.25 * 6 = 6 tasks of one attempt
     scores_N = np.array([1.0, 0.0, 0.5, 0.5])
-    rate = success_rate(scores_N, 1000, 0)
-    assert (rate.rate, rate.n) == (0.5, 4)
-    assert rate.ci95 == bootstrap_mean(scores_N, 1000, 0)
-    assert rate.ci95.low < 0.5 < rate.ci95.high
+    assert effective_tasks(scores_N) == pytest.approx(6)
+    assert success_rate(scores_N).ci95 == pytest.approx(wilson(0.5, 6))
+    assert effective_tasks(np.array([0.5, 0.5])) == 2, "equal scores show no variance"
+
+
+@pytest.mark.parametrize(("attempts", "spread"), [(1, None), (2, None), (4, None), (4, (1.0, 9.0))])
+def test_the_headline_interval_covers_the_truth_where_the_bootstrap_does_not(attempts, spread):
+    """20 tasks of success 0.1, equal or spread as Beta(1, 9): at least 93% of the intervals hold 0.1."""
+    rng = np.random.default_rng(7)
+    samples, wilsons, bootstraps = 2000, 0, 0
+    for _ in range(samples):
+        chances_N = np.full(20, 0.1) if spread is None else rng.beta(*spread, 20)
+        scores_N = rng.binomial(attempts, chances_N) / attempts
+        low, high = success_rate(scores_N).ci95
+        wilsons += low <= 0.1 <= high
+        means = np.percentile(scores_N[rng.integers(0, 20, (300, 20))].mean(1), [2.5, 97.5])
+        bootstraps += means[0] <= 0.1 <= means[1]
+    assert wilsons / samples >= 0.93
+    assert attempts > 1 or bootstraps / samples < 0.9
+
+
+@pytest.mark.parametrize("scores", [[], [0.5, float("nan")], [float("inf")], [1.5], [-0.1]])
+def test_no_scores_and_what_is_no_score_are_refused(scores):
+    with pytest.raises(ValueError, match=r"judge at least one|unjudged|from 0 to 1"):
+        success_rate(np.array(scores, dtype=float))
+
+
+@pytest.mark.parametrize("values", [[], [0.5, float("nan")]])
+def test_the_bootstrap_of_nothing_is_refused(values):
+    with pytest.raises(ValueError, match=r"judge at least one|unjudged"):
+        bootstrap_mean(np.array(values), 10, 0)
+
+
+@pytest.mark.parametrize(("rate", "n"), [(0.5, 0), (float("nan"), 4), (1.2, 4), (0.5, float("nan"))])
+def test_wilson_refuses_what_is_no_rate(rate, n):
+    with pytest.raises(ValueError, match=r"judge at least one|from 0 to 1"):
+        wilson(rate, n)
 
 
 def test_equal_scores_have_no_width_in_the_bootstrap_but_in_wilson():

@@ -70,14 +70,13 @@ def _summarise(
     """Summaries by judge under the benchmark's step budget, and the curve over other budgets by the official judge."""
     if not trajectories:
         return {}, []
-    evaluation = params.evaluation
-    bootstrap, seed, max_aborted = evaluation.bootstrap, params.seed, evaluation.max_aborted
+    max_aborted = params.evaluation.max_aborted
     cut = [within(trajectory, benchmark.max_steps) for trajectory in trajectories]
     summaries: dict[str, SuccessSummary] = {
-        name: success(cut, verdicts, bootstrap, seed, max_aborted) for name, verdicts in judged.verdicts.items()
+        name: success(cut, verdicts, max_aborted) for name, verdicts in judged.verdicts.items()
     }
     official = judged.verdicts[benchmark.judge]
-    return summaries, budget_curve(trajectories, official, options.steps, bootstrap, seed, max_aborted)
+    return summaries, budget_curve(trajectories, official, options.steps, max_aborted)
 
 
 def _log(stage: StageRun, result: BenchmarkResult, trajectories: Sequence[Trajectory], verdicts: list[Verdict]) -> None:

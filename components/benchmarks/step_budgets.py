@@ -62,15 +62,13 @@ def budget_curve(
     trajectories: Sequence[Trajectory],
     verdicts: Sequence[Verdict],
     budgets: Sequence[int],
-    bootstrap: int,
-    seed: int,
     max_aborted: float,
 ) -> list[BudgetPoint]:
     """The success at each budget, smallest first, of episodes that ran with the largest budget or more."""
     points = []
     for steps in sorted(set(budgets)):
         cut = [within(trajectory, steps) for trajectory in trajectories]
-        summary = success(cut, verdicts, bootstrap, seed, max_aborted)
+        summary = success(cut, verdicts, max_aborted)
         points.append(
             BudgetPoint(
                 steps=steps,

@@ -5,7 +5,7 @@ The records of intervals and rates are in `components.statistics`.
 
 from components.evaluation.actions import ActionSummary, summarise_actions
 from components.evaluation.breakdowns import Slice
-from components.evaluation.comparison import Difference, PairedDifference, beats, paired_difference
+from components.evaluation.comparison import Difference, PairedDifference, beats, deserves_promotion, paired_difference
 from components.evaluation.episodes import Episode, join_verdicts, scores
 from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import SuccessSummary, success
@@ -26,6 +26,7 @@ __all__ = [
     "Slice",
     "SuccessSummary",
     "beats",
+    "deserves_promotion",
     "failure_kind",
     "join_verdicts",
     "paired_difference",

@@ -1,4 +1,9 @@
-"""Whether one policy, or one judge, beats another: a paired bootstrap over the tasks that both attempted."""
+"""Whether one policy, or one judge, beats another on the tasks that both attempted.
+
+The size of the difference has a paired bootstrap interval over these tasks. A promotion also needs an exact paired test
+and a least number of tasks (`deserves_promotion`), since the bootstrap of few tasks, or of tasks that all agree, is too
+sure of itself.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,12 @@ import numpy as np
 
 from components.evaluation.errors import EvaluationError
 from components.records import Record
-from components.statistics import Interval, bootstrap_mean
+from components.statistics import Interval, bootstrap_mean, wilson
+
+ALPHA = 0.05
+"""A promotion's largest p-value, two-sided."""
+_STEPS = 60
+"""Shares of 1, 2, 3, 4, 5 and 6 attempts are whole multiples of 1/60."""
 
 
 class Difference(Record):
@@ -19,9 +29,10 @@ class Difference(Record):
 
 
 class PairedDifference(Difference):
-    """The difference on `n` tasks that both sides attempted."""
+    """The difference on `n` tasks that both sides attempted. `p_value` is that of `exact_paired_p`."""
 
     n: int
+    p_value: float
 
 
 def paired_difference(
@@ -54,12 +65,55 @@ def paired_difference(
     if not pairs:
         raise EvaluationError("no task has a verdict on both sides; run the judge on both evaluations first")
     diffs_N = np.array(pairs, dtype=float) @ np.array([1.0, -1.0])
-    return PairedDifference(diff=float(diffs_N.mean()), ci95=bootstrap_mean(diffs_N, bootstrap, seed), n=len(pairs))
+    return PairedDifference(
+        diff=float(diffs_N.mean()),
+        ci95=_interval(diffs_N, bootstrap, seed),
+        n=len(pairs),
+        p_value=exact_paired_p(diffs_N),
+    )
+
+
+def _interval(diffs_N: np.ndarray, bootstrap: int, seed: int) -> Interval:
+    """The bootstrap interval; if all differences are equal, as far as unseen tasks may still differ by 1 either way."""
+    if np.ptp(diffs_N) > 0:
+        return bootstrap_mean(diffs_N, bootstrap, seed)
+    value, others = float(diffs_N[0]), wilson(0.0, len(diffs_N)).high
+    return Interval(value - others * (value + 1), value + others * (1 - value))
+
+
+def exact_paired_p(diffs_N: np.ndarray) -> float:
+    """Two-sided p-value of the exact sign-flip test (Fisher 1935): the chance of a mean at least this far from 0.
+
+    If both sides are equally good, each task's difference is as likely to have the other sign. For differences of -1, 0
+    and 1 this is McNemar's exact test. Differences are rounded to a multiple of 1/`_STEPS`, so that their sums can be
+    counted.
+
+    Shape: diffs_N is (N,), from -1 to 1.
+    """
+    steps_N = np.rint(np.abs(diffs_N) * _STEPS).astype(int)
+    observed = abs(int(np.rint(diffs_N * _STEPS).astype(int).sum()))
+    steps_N = steps_N[steps_N > 0]
+    if not len(steps_N):
+        return 1.0
+    unit = int(np.gcd.reduce(steps_N))
+    steps_N, observed, reach = steps_N // unit, observed // unit, int(steps_N.sum()) // unit
+    chances_S = np.zeros(2 * reach + 1)  # by the sum, from -reach to reach
+    chances_S[reach] = 1.0
+    for step in steps_N:
+        chances_S = (np.roll(chances_S, step) + np.roll(chances_S, -step)) / 2
+    sums_S = np.abs(np.arange(-reach, reach + 1))
+    return min(1.0, float(chances_S[sums_S >= observed].sum()))
 
 
 def beats(difference: Difference) -> bool:
-    """True if the whole interval is above 0: the rule by which a candidate becomes the champion."""
+    """True if the whole interval is above 0."""
     return difference.ci95.low > 0
+
+
+def deserves_promotion(difference: PairedDifference, min_tasks: int) -> bool:
+    """True if the first side may replace the second: the interval is above 0, the exact test is below 5%, and at least
+    `min_tasks` tasks were judged on both sides."""
+    return beats(difference) and difference.p_value < ALPHA and difference.n >= min_tasks
 
 
 def first_names(names: Sequence[str], limit: int = 5) -> str:

@@ -8,7 +8,7 @@ Three kinds of tasks count differently:
   judge is no failure of the agent;
 - a task that needs no judge, because the agent did not finish with an answer, is a failure.
 
-Intervals are 95% percentile bootstraps over tasks, never over episodes: attempts at one task are not independent.
+Intervals are 95% and over tasks, never over episodes: attempts at one task are not independent.
 Tasks of the split `heldout` (families never trained on) never enter the headline numbers.
 """
 
@@ -53,12 +53,13 @@ class Usage(Record):
 class SuccessSummary(SuccessRate):
     """One evaluation; `model_dump(mode="json", exclude_none=True)` is the stage's JSON.
 
-    `n` counts the judged tasks, `ci95` is the bootstrap over them, `wilson95` the Wilson interval over episodes.
+    `n` counts the judged tasks, `ci95` is the interval over them, `wilson95` the Wilson interval over episodes.
     `valid` is false if more than the allowed share of episodes was ended by the environment or left unjudged.
     `completed` is the share of tasks that were done, whatever else the agent did; `rate` counts only those with nothing
-    else done. `actions` is over the successes. `heldout` summarises the tasks of families that are never trained on.
-    These and the fields after them are missing from summaries that an earlier version wrote. `proxies` are the lexical
-    reasoning markers, `task_set` is a checksum.
+    else done. `actions` is over the successes. `heldout` summarises the tasks of families that are never trained on; it
+    is None if none of them has a verdict, and `heldout_unjudged` counts them then. These and the fields after them are
+    missing from summaries that an earlier version wrote. `proxies` are the lexical reasoning markers, `task_set` is a
+    checksum.
     """
 
     wilson95: Interval
@@ -75,6 +76,7 @@ class SuccessSummary(SuccessRate):
     completed: float | None = None
     actions: ActionSummary | None = None
     heldout: SuccessSummary | None = None
+    heldout_unjudged: int = 0
     failure_groups: dict[str, int] = Field(default_factory=dict)
     pass_at_k: dict[str, SuccessRate] = Field(default_factory=dict)
     breakdowns: list[Slice] = Field(default_factory=list)
@@ -89,12 +91,11 @@ class SuccessSummary(SuccessRate):
 
 
 def success(
-    trajectories: Iterable[Trajectory], verdicts: Iterable[Verdict], bootstrap: int, seed: int, max_aborted: float = 0.1
+    trajectories: Iterable[Trajectory], verdicts: Iterable[Verdict], max_aborted: float = 0.1
 ) -> SuccessSummary:
     """Summarise one evaluation; families that are never trained on are summarised in `heldout`.
 
     Args:
-        bootstrap: resamples.
         max_aborted: share of episodes, 0 to 1, that may be aborted or unjudged before the evaluation is invalid.
 
     Raises:
@@ -104,15 +105,20 @@ def success(
     heldout = [episode for episode in episodes if episode.split == "heldout"]
     main = [episode for episode in episodes if episode.split != "heldout"]
     if not main:
-        return _summary(heldout, bootstrap, seed, max_aborted)
-    on_heldout = _summary(heldout, bootstrap, seed, max_aborted) if heldout else None
-    whole = _summary(main, bootstrap, seed, max_aborted)
+        return _summary(heldout, max_aborted)
+    is_judged = any(episode.success is not None for episode in heldout)
+    on_heldout = _summary(heldout, max_aborted) if is_judged else None
+    whole = _summary(main, max_aborted)
     return whole.model_copy(
-        update={"heldout": on_heldout, "valid": whole.valid and (on_heldout is None or on_heldout.valid)}
+        update={
+            "heldout": on_heldout,
+            "heldout_unjudged": 0 if is_judged else len(heldout),
+            "valid": whole.valid and (on_heldout is None or on_heldout.valid),
+        }
     )
 
 
-def _summary(episodes: list[Episode], bootstrap: int, seed: int, max_aborted: float) -> SuccessSummary:
+def _summary(episodes: list[Episode], max_aborted: float) -> SuccessSummary:
     judged = [episode for episode in episodes if episode.success is not None]
     if not judged:
         raise EvaluationError(f"none of {len(episodes)} episodes has a verdict; run the rollouts and the judge first")
@@ -123,7 +129,7 @@ def _summary(episodes: list[Episode], bootstrap: int, seed: int, max_aborted: fl
     failed = [episode.failure for episode in episodes if episode.failure is not None]
     by_task = {task: score for task, score in scores(judged).items() if score is not None}
     return SuccessSummary(
-        **success_rate(scores_N, bootstrap, seed).model_dump(),
+        **success_rate(scores_N).model_dump(),
         wilson95=wilson(sum(bool(episode.success) for episode in judged) / len(judged), len(judged)),
         rate_without_aborted=float(kept_N.mean()) if len(kept_N) else None,
         n_without_aborted=len(kept_N),
@@ -138,7 +144,7 @@ def _summary(episodes: list[Episode], bootstrap: int, seed: int, max_aborted: fl
         completed=float(_judged_scores(judged, completed=True).mean()),
         actions=summarise_actions(judged),
         failure_groups=_counts(GROUP[kind] for kind in failed),
-        pass_at_k=pass_at_k(judged, bootstrap, seed),
+        pass_at_k=pass_at_k(judged),
         breakdowns=breakdowns(by_task, {episode.task_id: episode.facets for episode in judged}),
         proxies=summarise([step for episode in episodes for step in episode.steps]),
         usage=_usage(episodes),

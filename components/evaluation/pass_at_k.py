@@ -1,7 +1,7 @@
 """The chance that at least one of k attempts at a task succeeds, from n >= k attempts (Chen et al. 2021, equation 1).
 
 Per task it is `1 - C(n - c, k) / C(n, k)` for c successes among n judged attempts. This estimate is unbiased, which
-`1 - (1 - c/n)^k` is not, and it uses all attempts, not only the first k. The mean and the bootstrap are over tasks.
+`1 - (1 - c/n)^k` is not, and it uses all attempts, not only the first k. The mean and its interval are over tasks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def unbiased(n: int, c: int, k: int) -> float:
     return 1 - comb(n - c, k) / comb(n, k)
 
 
-def pass_at_k(episodes: Iterable[Episode], bootstrap: int, seed: int) -> dict[str, SuccessRate]:
+def pass_at_k(episodes: Iterable[Episode]) -> dict[str, SuccessRate]:
     """By k, for powers of two and the largest k that `COVERED` of the judged tasks have; empty below two attempts.
 
     All k use the same tasks, so the numbers can only grow with k.
@@ -46,5 +46,5 @@ def pass_at_k(episodes: Iterable[Episode], bootstrap: int, seed: int) -> dict[st
     by_k = {}
     for k in sorted({largest, *(1 << power for power in range(largest.bit_length()))}):
         rates_N = np.array([unbiased(len(outcomes), sum(outcomes), k) for outcomes in kept])
-        by_k[str(k)] = success_rate(rates_N, bootstrap, seed)
+        by_k[str(k)] = success_rate(rates_N)
     return by_k

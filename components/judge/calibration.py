@@ -2,7 +2,8 @@
 
 Intervals are percentile bootstraps over tasks: attempts at one task are not independent. An unparsed
 verdict counts as wrong (see `agreement`). A verdict of error, where the judge could not be asked, says nothing about
-the judge: it is left out and counted in `outages`.
+the judge: it is left out and counted in `outages`. A figure of no trajectories is 0; resamples in which it has none are
+left out of its interval.
 """
 
 from __future__ import annotations
@@ -91,11 +92,10 @@ def calibrate(
     counts = Counter(zip(labelled, outcomes, strict=True))
     by_task_T4 = _counts_by_task(cases)
     resampled_BM = _metrics(_resampled(by_task_T4, bootstrap, seed))
-    values_M = _metrics(by_task_T4.sum(0, keepdims=True))[0]
-    low_M, high_M = np.percentile(resampled_BM, [2.5, 97.5], axis=0)
+    values_M = np.nan_to_num(_metrics(by_task_T4.sum(0, keepdims=True))[0])
     estimates = {
-        name: Estimate(value=float(value), ci95=Interval(float(low), float(high)))
-        for name, value, low, high in zip(METRICS, values_M, low_M, high_M, strict=True)
+        name: Estimate(value=float(value), ci95=_interval(resampled_B, name))
+        for name, value, resampled_B in zip(METRICS, values_M, resampled_BM.T, strict=True)
     }
     return Calibration(
         judge=judge,
@@ -141,7 +141,7 @@ def _resampled(by_task_T4: np.ndarray, bootstrap: int, seed: int) -> np.ndarray:
 
 
 def _metrics(counts_B4: np.ndarray) -> np.ndarray:
-    """Accuracy, precision, recall, F1 and kappa of each row; a share of 0 is 0. Shape: (rows, 5)."""
+    """Accuracy, precision, recall, F1 and kappa of each row; a share of nothing is NaN. Shape: (rows, 5)."""
     tp, fp, tn, fn = counts_B4.T
     n = tp + fp + tn + fn
     observed = (tp + tn) / n
@@ -152,4 +152,15 @@ def _metrics(counts_B4: np.ndarray) -> np.ndarray:
 
 
 def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.zeros_like(part, dtype=float), where=whole != 0)
+    return np.divide(part, whole, out=np.full_like(part, np.nan, dtype=float), where=whole != 0)
+
+
+def _interval(resampled_B: np.ndarray, metric: str) -> Interval:
+    """The percentile interval of the resamples in which a metric is defined; its whole range if it never is.
+
+    A resample without a success says nothing about recall. Counted as 0, it would pull the interval down.
+    """
+    defined_B = resampled_B[~np.isnan(resampled_B)]
+    if not len(defined_B):
+        return Interval(-1.0 if metric == "kappa" else 0.0, 1.0)
+    return Interval(*(float(end) for end in np.percentile(defined_B, [2.5, 97.5])))

@@ -99,6 +99,8 @@ class EvaluationParams(Section):
     max_aborted: float = Field(default=0.1, ge=0, le=1)
     """Maximum share of episodes that the environment ended. Above it, the evaluation is invalid."""
     bootstrap: int = Field(default=10_000, gt=0)
+    promotion_min_tasks: int = Field(default=10, gt=0)
+    """Least number of tasks, judged for both models, on which a champion may be replaced."""
 
 
 class TrackingParams(Section):

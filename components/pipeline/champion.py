@@ -1,4 +1,4 @@
-"""Promotes a policy to champion if it is better on the same tasks: the interval of the paired difference is above 0."""
+"""Promotes a policy to champion if it is better on the same tasks, by the rule in `promotion`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def decide(run: StageRun, model: Path, trajectories: list[Trajectory], verdicts:
         tasks = [trajectory.task for trajectory in trajectories]
         evaluated = evaluate_model(run, champion.path, f"champion:{champion.version}", tasks)
         evaluation = run.params.evaluation
-        summary = success(*evaluated, evaluation.bootstrap, run.params.seed, evaluation.max_aborted)
+        summary = success(*evaluated, evaluation.max_aborted)
         if not summary.valid:
             # aborted episodes count as failures, so a broken browser would make the champion lose
             raise NotComparable(

@@ -42,7 +42,7 @@ def summarise(run: StageRun, trajectories: list[Trajectory], verdicts: list[Verd
         InvalidEvaluation: the environment ended more than `evaluation.max_aborted` of the episodes.
     """
     evaluation = run.params.evaluation
-    summary = success(trajectories, verdicts, evaluation.bootstrap, run.params.seed, evaluation.max_aborted)
+    summary = success(trajectories, verdicts, evaluation.max_aborted)
     run.traces(trajectories, verdicts)
     tasks = " and ".join(sorted({trajectory.task.source for trajectory in trajectories}))
     meaning = {world.name: world.clean_success for world in worlds_of(run.params)}

@@ -1,4 +1,4 @@
-"""The rule of promotion: a model becomes the champion if the paired interval over the same tasks lies above 0."""
+"""The rule of promotion: a model becomes the champion on evidence from the same tasks (`deserves_promotion`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from components import tracking
-from components.evaluation import beats, paired_difference
+from components.evaluation import deserves_promotion, paired_difference
 from components.pipeline.stage_run import StageRun
 
 Scores = Mapping[str, float | None]
@@ -49,8 +49,9 @@ def promote_if_better(
         run.tracker.decision(name, version, False, {"against": champion.version, "reason": str(reason)})
         print(f"champion: {name} {champion.version} stays: {reason}")
         return
-    difference = paired_difference(*compared, run.params.evaluation.bootstrap, run.params.seed)
-    promoted = beats(difference)
+    evaluation = run.params.evaluation
+    difference = paired_difference(*compared, evaluation.bootstrap, run.params.seed)
+    promoted = deserves_promotion(difference, evaluation.promotion_min_tasks)
     low, high = difference.ci95
     evidence = {
         "against": champion.version,
@@ -58,9 +59,16 @@ def promote_if_better(
         "ci95_low": low,
         "ci95_high": high,
         "n": difference.n,
+        "p_value": difference.p_value,
+        "min_tasks": evaluation.promotion_min_tasks,
     }
     run.tracker.decision(name, version, promoted, evidence)
     print(
         f"champion: {name} {version} {'replaces' if promoted else 'does not replace'} version {champion.version}: "
-        f"{difference.diff:+.1%} [{low:+.1%}, {high:+.1%}] on {difference.n} tasks"
+        f"{difference.diff:+.1%} [{low:+.1%}, {high:+.1%}], exact p {difference.p_value:.3g}, on {difference.n} tasks"
+        + (
+            f", fewer than evaluation.promotion_min_tasks = {evaluation.promotion_min_tasks}"
+            if difference.n < evaluation.promotion_min_tasks
+            else ""
+        )
     )

@@ -24,7 +24,7 @@ def lay_out(where: Path, key: str, outcomes: dict[str, str], **changes: object) 
     ]
     verdicts = [verdict(one, said[what]) for one, what in zip(of, outcomes.values(), strict=True)]
     fields = {"model": f"models/{key}", "model_key": key, "settings": {"decoding": "official", "max_steps": 2}}
-    result = a_result(**fields | {"summary": success(of, verdicts, 10, 0)} | changes)
+    result = a_result(**fields | {"summary": success(of, verdicts)} | changes)
     write_result(result, where / "results")
     write_table(where / "tables" / result.name / "trajectories.parquet", Trajectory, of)
     write_table(where / "tables" / result.name / "verdicts.parquet", Verdict, verdicts)

@@ -25,9 +25,9 @@ def a_result(**changes: object) -> BenchmarkResult:
         "model": "models/rl-long",
         "model_key": "abc123",
         "judge": "rules",
-        "summary": success(every, verdicts, 100, 0),
-        "also": {"vote": success(every, verdicts, 100, 0)},
-        "curve": budget_curve(every, verdicts, [1, 2, 4], 100, 0, 0.1),
+        "summary": success(every, verdicts),
+        "also": {"vote": success(every, verdicts)},
+        "curve": budget_curve(every, verdicts, [1, 2, 4], 0.1),
         "progress": Progress(
             tasks=9, rejected=1, asked=4, done=4, skipped={"robots": ["a", "b"]}, retried=0, stopped_by=None
         ),
@@ -78,7 +78,7 @@ def test_the_page_says_why_episodes_failed_and_what_they_took(tmp_path):
     ]
     outcomes = [Outcome.SUCCESS, Outcome.FAILURE, Outcome.FAILURE, Outcome.FAILURE]
     verdicts = [a_verdict(one, outcome) for one, outcome in zip(attempts, outcomes, strict=True)]
-    summary = success(attempts, verdicts, 100, 0)
+    summary = success(attempts, verdicts)
     page = write_result(a_result(summary=summary), tmp_path).with_suffix(".html").read_text()
     for text in (
         "Why episodes failed",

@@ -67,7 +67,7 @@ def test_the_curve_is_the_one_worked_out_by_hand():
     every.append(episode(5, 2, Termination.ENV_ERROR))
     outcomes = [Outcome.SUCCESS, Outcome.FAILURE, Outcome.SUCCESS]
     verdicts = [a_verdict(one, outcome) for one, outcome in zip(every, outcomes, strict=False)]
-    curve = budget_curve(every, verdicts, [4, 1, 2, 6, 4], bootstrap=100, seed=0, max_aborted=0.5)
+    curve = budget_curve(every, verdicts, [4, 1, 2, 6, 4], max_aborted=0.5)
     assert [(point.steps, point.rate, point.finished, point.aborted) for point in curve] == [
         (1, 0.2, 0.2, 0),
         (2, 0.2, 0.4, 0),

@@ -21,7 +21,7 @@ def episode(
 
 
 def summarise(*episodes: Trajectory):
-    return success(episodes, [rules_verdict(episode) for episode in episodes], bootstrap=50, seed=0)
+    return success(episodes, [rules_verdict(episode) for episode in episodes])
 
 
 def test_a_task_done_with_a_late_action_is_completed_and_no_success():

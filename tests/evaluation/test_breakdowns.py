@@ -94,7 +94,7 @@ def test_a_summarys_slices_are_of_its_judged_tasks():
     verdicts = [
         verdict(one, what) for one, (_, what) in zip(trajectories, rows, strict=True) if isinstance(what, Outcome)
     ]
-    summary = success(trajectories, verdicts, 100, 0)
+    summary = success(trajectories, verdicts)
     assert [(one.axis, one.value, one.rate, one.n) for one in summary.breakdowns] == [
         ("website", "click-tab", 0.5, 2),
         ("website", "enter-text", 0.0, 1),
@@ -132,7 +132,7 @@ def test_online_mind2web_is_broken_down_by_the_steps_of_its_annotators():
     verdicts = [
         verdict(one, Outcome.SUCCESS if is_short else Outcome.FAILURE) for one, is_short in zip(of, short, strict=True)
     ]
-    summary = success(of, verdicts, 10, 0)
+    summary = success(of, verdicts)
     assert [(one.value, one.rate, one.n) for one in summary.slices("horizon")] == [
         ("2", 1.0, 7),
         ("3 to 5", 1.0, 76),

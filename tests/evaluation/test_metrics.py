@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
 
-from components.evaluation import Difference, EvaluationError, beats, join_verdicts, paired_difference, scores, success
+from components.evaluation import (
+    Difference,
+    EvaluationError,
+    beats,
+    deserves_promotion,
+    join_verdicts,
+    paired_difference,
+    scores,
+    success,
+)
+from components.evaluation.comparison import exact_paired_p
 from components.records import Outcome, Termination
 from tests.evaluation.run_records import task, trajectory, turn, verdict
 
@@ -25,7 +39,7 @@ def judged(*rows):
 
 
 def summary(*rows, **changes):
-    return success(*judged(*rows), **{"bootstrap": 200, "seed": 0, **changes})
+    return success(*judged(*rows), **changes)
 
 
 def test_three_successes_of_four_are_a_rate_of_three_quarters():
@@ -39,15 +53,10 @@ def test_the_wilson_interval_is_that_of_the_textbook():
     assert one.wilson95 == pytest.approx((0.236595, 0.763405), abs=1e-5)
 
 
-def test_the_bootstrap_interval_is_about_two_standard_errors_wide():
+def test_the_interval_is_about_two_standard_errors_wide():
     # 100 tasks, half solved: standard error 0.05, so 0.5 ± 0.098
-    one = summary(*[(f"t{i}", SUCCESS if i % 2 else FAILURE) for i in range(100)], bootstrap=4000)
+    one = summary(*[(f"t{i}", SUCCESS if i % 2 else FAILURE) for i in range(100)])
     assert one.ci95 == pytest.approx((0.402, 0.598), abs=0.011)
-
-
-def test_the_same_seed_gives_the_same_interval():
-    rows = [(f"t{i}", SUCCESS if i % 3 else FAILURE) for i in range(30)]
-    assert summary(*rows, seed=5).ci95 == summary(*rows, seed=5).ci95
 
 
 def test_an_aborted_task_fails_the_official_rate_and_leaves_the_other():
@@ -73,6 +82,11 @@ def test_an_evaluation_with_more_aborted_episodes_than_allowed_is_invalid():
     assert not summary(*rows, max_aborted=0.09).valid
 
 
+def test_held_out_tasks_without_a_verdict_do_not_stop_the_main_table():
+    one = summary(("a", SUCCESS), ("b", FAILURE), ("c", ERROR, "click-pie", "heldout"))
+    assert (one.rate, one.n, one.heldout, one.heldout_unjudged, one.valid) == (0.5, 2, None, 1, True)
+
+
 def test_families_never_trained_on_are_apart_from_the_headline_rate():
     one = summary(("a", SUCCESS), ("b", SUCCESS), ("c", FAILURE, "click-pie", "heldout"))
     assert (one.rate, one.n) == (1.0, 2)
@@ -95,7 +109,7 @@ def test_attempts_at_one_task_are_one_task():
     verdicts = [verdict(one, SUCCESS if index < 3 else FAILURE) for index, one in enumerate(attempts)] + [
         verdict(other, FAILURE)
     ]
-    one = success([*attempts, other], verdicts, 200, 0)
+    one = success([*attempts, other], verdicts)
     assert (one.rate, one.n) == (0.375, 2)  # (3/4 + 0) / 2
 
 
@@ -107,12 +121,12 @@ def test_turns_and_tokens_are_means_over_episodes():
 def test_a_finished_trajectory_without_a_verdict_is_refused_by_name():
     one = trajectory(task("a"))
     with pytest.raises(EvaluationError, match=f"1 finished trajectories have no verdict.*{one.trajectory_id}"):
-        success([one], [], 100, 0)
+        success([one], [])
 
 
 def test_nothing_to_evaluate_is_refused():
     with pytest.raises(EvaluationError, match="none of 0 episodes"):
-        success([], [], 100, 0)
+        success([], [])
 
 
 def test_the_summary_survives_its_json():
@@ -133,8 +147,50 @@ def test_pairing_narrows_the_interval_where_tasks_agree():
     assert paired_difference(after, before, 4000, 0).ci95 == pytest.approx((0.041, 0.159), abs=0.012)
 
 
-def test_a_paired_difference_that_never_varies_has_no_width():
-    assert paired_difference({"a": 1.0, "b": 1.0}, {"a": 0.0, "b": 0.0}, 100, 0).ci95 == (1.0, 1.0)
+def test_a_paired_difference_that_never_varies_is_no_certainty():
+    # Wilson's upper limit of 0 among 2 tasks is z² / (2 + z²) = 0.657620; the others may differ by -1
+    one = paired_difference({"a": 1.0, "b": 1.0}, {"a": 0.0, "b": 0.0}, 100, 0)
+    assert one.ci95 == pytest.approx((1 - 2 * 0.657620, 1.0), abs=1e-5)
+    ties = paired_difference({"a": 1.0, "b": 0.0}, {"a": 1.0, "b": 0.0}, 100, 0)
+    assert ties.ci95 == pytest.approx((-0.657620, 0.657620), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("diffs", "p_value"),
+    [
+        ([1], 1.0),
+        ([0, 0, 0], 1.0),
+        ([1, 1, 1, 1, 1], 2 / 32),
+        ([1, 1, 1, 1, 1, 1, 0, 0], 2 / 64),  # McNemar: ties say nothing
+        ([1, 1, 1, 1, 1, -1], 2 * 7 / 64),
+        ([0.5, 0.5, 1.0], 2 / 8),
+        ([0.5, -1.0], 1.0),
+    ],
+)
+def test_the_exact_paired_test_counts_the_signs_that_go_further(diffs, p_value):
+    assert exact_paired_p(np.array(diffs, dtype=float)) == pytest.approx(p_value)
+
+
+@given(st.integers(0, 30), st.integers(0, 30))
+def test_on_single_attempts_the_exact_test_is_mcnemars(won, lost):
+    expected = binomtest(won, won + lost).pvalue if won + lost else 1.0
+    assert exact_paired_p(np.array([1.0] * won + [-1.0] * lost + [0.0] * 3)) == pytest.approx(expected)
+
+
+def test_a_model_that_is_no_better_is_promoted_in_fewer_than_one_of_twenty_runs():
+    rng, promoted = np.random.default_rng(3), 0
+    for _ in range(300):
+        a_N, b_N = rng.binomial(1, 0.4, (2, 30)).astype(float)
+        sides = ({f"t{i}": float(value) for i, value in enumerate(side_N)} for side_N in (a_N, b_N))
+        promoted += deserves_promotion(paired_difference(*sides, 200, 0), 10)
+    assert promoted <= 15
+
+
+@pytest.mark.parametrize(("n", "least", "promoted"), [(1, 1, False), (5, 1, False), (6, 1, True), (6, 7, False)])
+def test_promotion_needs_enough_tasks_and_an_exact_test(n, least, promoted):
+    names = [f"t{number}" for number in range(n)]
+    difference = paired_difference(dict.fromkeys(names, 1.0), dict.fromkeys(names, 0.0), 200, 0)
+    assert deserves_promotion(difference, least) is promoted
 
 
 def test_pairing_names_the_tasks_that_one_side_lacks():
@@ -184,7 +240,7 @@ def test_failures_are_counted_by_group():
 
 def test_attempts_give_pass_at_k():
     of = [trajectory(task(name), attempt=index) for name in "ab" for index in range(2)]
-    one = success(of, [verdict(each, SUCCESS if index == 0 else FAILURE) for index, each in enumerate(of)], 200, 0)
+    one = success(of, [verdict(each, SUCCESS if index == 0 else FAILURE) for index, each in enumerate(of)])
     assert {k: (each.rate, each.n) for k, each in one.pass_at_k.items()} == {"1": (0.25, 2), "2": (0.5, 2)}
 
 
@@ -196,7 +252,7 @@ def test_usage_is_summed_from_turns_diagnostics_and_verdicts():
         verdict(each).model_copy(update={"tokens": 900 + extra, "cost_usd": 0.01, "latency_s": 2.0 + extra})
         for each, extra in ((a, 0), (b, 2))
     ]
-    usage = success([a, b], verdicts, 10, 0).usage
+    usage = success([a, b], verdicts).usage
     assert usage.model_dump() == pytest.approx(
         {
             "prompt_tokens_mean": 424,
@@ -215,7 +271,7 @@ def test_usage_is_summed_from_turns_diagnostics_and_verdicts():
 def test_an_endpoints_tokens_are_those_it_billed():
     turns = [turn(0, token_ids=[], logprobs=[])]
     one = trajectory(turns=turns, termination=Termination.MAX_STEPS, diagnostics={"response_tokens": 70})
-    assert success([one], [], 10, 0).response_tokens_mean == 70
+    assert success([one], []).response_tokens_mean == 70
 
 
 def test_unrecorded_figures_are_none_and_not_zero():

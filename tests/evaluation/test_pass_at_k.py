@@ -33,7 +33,7 @@ def tried(**outcomes):
 
 
 def rates(of):
-    return {k: one.rate for k, one in pass_at_k(of, 50, 0).items()}
+    return {k: one.rate for k, one in pass_at_k(of).items()}
 
 
 @pytest.mark.parametrize(
@@ -79,24 +79,24 @@ def test_all_tasks_have_equal_weight():
 
 
 def test_the_interval_is_over_tasks():
-    found = pass_at_k(tried(a="ssss", b="ffff", c="ssss", d="ffff"), 2000, 0)["1"]
+    found = pass_at_k(tried(a="ssss", b="ffff", c="ssss", d="ffff"))["1"]
     assert (found.rate, found.n) == (0.5, 4)
     assert found.ci95 == pytest.approx((0.0, 1.0))  # four tasks, each 0 or 1
 
 
 def test_a_task_whose_judge_failed_now_and_then_is_left_out_of_all_k():
     tasks = {f"t{index}": "sf" for index in range(10)} | {"x": "fe"}
-    found = pass_at_k(tried(**tasks), 200, 0)
+    found = pass_at_k(tried(**tasks))
     assert {k: (one.rate, one.n) for k, one in found.items()} == {"1": (0.5, 10), "2": (1.0, 10)}
 
 
 def test_many_outages_lower_the_largest_k_rather_than_the_number_of_tasks():
-    found = pass_at_k(tried(a="ssff", b="sfee", c="fsee"), 200, 0)
+    found = pass_at_k(tried(a="ssff", b="sfee", c="fsee"))
     assert {k: one.n for k, one in found.items()} == {"1": 3, "2": 3}
 
 
 def test_one_attempt_has_no_pass_at_k():
-    assert pass_at_k(tried(a="s", b="f"), 200, 0) == {}
+    assert pass_at_k(tried(a="s", b="f")) == {}
 
 
 @pytest.mark.parametrize(("n", "c", "k"), [(2, 1, 3), (2, 3, 1), (2, 1, 0)])

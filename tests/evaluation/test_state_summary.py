@@ -24,7 +24,7 @@ def test_the_summary_counts_side_effects_and_detours_of_successes():
         episode(2, 0.0, 0.5, ["also added 1 row"], ["click", "done"]),
     ]
     verdicts = [a_verdict(part, Outcome.SUCCESS if part.site_reward else Outcome.FAILURE) for part in trajectories]
-    summary = success(trajectories, verdicts, bootstrap=100, seed=0)
+    summary = success(trajectories, verdicts)
     assert summary.state is not None
     assert (summary.state.n, summary.state.side_effect_rate, summary.state.credit_mean) == (2, 0.5, 0.75)
     assert summary.state.detour == pytest.approx(3 / 2)

@@ -107,3 +107,14 @@ def test_the_table_has_figures_intervals_confusion_and_what_was_published():
     assert "one, table 3\n" in text
     rows = [line.split() for line in text.splitlines() if line.startswith("Judge-8B")]
     assert rows == [["Judge-8B", "89.8", "89.5", "94.8", "92.1"], ["Judge-8B", "–", "72.8", "72.5", "72.7"]]
+
+
+def test_resamples_without_a_success_do_not_pull_recall_down():
+    found = of([S, S, *[F] * 18], [S, S, *[F] * 18])
+    assert found.recall.ci95 == found.precision.ci95 == found.f1.ci95 == found.kappa.ci95 == (1.0, 1.0)
+
+
+def test_a_figure_of_no_trajectories_is_not_known():
+    found = of([F, F, F], [F, F, F])
+    assert (found.recall.value, found.recall.ci95, found.kappa.ci95) == (0.0, (0.0, 1.0), (-1.0, 1.0))
+    assert found.accuracy.value == 1.0

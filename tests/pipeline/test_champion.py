@@ -102,3 +102,11 @@ def test_a_champion_that_lost_to_a_broken_browser_stays(monkeypatch):
 
 def test_the_champion_itself_is_not_compared_with_itself(monkeypatch):
     assert decide(monkeypatch, evaluated(30), evaluated(10), version="2").decisions == []
+
+
+@pytest.mark.parametrize("of", [1, 5, 9])
+def test_a_few_tasks_never_move_the_champion(monkeypatch, capsys, of):
+    ((_, promoted, evidence),) = decide(monkeypatch, evaluated(of, of), evaluated(0, of)).decisions
+    assert promoted is False
+    assert (evidence["diff"], evidence["n"], evidence["min_tasks"]) == (1.0, of, 10)
+    assert "fewer than evaluation.promotion_min_tasks = 10" in capsys.readouterr().out

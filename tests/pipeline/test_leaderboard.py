@@ -23,7 +23,7 @@ def checkout(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_text(complete(RECIPE))
     of = [a_trajectory(a_task(number, split="eval")) for number in range(4)]
-    summary = success(of, [a_verdict(one, Outcome.SUCCESS) for one in of], 10, 0)
+    summary = success(of, [a_verdict(one, Outcome.SUCCESS) for one in of])
     written = {"recipe": "smoke", "tasks": "miniwob", **summary.model_dump(mode="json", exclude_none=True)}
     write_json(Path("reports/stages/evaluate@rl.json"), written)
 

@@ -54,7 +54,7 @@ def run_on_disk(tmp_path_factory) -> RunOnDisk:
         trajectories, verdicts = _evaluated(policy, place)
         write_table(run.evaluation / policy / "trajectories.parquet", Trajectory, trajectories)
         write_table(run.evaluation / policy / "verdicts.parquet", Verdict, verdicts)
-        summary = success(trajectories, verdicts, bootstrap=500, seed=0, max_aborted=0.1)
+        summary = success(trajectories, verdicts, max_aborted=0.1)
         figures = {"clean_success": {"miniwob": MEANING}, **summary.model_dump(mode="json", exclude_none=True)}
         _stage(run, f"evaluate@{policy}", 38.5 + place, figures)
     _other_stages(run)

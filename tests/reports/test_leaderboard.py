@@ -22,7 +22,7 @@ def summary(solved, of=10, broken=0):
     verdicts = [
         verdict(one, Outcome.SUCCESS if index < solved else Outcome.FAILURE) for index, one in enumerate(rows[:of])
     ]
-    return success(rows, verdicts, 50, 0).model_dump(mode="json", exclude_none=True)
+    return success(rows, verdicts).model_dump(mode="json", exclude_none=True)
 
 
 def result(**changes):
