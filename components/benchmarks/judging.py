@@ -15,6 +15,7 @@ from components.benchmarks.spec import Benchmark, BenchmarkError, JudgeName
 from components.endpoint import ANSWERS, BudgetSpent
 from components.judge import JudgeClients, Judgement, ModelJudge, assisted_verdict, needs_judge, rules_verdict
 from components.judge.protocols import PROTOCOLS
+from components.judge.protocols.reference import references_of
 from components.params import ModelJudgeParams, Params
 from components.pipeline.stage_run import StageRun
 from components.records import Outcome, Trajectory, Verdict
@@ -131,7 +132,7 @@ def _judge_function(name: JudgeName, model: ModelJudge) -> Callable[[Trajectory]
 async def _compare_answer(trajectory: Trajectory, model: ModelJudge) -> Verdict:
     """Whether the answer means the same as one of the reference answers; an error if the task has none."""
     task = trajectory.task
-    answers = task.evaluator.get("answers") or ([task.reference_answer] if task.reference_answer else [])
+    answers = references_of(task)
     if not answers:
         judgement = Judgement(Outcome.ERROR, "the task has no reference answer")
     else:

@@ -12,11 +12,13 @@ import pytest
 from components.endpoint import Answer, Message
 from components.judge.protocols import PROTOCOLS, Ruling, is_blocked, judge_protocol
 from components.judge.protocols.reference import SYSTEM as REFERENCE
+from components.judge.protocols.reference import references_of
 from components.judge.protocols.webgym_rubric import FACT, KEYPAGE, SUPPORT, facts
 from components.judge.protocols.webjudge import POINTS, SCORE, VERDICT
 from components.params import JudgeProtocolName
 from components.records import FactGroup, Outcome, Trajectory
 from tests.endpoint_server import images_of, text_of
+from tests.samples import a_task
 
 S, F, U = Outcome.SUCCESS, Outcome.FAILURE, Outcome.UNPARSED
 Episode = Callable[..., Trajectory]
@@ -240,6 +242,42 @@ def test_a_reference_answer_overrides_the_rubric(episode: Episode) -> None:
     assert "Known right answer: Roma\n" in text_of(model.asked[0])
     ruling, model = rubric(episode, [NO], [NO], reference_answer="the ROMA: 80 a night")
     assert (ruling.outcome, len(model.asked)) == (S, 0), "the same words need no model"
+
+
+def test_alternative_reference_answers_are_alternatives(episode: Episode) -> None:
+    ruling, model = rubric(episode, [NO], [NO], reference_answer="Hotel Roma; Albergo Roma")
+    (asked,) = map(text_of, model.asked)
+    assert ruling.outcome is S
+    assert "Any one of these alternatives is enough:\n- Hotel Roma\n- Albergo Roma\n" in asked
+    given = "The Roma, 80 a night."
+    ruling, model = rubric(episode, [NO], [NO], reference_answer=f"Hotel Napoli; {given}")
+    assert (ruling.outcome, len(model.asked)) == (S, 0), "the same words as one alternative need no model"
+
+
+def test_a_possible_reference_answer_never_decides_alone(episode: Episode) -> None:
+    possible = {"type": "webvoyager", "answer_type": "possible", "notice": ""}
+    for said, expected in ((YES, S), (NO, F)):
+        same_words = "The Roma, 80 a night."
+        ruling, model = rubric(episode, [YES], [said], reference_answer=same_words, evaluator=possible)
+        assert ruling.outcome is expected
+        assert (len(model.to(REFERENCE)), len(model.to(SUPPORT))) == (0, 1)
+        assert "One of several answers that were right" in text_of(model.to(FACT)[0])
+    golden = possible | {"answer_type": "golden"}
+    assert len(rubric(episode, [YES], [NO], reference_answer="Roma", evaluator=golden)[1].to(REFERENCE)) == 1
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "answer", "references"),
+    [
+        ({"type": "qa", "answers": ["Rome; Italy", "Roma"]}, "Rome; Italy; Roma", ["Rome; Italy", "Roma"]),
+        ({"type": "webgym"}, "Mark Twain; Samuel Clemens", ["Mark Twain", "Samuel Clemens"]),
+        ({"type": "webarena"}, "May: 8; June: 13", ["May: 8; June: 13"]),
+        ({}, " ; ", []),
+        ({}, None, []),
+    ],
+)
+def test_the_references_of_a_task_are_its_alternatives(evaluator, answer, references) -> None:
+    assert references_of(a_task(0, evaluator=evaluator, reference_answer=answer)) == references
 
 
 def test_a_task_without_a_rubric_is_judged_as_one_fact(episode: Episode) -> None:

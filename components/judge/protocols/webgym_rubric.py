@@ -1,6 +1,7 @@
 """WebGym's rubric judge (section 3, appendix E): the reference answer, else criterion B once and criterion A per fact.
 
-- A reference answer overrides the rubric: the only question is then whether the answer means the same.
+- A reference answer overrides the rubric: the only question is then whether the answer means the same as one of its
+  alternatives. An answer that is only "possible" (WebVoyager) decides nothing: it is a hint beside each fact.
 - Key pages are chosen with high recall: a page is left out only if it is clearly irrelevant; the last page always
   stays.
 - Criterion B, once per task: the key pages support every claim of the answer.
@@ -18,7 +19,8 @@ import asyncio
 from components.judge.prompts import distinct_images
 from components.judge.protocols import reference
 from components.judge.protocols.base import ENDING, Ask, JudgeProtocol, Ruling, cut, question
-from components.judge.protocols.reference import says_the_same
+from components.judge.protocols.reference import references_of, says_the_same
+from components.judge.rules.webvoyager import hint_of
 from components.judge.verdicts import KEEP, parse_verdict, read
 from components.records import Image, Outcome, Task, Trajectory
 
@@ -55,15 +57,17 @@ async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
     """Ask about each requirement of the rubric, or compare the answer with the reference."""
     task, answer = trajectory.task, trajectory.answer or "(none)"
     task_text = f"Task: {task.intent}"
-    if task.reference_answer:
-        return await says_the_same(task.intent, [task.reference_answer], answer, ask)
+    hint = hint_of(task) if task.evaluator.get("answer_type") == "possible" else None
+    references = references_of(task) if hint is None else []
+    if references:
+        return await says_the_same(task.intent, references, answer, ask)
     pages = await _key_pages(trajectory, task_text, ask)
     answer_text = f"Answer: {answer}\n\nThe pages, oldest first:"
     checks = [("criterion B", SUPPORT, f"{task_text}\n{answer_text}")]
     for group, fact in facts(task):
-        checks.append(
-            (f"criterion A, {fact}", FACT, f"{task_text}\nGroup: {group}\nRequirement: {fact}\n{answer_text}")
-        )
+        known = f"\n{hint}" if hint else ""
+        text = f"{task_text}{known}\nGroup: {group}\nRequirement: {fact}\n{answer_text}"
+        checks.append((f"criterion A, {fact}", FACT, text))
     rationales, has_unparsed = [], False
     for name, system, text in checks:
         reply = await ask(question(system, text, *pages))
