@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from components.cli.command import PARAMS, Subparsers, fail
@@ -33,12 +34,15 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--judges",
         metavar="NAMES",
-        help="separated by commas: rules, distilled, a protocol (openwebrl, webvoyager, …), vote; "
+        help="separated by commas: rules, functional (the benchmark's reward above 0.5), distilled, a protocol "
+        "(openwebrl, webvoyager, …), vote; "
         "default: the judges that are available",
     )
     parser.add_argument(
         "--verdicts", action="append", default=[], metavar="NAME=FILE", help="a table of earlier verdicts; repeatable"
     )
+    parser.add_argument("--split", choices=("dev", "test"), help="of AgentRewardBench; default: both")
+    parser.add_argument("--by", choices=("benchmark",), help="also a table per benchmark")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=calibrate)
 
@@ -48,9 +52,10 @@ def calibrate(options: argparse.Namespace) -> int:
     import json
 
     from components.endpoint import EndpointError
-    from components.judge import JudgeOutage, agent_reward_bench, calibration_run, labels, truth
+    from components.judge import JudgeOutage, calibration_run, expert_annotations, labels, truth
+    from components.judge.agent_reward_bench import benchmark_of
     from components.judge.calibration import NothingToCompare
-    from components.judge.calibration_table import as_text
+    from components.judge.calibration_table import as_text, aspects_as_text
     from components.params import RecipeError, load
     from components.reports import published
     from components.store import STATE
@@ -69,20 +74,61 @@ def calibrate(options: argparse.Namespace) -> int:
         recipe = load(PARAMS)
         trajectories = lambda: labels.read_trajectories(table)  # noqa: E731
         names = options.judges.split(",") if options.judges else calibration_run.available_judges(recipe.judge)
-        calibrations = calibration_run.calibrate_judges(
+        known = labels.Labels(truth.read_truth(trajectories()), []) if by_state else labels.read_labels(labels_file)
+        outcomes, experts = known.outcomes, None
+        if table.is_dir() and not by_state:
+            experts = expert_annotations.read_experts(labels_file) if _is_annotated(labels_file) else None
+            names = names if options.judges else [names[0], "functional", *names[1:]]
+        if options.split is not None:
+            if experts is None:
+                return fail("--split is of AgentRewardBench: give its folder and its annotations.csv")
+            experts = expert_annotations.of_split(experts, labels_file, options.split)
+            outcomes = {key: label for key, label in outcomes.items() if key in experts}
+        calibrated = calibration_run.calibrate_judges(
             trajectories,
-            truth.read_truth(trajectories()) if by_state else labels.read_labels(labels_file),
+            outcomes,
             names,
             verdicts,
             recipe,
             STATE / "calibrate",
+            {"benchmark": benchmark_of}.get(options.by),
         )
+        calibrations = calibrated.overall
+        if experts is not None:
+            ceiling = expert_annotations.second_expert(experts, recipe.evaluation.bootstrap, recipe.seed)
+            calibrations += [ceiling] if ceiling is not None else []
     except (RecipeError, EndpointError, JudgeOutage) as error:
         return fail(error)
-    except (labels.CannotCompare, agent_reward_bench.Unreadable, NothingToCompare) as error:
+    except (labels.CannotCompare, expert_annotations.Unreadable, NothingToCompare) as error:
         return fail(error)
+    _say_left_out(known.left_out, calibrated.without_trajectory, labels_file)
+    aspects = expert_annotations.summarise_aspects(experts) if experts is not None else []
     if options.json:
-        print(json.dumps([calibration.model_dump(mode="json") for calibration in calibrations], indent=1))
-    else:
-        print(as_text(calibrations, published.judge_agreement()))
+        plain = [calibration.model_dump(mode="json") for calibration in calibrations]
+        groups = {
+            group: [calibration.model_dump(mode="json") for calibration in members]
+            for group, members in calibrated.by_group.items()
+        }
+        whole = {"overall": plain, "by": groups, "aspects": [aspect.model_dump(mode="json") for aspect in aspects]}
+        print(json.dumps(whole if groups or aspects else plain, indent=1))
+        return 0
+    print(as_text(calibrations, published.judge_agreement()))
+    for group, members in calibrated.by_group.items():
+        print(f"\n{group}\n{as_text(members, {})}")
+    if aspects:
+        print(f"\n{aspects_as_text(aspects)}")
     return 0
+
+
+def _is_annotated(path: Path) -> bool:
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        return "trajectory_success" in file.readline()
+
+
+def _say_left_out(left_out: list[str], without_trajectory: int, file: Path) -> None:
+    """Say on standard error which labels do not count."""
+    if left_out:
+        shown = "; ".join(left_out[:3]) + ("; …" if len(left_out) > 3 else "")
+        print(f"{len(left_out)} labels of {file} are left out: {shown}", file=sys.stderr)
+    if without_trajectory:
+        print(f"{without_trajectory} labels of {file} have no trajectory and are left out", file=sys.stderr)

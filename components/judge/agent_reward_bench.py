@@ -1,10 +1,7 @@
-"""Reads AgentRewardBench (Lù et al., 2025): experts' labels of 1,302 trajectories, and the trajectories.
+"""Reads the trajectories of AgentRewardBench (Lù et al., 2025); `expert_annotations` reads the labels of 1,302 of them.
 
 The published files:
 
-- `annotations.csv`: `annotator_name, benchmark, task_id, model_name, exp_name, trajectory_success, …`, one row per
-  expert and trajectory; success is Successful, Unsuccessful or Unsure. Only the first row of a trajectory counts,
-  which is the primary expert's. Unsure is no label.
 - `trajectories/cleaned/<benchmark>/<agent>/<experiment>/<task>.json`: goal, steps with reasoning, action, address and
   screenshot, and the benchmark's own reward; `screenshots/` is beside `cleaned`.
 
@@ -16,25 +13,19 @@ an empty answer here. The accessibility trees and HTML of the pages are not read
 from __future__ import annotations
 
 import ast
-import csv
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from components.records import Image, Observation, Outcome, Task, Termination, ToolCall, Trajectory, Turn, trajectory_id
+from components.judge.expert_annotations import Unreadable, identity_of
+from components.records import Image, Observation, Task, Termination, ToolCall, Trajectory, Turn
 
-_LABELS = {"Successful": Outcome.SUCCESS, "Unsuccessful": Outcome.FAILURE}
-_UNSURE = ("Unsure", "")
-_COLUMNS = ("benchmark", "task_id", "model_name", "trajectory_success")
 _MESSAGES = ("send_msg_to_user", "report_infeasible")
 """Actions that give the final answer."""
-
-
-class Unreadable(ValueError):
-    """A file that differs from what AgentRewardBench publishes; the message names the place."""
 
 
 class _Step(BaseModel):
@@ -57,29 +48,11 @@ class _Cleaned(BaseModel):
     steps: list[_Step]
 
 
-def read_annotations(path: Path) -> dict[str, Outcome]:
-    """The primary experts' labels by trajectory id, without `Unsure`.
-
-    Raises:
-        Unreadable: a column is missing, or a label is unknown.
-    """
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = csv.DictReader(file)
-        if missing := [name for name in _COLUMNS if name not in (rows.fieldnames or [])]:
-            raise Unreadable(f"{path}: no column {', '.join(missing)}; it must be AgentRewardBench's annotations.csv")
-        labels: dict[str, Outcome | None] = {}
-        for number, row in enumerate(rows, 2):
-            label = row["trajectory_success"].strip()
-            if label not in _LABELS and label not in _UNSURE:
-                raise Unreadable(f"{path}:{number}: trajectory_success is {label!r}, not Successful or Unsuccessful")
-            key = identity_of(row["benchmark"], row["model_name"], row["task_id"])
-            labels.setdefault(key, _LABELS.get(label))
-    return {key: label for key, label in labels.items() if label is not None}
-
-
-def identity_of(benchmark: str, agent: str, task: str) -> str:
-    """The id of an agent's trajectory on a task."""
-    return trajectory_id(f"{benchmark}/{task}", 0, agent, 0)
+def benchmark_of(trajectory: Trajectory) -> str:
+    """The benchmark of a trajectory as AgentRewardBench reports it: WorkArena's second level is `workarena++`."""
+    name = trajectory.task.website
+    is_second_level = name == "workarena" and "l2" in trajectory.task_id.lower()
+    return "workarena++" if is_second_level else name
 
 
 def iter_trajectories(folder: Path) -> Iterator[Trajectory]:
@@ -90,8 +63,8 @@ def iter_trajectories(folder: Path) -> Iterator[Trajectory]:
     """
     for path in sorted((folder / "cleaned").rglob("*.json")):
         try:
-            cleaned = _Cleaned.model_validate(json.loads(path.read_bytes()))
-        except (ValueError, ValidationError) as error:
+            cleaned = _Cleaned.model_validate(json.loads(path.read_bytes().removeprefix(BOM_UTF8)))
+        except (ValueError, RecursionError, ValidationError) as error:
             raise Unreadable(f"{path}: not a cleaned trajectory of AgentRewardBench: {error}") from error
         if cleaned.valid and cleaned.steps:
             yield _trajectory(cleaned, path.stem, folder)

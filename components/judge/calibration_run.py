@@ -1,7 +1,8 @@
 """Asks several judges about the same labelled trajectories (`waymark judge calibrate`).
 
 The figures of one judge are computed in `calibration`. A judge is named `rules` (which ask `judge.model`, if the
-recipe has one, where only a model can decide), `distilled` (the model in `models/judge/distilled`), or by a protocol,
+recipe has one, where only a model can decide), `functional` (the benchmark's own reward above 0.5, as AgentRewardBench
+scores it; `rules` want the whole reward), `distilled` (the model in `models/judge/distilled`), or by a protocol,
 by which the recipe's `judge.model` judges. `vote` is the majority of the other judges, without `rules`.
 Tables of earlier verdicts take part under a name.
 
@@ -14,6 +15,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from components.endpoint import ANSWERS
 from components.judge.assisted import assisted_rules
@@ -30,11 +32,15 @@ from components.records import Outcome, Trajectory, Verdict
 from components.store import iter_table
 
 DISTILLED = Path("models/judge/distilled")
-NAMES = ("rules", "distilled", *PROTOCOLS, "vote")
+NAMES = ("rules", "functional", "distilled", *PROTOCOLS, "vote")
+_NO_VOTERS = ("rules", "functional")
 MIN_VOTERS = 3
 """Least number of judges beside a vote."""
 BATCH = 32
 """Trajectories that the distilled judge reads at once."""
+
+FUNCTIONAL = 0.5
+"""AgentRewardBench's threshold for a benchmark's own reward (its `score_judgments.py`)."""
 
 Read = Callable[[], Iterable[Trajectory]]
 """Iterates over the trajectories from the beginning."""
@@ -50,6 +56,14 @@ def available_judges(params: JudgeParams) -> list[str]:
     return names
 
 
+class Calibrated(NamedTuple):
+    """Calibrations of all judges, overall and by group; `without_trajectory` counts labels that nothing belongs to."""
+
+    overall: list[Calibration]
+    by_group: dict[str, list[Calibration]]
+    without_trajectory: int
+
+
 def calibrate_judges(
     read: Read,
     labels: Mapping[str, Outcome],
@@ -57,7 +71,8 @@ def calibrate_judges(
     tables: Mapping[str, Path],
     params: Params,
     state: Path,
-) -> list[Calibration]:
+    group_of: Callable[[Trajectory], str] | None = None,
+) -> Calibrated:
     """Compare each judge with the labels, in the order of `names`, the tables last.
 
     Args:
@@ -66,6 +81,7 @@ def calibrate_judges(
         names: of `NAMES`.
         tables: files of earlier verdicts, by the name that each gets in the result.
         state: the folder of the files that count what models cost.
+        group_of: the group of a trajectory, such as its benchmark; None for no groups.
 
     Raises:
         CannotCompare: a judge is unknown or not available, or no trajectory has a label.
@@ -73,11 +89,14 @@ def calibrate_judges(
     """
     tasks: dict[str, str] = {}
     kinds: dict[str, str] = {}
+    groups: dict[str, str] = {}
     for trajectory in read():
         if trajectory.trajectory_id in labels:
             tasks[trajectory.trajectory_id] = trajectory.task_id
             if kind := truth_of(trajectory).failure:
                 kinds[trajectory.trajectory_id] = kind
+            if group_of is not None:
+                groups[trajectory.trajectory_id] = group_of(trajectory)
     if not tasks:
         raise CannotCompare(
             f"none of the {len(labels)} labels belongs to one of these trajectories: name the labels that do"
@@ -90,17 +109,26 @@ def calibrate_judges(
     verdicts_by_judge = asyncio.run(_judge([name for name in names if name != "vote"], labelled, params, state))
     verdicts_by_judge |= {name: _from_table(path, tasks) for name, path in tables.items()}
     if "vote" in names:
-        voters = [verdicts for name, verdicts in verdicts_by_judge.items() if name != "rules"]
+        voters = [verdicts for name, verdicts in verdicts_by_judge.items() if name not in _NO_VOTERS]
         verdicts_by_judge["vote"] = {key: voted([verdicts[key] for verdicts in voters]) for key in tasks}
     evaluation = params.evaluation
-    keys = sorted(tasks)
-    calibrations = []
-    for name, verdicts in verdicts_by_judge.items():
+
+    def calibrated(name: str, verdicts: Mapping[str, Verdict], keys: Sequence[str]) -> Calibration:
         paired = [tasks[key] for key in keys], [labels[key] for key in keys], [verdicts[key] for key in keys]
         calibration = calibrate(name, *paired, evaluation.bootstrap, params.seed)
         parts = by_kind([kinds.get(key) for key in keys], *paired, evaluation.bootstrap, params.seed)
-        calibrations.append(calibration.model_copy(update={"false_positives_by_kind": parts}))
-    return calibrations
+        return calibration.model_copy(update={"false_positives_by_kind": parts})
+
+    overall = [calibrated(name, verdicts, sorted(tasks)) for name, verdicts in verdicts_by_judge.items()]
+    by_group: dict[str, list[Calibration]] = {}
+    for group in sorted(set(groups.values())):
+        keys = [key for key in sorted(tasks) if groups[key] == group]
+        by_group[group] = [
+            calibrated(name, verdicts, keys)
+            for name, verdicts in verdicts_by_judge.items()
+            if any(verdicts[key].outcome is not Outcome.ERROR for key in keys)
+        ]
+    return Calibrated(overall, by_group, len(labels) - len(tasks))
 
 
 def _require_available(names: Sequence[str], tables: Mapping[str, Path], params: Params) -> None:
@@ -109,9 +137,9 @@ def _require_available(names: Sequence[str], tables: Mapping[str, Path], params:
             raise CannotCompare(f"no judge {name!r}: one of {', '.join(NAMES)}")
         if name == "distilled" and not DISTILLED.exists():
             raise CannotCompare(f"{DISTILLED} does not exist: `dvc repro distill_judge` makes it")
-        if name not in ("rules", "distilled", "vote") and params.judge.model is None:
+        if name not in ("rules", "functional", "distilled", "vote") and params.judge.model is None:
             raise CannotCompare(f"{name} asks a model: name it in judge.model.endpoint of the recipe")
-    voters = len({*names, *tables} - {"rules", "vote"})
+    voters = len({*names, *tables} - {*_NO_VOTERS, "vote"})
     if "vote" in names and (voters < MIN_VOTERS or voters % 2 == 0):
         raise CannotCompare(
             f"a vote needs {MIN_VOTERS} judges beside it or a larger odd number, without `rules`; these are {voters}"
@@ -126,6 +154,8 @@ async def _judge(names: Sequence[str], labelled: Read, params: Params, state: Pa
         for name in names:
             if name == "distilled":
                 verdicts = _distilled(labelled, params)
+            elif name == "functional":
+                verdicts = [_functional(trajectory) for trajectory in labelled()]
             elif model is None:
                 verdicts = [rules_verdict(trajectory) for trajectory in labelled()]
             elif name == "rules":
@@ -146,6 +176,18 @@ def _distilled(labelled: Read, params: Params) -> list[Verdict]:
     while batch := list(islice(remaining, BATCH)):
         verdicts += judge.judge(batch)
     return verdicts
+
+
+def _functional(trajectory: Trajectory) -> Verdict:
+    reward = trajectory.site_reward
+    outcome = Outcome.ERROR if reward is None else Outcome.SUCCESS if reward > FUNCTIONAL else Outcome.FAILURE
+    return Verdict(
+        trajectory_id=trajectory.trajectory_id,
+        outcome=outcome,
+        rationale="the record has no reward of its benchmark" if reward is None else f"the reward is {reward:g}",
+        judge="functional",
+        judge_version="1",
+    )
 
 
 def _from_table(path: Path, tasks: Mapping[str, str]) -> dict[str, Verdict]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from components.judge.calibration import METRICS, OUTCOMES, Calibration
+from components.judge.expert_annotations import AspectSummary
 from components.statistics import Estimate
 
 PublishedTable = Mapping[str, Mapping[str, float | None]]
@@ -47,6 +48,20 @@ def as_text(calibrations: Sequence[Calibration], published: Mapping[str, Publish
             values = (figures.get(name) for name in METRICS[:4])
             cells = "".join(f"{'–' if value is None else f'{value:.1f}':>23}" for value in values)
             lines.append(f"{judge:{width}}{'':>6}{cells}")
+    return "\n".join(lines)
+
+
+def aspects_as_text(aspects: Sequence[AspectSummary]) -> str:
+    """What experts say of side effects, optimality and repetition, and how often a second one says the same."""
+    lines = ["the experts on other aspects"]
+    for aspect in aspects:
+        counts = ", ".join(f"{value}: {count}" for value, count in aspect.counts.items())
+        same = (
+            f"; a second expert agrees on {_cell('', aspect.agreement)}% of {aspect.pairs} pairs"
+            if aspect.agreement is not None
+            else ""
+        )
+        lines.append(f"{aspect.aspect:{14}}{counts}{same}")
     return "\n".join(lines)
 
 

@@ -114,7 +114,7 @@ async def _measure(model: ModelJudge, params: JudgeParams) -> Agreement:
     A trajectory that the model could not judge because of an error is left out.
     """
     table, file = measured_on(params)
-    labels, share = read_labels(file), params.trust.audit_share if params.trust.labels is None else 1.0
+    labels, share = read_labels(file).outcomes, params.trust.audit_share if params.trust.labels is None else 1.0
     verdicts = await model(
         trajectory
         for trajectory in read_trajectories(table)

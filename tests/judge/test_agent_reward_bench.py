@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from components.judge.agent_reward_bench import (
+from components.judge.agent_reward_bench import benchmark_of, iter_trajectories, parse_action
+from components.judge.expert_annotations import (
     Unreadable,
     identity_of,
-    iter_trajectories,
-    parse_action,
+    of_split,
     read_annotations,
+    read_experts,
+    second_expert,
+    summarise_aspects,
 )
 from components.records import Outcome
 from tests.samples import png
@@ -134,3 +137,63 @@ def test_invalid_trajectories_are_left_out_and_broken_ones_are_named(tmp_path):
 def test_actions_are_parsed_and_never_run(text, name, arguments):
     call = parse_action(text)
     assert (call.name, call.arguments) == (name, arguments)
+
+
+def experts_of(tmp_path: Path) -> Path:
+    """Three trajectories, two of them with a second expert, who says the same of one."""
+    return annotations(
+        tmp_path / "annotations.csv",
+        ("A", "webarena.1", "Successful"),
+        ("B", "webarena.1", "Successful"),
+        ("A", "visualwebarena.resized.2", "Unsuccessful"),
+        ("B", "visualwebarena.resized.2", "Successful"),
+        ("A", "webarena.3", "Unsuccessful"),
+    )
+
+
+def test_the_second_expert_is_the_ceiling_of_agreement(tmp_path):
+    ceiling = second_expert(read_experts(experts_of(tmp_path)), 200, 0)
+    assert (ceiling.judge, ceiling.n, ceiling.accuracy.value) == ("second expert", 2, 0.5)
+    alone = annotations(tmp_path / "b.csv", ("A", "webarena.1", "Successful"))
+    assert second_expert(read_experts(alone), 200, 0) is None
+
+
+def test_side_effects_optimality_and_repetition_are_summarised(tmp_path):
+    side, optimal, looping = summarise_aspects(read_experts(experts_of(tmp_path)))
+    assert [part.aspect for part in (side, optimal, looping)] == ["side_effect", "optimality", "looping"]
+    assert (side.counts, optimal.counts, side.pairs) == ({"No": 3}, {"2. Suboptimal": 3}, 2)
+    assert side.agreement.value == 1.0
+    assert side.agreement.ci95.low < 1, "two pairs are no certainty"
+
+
+def test_a_published_split_chooses_its_tasks(tmp_path):
+    path = experts_of(tmp_path)
+    with pytest.raises(Unreadable, match="copy AgentRewardBench's data/splits"):
+        of_split(read_experts(path), path, "dev")
+    (tmp_path / "splits.csv").write_text(
+        "\ufefftask_id,split\nwebarena.1,dev\nvisualwebarena.2,test\nwebarena.3,test\n"
+    )
+    tasks = {rows[0].task for rows in of_split(read_experts(path), path, "test").values()}
+    assert tasks == {"visualwebarena.resized.2", "webarena.3"}
+    (tmp_path / "splits.csv").write_text("task_id,split\nother,dev\n")
+    with pytest.raises(Unreadable, match="no annotated task of the split 'dev'"):
+        of_split(read_experts(path), path, "dev")
+
+
+def test_a_byte_order_mark_or_a_short_row_does_not_confuse_the_annotations(tmp_path):
+    path = annotations(tmp_path / "a.csv", ("A", "webarena.1", "Successful"))
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert list(read_annotations(path).values()) == [Outcome.SUCCESS]
+    path.write_text(HEAD + "A,webarena,webarena.1\n")
+    with pytest.raises(Unreadable, match=r"a\.csv:2: the row ends before model_name, trajectory_success"):
+        read_annotations(path)
+    path.write_bytes(HEAD.encode() + b"\xff")
+    with pytest.raises(Unreadable, match=r"a\.csv is not UTF-8"):
+        read_annotations(path)
+
+
+def test_the_second_level_of_workarena_is_a_benchmark_of_its_own(tmp_path):
+    folder = cleaned(tmp_path / "a", "workarena.servicenow.order-l2", benchmark="workarena")
+    (second,) = iter_trajectories(folder)
+    (plain,) = iter_trajectories(cleaned(tmp_path / "b"))
+    assert (benchmark_of(second), benchmark_of(plain)) == ("workarena++", "webarena")

@@ -138,10 +138,63 @@ def test_agent_reward_bench_is_judged_as_published(here, server, waymark):
     path = annotations(here / "a.csv", ("A", "webarena.7", "Unsuccessful"), ("A", "webarena.8", "Successful"))
     done = waymark("--trajectories", "trajectories", "--labels", str(path), "--judges", "openwebrl,rules", "--json")
     assert done.returncode == 0, done.stderr
-    model, rules = json.loads(done.stdout)
+    whole = json.loads(done.stdout)
+    model, rules = whole["overall"]
+    assert [part["counts"] for part in whole["aspects"]] == [{"No": 2}, {"2. Suboptimal": 2}, {"No": 2}]
     assert (model["n"], model["said_by_label"]["success"]["failure"]) == (2, 1)
     assert rules["outages"] + rules["n"] == 2
     assert AGENT in str(next((here / "trajectories/cleaned").rglob("*.json")))
+
+
+def test_agent_reward_bench_has_splits_benchmarks_thresholds_and_a_ceiling(here, waymark):
+    half = {"cum_reward": 0.6}
+    cleaned(here / "trajectories", "webarena.7", summary_info=half)
+    cleaned(here / "trajectories", "webarena.8", summary_info={"cum_reward": 0.0})
+    cleaned(here / "trajectories", "workarena.a-l2", benchmark="workarena")
+    rows = [("A", "webarena.7", "Successful"), ("B", "webarena.7", "Successful"), ("A", "webarena.8", "Unsuccessful")]
+    path = annotations(here / "a.csv", *rows, ("A", "webarena.9", "Successful"))
+    of_workarena = annotations(here / "w.csv", ("A", "workarena.a-l2", "Successful")).read_text().splitlines()[1]
+    path.write_text(path.read_text() + of_workarena.replace("A,webarena", "A,workarena") + "\n")
+    asked = ("--trajectories", "trajectories", "--labels", "a.csv", "--by", "benchmark", "--json")
+    done = waymark(*asked)
+    assert "1 labels of a.csv have no trajectory" in done.stderr
+    whole = json.loads(done.stdout)
+    found = {one["judge"]: one for one in whole["overall"]}
+    assert list(found) == ["rules", "functional", "second expert"]
+    assert (found["rules"]["recall"]["value"], found["functional"]["recall"]["value"]) == (0.5, 1.0)
+    assert (found["second expert"]["n"], found["second expert"]["accuracy"]["value"]) == (1, 1.0)
+    assert {group: members[0]["n"] for group, members in whole["by"].items()} == {"webarena": 2, "workarena++": 1}
+    Path("splits.csv").write_text("task_id,split\nwebarena.7,dev\nwebarena.8,test\nworkarena.a-l2,test\n")
+    of_dev = json.loads(waymark(*asked, "--split", "dev").stdout)
+    assert [one["n"] for one in of_dev["overall"]] == [1, 1, 1]
+    assert list(of_dev["by"]) == ["webarena"]
+    table = waymark(*asked[:-1], "--split", "test").stdout
+    assert "\nworkarena++\n" in table
+    assert "the experts on other aspects\nside_effect" in table
+    assert waymark("--split", "dev").returncode == 1, "a split is of AgentRewardBench alone"
+
+
+def test_labels_that_do_not_count_are_said(here, waymark):
+    ids = [a_trajectory(a_task(n, task_id=f"t{n}")).trajectory_id for n in range(4)]
+    lines = [f"{ids[0]},success", f"{ids[1]},Failure", f"{ids[1]},failure", f"{ids[2]},success", f"{ids[2]},failure",
+             f"{ids[3]}", f"{ids[3]},success,x", f"{ids[3]},maybe", "other,success"]  # fmt: skip
+    Path("labels.csv").write_text("\ufefftrajectory_id,outcome\n" + "\n".join(lines) + "\n")
+    done = waymark("--labels", "labels.csv", "--json")
+    (one,) = json.loads(done.stdout)
+    assert one["n"] == 2
+    assert "4 labels of labels.csv are left out: labels.csv:7: the row has not the 2 values" in done.stderr
+    assert "1 labels of labels.csv have no trajectory" in done.stderr
+    assert read_labels(Path("labels.csv")).left_out[-1].endswith(f"{ids[2]} is labelled success and failure")
+
+
+@pytest.mark.parametrize("content", [b"trajectory_id,outcome\n\xff,success\n", b"\x00\x01"])
+def test_label_files_that_cannot_be_read_are_refused_by_name(here, content):
+    Path("labels.csv").write_bytes(content)
+    with pytest.raises(CannotCompare, match=r"labels\.csv"):
+        read_labels(Path("labels.csv"))
+    Path("labels.parquet").write_bytes(content)
+    with pytest.raises(CannotCompare, match=r"labels\.parquet"):
+        read_labels(Path("labels.parquet"))
 
 
 def test_rules_ask_the_endpoint_where_only_a_model_can_tell(here, server, waymark):
@@ -179,8 +232,9 @@ def test_contradictory_options_are_refused_with_the_correct_ones(here, arguments
 
 def test_labels_of_other_trajectories_or_unknown_outcomes_are_refused(here, tmp_path):
     Path("labels.csv").write_text("trajectory_id,outcome\nother,failure\n")
+    known = read_labels(Path("labels.csv")).outcomes
     with pytest.raises(CannotCompare, match="none of the 1 labels"):
-        calibrate_judges(lambda: [a_trajectory()], read_labels(Path("labels.csv")), ["rules"], {}, a_recipe(), tmp_path)
+        calibrate_judges(lambda: [a_trajectory()], known, ["rules"], {}, a_recipe(), tmp_path)
     Path("labels.csv").write_text("trajectory_id,outcome\nother,perhaps\n")
     with pytest.raises(CannotCompare, match=r"labels\.csv:2: outcome is 'perhaps'"):
         read_labels(Path("labels.csv"))
