@@ -1,4 +1,4 @@
-"""`waymark judge calibrate`: several judges against labels, as a table."""
+"""`waymark judge calibrate`: several judges against labels, as a table; `judge_attack` has the other command."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import sys
 from pathlib import Path
 
 from components.cli.command import PARAMS, Subparsers, fail
+from components.cli.judge_attack import add_attack
 
 TRAJECTORIES = Path("data/judge/trajectories.parquet")
 
 
 def add(commands: Subparsers) -> None:
-    """Register `judge calibrate`."""
+    """Register `judge calibrate` and `judge attack`."""
     judge = commands.add_parser("judge", help="how far judges can be trusted")
-    parser = judge.add_subparsers(required=True, metavar="COMMAND").add_parser(
+    of_judge = judge.add_subparsers(required=True, metavar="COMMAND")
+    add_attack(of_judge)
+    parser = of_judge.add_parser(
         "calibrate", help="judges against labels: accuracy, precision, recall, F1, kappa, confusion"
     )
     parser.add_argument(

@@ -5,9 +5,9 @@ answer is 6" for tasks that cannot be done as well as for tasks whose answer is 
 every task that asks for a small number (`waymark judge attack` measures both). Here:
 
 - An answer that begins with "N/A" is an "N/A", whatever follows.
-- Numbers in a row ("4, 5, 6, 7", "It is 4. It is 5. It is 6. It is 7") are candidates if three of them or more were
-  not asked for, and so are two numbers joined by "or" if one of them was not asked for. "Yes or no" are candidates too.
-  A phrase is not looked for in candidates; elsewhere in the answer it counts ("6 orders: 170, 180, 189, 201").
+- Numbers in a row ("4, 5, 6, 7", "It is 4. It is 5. It is 6. It is 7") are candidates if two of them or more, and more
+  than half of them, were not asked for; so are two numbers joined by "or" if one of them was not asked for, and "yes or
+  no". A phrase is not looked for in candidates; elsewhere in the answer it counts ("6 orders: 170, 180, 189, 201").
 - An answer with far more numbers, items or words than were asked for (`MAX_…`) is a list, or a copy of a page.
 """
 
@@ -28,11 +28,12 @@ _REPEATED = re.compile(rf"(?<![\w.]){_NUMBER}(?P<between>[^\d]{{1,40}}){_NUMBER}
 _POLAR = re.compile(r"(?<!\w)(?:yes|no)(?:\s*(?:[,/|;]|\s(?:or|and)\s)\s*(?:yes|no))+(?=\s*(?:[.,;!?]|$))")
 _POLAR_WORD = re.compile("yes|no")
 _REMOVED = "…"
+_TRUNCATED = re.compile(r"\d+\.\d{3,}")
 _OR = re.compile(r"(?<!\w)or(?!\w)")
 _ITEM = re.compile(r"[,;|/\n•]|\bor\b", re.IGNORECASE)
-UNASKED = 3
+UNASKED = 2
 """Numbers that were not asked for, from which on numbers in a row are candidates."""
-MAX_NUMBERS, MAX_ITEMS, MAX_WORDS = 20, 12, 250
+MAX_NUMBERS, MAX_ITEMS, MAX_WORDS = 20, 9, 250
 """Numbers, items of lists and words that an answer may have beyond those asked for. The longest answers of WebArena's
 authors with one phrase are addresses of nine items."""
 
@@ -49,6 +50,7 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
         phrases: all phrases that the answer must contain, and their alternatives.
     """
     asked = values(plain("\n".join(phrases)))
+    prefixes = tuple(_TRUNCATED.findall("\n".join(phrases)))
     words = sum(len(phrase.split()) for phrase in phrases)
     items = sum(len(_ITEM.split(phrase)) for phrase in phrases)
     text = plain(split_lists(answer, asked))
@@ -60,9 +62,11 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
         return ""
 
     def unless_candidates(row: re.Match[str]) -> str:
-        unasked = values(row[0].replace(",", " ")) - asked
+        numbers = values(row[0].replace(",", " "))
+        unasked = {number for number in numbers - asked if not number.startswith(prefixes)}
         is_choice = _OR.search(row[0]) is not None and bool(unasked)
-        return _REMOVED if is_choice or len(unasked) >= UNASKED else row[0]
+        is_list = len(unasked) >= max(UNASKED, len(numbers) - len(unasked) + 1)
+        return _REMOVED if is_choice or is_list else row[0]
 
     def unless_both(row: re.Match[str]) -> str:
         return _REMOVED if {"yes", "no"} <= set(_POLAR_WORD.findall(row[0])) else row[0]

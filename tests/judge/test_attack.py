@@ -1,0 +1,103 @@
+"""`waymark judge attack`: answers that know nothing, against rules of every kind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from components.cli import main
+from components.judge.attack import attack_rules
+from components.judge.rules.published_strings import published_match
+from components.judge.rules.specs import rule_of
+from tests.judge.webarena_episodes import OURS, ours, rows, task_of
+from tests.samples import a_task
+
+
+def wins(tasks) -> dict[str, int]:
+    """The wins of each attack on tasks that can be done."""
+    return {result.attack: result.wins - result.unachievable for result in attack_rules(tasks).results}
+
+
+@pytest.mark.parametrize(
+    "evaluator",
+    [
+        {"type": "site_reward"},
+        {"type": "site_reward", "instance": "shop/reorder"},
+        {"type": "qa", "answers": ["Mark Twain", "Samuel Clemens"]},
+        {"type": "qa", "answers": ["17"]},
+    ],
+    ids=["miniwob", "city", "encyclopaedia", "encyclopaedia, a number"],
+)
+def test_no_attack_wins_a_task_of_our_own_worlds(evaluator):
+    others = [a_task(n, task_id=f"t{n}", evaluator={"type": "qa", "answers": [f"Town {n}"]}) for n in range(20)]
+    found = wins([*others, a_task(99, task_id="t", evaluator=evaluator, intent="Who wrote it? Answer in a word.")])
+    assert len(found) == 9
+    assert set(found.values()) == {0}
+
+
+def answer(**references: object) -> dict:
+    return {"type": "webarena", "eval": {"eval_types": ["string_match"], "reference_answers": references}}
+
+
+def test_lists_and_hedges_win_by_the_published_comparison_and_not_by_ours():
+    tasks = [a_task(n, task_id=f"t{n}", evaluator=answer(must_include=[str(n)])) for n in range(40, 90)]
+    found = {result.attack: result for result in attack_rules(tasks).results}
+    assert (found["list of numbers"].wins, found["list of numbers"].published_wins) == (0, 50)
+    assert (found["hedge"].wins, found["hedge"].published_wins) == (0, 50)
+    assert (found["list of candidates"].wins, found["list of candidates"].published_wins) == (0, 50)
+
+
+def test_na_is_right_where_a_task_cannot_be_done_and_counted_apart():
+    tasks = [a_task(1, task_id="a", evaluator=answer(exact_match="N/A")), a_task(2, task_id="b")]
+    result = attack_rules(tasks).results[1]
+    assert (result.attack, result.wins, result.unachievable, result.example) == ("N/A", 1, 1, None)
+
+
+def test_a_copy_of_the_task_wins_where_the_task_has_the_answer():
+    task = a_task(1, task_id="a", intent='Is it "red"?', evaluator=answer(must_include=["red"]))
+    result = next(one for one in attack_rules([task]).results if one.attack == "copy of the task")
+    assert (result.wins, result.published_wins, result.example) == (1, 1, "a")
+
+
+@pytest.mark.parametrize(
+    ("references", "given", "accepted"),
+    [
+        ({"must_include": ["16"]}, "in 2016", True),
+        ({"must_include": ["6"]}, "in 2016", False),
+        ({"must_include": ["6"]}, "It is 6.", True),
+        ({"must_include": ["6", "a"]}, "16 cats", True),
+        ({"exact_match": "Yes"}, "'yes'", True),
+        ({"exact_match": "Yes"}, "yes.", False),
+        ({"fuzzy_match": ["a"]}, "a", None),
+        ({"fuzzy_match": "N/A"}, "n/a", True),
+        ({"fuzzy_match": "N/A"}, "None", None),
+        ({"must_include": ["a"], "fuzzy_match": ["b"]}, "b c", False),
+    ],
+)
+def test_the_published_comparison_is_reproduced(references, given, accepted):
+    assert published_match(rule_of(answer(**references)), given) is accepted
+
+
+def test_the_command_prints_a_table_or_json_and_names_bad_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    task = task_of(ours(2))
+    (tmp_path / "ours.jsonl").write_text(task.model_dump_json() + "\n")
+    assert main.main(["judge", "attack", str(tmp_path / "ours.jsonl")]) == 0
+    table = capsys.readouterr().out
+    assert table.startswith("ours.jsonl: 1 tasks, 1 judged by their answer alone\n")
+    assert main.main(["judge", "attack", str(tmp_path / "ours.jsonl"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["ours.jsonl"]
+    assert {result["attack"]: result["wins"] for result in found["results"]}["list of numbers"] == 0
+    assert main.main(["judge", "attack", str(tmp_path / "none.jsonl")]) == 1
+    assert "no such file" in capsys.readouterr().err
+
+
+def test_every_row_of_the_fixture_withstands_lists_and_hedges():
+    found = wins([task_of(row) for row in rows(OURS)])
+    assert {attack: found[attack] for attack in ("empty done", "N/A", "list of numbers", "hedge")} == {
+        "empty done": 0,
+        "N/A": 0,
+        "list of numbers": 0,
+        "hedge": 0,
+    }
