@@ -16,8 +16,10 @@ import numpy as np
 
 from components.params import CheckpointParams
 from components.statistics import Interval, bootstrap_mean
-from components.training.validation import RESAMPLES, Validation
+from components.training.validation import Validation
 
+RESAMPLES = 10_000
+"""Bootstrap resamples of an interval."""
 FALSE_DECISIONS = 0.05
 """Share of phases, at most about, that go back, or publish an earlier policy, because of noise alone."""
 

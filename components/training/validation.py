@@ -20,8 +20,6 @@ from components.statistics import Interval, SuccessRate, success_rate, wilson
 
 HELDOUT = "heldout_validation"
 """The split of validation tasks of families that are never trained on."""
-RESAMPLES = 10_000
-"""Bootstrap resamples of an interval."""
 
 
 @dataclass
@@ -141,14 +139,12 @@ def validation(
     trajectories: Sequence[Trajectory],
     verdicts: Sequence[Verdict],
     tallies: Mapping[str, FamilyTally],
-    seed: int,
     seconds: float,
 ) -> Validation:
     """The record of one validation. An episode that the environment ended or no judge could read counts nowhere.
 
     Args:
         tallies: of the training rollouts since the validation before.
-        seed: of the bootstrap.
 
     Raises:
         NothingValidated: no task of a trained family could be judged.
@@ -174,8 +170,8 @@ def validation(
     total = FamilyTally(*map(sum, sums))
     return Validation(
         iteration=iteration,
-        success=_rate(scores[False], seed),
-        heldout=_rate(scores[True], seed) if scores[True] else None,
+        success=_rate(scores[False]),
+        heldout=_rate(scores[True]) if scores[True] else None,
         unjudged=len(trajectories) - sum(map(len, scores.values())),
         training_success=_share(total.success, total.scored),
         effective_share=_share(total.effective, total.groups),
@@ -207,8 +203,8 @@ def _family(name: str, heldout: bool, values: Sequence[float], tally: FamilyTall
     )
 
 
-def _rate(scores: Mapping[str, float], seed: int) -> SuccessRate:
-    return success_rate(np.array([scores[task] for task in sorted(scores)]), RESAMPLES, seed)
+def _rate(scores: Mapping[str, float]) -> SuccessRate:
+    return success_rate(np.array([scores[task] for task in sorted(scores)]))
 
 
 def _share(total: float, count: int) -> float | None:

@@ -80,8 +80,7 @@ class Watch:
             began = time.monotonic()
             trajectories = await queue.validate(iteration, self.setup.tasks)
             verdicts = await self.setup.judge([t for t in trajectories if needs_judge(t)])
-            seconds, seed = time.monotonic() - began, self.learners.local.params.seed
-            record = validation(iteration, trajectories, verdicts, tallies, seed, seconds)
+            record = validation(iteration, trajectories, verdicts, tallies, time.monotonic() - began)
             with Journal(self.state_dir / VALIDATIONS, Validation) as journal:
                 journal.append(record)
         queue.validation_path(iteration).unlink(missing_ok=True)

@@ -58,7 +58,7 @@ def test_figures_of_a_validation_are_those_worked_out_by_hand():
         ),
         {"tab": (0.5, 10)},
     )
-    record = validation(4, [*won, *lost, died], verdicts, tallies, seed=0, seconds=2.0)
+    record = validation(4, [*won, *lost, died], verdicts, tallies, seconds=2.0)
     assert (record.success.rate, record.success.n) == (0.5, 4)
     assert record.heldout is not None
     assert (record.heldout.rate, record.heldout.n) == (1.0, 1)
@@ -85,7 +85,7 @@ def test_figures_of_a_validation_are_those_worked_out_by_hand():
 def test_a_validation_without_a_judged_episode_is_refused():
     died = episode(1, "tab", termination=Termination.SANDBOX_ERROR, answer=None)
     with pytest.raises(NothingValidated, match="none of the 1 validation episodes after iteration 3"):
-        validation(3, [died], [], {}, 0, 1.0)
+        validation(3, [died], [], {}, 1.0)
 
 
 def test_tallies_of_two_iterations_add_up_and_the_earlier_ones_stay():
