@@ -30,7 +30,7 @@ def test_several_attempts_count_as_more_tasks_as_they_vary_less():
 
 
 @pytest.mark.parametrize(("attempts", "spread"), [(1, None), (2, None), (4, None), (4, (1.0, 9.0))])
-def test_the_headline_interval_covers_the_truth_where_the_bootstrap_does_not(attempts, spread):
+def test_the_headline_interval_covers_where_the_bootstrap_does_not(attempts, spread):
     """20 tasks of success 0.1, equal or spread as Beta(1, 9): at least 93% of the intervals hold 0.1."""
     rng = np.random.default_rng(7)
     samples, wilsons, bootstraps = 2000, 0, 0

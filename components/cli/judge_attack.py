@@ -26,17 +26,17 @@ def attack(options: argparse.Namespace) -> int:
     from components.judge.rules import RuleError
     from components.tasks import load_files
 
-    found = {}
+    results = {}
     for file in options.files:
         try:
             loaded = load_files([file])
             if loaded.missing or not loaded.tasks:
                 return fail(f"{file}: {'no such file' if loaded.missing else 'has no task'}; name files of tasks")
-            found[file.name] = attack_rules(loaded.tasks)
+            results[file.name] = attack_rules(loaded.tasks)
         except (ValueError, RuleError) as error:
             return fail(error)
     if options.json:
-        print(json.dumps({name: attacked.model_dump(mode="json") for name, attacked in found.items()}, indent=1))
+        print(json.dumps({name: attacked.model_dump(mode="json") for name, attacked in results.items()}, indent=1))
     else:
-        print("\n\n".join(as_text(name, attacked) for name, attacked in found.items()))
+        print("\n\n".join(as_text(name, attacked) for name, attacked in results.items()))
     return 0

@@ -111,9 +111,9 @@ def _row_of_line(line: str) -> Row:
 
 
 def _undecoded(text: str) -> str:
-    found = _UNDECODED.search(text)
+    match = _UNDECODED.search(text)
     return (
-        f"has a byte that is not UTF-8: 0x{ord(found[0]) - 0xDC00:02x} at column {found.start() + 1}" if found else ""
+        f"has a byte that is not UTF-8: 0x{ord(match[0]) - 0xDC00:02x} at column {match.start() + 1}" if match else ""
     )
 
 

@@ -177,7 +177,7 @@ def test_on_single_attempts_the_exact_test_is_mcnemars(won, lost):
     assert exact_paired_p(np.array([1.0] * won + [-1.0] * lost + [0.0] * 3)) == pytest.approx(expected)
 
 
-def test_a_model_that_is_no_better_is_promoted_in_fewer_than_one_of_twenty_runs():
+def test_an_equal_model_is_promoted_in_fewer_than_one_of_twenty_runs():
     rng, promoted = np.random.default_rng(3), 0
     for _ in range(300):
         a_N, b_N = rng.binomial(1, 0.4, (2, 30)).astype(float)
