@@ -44,7 +44,7 @@ def declines(answer: str) -> bool:
 
 
 def without_candidates(answer: str, phrases: Sequence[str]) -> str:
-    """The parts of an answer that may contain one of the phrases that were wanted for; empty if it is a list or a copy.
+    """The parts of an answer that may contain one of the phrases that were asked for; empty if it is a list or a copy.
 
     Args:
         phrases: all phrases that the answer must contain, and their alternatives.
