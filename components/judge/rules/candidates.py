@@ -49,13 +49,13 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
     Args:
         phrases: all phrases that the answer must contain, and their alternatives.
     """
-    wanted = values(plain("\n".join(phrases)))
+    numbers_asked = values(plain("\n".join(phrases)))
     prefixes = tuple(_TRUNCATED.findall("\n".join(phrases)))
     words = sum(len(phrase.split()) for phrase in phrases)
     items = sum(len(_ITEM.split(phrase)) for phrase in phrases)
-    text = plain(split_lists(answer, wanted))
+    text = plain(split_lists(answer, numbers_asked))
     if (
-        len(values(text) - wanted) > MAX_NUMBERS
+        len(values(text) - numbers_asked) > MAX_NUMBERS
         or len([item for item in _ITEM.split(answer) if item.strip()]) > MAX_ITEMS + 2 * items
         or len(text.split()) > MAX_WORDS + words
     ):
@@ -63,7 +63,7 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
 
     def unless_candidates(row: re.Match[str]) -> str:
         numbers = values(row[0].replace(",", " "))
-        unasked = {number for number in numbers - wanted if not number.startswith(prefixes)}
+        unasked = {number for number in numbers - numbers_asked if not number.startswith(prefixes)}
         is_choice = _OR.search(row[0]) is not None and bool(unasked)
         is_list = len(unasked) >= max(UNASKED, len(numbers) - len(unasked) + 1)
         return _REMOVED if is_choice or is_list else row[0]

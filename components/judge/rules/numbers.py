@@ -78,12 +78,12 @@ def values(text: str) -> set[str]:
     return {_value(number) for number in NUMBER.findall(text)}
 
 
-def split_lists(answer: str, asked: Collection[str]) -> str:
-    """`35,149` as `35, 149` if each of these numbers is among `asked`, which are `values`."""
+def split_lists(answer: str, references: Collection[str]) -> str:
+    """`35,149` as `35, 149` if each of these numbers is among `references`, which are `values`."""
 
     def spaced(numbers: re.Match[str]) -> str:
         parts = numbers[0].split(",")
-        return ", ".join(parts) if {_value(part) for part in parts} <= set(asked) else numbers[0]
+        return ", ".join(parts) if {_value(part) for part in parts} <= set(references) else numbers[0]
 
     return _LIST.sub(spaced, answer)
 
