@@ -3,4 +3,5 @@
 - `rollouts`, `faults`, `egress`: speed, robustness and isolation of the browser environment.
 - `decoding`, `generate`: the policy in this process against transformers.
 - `packing`: training on packed rows. `dedup`: deduplication of tasks.
+- `steps`: optimiser steps of shuffled turns against steps of whole groups.
 """

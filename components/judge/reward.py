@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from components.browser import acts
 from components.records import Outcome, Reward, Termination, Trajectory, Verdict
 
+MIN_SUCCESS = 0.1
+"""The reward of a success whose actions cost more."""
 JudgeFn = Callable[[list[Trajectory]], Awaitable[list[Verdict]]]
 """Judges trajectories; it is called only with those that need a judge."""
 
@@ -24,12 +27,15 @@ def needs_judge(trajectory: Trajectory) -> bool:
     return finished and trajectory.format_ok and not trajectory.late_actions
 
 
-def reward(trajectory: Trajectory, verdict: Verdict | None, format_error: float = -1.0) -> Reward:
+def reward(
+    trajectory: Trajectory, verdict: Verdict | None, format_error: float = -1.0, action_cost: float = 0.0
+) -> Reward:
     """The reward of one trajectory.
 
     Args:
         verdict: the judge's; ignored, and may be None, where `needs_judge` is false.
         format_error: the reward of an episode that repeated format errors ended.
+        action_cost: subtracted from a success for each action, down to `MIN_SUCCESS`.
 
     Raises:
         ValueError: the verdict is missing, or is on another trajectory.
@@ -41,6 +47,9 @@ def reward(trajectory: Trajectory, verdict: Verdict | None, format_error: float 
     if needs_judge(trajectory) and verdict is None:
         raise ValueError(f"trajectory {trajectory.trajectory_id} ended with an answer: ask a judge before rewarding it")
     value, masked = _score(trajectory, verdict.outcome if verdict else None, format_error)
+    if value > 0 and action_cost:
+        actions = sum(acts(call) for turn in trajectory.turns for call in turn.tool_calls)
+        value = max(MIN_SUCCESS, value - action_cost * actions)
     return Reward(
         trajectory_id=trajectory.trajectory_id,
         value=value,

@@ -35,6 +35,14 @@ class PolicyGradientParams(OnlineParams):
     clip_low: float = Field(default=0.2, gt=0)
     tis_cap: float | None = Field(default=None, gt=0)
     """Truncated importance sampling: cap of the correction for numerical differences between server and trainer."""
+    dual_clip: float | None = Field(default=None, gt=1)
+    """c: a token with a negative advantage A counts at most as c A (Ye et al. 2020, "Mastering Complex Control in MOBA
+    Games with Deep Reinforcement Learning", where c is 3). Null sets no bound: a token that became 5 nats likelier
+    since the rollout then weighs 148 times as much as at first."""
+    advantage_std: Literal["group", "batch", "none"] = "group"
+    """The standard deviation by which rewards above the group's mean are divided: the group's own (the papers), that of
+    all scored rewards of the iteration (Liu et al. 2025, "Part I: Tricks or Traps?"), or none (Liu et al. 2025,
+    "Understanding R1-Zero-Like Training", which shows that the group's own favours very easy and very hard tasks)."""
 
     @property
     def epochs(self) -> int:
@@ -47,6 +55,15 @@ class MMGRPOParams(PolicyGradientParams):
 
     name: Literal["mm_grpo"] = "mm_grpo"
     clip_high: float = Field(default=0.28, gt=0)
+    kl: float = Field(default=0.0, ge=0)
+    """beta: the weight of a KL to the policy at the start of the phase, which is the SFT policy in the first phase. The
+    paper has none. With 0, no copy of that policy is kept."""
+    replay: float = Field(default=0.0, ge=0)
+    """Weight of the loss of SFT (nats per token) on demonstrations, which is added to the loss of each step, against
+    forgetting (Ouyang et al. 2022, "Training language models to follow instructions with human feedback", section 3.5,
+    mix pre-training gradients into PPO in this way). With 0, no demonstration is read."""
+    replay_turns: int = Field(default=16, gt=0)
+    """Turns of demonstrations per optimiser step, drawn anew for each step."""
 
 
 class MGRPOParams(PolicyGradientParams):

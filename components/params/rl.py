@@ -14,19 +14,36 @@ from components.params.section import Section
 from components.params.watch import CheckpointParams, ValidationParams
 
 
-class UniformSampling(Section):
+class RunningRates(Section):
+    """The running averages by website, which estimate how many groups a wave needs."""
+
+    memory: float = Field(default=0.2, gt=0, le=1)
+    """Weight of the newest group in a website's averages. 0.2 covers about five groups."""
+    first_rate: float = Field(default=0.5, gt=0, le=1)
+    """Expected share of effective groups of a website before its first group."""
+    min_rate: float = Field(default=0.1, gt=0, le=1)
+    """Lowest expected share of a website, so that a change is noticed."""
+    min_wave_rate: float = Field(default=0.25, gt=0, le=1)
+    """Lowest expected share of all tasks when a wave is sized: at 0.25, a wave has at most four times as many groups as
+    are still needed."""
+
+
+class UniformSampling(RunningRates):
     """Uniform passes over all tasks (OpenWebRL)."""
 
     name: Literal["uniform"] = "uniform"
 
 
-class AdaptiveSampling(Section):
+class AdaptiveSampling(RunningRates):
     """Samples more tasks from websites whose recent groups had different rewards."""
 
     name: Literal["adaptive"] = "adaptive"
+    min_groups: int = Field(default=0, ge=0)
+    """Groups of each website (a family of a world) that an iteration samples before it draws by rate, as far as its
+    groups suffice: what the policy has learned is practised, too."""
 
 
-class RatioSampling(RatioParams):
+class RatioSampling(RatioParams, RunningRates):
     """Cycles of easy, medium and hard tasks (WebGym, section 5.3): `{name: ratio, easy: 2, medium: 5, hard: 3}`."""
 
     name: Literal["ratio"] = "ratio"
@@ -53,6 +70,9 @@ class RLParams(Section):
     objective: Objective = MMGRPOParams()
     """The objective that is minimised (`components/training/objectives`), with its own keys."""
     group_size: int = Field(default=5, ge=2)
+    extra_attempts: int = Field(default=0, ge=0)
+    """Further attempts at a task of whose first `group_size` ones none succeeded; they join its group. Hard tasks get
+    more rollouts, as in DARS (Yang et al. 2025, "Depth-Breadth Synergy in RLVR")."""
     effective_groups: int = Field(gt=0)
     """Groups with different rewards that an iteration collects."""
     max_sampled_groups: int = Field(gt=0)
@@ -66,6 +86,10 @@ class RLParams(Section):
     temperature: float = Field(default=0.8, gt=0)
     format_error: float = Field(default=-1.0, ge=-1, le=0)
     """Reward of an episode that ended by repeated format errors (OpenWebRL, A.4). The other papers use 0."""
+    action_cost: float = Field(default=0.0, ge=0, lt=1)
+    """Subtracted from the reward of a success for each action (a call other than scroll, wait and done); a success
+    keeps at least 0.1. Failures cost nothing, so that giving up early is worth nothing (Arora and Zanette 2025,
+    "Training Language Models to Reason Efficiently", have lengths of correct answers). The papers have none."""
     lr: float = Field(gt=0)
     betas: tuple[Decay, Decay] = (0.9, 0.98)
     weight_decay: float = Field(default=0.1, ge=0)

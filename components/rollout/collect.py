@@ -33,12 +33,19 @@ def episode_seed(run_seed: int, task_id: str, attempt: int, policy_version: str)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
 
-def episode_specs(tasks: Iterable[Task], attempts: int, policy_version: str, run_seed: int) -> list[EpisodeSpec]:
-    """`attempts` episodes per task; the attempts at one task are neighbours in the list."""
+def episode_specs(
+    tasks: Iterable[Task], attempts: int | range, policy_version: str, run_seed: int
+) -> list[EpisodeSpec]:
+    """The episodes of some tasks; the attempts at one task are neighbours in the list.
+
+    Args:
+        attempts: the number of attempts per task, or the numbers of these attempts.
+    """
+    numbers = range(attempts) if isinstance(attempts, int) else attempts
     return [
         EpisodeSpec(task, attempt, policy_version, episode_seed(run_seed, task.task_id, attempt, policy_version))
         for task in tasks
-        for attempt in range(attempts)
+        for attempt in numbers
     ]
 
 

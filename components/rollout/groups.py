@@ -6,7 +6,7 @@ from successes alone, it is effective if one member succeeds. Only whole groups 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from components.records import Reward, Task, Trajectory
 from components.rollout.endings import commonest_reason
@@ -25,6 +25,13 @@ class Group:
     rewards: list[Reward]
     needs_spread: bool = True
     """Whether the objective needs different rewards within a group."""
+
+    def joined(self, more: Group | None) -> Group:
+        """This group with further attempts at the same task, if there are any."""
+        if more is None:
+            return self
+        trajectories, rewards = [*self.trajectories, *more.trajectories], [*self.rewards, *more.rewards]
+        return replace(self, trajectories=trajectories, rewards=rewards)
 
     @property
     def scored(self) -> list[float]:

@@ -7,7 +7,8 @@ that end early are not preferred and no paid episode is discarded.
 website, in proportion to its tasks and to the share of its recent groups that were effective, and then its next task.
 The reason: a group whose attempts all end alike is paid for and discarded, tasks of one website are alike, and as the
 policy improves, most websites are solved always or not yet: with uniform draws, four of five groups then teach nothing.
-Every website keeps at least `MIN_RATE`, so that a change is noticed.
+Every website keeps at least `min_rate`, so that a change is noticed. With `min_groups`, an iteration has some groups of
+each website.
 
 `ratio` (WebGym, section 5.3) takes levels of difficulty in turns, and then the level's next task. A level without tasks
 left for this iteration loses its turn, without compensation later.
@@ -20,16 +21,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
-from components.params import RatioParams
+from components.params import AdaptiveSampling, RatioSampling, TaskSampling, UniformSampling
 from components.records import Task
 from components.rollout.groups import Group, SampledGroups
 from components.tasks import level_of, mixture
 
-NEWEST_WEIGHT = 0.2
-"""Weight of the newest group in a website's running averages, which so cover about five groups."""
-MIN_RATE = 0.1
-UNKNOWN_RATE = 0.5
-"""Rate of a website before its first group."""
+SMALLEST_WAVE = 2
+"""Groups of a wave, at least."""
 
 
 @dataclass
@@ -53,19 +51,20 @@ class TaskSampler:
         self,
         tasks: Iterable[Task],
         seed: int,
-        adaptive: bool,
+        sampling: TaskSampling | None = None,
         state: SamplerState | None = None,
-        ratio: RatioParams | None = None,
     ) -> None:
-        """Sort the tasks into pools: by level for a ratio, by website if `adaptive`, else into one.
+        """Sort the tasks into pools: by level for a ratio, by website if adaptive, else into one (also for None).
 
         Raises:
-            ValueError: no task can be taken, or `ratio` is given and a task has no difficulty.
+            ValueError: no task can be taken, or `sampling` is a ratio and a task has no difficulty.
         """
         self.state = state or SamplerState()
+        self.sampling = sampling or UniformSampling()
         self._seed = seed
-        self._adaptive = adaptive
-        self._turns: list[str] = [] if ratio is None else [*mixture(ratio)]
+        self._adaptive = isinstance(sampling, AdaptiveSampling)
+        self._min_groups = sampling.min_groups if isinstance(sampling, AdaptiveSampling) else 0
+        self._turns: list[str] = [*mixture(sampling)] if isinstance(sampling, RatioSampling) else []
         self._orders: dict[str, tuple[int, list[int]]] = {}
         self._sizes: Counter[str] = Counter()
         self._pools: dict[str, list[Task]] = {}
@@ -82,12 +81,18 @@ class TaskSampler:
             )
 
     def take(self, count: int, excluded: Collection[str] = ()) -> list[Task]:
-        """The next `count` different tasks, without those whose ids are `excluded`; fewer if the pool has no more."""
+        """The next `count` different tasks; fewer if the pool has no more.
+
+        Args:
+            excluded: ids of the tasks that this iteration has taken already.
+        """
         taken: list[Task] = []
         seen = set(excluded)
         left = {name: sum(task.task_id not in seen for task in pool) for name, pool in self._pools.items()}
         while len(taken) < count and any(left.values()):
-            name = self._draw([name for name, number in left.items() if number])
+            names = [name for name, number in left.items() if number]
+            rare = [name for name in names if len(self._pools[name]) - left[name] < self._min_groups]
+            name = self._draw(rare or names)
             task = self._next(name, seen)
             self.state.draws += 1
             seen.add(task.task_id)
@@ -100,10 +105,10 @@ class TaskSampler:
         for group in groups:
             if len(group.scored) >= 2:
                 name, rate = group.task.website, self.rate(group.task.website)
-                self.state.rates[name] = rate + NEWEST_WEIGHT * (group.is_effective - rate)
+                self.state.rates[name] = rate + self.sampling.memory * (group.is_effective - rate)
                 reward = sum(group.scored) / len(group.scored)
                 mean = self.state.rewards.get(name, reward)
-                self.state.rewards[name] = mean + NEWEST_WEIGHT * (reward - mean)
+                self.state.rewards[name] = mean + self.sampling.memory * (reward - mean)
 
     def pool_reward(self) -> float:
         """Estimated mean reward of the whole pool, from the running means of the websites sampled so far.
@@ -116,8 +121,8 @@ class TaskSampler:
         return total / sum(sizes.values()) if sizes else 0.0
 
     def rate(self, website: str) -> float:
-        """Expected share of effective groups of a website, at least `MIN_RATE`."""
-        return max(self.state.rates.get(website, UNKNOWN_RATE), MIN_RATE)
+        """Expected share of effective groups of a website, at least `min_rate`."""
+        return max(self.state.rates.get(website, self.sampling.first_rate), self.sampling.min_rate)
 
     def expected_rate(self) -> float:
         """Expected share of effective groups among the next tasks."""
@@ -169,7 +174,8 @@ async def sample_groups(
     while (effective := sum(group.is_effective for group in groups)) < target and len(groups) < limit:
         # the number still needed at the rate so far, so that waves are neither too large nor too small
         rate = effective / len(groups) if groups else sampler.expected_rate()
-        wave = min(max(round((target - effective) / max(rate, 0.25)), 2), limit - len(groups))
+        wanted = round((target - effective) / max(rate, sampler.sampling.min_wave_rate))
+        wave = min(max(wanted, SMALLEST_WAVE), limit - len(groups))
         # each task once per iteration: the same policy on the same task would give the same group
         tasks = sampler.take(wave, excluded={group.task.task_id for group in groups})
         if not tasks:

@@ -26,7 +26,7 @@ from components.rollout import SamplerState
 from components.store import digest, read_json, read_table
 from components.training.health import health_line
 from components.training.learner import OPTIMIZER, Learner
-from components.training.objectives import objective_class
+from components.training.objectives import objective_of
 from components.training.rl import RLTrainer, TrainedPhase
 from components.training.rl_rollouts import RolloutSetup, ValidationSetup
 from components.training.selection import Comparison, Rollback
@@ -60,7 +60,7 @@ def run_stage(workers: Workers, phase: str) -> None:
         params = run.params
         worlds_of(params).require_independent(read_table(POOL, Task), f"rl.group_size = {params.rl.group_size}")
         torch.manual_seed(params.seed)
-        demonstrations = DEMONSTRATIONS if objective_class(params).needs_demonstrations else None
+        demonstrations = DEMONSTRATIONS if objective_of(params).needs_demonstrations else None
         learners = workers.replicate(Learner.load_model, INIT[phase], params, demonstrations)
         trained = asyncio.run(_train(run, learners, phase))
         if trained.ended:
@@ -91,7 +91,7 @@ def inputs_of(params: Params, phase: str) -> list[Path]:
     if params.judge.reward == "distilled":
         inputs.append(JUDGE)
     inputs += measured_on(params.judge)
-    if objective_class(params).needs_demonstrations:
+    if objective_of(params).needs_demonstrations:
         inputs.append(DEMONSTRATIONS)
     return inputs
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
 from components.browser import Environments
 from components.judge import JudgeFn, needs_judge, probes_of, reward
-from components.params import RatioSampling, RLPhase, SamplingParams
+from components.params import RLPhase, SamplingParams
 from components.policies import OpenPolicy
 from components.records import Task, Trajectory, Verdict
 from components.rollout import (
@@ -174,9 +174,7 @@ class RolloutQueue:
         self._running.clear()
 
     def _sampler(self, state: SamplerState) -> TaskSampler:
-        sampling = self._params.rl.task_sampling
-        ratio = sampling if isinstance(sampling, RatioSampling) else None
-        return TaskSampler(self.setup.tasks, self._params.seed, sampling.name == "adaptive", state, ratio)
+        return TaskSampler(self.setup.tasks, self._params.seed, self._params.rl.task_sampling, state)
 
     def _updates(self, number: int) -> int:
         """The number of updates after which the weights of an iteration's rollouts are taken."""
@@ -200,18 +198,38 @@ class RolloutQueue:
         journal: Journal[Trajectory],
         rollouts: IterationRollouts,
     ) -> list[Group]:
-        """Roll out a group for each task of a wave, and reward its members."""
-        size = self._params.rl.group_size
+        """Roll out a group for each task of a wave, and reward its members. Tasks without a success get more."""
+        rl = self._params.rl
+        groups = await self._attempt(number, wave, range(rl.group_size), policy, journal, rollouts)
+        failed = [group.task for group in groups if group.scored and max(group.scored) <= 0]
+        if not rl.extra_attempts or not failed:
+            return groups
+        more = range(rl.group_size, rl.group_size + rl.extra_attempts)
+        added = await self._attempt(number, failed, more, policy, journal, rollouts)
+        by_task = {group.task.task_id: group for group in added}
+        return [group.joined(by_task.get(group.task.task_id)) for group in groups]
+
+    async def _attempt(
+        self,
+        number: int,
+        wave: list[Task],
+        attempts: range,
+        policy: Policy,
+        journal: Journal[Trajectory],
+        rollouts: IterationRollouts,
+    ) -> list[Group]:
+        """Roll out these attempts at each task of a wave, and reward them."""
         trajectories = await self._collect(
-            episode_specs(wave, size, policy.version, self._params.seed),
+            episode_specs(wave, attempts, policy.version, self._params.seed),
             policy,
             SamplingParams(temperature=self._params.rl.temperature),
             journal,
             lambda done, total: self.report(number, done / total / 2, f"episode {done}/{total}"),
         )
         verdicts = await self._judge(trajectories, rollouts)
+        size = len(attempts)
         members = [trajectories[begin : begin + size] for begin in range(0, len(trajectories), size)]
-        return [self._group(task, attempts, verdicts) for task, attempts in zip(wave, members, strict=True)]
+        return [self._group(task, group, verdicts) for task, group in zip(wave, members, strict=True)]
 
     async def _collect(
         self,
@@ -247,6 +265,9 @@ class RolloutQueue:
         return verdicts
 
     def _group(self, task: Task, attempts: list[Trajectory], verdicts: Mapping[str, Verdict]) -> Group:
-        format_error, needs_spread = self._params.rl.format_error, self.learner.objective.needs_spread
-        rewards = [reward(attempt, verdicts.get(attempt.trajectory_id), format_error) for attempt in attempts]
-        return Group(task, attempts, rewards, needs_spread)
+        rl = self._params.rl
+        rewards = [
+            reward(attempt, verdicts.get(attempt.trajectory_id), rl.format_error, rl.action_cost)
+            for attempt in attempts
+        ]
+        return Group(task, attempts, rewards, self.learner.objective.needs_spread)

@@ -140,7 +140,22 @@ def accumulate_gradients(
     workers: Workers = SINGLE_PROCESS,
 ) -> float:
     """Add up the gradient of one optimiser step over micro-batches and ranks; the step's loss in nats per token."""
-    total = sum(item.weight * len(item.sample.response) for item in batch)
+    loss = add_gradients(vlm, encoder, batch, micro_batch_tokens, forward, workers)
+    workers.sum_gradients(vlm.trainable())
+    return sum(workers.gather([loss]))
+
+
+def add_gradients(
+    vlm: VLM,
+    encoder: Encoder,
+    batch: Sequence[WeightedSample],
+    micro_batch_tokens: int,
+    forward: Forward,
+    workers: Workers,
+    scale: float = 1.0,
+) -> float:
+    """Add this rank's part of the gradient of a batch, times `scale`; its part of the loss, times `scale`."""
+    total = sum(item.weight * len(item.sample.response) for item in batch) / scale
     loss = 0.0
     samples = [item.sample for item in batch]
     for indices, counts in workers.split(list(forward.micro_batches(samples, encoder, micro_batch_tokens))):
@@ -148,8 +163,7 @@ def accumulate_gradients(
         part = part_of_loss(logprobs, [batch[index].weight for index in indices], total) * counts
         (part * workers.loss_scale).backward()
         loss += part.item()
-    workers.sum_gradients(vlm.trainable())
-    return sum(workers.gather([loss]))
+    return loss
 
 
 def part_of_loss(logprobs: Sequence[torch.Tensor], weights: Sequence[float], total: float) -> torch.Tensor:

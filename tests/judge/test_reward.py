@@ -42,6 +42,13 @@ def test_after_an_action_on_an_ended_page_no_judge_is_asked(episode: Episode) ->
         assert (scored.value, scored.masked) == (0.0, False)
 
 
+@pytest.mark.parametrize("clicks, value", [(1, 0.9), (4, 0.6), (9, 0.1), (50, 0.1)])
+def test_a_success_costs_its_actions_and_a_failure_nothing(episode: Episode, clicks: int, value: float) -> None:
+    trajectory = episode(["clicked"] * clicks)
+    scored = [reward(trajectory, says(outcome), -1.0, 0.1).value for outcome in (Outcome.SUCCESS, Outcome.FAILURE)]
+    assert scored == [pytest.approx(value), 0.0]
+
+
 def says(outcome: Outcome | None, trajectory_id: str = "t") -> Verdict | None:
     if outcome is None:
         return None

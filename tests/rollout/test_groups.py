@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.params import AdaptiveSampling, UniformSampling
 from components.records import Reward, Task
-from components.rollout import Group, SamplerState, TaskSampler, sample_groups
+from components.rollout import Group, SamplerState, TaskSampler, episode_specs, sample_groups
 
 
 def tasks(count: int) -> list[Task]:
@@ -28,6 +29,10 @@ def group(task: Task, values: list[float], masked: bool = False) -> Group:
     )
 
 
+def sampling(adaptive: bool) -> AdaptiveSampling | UniformSampling:
+    return AdaptiveSampling() if adaptive else UniformSampling()
+
+
 def sample(pool: list[Task], values, wanted: int, most: int, masked: bool = False):
     asked: list[str] = []
 
@@ -35,7 +40,7 @@ def sample(pool: list[Task], values, wanted: int, most: int, masked: bool = Fals
         asked.extend(task.task_id for task in wave)
         return [group(task, values(task), masked) for task in wave]
 
-    return asyncio.run(sample_groups(TaskSampler(pool, seed=1, adaptive=False), roll, wanted, most)), asked
+    return asyncio.run(sample_groups(TaskSampler(pool, seed=1), roll, wanted, most)), asked
 
 
 def test_sampling_goes_on_until_enough_groups_are_effective():
@@ -60,7 +65,7 @@ def test_a_slow_group_is_kept_though_there_are_enough_fast_ones():
 
         return list(await asyncio.gather(*(one(task) for task in wave)))
 
-    sampled = asyncio.run(sample_groups(TaskSampler(tasks(8), seed=1, adaptive=False), roll, target=4, limit=8))
+    sampled = asyncio.run(sample_groups(TaskSampler(tasks(8), seed=1), roll, target=4, limit=8))
     assert len(sampled.effective) > 4
     assert "t3" in {found.task.task_id for found in sampled.effective}
 
@@ -100,12 +105,12 @@ def test_tasks_that_succeed_always_or_never_are_told_apart_from_mastery():
 
 def test_uniform_sampling_takes_each_task_once_per_lap_and_resumes():
     pool = tasks(10)
-    whole = TaskSampler(pool, seed=3, adaptive=False)
+    whole = TaskSampler(pool, seed=3)
     first = [task.task_id for task in whole.take(4)]
     saved = SamplerState(**json.loads(json.dumps(asdict(whole.state))))
     first += [task.task_id for task in whole.take(6)]
     assert sorted(first) == sorted(task.task_id for task in pool)
-    resumed = TaskSampler(pool, seed=3, adaptive=False, state=saved)
+    resumed = TaskSampler(pool, seed=3, state=saved)
     assert [task.task_id for task in resumed.take(6)] == first[4:]
 
 
@@ -120,7 +125,7 @@ def websites(**outcomes: list[float]) -> tuple[list[Task], dict[str, list[float]
 
 def test_adaptive_sampling_prefers_websites_with_a_spread_but_keeps_all():
     pool, outcomes = websites(solved=[1, 1], mixed=[0, 1], never=[0, 0])
-    sampler = TaskSampler(pool, seed=5, adaptive=True)
+    sampler = TaskSampler(pool, seed=5, sampling=AdaptiveSampling())
     asked: Counter[str] = Counter()
     for _ in range(30):
         chosen = sampler.take(10)
@@ -134,10 +139,10 @@ def test_adaptive_sampling_prefers_websites_with_a_spread_but_keeps_all():
 
 def test_adaptive_sampling_resumes_from_its_state_exactly():
     pool, outcomes = websites(solved=[1, 1], mixed=[0, 1])
-    sampler = TaskSampler(pool, seed=5, adaptive=True)
+    sampler = TaskSampler(pool, seed=5, sampling=AdaptiveSampling())
     sampler.observe(group(task, outcomes[task.website]) for task in sampler.take(20))
     saved = SamplerState(**json.loads(json.dumps(asdict(sampler.state))))
-    resumed = TaskSampler(pool, seed=5, adaptive=True, state=saved)
+    resumed = TaskSampler(pool, seed=5, sampling=AdaptiveSampling(), state=saved)
     assert [task.task_id for task in resumed.take(30)] == [task.task_id for task in sampler.take(30)]
 
 
@@ -152,14 +157,16 @@ def test_the_first_wave_is_as_large_as_the_rates_so_far_ask_for(adaptive, rates,
         return [group(task, [0, 1]) for task in wave]
 
     pool, _ = websites(a=[], b=[])
-    sampler = TaskSampler(pool, seed=1, adaptive=adaptive, state=SamplerState(rates=rates))
+    sampler = TaskSampler(
+        pool, seed=1, sampling=AdaptiveSampling() if adaptive else UniformSampling(), state=SamplerState(rates=rates)
+    )
     asyncio.run(sample_groups(sampler, roll, target=10, limit=40))
     assert waves[0] == first
 
 
 def test_a_masked_group_does_not_affect_its_websites_rate():
     pool, _ = websites(a=[], b=[])
-    sampler = TaskSampler(pool, seed=5, adaptive=True)
+    sampler = TaskSampler(pool, seed=5, sampling=AdaptiveSampling())
     sampler.observe([group(pool[0], [0, 0], masked=True)] * 20)
     assert sampler.rate("a") == sampler.rate("b")
 
@@ -177,6 +184,38 @@ def test_a_sampler_offers_each_task_that_the_caller_allows_exactly_once(sizes, c
         for i in range(size)
     ]
     refused = {task.task_id for task in pool[:besides]}
-    taken = [task.task_id for task in TaskSampler(pool, seed=0, adaptive=adaptive).take(count, refused)]
+    taken = [task.task_id for task in TaskSampler(pool, 0, sampling(adaptive)).take(count, refused)]
     assert len(taken) == len(set(taken)) == min(count, len(pool) - len(refused))
     assert not refused & set(taken)
+
+
+def test_a_floor_gives_every_website_its_groups_in_an_iteration():
+    pool, _ = websites(solved=[1, 1], mixed=[0, 1], never=[0, 0])
+    rates = {"solved": 0.0, "mixed": 1.0, "never": 0.0}
+    sampler = TaskSampler(pool, 5, AdaptiveSampling(min_groups=2), SamplerState(rates=rates))
+    first = sampler.take(4)
+    second = sampler.take(4, excluded={task.task_id for task in first})
+    assert min(Counter(task.website for task in [*first, *second]).values()) >= 2
+    assert Counter(task.website for task in [*first, *second])["mixed"] >= 4, "the rest is drawn by rate"
+
+
+TASK = tasks(1)[0]
+
+
+def test_further_attempts_are_other_episodes_and_join_the_group():
+    first, more = (episode_specs([TASK], attempts, "p", 0) for attempts in (3, range(3, 5)))
+    assert [spec.attempt for spec in [*first, *more]] == [0, 1, 2, 3, 4]
+    assert [*first, *more] == episode_specs([TASK], 5, "p", 0)
+    joined = group(TASK, [0, 0, 0]).joined(group(TASK, [0, 1]))
+    assert joined.scored == [0, 0, 0, 0, 1]
+    assert joined.is_effective
+    assert joined.joined(None) is joined
+
+
+def test_a_shorter_memory_follows_the_newest_groups():
+    pool, _ = websites(a=[])
+    long, short = (TaskSampler(pool, 5, AdaptiveSampling(memory=memory)) for memory in (0.2, 1.0))
+    for sampler in (long, short):
+        sampler.observe([group(pool[0], [0, 1]), group(pool[0], [0, 0])])
+    # from 0.5: 0.5 + 0.2 (1 - 0.5) = 0.6, then 0.6 - 0.2 * 0.6 = 0.48; with memory 1 the last group alone, at the floor
+    assert (long.rate("a"), short.rate("a")) == (pytest.approx(0.48), 0.1)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.params import RatioParams, RecipeError, parse
+from components.params import RatioParams, RatioSampling, RecipeError, parse
 from components.records import Task
 from components.rollout import SamplerState, TaskSampler
 from components.tasks import level_of
@@ -34,7 +34,7 @@ def pool(**sizes: int) -> list[Task]:
 
 
 def sampler(tasks: list[Task], ratio: RatioParams = BIASED, state: SamplerState | None = None) -> TaskSampler:
-    return TaskSampler(tasks, seed=1, adaptive=False, state=state, ratio=ratio)
+    return TaskSampler(tasks, 1, RatioSampling(**ratio.model_dump()), state)
 
 
 def levels(tasks: list[Task]) -> Counter:
@@ -91,7 +91,7 @@ def test_a_task_without_a_difficulty_is_refused_with_the_remedy() -> None:
     tasks = [*pool(easy=1), Task(task_id="x", intent="i", start_url="https://a/", website="a", source="test")]
     with pytest.raises(ValueError, match=r"x has none: give it a rubric \(`waymark tasks propose`\)"):
         sampler(tasks)
-    assert len(TaskSampler(tasks, seed=1, adaptive=False).take(2)) == 2
+    assert len(TaskSampler(tasks, seed=1).take(2)) == 2
 
 
 @pytest.mark.parametrize(

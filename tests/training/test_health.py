@@ -71,7 +71,7 @@ def test_figures_of_a_rollout_are_those_worked_out_by_hand():
         ]
     )
     pool = [first, second, a_task(2, website="other"), a_task(3, website="other"), a_task(4, website="never seen")]
-    sampler = TaskSampler(pool, 0, False, SamplerState(rewards={first.website: 0.5, "other": 0.1}))
+    sampler = TaskSampler(pool, 0, state=SamplerState(rewards={first.website: 0.5, "other": 0.1}))
     assert rollout_figures(sampled, sampler) == pytest.approx(
         {
             "reward_mean": (1 + 1 - 1 + 0) / 4,

@@ -85,12 +85,10 @@ def test_an_unknown_objective_is_refused_with_the_names_of_those_there_are():
 def test_an_objective_says_what_it_needs():
     kinds = objective_classes().items()
     assert {name for name, kind in kinds if not kind.needs_spread} == {"filtered_bc"}
-    assert {name for name, kind in kinds if kind.needs_demonstrations} == {"rft"}
-    assert (MGRPO().needs_reference, MGRPO(MGRPOParams(kl=0)).needs_reference, MMGRPO().needs_reference) == (
-        True,
-        False,
-        False,
-    )
+    made = [RFT(), MMGRPO(), MMGRPO(MMGRPOParams(replay=0.1)), MGRPO(), FilteredBC()]
+    assert [objective.needs_demonstrations for objective in made] == [True, False, True, False, False]
+    objectives = [MGRPO(), MGRPO(MGRPOParams(kl=0)), MMGRPO(), MMGRPO(MMGRPOParams(kl=0.01))]
+    assert [objective.needs_reference for objective in objectives] == [True, False, False, True]
 
 
 @pytest.mark.parametrize("objective", [FilteredBC(), MGRPO(), MMGRPO()])

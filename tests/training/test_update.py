@@ -12,9 +12,11 @@ from components.policies.generation import Row, generate_batch
 from components.records import Reward, Termination, Trajectory, Turn
 from components.rollout import Group
 from components.training.agreement import TrainerMismatch
-from components.training.forward import PackingWarning, score
-from components.training.objectives import UpdateContext, UpdateStats, objective_classes, objective_of
-from components.training.objectives.policy_gradient import PolicyGradient, TurnSample, turn_samples
+from components.training.forward import PackingWarning, naive_logprobs, score
+from components.training.objectives import UpdateContext, UpdateStats, objective_classes, objective_of, policy_gradient
+from components.training.objectives.policy_gradient import PolicyGradient, TurnSample, number_of_steps, turn_samples
+from components.training.objectives.sft import demonstrations
+from components.training.objectives.surrogate import group_advantages
 from components.training.optim import Diverged, optimizer_step
 from components.training.workers import SINGLE_PROCESS, Workers
 from tests.samples import objective as parameters
@@ -46,7 +48,7 @@ def update(
     rl: RLParams,
     optimizer: torch.optim.Optimizer,
     reference: VLM | None = None,
-    demonstrations: list[Trajectory] | None = None,
+    shown: list[Trajectory] | None = None,
     workers: Workers = SINGLE_PROCESS,
 ) -> UpdateStats:
     """An update with the objective that `rl` names; the reference is passed on only if the objective needs one."""
@@ -59,7 +61,7 @@ def update(
         optimizer,
         seed=5,
         reference=reference if objective.needs_reference else None,
-        demonstrations=demonstrations or [],
+        demonstrations=shown or [],
         workers=workers,
     )
     return objective.update(context, groups)
@@ -291,9 +293,57 @@ def test_tokens_per_second_count_prompts_and_responses_in_each_pass(rolled):
 
 def test_no_remainder_is_dropped(rolled):
     vlm, trajectories = rolled
-    # 7 turns in steps of at most 3: three steps an epoch, of 3, 2 and 2 turns
+    # 7 turns in steps of about 3: two steps an epoch, of 4 and 3 turns
     _, stats = weights_after(vlm, group_of(trajectories, [1, 0, 0, 1]), RL.model_copy(update={"batch_turns": 3}))
-    assert stats.steps == 3 * RL.objective.epochs
+    assert stats.steps == 2 * RL.objective.epochs
+
+
+@pytest.mark.parametrize("turns, batch, steps", [(1, 64, 1), (95, 64, 1), (97, 64, 2), (159, 64, 2), (161, 64, 3)])
+def test_steps_are_as_near_to_the_batch_as_rounding_allows(turns, batch, steps):
+    assert number_of_steps(turns, batch) == steps
+
+
+def test_the_turns_of_a_group_are_spread_over_the_steps(rolled, monkeypatch):
+    vlm, trajectories = rolled
+    steps: list[set[float]] = []
+    take = policy_gradient.accumulate_gradients
+
+    def watched(objective, context, batch, forward):
+        steps.append({turn.credit.advantage for turn in batch})
+        return take(objective, context, batch, forward)
+
+    monkeypatch.setattr(policy_gradient, "accumulate_gradients", watched)
+    params = RL.model_copy(update={"batch_turns": 14, "objective": parameters(epochs=1)})
+    first, second = group_of(trajectories, [1, 0, 0, 1]), group_of(trajectories, [0, 0, 0, 1])
+    model = copy.deepcopy(vlm)
+    update(model, [first, second] * 2, params, torch.optim.AdamW(model.trainable(), lr=0.0))
+    every = {credit for group in (first, second) for credit in group_advantages(group)}
+    assert steps == [every, every], "each step has turns of both kinds of groups, with either reward"
+
+
+def test_replay_adds_the_weighted_loss_of_demonstrations_to_each_step(rolled):
+    vlm, trajectories = rolled
+    encoder, shown = Encoder(vlm), trajectories[2:3]
+
+    def gradient(weight: float) -> torch.Tensor:
+        """The step that plain gradient descent of rate 1 takes."""
+        model = copy.deepcopy(vlm)
+        objective = parameters(epochs=1, replay=weight, replay_turns=100)
+        params = RL.model_copy(update={"objective": objective, "max_grad_norm": 1e9})
+        optimizer = torch.optim.SGD(model.trainable(), lr=1.0)
+        update(model, [group_of(trajectories, [1, 0, 0, 1])], params, optimizer, shown=shown)
+        return torch.cat([(a - b).detach().flatten() for a, b in zip(vlm.trainable(), model.trainable(), strict=True)])
+
+    model = copy.deepcopy(vlm)
+    (samples,) = demonstrations(shown, renderer(), encoder)
+    logprobs = naive_logprobs(model, Encoder(model), [item.sample for item in samples])
+    loss = -torch.cat(logprobs).mean()
+    loss.backward()
+    imitation = torch.cat(
+        [(p.grad if p.grad is not None else torch.zeros_like(p)).flatten() for p in model.trainable()]
+    )
+    assert imitation.norm() > 0.1
+    assert (gradient(0.5) - gradient(0.0) - 0.5 * imitation).norm() < 1e-3 * imitation.norm()
 
 
 def test_log_probabilities_before_temperature_stop_the_run(rolled):

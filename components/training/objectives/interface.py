@@ -99,8 +99,6 @@ class Objective(ABC):
     """Its value of `rl.objective.name`."""
     needs_spread: ClassVar[bool] = True
     """A group is effective only if its rewards differ; otherwise one success is enough."""
-    needs_demonstrations: ClassVar[bool] = False
-    """The update trains on the trajectories of SFT, too."""
 
     @classmethod
     @abstractmethod
@@ -110,6 +108,11 @@ class Objective(ABC):
     @property
     def needs_reference(self) -> bool:
         """Whether a frozen copy of the policy with which the phase began must be kept."""
+        return False
+
+    @property
+    def needs_demonstrations(self) -> bool:
+        """Whether the update trains on the trajectories of SFT, too."""
         return False
 
     def training_groups(self, sampled: SampledGroups) -> list[Group]:

@@ -8,13 +8,13 @@ with which the phase began. The factor 1/|tau_i| gives every trajectory the same
 less.
 
 Deviations: An optimiser step that holds some turns of a trajectory counts it by their share of 1/|tau_i|, and divides
-by the sum of these shares instead of G; over a whole batch both are the same. Where the policy gives a token less than
-e^-3 of the reference's probability, the exponential continues as its tangent: otherwise one such token at e^-15 would
-outweigh the gradients of all others together.
+by the sum of these shares instead of G; over a whole batch both are the same. The estimate of the KL is linear far
+below the reference (`surrogate.with_kl`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
@@ -29,12 +29,11 @@ from components.training.objectives.surrogate import (
     Credit,
     TokenStats,
     TurnTokens,
+    advantage_std,
     clipped_surrogate,
     group_advantages,
+    with_kl,
 )
-
-STEEPEST = 3.0
-"""Nats below the reference from which on the KL estimate grows linearly."""
 
 
 @register
@@ -68,19 +67,19 @@ class MGRPO(PolicyGradient):
         return self.params.tis_cap
 
     @override
-    def credits(self, group: Group) -> list[list[Credit | None]]:
+    def iteration_credits(self, groups: Sequence[Group]) -> list[list[list[Credit | None]]]:
+        std = advantage_std(self.params.advantage_std, groups)
+        return [self.credits(group, std) for group in groups]
+
+    @override
+    def credits(self, group: Group, std: float | None = None) -> list[list[Credit | None]]:
         return [
             [None if advantage is None else Credit(advantage, 1 / len(trajectory.turns)) for _ in trajectory.turns]
-            for trajectory, advantage in zip(group.trajectories, group_advantages(group), strict=True)
+            for trajectory, advantage in zip(group.trajectories, group_advantages(group, std), strict=True)
         ]
 
     @override
     def turn_loss(self, tokens: TurnTokens, advantage: float) -> tuple[torch.Tensor, TokenStats]:
-        surrogate_T, stats = clipped_surrogate(tokens, advantage, self.params.clip_low, self.params.clip_high)
-        if tokens.reference_T is None:
-            return -surrogate_T.mean(), stats
-        gap_T = tokens.reference_T - tokens.now_T
-        near_T = gap_T.clamp(max=STEEPEST)
-        kl_T = torch.exp(near_T) * (1 + gap_T - near_T) - gap_T - 1
-        stats_with_kl = TokenStats(stats.ratio_sum, stats.clipped, stats.tokens, kl_T.sum().item())
-        return -(surrogate_T - self.params.kl * kl_T).mean(), stats_with_kl
+        params = self.params
+        surrogate_T, stats = clipped_surrogate(tokens, advantage, params.clip_low, params.clip_high, params.dual_clip)
+        return with_kl(surrogate_T, stats, tokens, params.kl)

@@ -5,15 +5,25 @@
     rho  = exp(log pi(y_itk) - log pi_old(y_itk)) against the rollout's own log-probabilities
 
 N is the number of turn samples in the optimiser step: tokens are averaged inside a turn, every turn counts the same,
-and there is no factor 1/|tau| per trajectory, which would weaken long ones. There is no KL and no entropy term. Masked
-members take part in neither the statistics nor the loss.
+and there is no factor 1/|tau| per trajectory, which would weaken long ones. There is no entropy term, and by default no
+KL. Masked members take part in neither the statistics nor the loss.
 
-Deviation: none known. The formula is missing from the paper's text; this is our reading of the text around it, and
-tests hold it to tables computed by hand.
+Deviations, and what the paper leaves open:
+
+- The formula is missing from the paper's text; this is our reading of the text around it, and tests hold it to tables
+  computed by hand.
+- A member that a judge's time-out or the environment masks is left out of the group's mean and deviation, too. The
+  paper says only that it is masked.
+- An epoch has the whole number of steps that makes them nearest to `rl.batch_turns`, and drops no turn.
+- `tis_cap`, which the recipes for vLLM in bfloat16 set, weighs tokens by the gap between server and trainer.
+- The vision tower is frozen in RL as in SFT (`model.train_vision`), and weight decay applies to all trained parameters,
+  norms among them.
+- `dual_clip`, `advantage_std`, `kl`, `replay`, `rl.action_cost` and `rl.extra_attempts` are off by default.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
@@ -22,14 +32,16 @@ from typing_extensions import override
 
 from components.params import MMGRPOParams, Params
 from components.rollout import Group
-from components.training.objectives.policy_gradient import PolicyGradient
+from components.training.objectives.policy_gradient import PolicyGradient, Replay
 from components.training.objectives.registry import register
 from components.training.objectives.surrogate import (
     Credit,
     TokenStats,
     TurnTokens,
+    advantage_std,
     clipped_surrogate,
     group_advantages,
+    with_kl,
 )
 
 
@@ -50,6 +62,16 @@ class MMGRPO(PolicyGradient):
 
     @property
     @override
+    def needs_reference(self) -> bool:
+        return self.params.kl > 0
+
+    @property
+    @override
+    def replay(self) -> Replay | None:
+        return Replay(self.params.replay, self.params.replay_turns) if self.params.replay else None
+
+    @property
+    @override
     def epochs(self) -> int:
         return self.params.ppo_epochs
 
@@ -59,13 +81,19 @@ class MMGRPO(PolicyGradient):
         return self.params.tis_cap
 
     @override
-    def credits(self, group: Group) -> list[list[Credit | None]]:
+    def iteration_credits(self, groups: Sequence[Group]) -> list[list[list[Credit | None]]]:
+        std = advantage_std(self.params.advantage_std, groups)
+        return [self.credits(group, std) for group in groups]
+
+    @override
+    def credits(self, group: Group, std: float | None = None) -> list[list[Credit | None]]:
         return [
             [None if advantage is None else Credit(advantage)] * len(trajectory.turns)
-            for trajectory, advantage in zip(group.trajectories, group_advantages(group), strict=True)
+            for trajectory, advantage in zip(group.trajectories, group_advantages(group, std), strict=True)
         ]
 
     @override
     def turn_loss(self, tokens: TurnTokens, advantage: float) -> tuple[torch.Tensor, TokenStats]:
-        surrogate_T, stats = clipped_surrogate(tokens, advantage, self.params.clip_low, self.params.clip_high)
-        return -surrogate_T.mean(), stats
+        params = self.params
+        surrogate_T, stats = clipped_surrogate(tokens, advantage, params.clip_low, params.clip_high, params.dual_clip)
+        return with_kl(surrogate_T, stats, tokens, params.kl)

@@ -3,9 +3,9 @@
 1. Render each turn's prompt again, and check that it is the prompt that the policy saw.
 2. Compare packed with single samples on the first turns; without packing if they differ.
 3. Score all turns, and check that trainer and rollout agree: before the first step the ratio is 1, or the run stops.
-4. In every epoch shuffle the groups, cut their turns into optimiser steps of nearly equal size so that no remainder is
-   dropped, and take the steps. The turns of a group stay together, since they share most of their prompts and are
-   packed (`components.training.packing`).
+4. In every epoch shuffle the turns of all groups, cut them into optimiser steps of nearly equal size, as near to
+   `rl.batch_turns` as a whole number of steps allows, and take the steps. No remainder is dropped. The turns of a step
+   that share a prompt are packed (`components.training.packing`).
 
 The loss of a step is the mean of its turns' losses by their weights, so it does not depend on how the step is cut into
 micro-batches or spread over processes.
@@ -13,7 +13,6 @@ micro-batches or spread over processes.
 
 from __future__ import annotations
 
-import math
 import random
 import time
 from abc import abstractmethod
@@ -37,8 +36,19 @@ from components.training.agreement import (
 )
 from components.training.forward import CHECKED, Forward, checked_forward, score, token_count
 from components.training.objectives.interface import Objective, UpdateContext, UpdateStats
+from components.training.objectives.sft import demonstrations
+from components.training.objectives.supervised import WeightedSample
 from components.training.objectives.surrogate import Credit, TokenStats, TurnTokens, truncated
 from components.training.optim import optimizer_step
+from components.training.supervised import add_gradients
+
+
+@dataclass(frozen=True)
+class Replay:
+    """`weight` times the loss of SFT on `turns` random turns of demonstrations, for each optimiser step."""
+
+    weight: float
+    turns: int
 
 
 class PolicyGradient(Objective):
@@ -58,9 +68,23 @@ class PolicyGradient(Objective):
         corrects nothing. Objectives with a ratio of policies override it."""
         return None
 
+    @property
+    def replay(self) -> Replay | None:
+        """The demonstrations that each step trains on, too; None: there are none."""
+        return None
+
+    @property
+    @override
+    def needs_demonstrations(self) -> bool:
+        return self.replay is not None
+
     @abstractmethod
     def credits(self, group: Group) -> list[list[Credit | None]]:
         """The credit of each turn of each member; None for a turn that is not learned from."""
+
+    def iteration_credits(self, groups: Sequence[Group]) -> list[list[list[Credit | None]]]:
+        """The credits of each group of an iteration. Objectives whose credits depend on other groups override it."""
+        return [self.credits(group) for group in groups]
 
     @abstractmethod
     def turn_loss(self, tokens: TurnTokens, advantage: float) -> tuple[torch.Tensor, TokenStats]:
@@ -84,16 +108,19 @@ class TurnSample:
 
 
 def turn_samples(
-    groups: Sequence[Group], renderer: Renderer, encoder: Encoder, objective: PolicyGradient
+    groups: Sequence[Group],
+    renderer: Renderer,
+    encoder: Encoder,
+    objective: PolicyGradient,
 ) -> list[TurnSample]:
-    """All turns that the objective learns from, each with its credit.
+    """All turns of an iteration that the objective learns from, each with its credit.
 
     Raises:
         TrainerMismatch: a prompt does not render to what the policy saw.
     """
     samples = []
-    for group in groups:
-        for trajectory, turn_credits in zip(group.trajectories, objective.credits(group), strict=True):
+    for group, group_credits in zip(groups, objective.iteration_credits(groups), strict=True):
+        for trajectory, turn_credits in zip(group.trajectories, group_credits, strict=True):
             for turn, credit in zip(trajectory.turns, turn_credits, strict=True):
                 if credit is None:
                     continue
@@ -121,8 +148,7 @@ class _PolicyUpdate:
     def run(self, groups: Sequence[Group]) -> UpdateStats:
         context, rl = self.context, self.rl
         vlm, started = context.vlm, time.monotonic()
-        turns_by_group = [turn_samples([group], context.renderer, context.encoder, self.objective) for group in groups]
-        turns = [turn for members in turns_by_group for turn in members]
+        turns = turn_samples(groups, context.renderer, context.encoder, self.objective)
         vlm.model.eval()
         samples = [turn.sample for turn in turns]
         self.forward, packing_gap = checked_forward(
@@ -130,19 +156,22 @@ class _PolicyUpdate:
         )
         trainer_logprobs = self._score(samples, rl.temperature)
         gap, mean_gap = self._check_agreement(turns, trainer_logprobs)
-        turns_by_group = self._with_reference_and_correction(turns_by_group, trainer_logprobs)
-        steps_per_epoch = math.ceil(len(turns) / rl.batch_turns)
-        total, losses, norms = steps_per_epoch * self.objective.epochs, [], []
+        turns = self._with_reference_and_correction(turns, trainer_logprobs)
+        steps_per_epoch = number_of_steps(len(turns), rl.batch_turns)
+        total = steps_per_epoch * self.objective.epochs
+        losses: list[float] = []
+        norms: list[float] = []
         stats: list[TokenStats] = []
+        taught = self._demonstrations()
         vlm.model.train()
         for epoch in range(self.objective.epochs):
-            order = random.Random(f"{context.seed}:{epoch}").sample(turns_by_group, len(turns_by_group))
-            shuffled = [turn for members in order for turn in members]
+            shuffled = random.Random(f"{context.seed}:{epoch}").sample(turns, len(turns))
             for indices in np.array_split(range(len(turns)), steps_per_epoch):
                 batch = [shuffled[index] for index in indices]
+                replayed = self._replay(taught, len(losses))
                 loss, batch_stats = accumulate_gradients(self.objective, context, batch, self.forward)
                 norms.append(optimizer_step(context.optimizer, vlm, rl.max_grad_norm))
-                losses.append(loss)
+                losses.append(loss + replayed)
                 stats += batch_stats
                 context.progress(len(losses), total)
         vlm.model.eval()
@@ -163,6 +192,33 @@ class _PolicyUpdate:
             tokens_per_s=(self.objective.epochs + 1) * token_count(samples) / seconds,
             train_s=seconds,
         )
+
+    def _demonstrations(self) -> list[WeightedSample]:
+        """The turns that `replay` draws from."""
+        context = self.context
+        if self.objective.replay is None:
+            return []
+        trajectories = demonstrations(context.demonstrations, context.renderer, context.encoder)
+        return [turn for turns in trajectories for turn in turns]
+
+    def _replay(self, turns: Sequence[WeightedSample], step: int) -> float:
+        """Add this rank's gradient of the demonstrations of a step; `accumulate_gradients` then sums all gradients over
+        the ranks. Returns their part of the step's loss."""
+        replay, context = self.objective.replay, self.context
+        if replay is None or not turns:
+            return 0.0
+        rng = random.Random(f"{context.seed}:replay:{step}")
+        batch = rng.sample(list(turns), min(replay.turns, len(turns)))
+        loss = add_gradients(
+            context.vlm,
+            context.encoder,
+            batch,
+            self.rl.micro_batch_tokens,
+            self.forward,
+            context.workers,
+            replay.weight,
+        )
+        return sum(context.workers.gather([loss]))
 
     def _score(self, samples: Sequence[Sample], temperature: float) -> list[torch.Tensor]:
         context, tokens = self.context, self.rl.micro_batch_tokens
@@ -191,10 +247,10 @@ class _PolicyUpdate:
         )
 
     def _with_reference_and_correction(
-        self, turns_by_group: list[list[TurnSample]], trainer_logprobs: Sequence[torch.Tensor]
-    ) -> list[list[TurnSample]]:
+        self, turns: list[TurnSample], trainer_logprobs: Sequence[torch.Tensor]
+    ) -> list[TurnSample]:
         """The turns with the reference's log-probabilities and the correction for the server, if there are any."""
-        turns, rl, reference = [turn for members in turns_by_group for turn in members], self.rl, self.context.reference
+        rl, reference = self.rl, self.context.reference
         if reference is not None:
             reference_logprobs = score(
                 reference,
@@ -215,8 +271,12 @@ class _PolicyUpdate:
                 replace(turn, logprobs_T=trainer_T, correction_T=truncated(trainer_T, turn.logprobs_T, cap))
                 for turn, trainer_T in zip(turns, trainer_logprobs, strict=True)
             ]
-        remaining = iter(turns)
-        return [[next(remaining) for _ in members] for members in turns_by_group]
+        return turns
+
+
+def number_of_steps(turns: int, batch_turns: int) -> int:
+    """The optimiser steps of an epoch: at least one, and else the whole number that is nearest to the quotient."""
+    return max(1, round(turns / batch_turns))
 
 
 def accumulate_gradients(

@@ -51,7 +51,6 @@ class RFT(Objective):
     """One right attempt of each mixed question, and a share of the demonstrations."""
 
     name: ClassVar[str] = "rft"
-    needs_demonstrations: ClassVar[bool] = True
     params: RFTParams = field(default_factory=RFTParams)
     seed: int = 0
 
@@ -61,6 +60,11 @@ class RFT(Objective):
         section = params.rl.objective
         assert isinstance(section, RFTParams)
         return cls(section, params.seed)
+
+    @property
+    @override
+    def needs_demonstrations(self) -> bool:
+        return True
 
     @override
     def training_groups(self, sampled: SampledGroups) -> list[Group]:

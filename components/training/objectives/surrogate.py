@@ -5,13 +5,17 @@ Shape suffix: T response tokens of one turn.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 
 from components.rollout import Group
 
 EPSILON = 1e-6
+STEEPEST = 3.0
+"""Nats below the reference from which on the KL estimate grows linearly."""
 
 
 @dataclass(frozen=True)
@@ -46,29 +50,68 @@ class TokenStats:
     kl_sum: float = 0.0
 
 
-def group_advantages(group: Group) -> list[float | None]:
-    """One advantage per member, (r - mean) / (std + 1e-6), with the sample standard deviation over the scored members.
+def advantage_std(kind: Literal["group", "batch", "none"], groups: Sequence[Group]) -> float | None:
+    """The divisor of an iteration's advantages as `rl.objective.advantage_std` names it; None is each group's own."""
+    if kind == "group":
+        return None
+    if kind == "none":
+        return 1.0
+    scored = torch.tensor([reward for group in groups for reward in group.scored], dtype=torch.float64)
+    return scored.std(correction=1).item() if len(scored) > 1 else 1.0
+
+
+def group_advantages(group: Group, std: float | None = None) -> list[float | None]:
+    """One advantage per member, (r - mean) / (std + 1e-6), with the mean over the scored members.
 
     A masked member has None. All are 0 if fewer than two members are scored or all rewards agree.
+
+    Args:
+        std: the divisor; None takes the sample standard deviation over the scored members.
     """
     scored = torch.tensor(group.scored, dtype=torch.float64)
     if len(scored) < 2:
         return [None if reward.masked else 0.0 for reward in group.rewards]
-    mean, std = scored.mean().item(), scored.std(correction=1).item()
+    mean = scored.mean().item()
+    std = scored.std(correction=1).item() if std is None else std
     return [None if reward.masked else (reward.value - mean) / (std + EPSILON) for reward in group.rewards]
 
 
 def clipped_surrogate(
-    tokens: TurnTokens, advantage: float, clip_low: float, clip_high: float
+    tokens: TurnTokens, advantage: float, clip_low: float, clip_high: float, dual_clip: float | None = None
 ) -> tuple[torch.Tensor, TokenStats]:
-    """min(rho A, clip(rho, 1 - low, 1 + high) A) per token (T,), to be maximised; rho = exp(now - old)."""
+    """min(rho A, clip(rho, 1 - low, 1 + high) A) per token (T,), to be maximised; rho = exp(now - old).
+
+    Args:
+        dual_clip: c; where A is negative, the result is at least c A, so that a token beyond it has no gradient.
+    """
     ratio_T = torch.exp(tokens.now_T - tokens.old_T)
     clipped_T = ratio_T.clamp(1 - clip_low, 1 + clip_high)
     surrogate_T = torch.minimum(ratio_T * advantage, clipped_T * advantage)
+    held_back_T = clipped_T * advantage < ratio_T * advantage
+    if dual_clip is not None and advantage < 0:
+        held_back_T = held_back_T | (ratio_T > dual_clip)
+        surrogate_T = surrogate_T.clamp(min=dual_clip * advantage)
     with torch.no_grad():
-        held_back = int((clipped_T * advantage < ratio_T * advantage).sum())
+        held_back = int(held_back_T.sum())
         stats = TokenStats(ratio_T.sum().item(), held_back, len(ratio_T))
     return (surrogate_T if tokens.correction_T is None else surrogate_T * tokens.correction_T), stats
+
+
+def with_kl(
+    surrogate_T: torch.Tensor, stats: TokenStats, tokens: TurnTokens, beta: float
+) -> tuple[torch.Tensor, TokenStats]:
+    """The loss of a turn, a scalar: minus the mean of surrogate - beta KL, and the figures with the sum of the KL.
+
+    The estimate of the KL is exp(ref - now) - (ref - now) - 1 per token (Schulman 2020, "Approximating KL divergence"),
+    unbiased and never negative. Where the policy gives a token less than e^-3 of the reference's probability, the
+    exponential continues as its tangent: otherwise one such token would outweigh the gradients of all others together.
+    """
+    if tokens.reference_T is None:
+        return -surrogate_T.mean(), stats
+    gap_T = tokens.reference_T - tokens.now_T
+    near_T = gap_T.clamp(max=STEEPEST)
+    kl_T = torch.exp(near_T) * (1 + gap_T - near_T) - gap_T - 1
+    return -(surrogate_T - beta * kl_T).mean(), replace(stats, kl_sum=kl_T.sum().item())
 
 
 def truncated(trainer_T: torch.Tensor, server_T: torch.Tensor, cap: float) -> torch.Tensor:
