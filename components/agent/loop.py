@@ -1,4 +1,9 @@
-"""The episode loop: observe, answer, act, until the agent calls `done` or a limit ends it (OpenWebRL, section 4.1)."""
+"""The episode loop: observe, answer, act, until the agent calls `done` or a limit ends it (OpenWebRL, section 4.1).
+
+What the paper leaves open: A response that its token limit cut, but that parses, is acted on; only one that does not
+parse ends the episode. The context limit counts the prompt and the longest response that may follow, so an episode ends
+before a response that might not fit.
+"""
 
 from __future__ import annotations
 
