@@ -174,8 +174,8 @@ async def sample_groups(
     while (effective := sum(group.is_effective for group in groups)) < target and len(groups) < limit:
         # the number still needed at the rate so far, so that waves are neither too large nor too small
         rate = effective / len(groups) if groups else sampler.expected_rate()
-        wanted = round((target - effective) / max(rate, sampler.sampling.min_wave_rate))
-        wave = min(max(wanted, SMALLEST_WAVE), limit - len(groups))
+        demand = round((target - effective) / max(rate, sampler.sampling.min_wave_rate))
+        wave = min(max(demand, SMALLEST_WAVE), limit - len(groups))
         # each task once per iteration: the same policy on the same task would give the same group
         tasks = sampler.take(wave, excluded={group.task.task_id for group in groups})
         if not tasks:
