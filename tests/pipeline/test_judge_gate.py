@@ -16,7 +16,7 @@ from components.pipeline.judge_gate import LABELS, ROLLOUTS, UntrustedJudge, tru
 from components.pipeline.labels import is_audited
 from components.records import Outcome, Task, Trajectory, Verdict
 from components.stages import train_rl as stage
-from components.stages.train_rl import _inputs
+from components.stages.train_rl import inputs_of
 from components.store import write_json, write_table
 from components.training.rl_rollouts import RolloutSetup
 from tests.endpoint_server import Server, text_of
@@ -151,9 +151,9 @@ def test_a_model_that_labels_itself_is_compared_with_all_human_labels(server, tm
 
 def test_labels_of_other_trajectories_or_no_labels_are_refused_by_file(server, tmp_path):
     with pytest.raises(UntrustedJudge, match=r"file mine\.csv, which does not exist"):
-        _inputs(by_hand(server), "short")
+        inputs_of(by_hand(server), "short")
     Path("mine.csv").write_text("trajectory_id,outcome\n00000000,success\n00000001,failure\n")
-    assert {ROLLOUTS, Path("mine.csv")} <= set(_inputs(by_hand(server), "short"))
+    assert {ROLLOUTS, Path("mine.csv")} <= set(inputs_of(by_hand(server), "short"))
     said = opened(by_hand(server), tmp_path)["error"]
     assert f"name the trajectories that mine.csv labels, which are not in {ROLLOUTS}" in said
 
@@ -191,9 +191,9 @@ def test_without_a_minimum_agreement_no_labels_are_needed(server, tmp_path, caps
 
 
 def test_labels_are_an_input_only_if_the_judge_is_measured_by_them(server):
-    assert {ROLLOUTS, LABELS} <= set(_inputs(rewarded(server), "short"))
+    assert {ROLLOUTS, LABELS} <= set(inputs_of(rewarded(server), "short"))
     for other in (rewarded(server, trust_min_agreement=0.0), recipe()):
-        assert not {ROLLOUTS, LABELS} & set(_inputs(other, "short"))
+        assert not {ROLLOUTS, LABELS} & set(inputs_of(other, "short"))
 
 
 def test_a_distilled_judge_is_refused_by_its_own_agreement(tmp_path):
