@@ -212,7 +212,7 @@ def test_rl_reports_the_costs_of_its_rewarding_and_its_auditing_judges(server, t
     fuzzy = [a_trajectory(task_of(ours(5)), attempt=n, answer=f"{n} minutes by car") for n in range(2)]
 
     class Trainer:
-        def __init__(self, learners, phase, name, rollouts: RolloutSetup, *rest: object, earlier: object) -> None:
+        def __init__(self, learners, phase, name, rollouts: RolloutSetup, *rest: object, **options: object) -> None:
             self.rollouts = rollouts
 
         async def run(self) -> str:
