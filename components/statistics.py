@@ -117,7 +117,7 @@ def wilson(rate: float, n: float, level: float = 0.95) -> Interval:
     spread = z * z / n
     centre = (rate + spread / 2) / (1 + spread)
     half = z / (1 + spread) * math.sqrt(rate * (1 - rate) / n + spread / (4 * n))
-    return Interval(max(0.0, centre - half), min(1.0, centre + half))
+    return Interval(max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half)))
 
 
 def newcombe(first: Rate, second: Rate, level: float = 0.95) -> Interval:

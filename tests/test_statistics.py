@@ -63,6 +63,12 @@ def test_wilson_refuses_what_is_no_rate(rate, n):
         wilson(rate, n)
 
 
+@pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
+def test_wilsons_interval_holds_its_rate(rate):
+    intervals = [wilson(rate, n) for n in range(1, 300)]
+    assert all(low <= rate <= high for low, high in intervals), "rounding put an end beyond a rate of 0 or 1"
+
+
 def test_equal_scores_have_no_width_in_the_bootstrap_but_in_wilson():
     assert bootstrap_mean(np.array([1.0, 1.0, 1.0]), 100, 0) == Interval(1.0, 1.0)
     assert wilson(1.0, 3).low == pytest.approx(0.4385, abs=1e-4)

@@ -88,7 +88,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[Task]) 
     recipe["teacher"] |= {"attempts": 2}
     Path("params.yaml").write_text(yaml.safe_dump(recipe))
     write_json(WORLD_SETTINGS, {"errands": {}})
-    for pool in (teacher_rollouts.POOL, train_rl.POOL):
+    for pool in (teacher_rollouts.POOL, train_rl.POOL, train_rl.VALIDATION):
         write_table(pool, Task, tasks)
     (tmp_path / "models/sft").mkdir(parents=True)
     return tmp_path
