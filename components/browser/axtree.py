@@ -32,7 +32,7 @@ class Node:
     id: str | None = None
     """Playwright's reference, or the shown id after `ElementIds.number`; None for static text."""
     states: tuple[str, ...] = ()
-    """In the snapshot's order."""
+    """In the snapshot's order; `focused` is the last."""
     text: str = ""
     """The element's own text, without its children's."""
     url: str = ""
@@ -40,6 +40,8 @@ class Node:
     box: tuple[float, float, float, float] | None = None
     """x, y, width, height in CSS pixels of its frame."""
     clickable: bool = False
+    active: bool = False
+    """Whether it is the active element of its document."""
     children: list[Node] = field(default_factory=list)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from components.browser.axtree import Node
+from components.browser.axtree import ACTIONABLE, Node
 
 _LINE = re.compile(r"^(?P<indent> *)- (?P<rest>.*)$")
 _KEY = re.compile(
@@ -35,7 +35,20 @@ def parse(snapshot: str) -> list[Node]:
         node = _node(rest)
         (above.children if above is not None else roots).append(node)
         open_nodes.append((depth, node))
+    _say_focus(roots)
     return roots
+
+
+def _say_focus(nodes: list[Node]) -> None:
+    """Add the state `focused` to the element that has the focus. A frame keeps its own active element when the focus
+    goes elsewhere, so elements in a frame count only if the frame is active."""
+    for node in nodes:
+        if node.role != "iframe":
+            if node.active and (node.role in ACTIONABLE or node.clickable):
+                node.states = (*node.states, "focused")
+            _say_focus(node.children)
+        elif node.active:
+            _say_focus(node.children)
 
 
 def _unquoted(rest: str) -> str:
@@ -71,6 +84,7 @@ def _node(rest: str) -> Node:
         level=int(marks["level"]) if marks.get("level", "").isdigit() else None,
         box=_box(marks.get("box")),
         clickable=marks.get("cursor") == "pointer",
+        active="active" in marks,
     )
 
 

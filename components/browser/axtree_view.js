@@ -46,6 +46,9 @@
         (nodes) => (world.plan ? nodes.filter((node) => !world.plan.dropped.has(node)) : nodes));
       wrap(Element.prototype, 'getBoundingClientRect', (box, el) => (box.width || box.height ? box : contentBox(el) || box));
       wrap(HTMLInputElement.prototype, 'value', (value, field) => (field.type === 'password' ? '*'.repeat(value.length) : value));
+      // The active element of a document is the host of a shadow tree in which the focus is; its innermost one is meant.
+      const inner = (el) => (el?.shadowRoot?.activeElement ? inner(el.shadowRoot.activeElement) : el);
+      wrap(Document.prototype, 'activeElement', inner);
       // The name of a select that its label contains is the label's text without the chosen option.
       const isNamed = (select) => world.naming && select.closest('label')?.control === select;
       wrap(HTMLSelectElement.prototype, 'options', (options, select) => (isNamed(select) ? [] : options));

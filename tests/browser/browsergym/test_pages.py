@@ -230,7 +230,6 @@ def test_the_tree_shows_what_was_filled_and_checked(run):
     run(body, ID, play)
 
 
-@pytest.mark.xfail(strict=True, reason="the tree does not say which element has the focus")
 @pytest.mark.parametrize(
     ("body", "name"), [(FRAMES, "Inner box"), (SHADOW, "Level two"), (NAMES, "Last")], ids=["frame", "shadow", "page"]
 )
