@@ -228,7 +228,8 @@ def validation_line(validation: Validation) -> str:
     parts.append(f"({success.ci95.low:.1%} to {success.ci95.high:.1%})")
     if validation.heldout is not None:
         parts.append(f" held-out families {validation.heldout.rate:.1%} of {validation.heldout.n}")
-    parts += [f" {name} {value:.3f}" for name in ("training_success", "kl_sft", "entropy") if (value := row[name])]
+    figures = {name: row[name] for name in ("training_success", "kl_sft", "entropy")}
+    parts += [f" {name} {value:.3f}" for name, value in figures.items() if value is not None]
     return " ".join([*parts, f" {validation.seconds:.0f} s"])
 
 
