@@ -35,6 +35,8 @@ _HOP_BY_HOP = {b"connection", b"proxy-connection", b"proxy-authorization", b"kee
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
+Direction = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+"""Where bytes come from and where they go."""
 
 
 class RefusedError(Exception):
@@ -117,7 +119,7 @@ class Proxy:
                 writer.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
             else:
                 upstream.write(forward)
-            await _join(_pump(reader, upstream), _pump(from_server, writer))
+            await relay((reader, upstream), (from_server, writer))
         except RefusedError as error:
             reason = f"the egress guard refused it: {error}"
             _answer(writer, 403, "Forbidden", reason, self.rules.refusal_header)
@@ -186,9 +188,9 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.write_eof()
 
 
-async def _join(upwards: Awaitable[None], downwards: Awaitable[None]) -> None:
-    """Run both directions until the server's side ends."""
-    up, down = asyncio.ensure_future(upwards), asyncio.ensure_future(downwards)
+async def relay(upwards: Direction, downwards: Direction) -> None:
+    """Copy bytes both ways, to and from a server, until the server's side ends."""
+    up, down = asyncio.ensure_future(_pump(*upwards)), asyncio.ensure_future(_pump(*downwards))
     try:
         await down
     finally:

@@ -38,6 +38,11 @@ class Answer(ABC):
         """Other answers of the same kind, for the attack that names them all."""
         return ()
 
+    @property
+    def listed(self) -> str | None:
+        """The answer of that attack: the right one and all candidates. None if there are no candidates."""
+        return ", ".join([self.example, *self.candidates]) if self.candidates else None
+
 
 @dataclass(frozen=True)
 class Number(Answer):

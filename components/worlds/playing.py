@@ -1,17 +1,28 @@
-"""Lets an oracle play an episode in a browser."""
+"""Plays an episode in a browser: an oracle, or an agent that only answers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from components.records import StateCheck, Task, ToolCall
 from components.worlds.oracle import GIVE_UP, Oracle
 
 if TYPE_CHECKING:
-    from components.browser import Session
+    from components.browser import BrowserPool, Session
 
 MAX_TURNS = 80
 NOT_ACTIONS = ("scroll", "wait", "done")
 """Calls that do not count for the length of a task."""
+
+
+async def answer_only(task: Task, answer: str, pool: BrowserPool) -> StateCheck:
+    """The check of an episode whose agent only says `done`, with this answer."""
+    async with pool.session(task) as session:
+        await session.start(task)
+        await session.step([ToolCall(name="done", arguments={"answer": answer})])
+        check = await session.check_state()
+        assert check is not None, "the world has state"
+        return check
 
 
 async def play(session: Session, oracle: Oracle) -> int:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from components.records import StateCheck
 
 
 @dataclass
@@ -28,3 +31,17 @@ class TaskCheck:
     is_repeatable: bool = False
     seconds: float = 0.0
     problems: list[str] = field(default_factory=list)
+
+    def add_oracle(self, check: StateCheck, actions: int) -> None:
+        """Note what the oracle got, which should be 1, and its number of actions."""
+        self.rewards["oracle"], self.actions = check.reward, actions
+        if check.reward != 1:
+            self.problems += [*check.missing, *check.side_effects]
+            self.problems += ["the oracle's answer is wrong"] if check.answer_ok is False else []
+
+    def add_cheats(self, checks: Mapping[str, StateCheck | None]) -> None:
+        """Note what runs got that should get 0, by the run's name. None: the run does not apply."""
+        for name, check in checks.items():
+            if check is not None:
+                self.rewards[name] = check.reward
+                self.problems += [f"{name} gets {check.reward}"] if check.reward else []

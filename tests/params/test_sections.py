@@ -37,7 +37,10 @@ ENDPOINT = {"url": "http://127.0.0.1:1/v1", "model": "a/b"}
             {"rl__objective": {"name": "rft", "max_logprob_gap": 5.0}},
             r"unknown field where name = rft; .*max_per_source",
         ),
-        ({"rl__objective": {"drop_repeats": True}}, r"rl\.objective\.drop_repeats = True: unknown field where name = mm_grpo"),
+        (
+            {"rl__objective": {"drop_repeats": True}},
+            r"rl\.objective\.drop_repeats = True: unknown field where name = mm_grpo",
+        ),
         ({"rl__objective": {"name": "ppo"}}, r"rl\.objective\.name = 'ppo': must be one of 'mm_grpo', 'm_grpo'"),
         ({"rl__objective": {"clip_low": 0}}, r"rl\.objective\.clip_low = 0: .*greater than 0"),
         ({"teacher__temperature": 1.0}, r"teacher\.temperature = 1\.0: unknown field where policy = scripted"),

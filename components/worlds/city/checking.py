@@ -21,12 +21,12 @@ from dataclasses import dataclass
 
 from components.browser import BrowserPool
 from components.params import BrowserParams
-from components.records import StateCheck, Task, ToolCall
+from components.records import StateCheck, Task
 from components.worlds import TaskCheck
 from components.worlds.city.instances import Instance, instances
 from components.worlds.city.site import CityEpisode, CitySite
 from components.worlds.city.tasks.template import Template
-from components.worlds.playing import play
+from components.worlds.playing import answer_only, play
 
 LENGTHS = {"short": range(1, 4), "medium": range(4, 9), "long": range(9, 100)}
 STRAY = "UPDATE auth_user SET first_name = first_name || '!' WHERE username = 'jonas'"
@@ -91,24 +91,13 @@ async def check_instance(instance: Instance, pool: BrowserPool, site: CitySite) 
 async def _fill(report: TaskCheck, instance: Instance, task: Task, pool: BrowserPool, site: CitySite) -> None:
     problems, length = report.problems, instance.template.length
     first, second = [await _run_oracle(instance, task, pool, site) for _ in range(2)]
-    report.rewards["oracle"], report.actions = first.check.reward, first.actions
-    if first.check.reward != 1:
-        problems += [*first.check.missing, *first.check.side_effects]
-        problems += ["the oracle's answer is wrong"] if first.check.answer_ok is False else []
-    elif first.actions not in LENGTHS[length] and not instance.modifiers:
+    report.add_oracle(first.check, first.actions)
+    if first.check.reward == 1 and first.actions not in LENGTHS[length] and not instance.modifiers:
         problems.append(f"the oracle takes {first.actions} actions, which is not {length}")
     report.is_repeatable = first.digest == second.digest
     problems += [] if report.is_repeatable else ["two runs of the oracle leave different data"]
-    others = {
-        "idle": await _answer_only(task, "", pool),
-        "copied": await _answer_only(task, task.intent, pool),
-        "stray": first.stray,
-        "listed": first.listed,
-    }
-    for name, check in others.items():
-        if check is not None:
-            report.rewards[name] = check.reward
-            problems += [f"{name} gets {check.reward}"] if check.reward else []
+    idle, copied = [await answer_only(task, answer, pool) for answer in ("", task.intent)]
+    report.add_cheats({"idle": idle, "copied": copied, "stray": first.stray, "listed": first.listed})
     if not first.stray.side_effects:
         problems.append("the stray write is not named")
 
@@ -123,21 +112,9 @@ async def _run_oracle(instance: Instance, task: Task, pool: BrowserPool, site: C
         assert isinstance(episode, CityEpisode)
         digest = digest_of(site.server.database(episode.key))
         expected = instance.template.answer(instance.facts)
-        listed = None
-        if expected is not None and expected.candidates:
-            answer = ", ".join([expected.example, *expected.candidates])
-            listed = await episode.check_state(answer)
+        listed = await episode.check_state(expected.listed) if expected is not None and expected.listed else None
         site.server.execute(episode.key, STRAY)
         return _Run(check, actions, digest, await episode.check_state(session.answer), listed)
-
-
-async def _answer_only(task: Task, answer: str, pool: BrowserPool) -> StateCheck:
-    async with pool.session(task) as session:
-        await session.start(task)
-        await session.step([ToolCall(name="done", arguments={"answer": answer})])
-        check = await session.check_state()
-        assert check is not None
-        return check
 
 
 def digest_of(database: bytes) -> str:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from components.browser import BrowserPool
 from components.params import BrowserParams
-from components.records import StateCheck, Task, ToolCall
+from components.records import StateCheck, Task
 from components.worlds.own_site.instances import Instance
 from components.worlds.own_site.site import OwnEpisode
-from components.worlds.playing import play
+from components.worlds.playing import answer_only, play
 from components.worlds.task_check import TaskCheck
 
 if TYPE_CHECKING:
@@ -59,14 +59,12 @@ async def check_instance(instance: Instance, pool: BrowserPool) -> TaskCheck:
 
 
 async def _fill(report: TaskCheck, instance: Instance, task: Task, pool: BrowserPool) -> None:
-    problems, rewards = report.problems, report.rewards
+    problems = report.problems
     stray = listed = None
     if instance.template.oracle is not None:
         first, second = [await _run_oracle(instance, task, pool) for _ in range(2)]
-        rewards["oracle"], report.actions, stray, listed = first.check.reward, first.actions, first.stray, first.listed
-        if first.check.reward != 1:
-            problems += [*first.check.missing, *first.check.side_effects]
-            problems += ["the oracle's answer is wrong"] if first.check.answer_ok is False else []
+        report.add_oracle(first.check, first.actions)
+        stray, listed = first.stray, first.listed
         report.is_repeatable = _shape(first.check) == _shape(second.check)
         problems += [] if report.is_repeatable else ["two runs of the oracle change different columns"]
         problems += (
@@ -75,16 +73,8 @@ async def _fill(report: TaskCheck, instance: Instance, task: Task, pool: Browser
     else:
         name = instance.name
         problems.append(f"{name} has no oracle: write its steps in the site's file")
-    others = {
-        "idle": await _answer_only(task, "", pool),
-        "copied": await _answer_only(task, task.intent, pool),
-        "stray": stray,
-        "listed": listed,
-    }
-    for name, check in others.items():
-        if check is not None:
-            rewards[name] = check.reward
-            problems += [f"{name} gets {check.reward}"] if check.reward else []
+    idle, copied = [await answer_only(task, answer, pool) for answer in ("", task.intent)]
+    report.add_cheats({"idle": idle, "copied": copied, "stray": stray, "listed": listed})
     if stray is not None and not stray.side_effects:
         problems.append("the stray write is not noticed: is its table in state, and not in state.noise?")
 
@@ -97,23 +87,13 @@ async def _run_oracle(instance: Instance, task: Task, pool: BrowserPool) -> _Run
         episode = session.site_episode
         assert check is not None
         assert isinstance(episode, OwnEpisode)
-        listed, expected = None, instance.expected
-        if expected is not None and expected.candidates:
-            listed = await episode.check_state(", ".join([expected.example, *expected.candidates]))
+        expected = instance.expected
+        listed = await episode.check_state(expected.listed) if expected is not None and expected.listed else None
         stray = None
         if instance.site.stray is not None:
             episode.application.stray()
             stray = await episode.check_state(session.answer)
         return _Run(check, actions, stray, listed)
-
-
-async def _answer_only(task: Task, answer: str, pool: BrowserPool) -> StateCheck:
-    async with pool.session(task) as session:
-        await session.start(task)
-        await session.step([ToolCall(name="done", arguments={"answer": answer})])
-        check = await session.check_state()
-        assert check is not None
-        return check
 
 
 def _shape(check: StateCheck) -> list[tuple[str, list[str]]]:

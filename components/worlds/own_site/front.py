@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable
+
+from components.browser.egress_proxy import HEAD_LIMIT, HEAD_TIMEOUT_S, relay
 
 COOKIE = "waymark-episode"
 """The cookie with the key of an episode; the application does not see it."""
-HEAD_LIMIT = 64 * 1024
-HEAD_TIMEOUT_S = 30.0
-IDLE_TIMEOUT_S = 300.0
-CHUNK = 64 * 1024
 
 
 class Front:
@@ -59,7 +56,7 @@ class Front:
                 return
             from_application, upstream = await asyncio.open_connection("127.0.0.1", port)
             upstream.write(forwarded)
-            await _join(_pump(reader, upstream), _pump(from_application, writer))
+            await relay((reader, upstream), (from_application, writer))
         except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             if upstream is None:
                 _answer(writer, "502 Bad Gateway", "The application does not answer.")
@@ -98,29 +95,6 @@ def forward(head: bytes) -> tuple[str, bytes]:
     if not is_upgrade:
         lines.append(b"Connection: close")
     return key, b"\r\n".join(lines) + b"\r\n\r\n"
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copy bytes until one side ends."""
-    while True:
-        async with asyncio.timeout(IDLE_TIMEOUT_S):
-            data = await reader.read(CHUNK)
-        if not data:
-            return
-        writer.write(data)
-        await writer.drain()
-
-
-async def _join(upwards: Awaitable[None], downwards: Awaitable[None]) -> None:
-    """Run both directions until the application's side ends."""
-    up, down = asyncio.ensure_future(upwards), asyncio.ensure_future(downwards)
-    try:
-        await down
-    finally:
-        for task in (up, down):
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError, OSError, TimeoutError):
-                await task
 
 
 def _answer(writer: asyncio.StreamWriter, status: str, text: str) -> None:
