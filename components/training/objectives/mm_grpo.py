@@ -23,31 +23,21 @@ Deviations, and what the paper leaves open:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
-import torch
 from typing_extensions import override
 
 from components.params import MMGRPOParams, Params
-from components.rollout import Group
-from components.training.objectives.policy_gradient import PolicyGradient, Replay
+from components.records import Trajectory
+from components.training.objectives.group_relative import GroupRelative
+from components.training.objectives.policy_gradient import Replay
 from components.training.objectives.registry import register
-from components.training.objectives.surrogate import (
-    Credit,
-    TokenStats,
-    TurnTokens,
-    advantage_std,
-    clipped_surrogate,
-    group_advantages,
-    with_kl,
-)
 
 
 @register
 @dataclass(frozen=True)
-class MMGRPO(PolicyGradient):
+class MMGRPO(GroupRelative):
     """The clipped surrogate with advantages within groups; every turn weighs the same."""
 
     name: ClassVar[str] = "mm_grpo"
@@ -62,38 +52,9 @@ class MMGRPO(PolicyGradient):
 
     @property
     @override
-    def needs_reference(self) -> bool:
-        return self.params.kl > 0
-
-    @property
-    @override
     def replay(self) -> Replay | None:
         return Replay(self.params.replay, self.params.replay_turns) if self.params.replay else None
 
-    @property
     @override
-    def epochs(self) -> int:
-        return self.params.ppo_epochs
-
-    @property
-    @override
-    def tis_cap(self) -> float | None:
-        return self.params.tis_cap
-
-    @override
-    def iteration_credits(self, groups: Sequence[Group]) -> list[list[list[Credit | None]]]:
-        std = advantage_std(self.params.advantage_std, groups)
-        return [self.credits(group, std) for group in groups]
-
-    @override
-    def credits(self, group: Group, std: float | None = None) -> list[list[Credit | None]]:
-        return [
-            [None if advantage is None else Credit(advantage)] * len(trajectory.turns)
-            for trajectory, advantage in zip(group.trajectories, group_advantages(group, std), strict=True)
-        ]
-
-    @override
-    def turn_loss(self, tokens: TurnTokens, advantage: float) -> tuple[torch.Tensor, TokenStats]:
-        params = self.params
-        surrogate_T, stats = clipped_surrogate(tokens, advantage, params.clip_low, params.clip_high, params.dual_clip)
-        return with_kl(surrogate_T, stats, tokens, params.kl)
+    def turn_weight(self, trajectory: Trajectory) -> float:
+        return 1.0

@@ -1,0 +1,66 @@
+"""What MM-GRPO and M-GRPO share: advantages within groups, the clipped surrogate, a KL to the policy of the start."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import torch
+from typing_extensions import override
+
+from components.params import MGRPOParams, MMGRPOParams
+from components.records import Trajectory
+from components.rollout import Group
+from components.training.objectives.policy_gradient import PolicyGradient
+from components.training.objectives.surrogate import (
+    Credit,
+    TokenStats,
+    TurnTokens,
+    advantage_std,
+    clipped_surrogate,
+    group_advantages,
+    with_kl,
+)
+
+
+class GroupRelative(PolicyGradient):
+    """An objective of the GRPO family. Its formula is in the docstring of the module that implements it."""
+
+    params: MMGRPOParams | MGRPOParams
+
+    @abstractmethod
+    def turn_weight(self, trajectory: Trajectory) -> float:
+        """The weight of each turn of a trajectory in the mean over turns."""
+
+    @property
+    @override
+    def needs_reference(self) -> bool:
+        return self.params.kl > 0
+
+    @property
+    @override
+    def epochs(self) -> int:
+        return self.params.ppo_epochs
+
+    @property
+    @override
+    def tis_cap(self) -> float | None:
+        return self.params.tis_cap
+
+    @override
+    def iteration_credits(self, groups: Sequence[Group]) -> list[list[list[Credit | None]]]:
+        std = advantage_std(self.params.advantage_std, groups)
+        return [self.credits(group, std) for group in groups]
+
+    @override
+    def credits(self, group: Group, std: float | None = None) -> list[list[Credit | None]]:
+        return [
+            [None if advantage is None else Credit(advantage, self.turn_weight(trajectory)) for _ in trajectory.turns]
+            for trajectory, advantage in zip(group.trajectories, group_advantages(group, std), strict=True)
+        ]
+
+    @override
+    def turn_loss(self, tokens: TurnTokens, advantage: float) -> tuple[torch.Tensor, TokenStats]:
+        params = self.params
+        surrogate_T, stats = clipped_surrogate(tokens, advantage, params.clip_low, params.clip_high, params.dual_clip)
+        return with_kl(surrogate_T, stats, tokens, params.kl)
