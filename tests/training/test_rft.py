@@ -30,10 +30,10 @@ def played():
     return encoder, roll(vlm, encoder, 3, [1, 2, 3])
 
 
-def params(max_packing_gap: float | None = None, **keys: object):
+def params(**keys: object):
     recipe = load("recipes/smoke.yaml")
     rft = RFTParams(**({"epochs": 20, "demonstrations": 0.5} | keys))
-    rl = {"objective": rft, "batch_turns": 4, "lr": 3e-3, "max_packing_gap": max_packing_gap}
+    rl = {"objective": rft, "batch_turns": 4, "lr": 3e-3}
     return recipe.model_copy(update={"agent": AGENT, "rl": recipe.rl.model_copy(update=rl)})
 
 
@@ -87,15 +87,15 @@ def test_tokens_per_second_of_a_round_count_prompts_too(played):
     assert stats.tokens_per_s * stats.train_s == pytest.approx(2 * tokens)
 
 
-def test_a_round_says_whether_it_packed(played):
+def test_a_round_says_whether_it_packed(played, break_packing):
     _, attempts = played
     groups = [group(attempts, 1.0, 1.0, 0.0)]
     packed = Learner.begin(random_vlm(), params(epochs=1)).update(groups, 1)
+    break_packing()
     with pytest.warns(PackingWarning):
-        alone = Learner.begin(random_vlm(), params(epochs=1, max_packing_gap=1e-12)).update(groups, 1)
+        alone = Learner.begin(random_vlm(), params(epochs=1)).update(groups, 1)
     assert (packed.packed, alone.packed) == (1.0, 0.0)
-    assert packed.packing_gap > 1e-12
-    assert alone.packing_gap > 1e-12
+    assert packed.packing_gap < 1e-4 < alone.packing_gap
 
 
 def test_questions_of_a_source_beyond_its_cap_are_not_trained_on(played):

@@ -3,7 +3,6 @@
 import copy
 import math
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.judge.distilled import target
-from components.model import VLM, Encoded, Encoder, Sample
+from components.model import Encoded, Encoder, Sample
 from components.params import OptimParams
 from components.training import forward
 from components.training.forward import PackingWarning, checked_forward
@@ -192,9 +191,10 @@ def test_a_response_does_not_open_a_thought_that_its_prompt_has_opened():
     assert opening not in prefixed.sample.response
 
 
-def test_a_packing_that_is_wrong_is_noticed_and_not_trained_with(monkeypatch):
-    """The weights are those of training without packing, and a warning says so. The wrong form scores each place for
-    the token after the one that belongs there: its gradient points elsewhere, which no optimiser levels out."""
+def test_a_packing_that_is_wrong_is_noticed_and_not_trained_with(break_packing):
+    """The weights are those of training without packing, and a warning says so. The gradient of the wrong form points
+    elsewhere, which no optimiser levels out. Rounding differs between processors, and Adam divides by small gradients:
+    so weights are compared with what the wrong form does to them."""
 
     def trained(max_gap: float = 1e-4) -> tuple[dict[str, torch.Tensor], dict[str, float]]:
         vlm = random_vlm()
@@ -207,21 +207,19 @@ def test_a_packing_that_is_wrong_is_noticed_and_not_trained_with(monkeypatch):
         checked = train(vlm, encoder, data, params, seed=1, report=lambda step, steps, loss: None)
         return dict(vlm.model.named_parameters()), checked.figures
 
-    def shifted(vlm: VLM, encoder: Encoder, samples: Sequence[Sample], *args) -> list[torch.Tensor]:
-        return REAL(vlm, encoder, [Sample(s.prompt, [*s.response[1:], s.response[0]]) for s in samples], *args)
+    def distance(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> float:
+        return max((first[name] - weight).abs().max().item() for name, weight in second.items())
 
     packed, right = trained()
-    monkeypatch.setattr(forward, "response_logprobs", shifted)
+    break_packing()
     with pytest.warns(PackingWarning, match="training continues without packing"):
         fallen_back, wrong = trained()
-    for name, weight in packed.items():  # what packing gives where it is right, to rounding
-        torch.testing.assert_close(fallen_back[name], weight, atol=1e-5, rtol=1e-3)
     assert right == {"packed": 1.0, "packing_gap": pytest.approx(0, abs=1e-4)}
     assert wrong == {"packed": 0.0, "packing_gap": pytest.approx(0.5, abs=0.5)}
     assert wrong["packing_gap"] > 1e-4
     trusted, _ = trained(max_gap=1e9)
-    apart = max((trusted[name] - weight).abs().max().item() for name, weight in packed.items())
-    assert apart > 1e-3, "the wrong form would have led elsewhere"
+    assert distance(trusted, packed) > 1e-3, "the wrong form would have led elsewhere"
+    assert distance(fallen_back, packed) < 0.03 * distance(trusted, packed), "what packing gives where it is right"
 
 
 def test_packing_is_trusted_up_to_the_gap_that_the_recipe_allows():
