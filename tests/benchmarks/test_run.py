@@ -172,6 +172,7 @@ def test_a_killed_run_stopped_by_its_budget_ends_as_an_undisturbed_one(world):
     assert not finished & set(again), "a finished episode was run again"
 
 
+@pytest.mark.slow
 def test_without_a_network_the_result_is_invalid_and_never_0_percent(world):
     where, (shop, *_), model = world
     rows = [

@@ -116,6 +116,7 @@ def test_the_set_has_sixty_pages_and_half_are_blocks():
         assert 0.4 <= sum(page.is_block for page in pages) / len(pages) <= 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("part", "precision", "recall"), [("development", 0.95, 0.95), ("held_out", 0.8, 0.7)])
 def test_block_pages_are_told_from_content(scores, part, precision, recall):
     score = scores[part]

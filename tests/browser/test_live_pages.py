@@ -134,6 +134,7 @@ def test_endless_scrolling_loads_more_stories(visit):
     visit("/feed", body)
 
 
+@pytest.mark.slow
 def test_an_agent_can_sign_in_and_order(visit, shop):
     async def body(visitor: Visitor) -> None:
         assert visitor.seen.url.endswith("/login"), "another episode's cookies"

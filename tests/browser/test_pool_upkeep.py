@@ -99,6 +99,7 @@ def test_the_next_context_is_made_in_advance_and_is_clean(pages):
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
 def test_a_queue_bounds_steps_at_once_and_its_waits_are_not_step_time(pages):
     """Each turn takes 1.5 s, each step may take 4 s: six in a queue for one at a time end well."""
     url = pages.add("/busy", BIG.format("const end = Date.now() + 1500; while (Date.now() < end);"))

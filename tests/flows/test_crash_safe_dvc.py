@@ -220,6 +220,7 @@ def kill_at_random(root: Path, moments: int, least: int, seed: int) -> None:
         moment += 1
 
 
+@pytest.mark.slow
 def test_dvc_killed_at_five_random_moments_ends_with_the_right_results(project: Path) -> None:
     kill_at_random(project, moments=5, least=1, seed=1)
 

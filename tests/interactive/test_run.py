@@ -93,6 +93,7 @@ def viewed(folder: Path, printed: str) -> str:
     return page.read_text()
 
 
+@pytest.mark.slow
 def test_a_model_is_printed_turn_by_turn_recorded_and_viewable(shop, recipe, tmp_path):
     options = ("--model", MODEL, "--max-steps", "2", "--record")
     status, out, errors = finished(tmp_path, command(shop, *options, task="Click the button Add red tent"))
@@ -122,6 +123,7 @@ def interrupts_arrive() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 def test_ctrl_c_writes_the_turns_so_far_and_closes_the_browser(shop, recipe, tmp_path):
     process = start(tmp_path, command(shop, "--model", MODEL, "--max-steps", "500"), stdin=subprocess.DEVNULL)
     assert process.stdout is not None
@@ -153,6 +155,7 @@ y
 """
 
 
+@pytest.mark.slow
 def test_a_person_demonstrates_and_the_demonstration_can_train(shop, recipe, tmp_path):
     status, out, errors = finished(tmp_path, command(shop, "--teacher", "human"), DEMONSTRATION)
     assert status == 0, errors
@@ -185,6 +188,7 @@ def trained_responses(params, demonstration: Trajectory) -> list[list[int]]:
     return expected
 
 
+@pytest.mark.slow
 def test_the_end_of_a_persons_input_stops_the_run_and_keeps_nothing(shop, recipe, tmp_path):
     status, _, errors = finished(tmp_path, command(shop, "--teacher", "human"), "click 450 100\n")
     trajectory = written(tmp_path)
@@ -223,6 +227,7 @@ class Terminal:
         os.close(self._control)
 
 
+@pytest.mark.slow
 def test_on_a_terminal_the_person_is_asked_before_the_first_host_is_left(shop, recipe, tmp_path):
     other = Loopback(shop._server.RequestHandlerClass, host="127.0.0.2")
     shop.add("/there", "<h1>there</h1>", title="the other host")

@@ -55,6 +55,7 @@ def failed(trajectories: list[Trajectory]) -> list[str]:
     return [t.task_id for t in trajectories if rules_verdict(t).outcome is not Outcome.SUCCESS]
 
 
+@pytest.mark.slow
 @needs_kiwix
 @pytest.mark.parametrize("speaks", ["browseragent", "webagent_r1_bare", "openwebrl"])
 def test_a_question_of_every_kind_is_answered(speaks):
@@ -70,6 +71,7 @@ def accessible_rows() -> list[dict]:
     return asyncio.run(MiniWoBSite().collect(families, [11, 12], "train"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("speaks", ["browseragent", "webagent_r1"])
 def test_element_ids_solve_each_miniwob_family_with_accessible_targets(speaks, accessible_rows):
     assert failed(play(MiniWoB, accessible_rows, speaks, viewport=(160, 210))) == []
@@ -84,6 +86,7 @@ def test_facts_from_a_page_are_kept_as_the_conclusion():
     assert f"<conclusion>Currency: {row['reference_answer']}</conclusion>" in last.response
 
 
+@pytest.mark.slow
 @needs_kiwix
 def test_noise_makes_some_answers_wrong_repeatably():
     rows = questions([*KINDS], 12, "train", 0)

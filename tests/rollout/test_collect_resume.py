@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from components.records import Trajectory
 from components.store import Journal
 from tests.rollout.collect_child import TASKS
@@ -52,6 +54,7 @@ def kill_after(tmp_path: Path, episodes: int) -> None:
     child.wait()
 
 
+@pytest.mark.slow
 def test_no_finished_episode_is_repeated_and_none_is_lost(tmp_path):
     kept: set[str] = set()
     for episodes in (5, 13, 23):

@@ -71,6 +71,7 @@ def test_the_stage_trains_all_phases_and_measures_each_on_held_out_pages(project
     assert result["step"] == 6
 
 
+@pytest.mark.slow
 def test_a_base_is_trained_further_on_pages_of_applications(project: Path) -> None:
     recipe = yaml.safe_load((project / "params.yaml").read_text())
     recipe["pretrain"] = SMALL | {

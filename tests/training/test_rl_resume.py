@@ -173,6 +173,7 @@ def quiet_and_watched(model, tmp_path_factory) -> tuple[Left, dict, Path]:
     return run_to_end(model, where, "watched"), watched(where), where
 
 
+@pytest.mark.slow
 def test_a_run_that_falls_goes_back_once_and_goes_on(quiet_and_watched):
     left, seen, where = quiet_and_watched
     assert [row["iteration"] for row in seen["validation"]] == [0, 2, 4, 5]

@@ -50,6 +50,7 @@ def play_all(families, seeds, **options):
     return asyncio.run(play_rows(rows_of(tuple(families), tuple(seeds)), **options))
 
 
+@pytest.mark.slow
 def test_every_family_is_solved_with_nothing_else_done():
     results = play_all(PLANS, [11, 12])
     assert [(family, *ending) for family, _, *ending in results if ending != [1.0, 0, True]] == []
@@ -74,6 +75,7 @@ def test_a_search_opens_one_tab_after_the_other_and_then_clicks_the_link():
     assert any('click link "' in text for text in said)
 
 
+@pytest.mark.slow
 def test_noise_fails_some_episodes_repeatably_and_all_call_done():
     first, again = (play_all(["click-button", "click-checkboxes"], [1, 2], noise=1.0, attempts=2) for _ in range(2))
     assert first == again

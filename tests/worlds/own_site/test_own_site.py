@@ -45,6 +45,7 @@ def opened(folder: Path, cache: Path) -> Application:
     return Application(site, folder, ensure(site, folder, cache))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(200)
 def test_a_new_package_passes_its_own_checks(world: OwnSite) -> None:
     async def checks() -> list:
