@@ -1,7 +1,7 @@
 """95% intervals, and the records of figures that have one. Every package uses these.
 
-Rates have Wilson's interval. The percentile bootstrap of 20 tasks of which a tenth succeeds covers the truth in 87% of
-samples, and where all scores are equal it has no width; Wilson's covers it in 95% and has a width there
+Rates have Wilson's interval. The percentile bootstrap of 20 tasks of which a tenth succeeds covers the truth in 88% of
+samples, and where all scores are equal it has no width; Wilson's covers it in 96% and has a width there
 (`tests/test_statistics.py` simulates both). Tasks with several attempts have scores between 0 and 1, and count as more
 tasks as their variance is smaller (`effective_tasks`). `bootstrap_mean` serves differences, which are no shares.
 """

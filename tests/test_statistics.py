@@ -31,7 +31,11 @@ def test_several_attempts_count_as_more_tasks_as_they_vary_less():
 
 @pytest.mark.parametrize(("attempts", "spread"), [(1, None), (2, None), (4, None), (4, (1.0, 9.0))])
 def test_the_headline_interval_covers_where_the_bootstrap_does_not(attempts, spread):
-    """20 tasks of success 0.1, equal or spread as Beta(1, 9): at least 93% of the intervals hold 0.1."""
+    """20 tasks of success 0.1, equal or spread as Beta(1, 9): at least 93% of the intervals hold 0.1.
+
+    With one attempt, Wilson's interval misses 0.1 from 5 successes on, in 4.3% of samples, and the bootstrap without a
+    success, in 0.9 ** 20 = 12.2%: these are the documented 96% and 88%.
+    """
     rng = np.random.default_rng(7)
     samples, wilsons, bootstraps = 2000, 0, 0
     for _ in range(samples):
@@ -42,7 +46,9 @@ def test_the_headline_interval_covers_where_the_bootstrap_does_not(attempts, spr
         means = np.percentile(scores_N[rng.integers(0, 20, (300, 20))].mean(1), [2.5, 97.5])
         bootstraps += means[0] <= 0.1 <= means[1]
     assert wilsons / samples >= 0.93
-    assert attempts > 1 or bootstraps / samples < 0.9
+    if attempts == 1:
+        assert wilsons / samples == pytest.approx(0.957, abs=0.01)
+        assert bootstraps / samples == pytest.approx(0.878, abs=0.01)
 
 
 @pytest.mark.parametrize("scores", [[], [0.5, float("nan")], [float("inf")], [1.5], [-0.1]])

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from components.judge import rules_verdict
 from components.judge.rules.candidates import MAX_WORDS, declines, without_candidates
 from components.judge.rules.matching import includes
-from components.judge.rules.specs import Includes
+from components.judge.rules.specs import Includes, WebArenaRule
+from components.judge.rules.webarena import judge_webarena
 from components.records import Outcome
 from tests.judge.test_webarena_rows import PATHS
 from tests.judge.webarena_episodes import episode, ours, reference, right, rows, rule_of_row
@@ -135,3 +136,30 @@ def test_a_phrase_that_is_na_itself_may_be_answered():
     row["eval"]["reference_answers"] = {"must_include": ["N/A", "none"]}
     assert wins(row, "N/A, none")
     assert reference(rule_of_row(row).answer[0]) == "N/A; none"
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("The answer is Boston. " + "Here is how I found it. " * 50, "it has 304 words, 251 are the most"),
+        ("Boston, " * 12, "it has 12 items, 11 are the most"),
+        (
+            "Boston " + " x ".join(str(number) for number in range(100, 125)),
+            "it has 25 numbers that were not asked for, 20 are the most",
+        ),
+        ("N/A. The answer is Boston", 'the answer begins with "N/A"'),
+    ],
+)
+def test_the_rationale_says_why_a_right_phrase_did_not_count(answer, why):
+    rule = WebArenaRule(answer=[Includes(phrases=[["Boston"]])], ends_at=None, pages=[])
+    outcome, rationale = judge_webarena(rule, "Which city?", answer, None)
+    assert outcome is Outcome.FAILURE
+    assert why in rationale
+
+
+def test_the_rationale_names_candidates_only_where_the_phrase_is_one():
+    rule = WebArenaRule(answer=[Includes(phrases=[["6"]])], ends_at=None, pages=[])
+    assert judge_webarena(rule, "How many?", "5 or 6", None)[1] == (
+        'has "6" (only among candidates, which are no answer): no'
+    )
+    assert judge_webarena(rule, "How many?", "7", None)[1] == 'has "6": no'

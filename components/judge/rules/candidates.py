@@ -49,17 +49,11 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
     Args:
         phrases: all phrases that the answer must contain, and their alternatives.
     """
+    if too_long(answer, phrases) is not None:
+        return ""
     numbers_asked = values(plain("\n".join(phrases)))
     prefixes = tuple(_TRUNCATED.findall("\n".join(phrases)))
-    words = sum(len(phrase.split()) for phrase in phrases)
-    items = sum(len(_ITEM.split(phrase)) for phrase in phrases)
     text = plain(split_lists(answer, numbers_asked))
-    if (
-        len(values(text) - numbers_asked) > MAX_NUMBERS
-        or len([item for item in _ITEM.split(answer) if item.strip()]) > MAX_ITEMS + 2 * items
-        or len(text.split()) > MAX_WORDS + words
-    ):
-        return ""
 
     def unless_candidates(row: re.Match[str]) -> str:
         numbers = values(row[0].replace(",", " "))
@@ -73,3 +67,24 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
 
     text = _NUMBERS.sub(unless_candidates, text)
     return _POLAR.sub(unless_both, _REPEATED.sub(unless_candidates, text))
+
+
+def too_long(answer: str, phrases: Sequence[str]) -> str | None:
+    """Why an answer is a list or a copy of a page, with its count and the limit; None if it is neither.
+
+    Args:
+        phrases: as for `without_candidates`; what they have themselves does not count.
+    """
+    numbers_asked = values(plain("\n".join(phrases)))
+    text = plain(split_lists(answer, numbers_asked))
+    counts = (
+        ("numbers that were not asked for", len(values(text) - numbers_asked), MAX_NUMBERS),
+        (
+            "items",
+            len([item for item in _ITEM.split(answer) if item.strip()]),
+            MAX_ITEMS + 2 * sum(len(_ITEM.split(phrase)) for phrase in phrases),
+        ),
+        ("words", len(text.split()), MAX_WORDS + sum(len(phrase.split()) for phrase in phrases)),
+    )
+    excess = [f"{count} {what}, {most} are the most" for what, count, most in counts if count > most]
+    return excess[0] if excess else None

@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from components.judge.rules.addresses import leads_to
-from components.judge.rules.candidates import declines, without_candidates
+from components.judge.rules.candidates import declines, too_long, without_candidates
 from components.judge.rules.matching import bare, includes, same
 from components.judge.rules.specs import (
     EndsAt,
@@ -127,7 +127,8 @@ def _meets(
                 for alternatives in phrases
                 if not any(includes(phrase, searched, is_answer) for phrase in alternatives)
             ]
-            return Finding(not missing, f"has {_short([alternatives[0] for alternatives in missing or phrases])}")
+            why = _unsearched(text, phrases, missing) if is_answer and missing else ""
+            return Finding(not missing, f"has {_short([alternatives[0] for alternatives in missing or phrases])}{why}")
         case MeansSame(references=references):
             reference = ", ".join(references)
             part = f"says the same as {_short([reference])}"
@@ -153,6 +154,18 @@ def _settled(answer: str, phrases: Sequence[Sequence[str]]) -> str:
     if declines(answer) and not any(declines(phrase) for phrase in every):
         return ""
     return without_candidates(answer, every)
+
+
+def _unsearched(answer: str, phrases: Sequence[Sequence[str]], missing: Sequence[Sequence[str]]) -> str:
+    """Why phrases were not looked for in the whole answer, for the rationale; empty if they were."""
+    every = [phrase for alternatives in phrases for phrase in alternatives]
+    if declines(answer) and not any(declines(phrase) for phrase in every):
+        return ' (not looked for: the answer begins with "N/A")'
+    if (excess := too_long(answer, every)) is not None:
+        return f" (not looked for: the answer is a list or a copy of a page, it has {excess})"
+    if all(any(includes(phrase, answer, words=True) for phrase in alternatives) for alternatives in missing):
+        return " (only among candidates, which are no answer)"
+    return ""
 
 
 def _ask_model(same_answer: SameAnswer | None, question: str, reference: str, text: str, part: str) -> Finding:
