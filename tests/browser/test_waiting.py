@@ -15,6 +15,9 @@ LATER = "setTimeout(()=>main.innerHTML='<a href=#>done</a>',{})"
 
 
 def early(name, limit):
+    """Navigations that are observed early, and again in a second run. The applications' delays are the same in every
+    run, so a fault of the rule comes back; a machine that stops the browser for half a second does not."""
+
     async def run():
         server = AppServer()
         try:
@@ -23,7 +26,8 @@ def early(name, limit):
         finally:
             server.close()
 
-    return asyncio.run(run())
+    first = asyncio.run(run())
+    return sorted({*first} & {*asyncio.run(run())}) if first else []
 
 
 @pytest.mark.parametrize("name", list(NAVIGATIONS))
