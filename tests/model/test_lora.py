@@ -19,7 +19,7 @@ from components.training.objectives import UpdateStats, WeightedSample, objectiv
 from components.training.supervised import train
 from tests.samples import objective, raw_recipe
 from tests.training.test_packing import gradients, several_images
-from tests.training.test_update import RL, group_of, roll, update
+from tests.training.updates import RL, group_of, roll, update
 from tests.vlm import CONFIG, TASK, observation, random_vlm, renderer
 
 LORA = LoRAParams(rank=4, alpha=8)

@@ -1,4 +1,4 @@
-"""Faults that tests of several objectives cause."""
+"""What tests of several objectives share: a model with trajectories that it sampled, and a fault of packing."""
 
 from __future__ import annotations
 
@@ -8,9 +8,19 @@ import pytest
 import torch
 
 from components.model import VLM, Encoder, Sample
+from components.records import Trajectory
 from components.training import forward
+from tests.training.updates import roll
+from tests.vlm import random_vlm
 
 RESPONSE_LOGPROBS = forward.response_logprobs
+
+
+@pytest.fixture(scope="module")
+def rolled() -> tuple[VLM, list[Trajectory]]:
+    """A model, and four trajectories of one to three turns with its responses."""
+    vlm = random_vlm()
+    return vlm, roll(vlm, Encoder(vlm), 4, [1, 3, 2])
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from components.params import LoRAParams, ModelParams
 from components.training.forward import naive_logprobs, response_logprobs
 from tests.samples import objective
 from tests.training.test_packing import several_images
-from tests.training.test_update import RL, group_of, roll, update
+from tests.training.updates import RL, group_of, roll, update
 from tests.vlm import random_vlm
 
 BF16 = ModelParams(base="", judge_base="", dtype="bfloat16")

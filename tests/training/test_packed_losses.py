@@ -24,7 +24,7 @@ from components.training.supervised import train
 from tests.samples import a_task, a_trajectory, a_verdict, recipe
 from tests.samples import objective as parameters
 from tests.training.test_packing import PRECISIONS, attempts, check_same_gradients, gradient_of, in_precision, sample
-from tests.training.test_update import POLICY_GRADIENTS, RL, group_of, recipe_with, roll, samples_of, update
+from tests.training.updates import POLICY_GRADIENTS, RL, group_of, recipe_with, roll, samples_of, update
 from tests.vlm import random_vlm, renderer
 
 OPTIM = OptimParams(epochs=1, lr=1e-3, batch_size=64)

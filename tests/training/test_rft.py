@@ -18,7 +18,7 @@ from components.training.rl import RLTrainer
 from components.training.rl_rollouts import RolloutSetup
 from components.training.supervised import train
 from components.training.workers import Workers
-from tests.training.test_update import roll
+from tests.training.updates import roll
 from tests.vlm import AGENT, random_vlm, renderer
 
 

@@ -22,7 +22,7 @@ from components.training.supervised import batches, learning_rate, train
 from components.training.workers import Workers
 from tests.samples import a_trajectory, a_turn, a_verdict
 from tests.training.test_packing import turns_of_a_trajectory
-from tests.training.test_update import roll
+from tests.training.updates import roll
 from tests.vlm import TASK, observation, random_vlm, renderer
 
 ENCODER = Encoder(random_vlm())

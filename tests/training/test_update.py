@@ -6,149 +6,16 @@ import math
 import pytest
 import torch
 
-from components.model import VLM, Encoder
-from components.params import Params, RLParams, SamplingParams, load, parse
-from components.policies.generation import Row, generate_batch
-from components.records import Reward, Termination, Trajectory, Turn
-from components.rollout import Group
-from components.training.agreement import TrainerMismatch
+from components.model import Encoder
 from components.training.forward import PackingWarning, naive_logprobs, score
-from components.training.objectives import UpdateContext, UpdateStats, objective_classes, objective_of, policy_gradient
-from components.training.objectives.policy_gradient import PolicyGradient, TurnSample, number_of_steps, turn_samples
+from components.training.objectives import policy_gradient
+from components.training.objectives.policy_gradient import number_of_steps
 from components.training.objectives.sft import demonstrations
 from components.training.objectives.surrogate import group_advantages
 from components.training.optim import Diverged, optimizer_step
-from components.training.workers import SINGLE_PROCESS, Workers
 from tests.samples import objective as parameters
-from tests.samples import raw_recipe
-from tests.vlm import AGENT, TASK, observation, random_vlm, renderer
-
-RL = RLParams(
-    short={"iterations": 1, "max_steps": 2},
-    long={"iterations": 1, "max_steps": 2},
-    effective_groups=1,
-    max_sampled_groups=1,
-    temperature=0.9,
-    lr=1e-3,
-    batch_turns=64,
-    weight_decay=0.0,
-)
-ANY_GAP = {"max_logprob_gap": 100.0, "max_mean_logprob_gap": 100.0}
-POLICY_GRADIENTS = [name for name, kind in objective_classes().items() if issubclass(kind, PolicyGradient)]
-
-
-def recipe_with(rl: RLParams) -> Params:
-    """A small recipe with these parameters of RL."""
-    return parse(raw_recipe()).model_copy(update={"agent": AGENT, "rl": rl})
-
-
-def update(
-    vlm: VLM,
-    groups: list[Group],
-    rl: RLParams,
-    optimizer: torch.optim.Optimizer,
-    reference: VLM | None = None,
-    shown: list[Trajectory] | None = None,
-    workers: Workers = SINGLE_PROCESS,
-) -> UpdateStats:
-    """An update with the objective that `rl` names; the reference is passed on only if the objective needs one."""
-    recipe = recipe_with(rl)
-    objective = objective_of(recipe)
-    context = UpdateContext(
-        vlm,
-        Encoder(vlm),
-        recipe,
-        optimizer,
-        seed=5,
-        reference=reference if objective.needs_reference else None,
-        demonstrations=shown or [],
-        workers=workers,
-    )
-    return objective.update(context, groups)
-
-
-def samples_of(group: Group, encoder: Encoder, rl: RLParams) -> list[TurnSample]:
-    """The turns of a group that the objective learns from."""
-    objective = objective_of(recipe_with(rl))
-    assert isinstance(objective, PolicyGradient)
-    return turn_samples([group], renderer(), encoder, objective)
-
-
-def roll(
-    vlm, encoder: Encoder, attempts: int, turns_each: list[int], temperature: float = RL.temperature
-) -> list[Trajectory]:
-    """Trajectories with really sampled responses; the pages are noise."""
-    trajectories = []
-    for attempt in range(attempts):
-        turns: list[Turn] = []
-        for index in range(turns_each[attempt % len(turns_each)]):
-            shown = observation(10 * attempt + index)
-            prompt = renderer().prompt(TASK, turns, shown)
-            sampling = SamplingParams(temperature=temperature)
-            done = generate_batch(vlm, encoder, [Row(encoder.encode(prompt), sampling, 8, seed=100 * attempt + index)])[
-                0
-            ]
-            turns.append(
-                Turn(
-                    index=index,
-                    observation=shown,
-                    prompt_sha256=prompt.sha256,
-                    prompt_tokens=1,
-                    response=done.text,
-                    token_ids=done.token_ids,
-                    logprobs=done.logprobs,
-                    finish_reason=done.finish_reason,
-                    tool_calls=[],
-                    feedback=[f"Succeed: {index}"],
-                )
-            )
-        trajectories.append(
-            Trajectory(
-                trajectory_id=str(attempt),
-                task=TASK,
-                attempt=attempt,
-                policy="p",
-                protocol="openwebrl",
-                seed=0,
-                turns=turns,
-                termination=Termination.DONE,
-                answer="a",
-            )
-        )
-    return trajectories
-
-
-def group_of(trajectories: list[Trajectory], values: list[float], masked: set[int] = frozenset()) -> Group:
-    rewards = [
-        Reward(trajectory_id=t.trajectory_id, value=v, masked=i in masked, format_ok=True)
-        for i, (t, v) in enumerate(zip(trajectories, values, strict=True))
-    ]
-    return Group(TASK, trajectories, rewards)
-
-
-def shifted(trajectories: list[Trajectory], by: float) -> list[Trajectory]:
-    """As a server would record them that is off by a constant on each token."""
-    return [
-        one.model_copy(
-            update={"turns": [t.model_copy(update={"logprobs": [p + by for p in t.logprobs]}) for t in one.turns]}
-        )
-        for one in trajectories
-    ]
-
-
-@pytest.fixture(scope="module")
-def rolled():
-    vlm = random_vlm()
-    trajectories = roll(vlm, Encoder(vlm), 4, [1, 3, 2])
-    return vlm, trajectories
-
-
-def weights_after(vlm, group: Group, params: RLParams = RL) -> tuple[torch.Tensor, object]:
-    model = copy.deepcopy(vlm)
-    model.freeze_vision()
-    optimizer = torch.optim.SGD(model.trainable(), lr=0.1)
-    stats = update(model, [group], params, optimizer, vlm)
-    return torch.cat([p.detach().flatten() for p in model.trainable()]), stats
+from tests.training.updates import ANY_GAP, POLICY_GRADIENTS, RL, group_of, samples_of, shifted, update, weights_after
+from tests.vlm import random_vlm, renderer
 
 
 def test_before_the_first_update_the_ratio_is_1_on_every_token(rolled):
@@ -346,52 +213,6 @@ def test_replay_adds_the_weighted_loss_of_demonstrations_to_each_step(rolled):
     assert (gradient(0.5) - gradient(0.0) - 0.5 * imitation).norm() < 1e-3 * imitation.norm()
 
 
-def test_log_probabilities_before_temperature_stop_the_run(rolled):
-    vlm, trajectories = rolled
-    with pytest.raises(TrainerMismatch, match="after temperature"):
-        weights_after(vlm, group_of(trajectories, [1, 0, 0, 1]), RL.model_copy(update={"temperature": 0.5}))
-
-
-def test_single_tokens_may_differ_more_than_the_mean_may(rolled):
-    vlm, trajectories = rolled
-    loose = parameters(max_logprob_gap=5.0, max_mean_logprob_gap=0.05)
-    params = RL.model_copy(update={"objective": loose})
-    _, close = weights_after(vlm, group_of(shifted(trajectories, 0.04), [1, 0, 0, 1]), params)
-    assert close.logprob_gap_mean == pytest.approx(0.04, abs=1e-4)
-    with pytest.raises(TrainerMismatch, match="on average"):
-        weights_after(vlm, group_of(shifted(trajectories, 0.06), [1, 0, 0, 1]), params)
-
-
-def test_log_probabilities_before_temperature_stop_even_a_bfloat16_run():
-    """The shipped model is so sure of its tokens that the limits of a recipe for GPUs would let them pass."""
-    vlm = VLM.load("data/base_model", load("recipes/smoke.yaml").model)
-    encoder = Encoder(vlm)
-    trajectories = roll(vlm, encoder, 4, [1, 2], temperature=0.8)
-    loose = parameters(max_logprob_gap=5.0, max_mean_logprob_gap=0.05)
-    params = RL.model_copy(update={"temperature": 0.8, "objective": loose})
-    group = group_of(trajectories, [1, 0, 0, 1])
-    samples = [one.sample for one in samples_of(group, encoder, params)]
-    before_temperature = iter(score(vlm, encoder, samples, 1.0, 4096))
-    recorded = [
-        one.model_copy(
-            update={"turns": [t.model_copy(update={"logprobs": next(before_temperature).tolist()}) for t in one.turns]}
-        )
-        for one in trajectories
-    ]
-    _, right = weights_after(vlm, group, params)
-    assert right.logprob_gap_mean < 1e-4
-    with pytest.raises(TrainerMismatch, match="before temperature"):
-        weights_after(vlm, group_of(recorded, [1, 0, 0, 1]), params)
-
-
-def test_a_prompt_that_renders_differently_stops_the_run(rolled):
-    vlm, trajectories = rolled
-    other = trajectories[0].turns[0].model_copy(update={"observation": observation(99)})
-    changed = trajectories[0].model_copy(update={"turns": [other]})
-    with pytest.raises(TrainerMismatch, match="renders to another prompt"):
-        samples_of(group_of([changed, trajectories[1]], [1, 0]), Encoder(vlm), RL)
-
-
 def test_a_gradient_that_is_not_finite_stops_the_run_before_the_step():
     vlm = random_vlm()
     before = [parameter.detach().clone() for parameter in vlm.trainable()]
@@ -401,12 +222,3 @@ def test_a_gradient_that_is_not_finite_stops_the_run_before_the_step():
     with pytest.raises(Diverged, match="learning rate"):
         optimizer_step(optimizer, vlm, 1.0)
     assert all(torch.equal(a, b) for a, b in zip(before, vlm.trainable(), strict=True))
-
-
-def test_a_nan_is_a_mismatch(rolled):
-    vlm, trajectories = rolled
-    broken = copy.deepcopy(vlm)
-    with torch.no_grad():
-        broken.model.model.language_model.norm.weight.fill_(float("nan"))
-    with pytest.warns(PackingWarning), pytest.raises(TrainerMismatch):
-        weights_after(broken, group_of(trajectories, [1, 0, 0, 1]))

@@ -24,7 +24,7 @@ from components.training.supervised import train
 from components.training.workers import Replicas, Workers
 from tests.samples import objective as parameters
 from tests.samples import raw_recipe
-from tests.training.test_update import RL, group_of, roll, update
+from tests.training.updates import RL, group_of, roll, update
 from tests.vlm import CONFIG, TASK, observation, random_vlm, renderer
 
 RECIPE = parse(raw_recipe())

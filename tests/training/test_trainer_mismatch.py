@@ -1,0 +1,69 @@
+"""An update stops the run if the trainer does not see what the policy saw."""
+
+import copy
+
+import pytest
+import torch
+
+from components.model import VLM, Encoder
+from components.params import load
+from components.training.agreement import TrainerMismatch
+from components.training.forward import PackingWarning, score
+from tests.samples import objective as parameters
+from tests.training.updates import RL, group_of, roll, samples_of, shifted, weights_after
+from tests.vlm import observation
+
+
+def test_log_probabilities_before_temperature_stop_the_run(rolled):
+    vlm, trajectories = rolled
+    with pytest.raises(TrainerMismatch, match="after temperature"):
+        weights_after(vlm, group_of(trajectories, [1, 0, 0, 1]), RL.model_copy(update={"temperature": 0.5}))
+
+
+def test_log_probabilities_before_temperature_stop_even_a_bfloat16_run():
+    """The shipped model is so sure of its tokens that the limits of a recipe for GPUs would let them pass."""
+    vlm = VLM.load("data/base_model", load("recipes/smoke.yaml").model)
+    encoder = Encoder(vlm)
+    trajectories = roll(vlm, encoder, 4, [1, 2], temperature=0.8)
+    loose = parameters(max_logprob_gap=5.0, max_mean_logprob_gap=0.05)
+    params = RL.model_copy(update={"temperature": 0.8, "objective": loose})
+    group = group_of(trajectories, [1, 0, 0, 1])
+    samples = [one.sample for one in samples_of(group, encoder, params)]
+    before_temperature = iter(score(vlm, encoder, samples, 1.0, 4096))
+    recorded = [
+        one.model_copy(
+            update={"turns": [t.model_copy(update={"logprobs": next(before_temperature).tolist()}) for t in one.turns]}
+        )
+        for one in trajectories
+    ]
+    _, right = weights_after(vlm, group, params)
+    assert right.logprob_gap_mean < 1e-4
+    with pytest.raises(TrainerMismatch, match="before temperature"):
+        weights_after(vlm, group_of(recorded, [1, 0, 0, 1]), params)
+
+
+def test_single_tokens_may_differ_more_than_the_mean_may(rolled):
+    vlm, trajectories = rolled
+    loose = parameters(max_logprob_gap=5.0, max_mean_logprob_gap=0.05)
+    params = RL.model_copy(update={"objective": loose})
+    _, close = weights_after(vlm, group_of(shifted(trajectories, 0.04), [1, 0, 0, 1]), params)
+    assert close.logprob_gap_mean == pytest.approx(0.04, abs=1e-4)
+    with pytest.raises(TrainerMismatch, match="on average"):
+        weights_after(vlm, group_of(shifted(trajectories, 0.06), [1, 0, 0, 1]), params)
+
+
+def test_a_prompt_that_renders_differently_stops_the_run(rolled):
+    vlm, trajectories = rolled
+    other = trajectories[0].turns[0].model_copy(update={"observation": observation(99)})
+    changed = trajectories[0].model_copy(update={"turns": [other]})
+    with pytest.raises(TrainerMismatch, match="renders to another prompt"):
+        samples_of(group_of([changed, trajectories[1]], [1, 0]), Encoder(vlm), RL)
+
+
+def test_a_nan_is_a_mismatch(rolled):
+    vlm, trajectories = rolled
+    broken = copy.deepcopy(vlm)
+    with torch.no_grad():
+        broken.model.model.language_model.norm.weight.fill_(float("nan"))
+    with pytest.warns(PackingWarning), pytest.raises(TrainerMismatch):
+        weights_after(broken, group_of(trajectories, [1, 0, 0, 1]))
