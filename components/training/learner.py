@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
     get_optimizer_state_dict,
     set_model_state_dict,
     set_optimizer_state_dict,
@@ -121,20 +122,21 @@ class Learner:
         return None if state is None else state | self._substitute
 
     def optimizer_state(self) -> dict[str, Any] | None:
-        """The optimiser's state by names of parameters, whole on the main process, for a later phase; None if there is
-        nothing to carry: no step was taken, the weights are adapters, or the recipe says so. All ranks call this."""
+        """The optimiser's state by names of parameters, for a later phase. None on other ranks than the main process,
+        and if there is nothing to carry: no step was taken, the weights are adapters, or the recipe says so. All ranks
+        call this."""
         if not self.params.rl.carry_optimizer or self.vlm.has_lora or not self.optimizer.state:
             return None
         whole: dict[str, Any] = get_optimizer_state_dict(self.vlm.model, self.optimizer, options=WHOLE)
-        return whole["state"]
+        return whole.get("state")  # other ranks get an empty dictionary
 
     def take_over(self, state: dict[str, Any]) -> None:
         """Begin with the state of an earlier phase's optimiser (`optimizer_state`), and this recipe's learning rate and
         decays. All ranks call this."""
         if not self.params.rl.carry_optimizer or self.vlm.has_lora:
             return
-        whole = get_optimizer_state_dict(self.vlm.model, self.optimizer, options=WHOLE)
-        set_optimizer_state_dict(self.vlm.model, self.optimizer, {**whole, "state": state}, options=WHOLE)
+        own = get_optimizer_state_dict(self.vlm.model, self.optimizer, options=StateDictOptions(strict=False))
+        set_optimizer_state_dict(self.vlm.model, self.optimizer, {**own, "state": state}, options=WHOLE)
 
     def remember(self, before: Weights | None) -> None:
         """Keep the weights from before an update, or None for an iteration that has no update."""

@@ -36,10 +36,10 @@ def test_two_processes_take_the_steps_of_one(tmp_path, objective, kind):
     one = teach(workers, objective, kind, tmp_path / "alone/checkpoint.pt")
     assert [rank for rank, *_ in two["processes"]] == [0, 1]
     assert len({tuple(sums) for _, *sums in two["processes"]}) == 1, "they have drifted apart"
+    apart = (torch.tensor(two["weights"]) - torch.tensor(one["weights"])).abs()
     # a round steps with AdamW, which divides a gradient by its own size: of one next to 0, rounding is a part of that
-    assert torch.allclose(
-        torch.tensor(two["weights"]), torch.tensor(one["weights"]), atol=2e-5 if objective == "rft" else 2e-6
-    )
+    assert (apart > 2e-6).sum() <= (5 if objective == "rft" else 0), "of 160,176 weights"
+    assert apart.max() < 1e-4
     assert two["losses"] == pytest.approx(one["losses"], rel=1e-4)
     check_same_figures(two["stats"], one["stats"])
 

@@ -72,12 +72,22 @@ def teach(workers: Workers, objective: str, kind: str, checkpoint: Path) -> dict
     optimizer = torch.optim.SGD(vlm.trainable(), lr=0.1, momentum=0.9)
     stats = update(vlm, groups, params, optimizer, start, groups[0].trajectories[1:3], workers)
     kind_of_loss = objective_of(RECIPE)
-    Learner(vlm, encoder, RECIPE, optimizer, kind_of_loss, workers=workers).save(checkpoint, {"iteration": 1})
-    workers.gather([0])  # the main process has written it
+    learner = Learner(vlm, encoder, RECIPE, optimizer, kind_of_loss, workers=workers)
+    learner.save(checkpoint, {"iteration": 1})
+    carried = learner.optimizer_state()
+    assert carried is None or workers.is_main
+    if carried:
+        torch.save(carried, checkpoint.with_name("optimizer.pt"))
+    workers.gather([0])  # the main process has written them
     vlm, optimizer = again, torch.optim.SGD(again.trainable(), lr=0.1, momentum=0.9)
     assert Learner(vlm, Encoder(vlm), RECIPE, optimizer, kind_of_loss).load(checkpoint) == {"iteration": 1}
     encoder = Encoder(vlm)
     assert objective == "rft" or optimizer.state_dict()["state"], "the optimiser begins anew"
+    if checkpoint.with_name("optimizer.pt").exists():
+        later = Learner(vlm, encoder, RECIPE, torch.optim.SGD(vlm.trainable(), lr=0.2, momentum=0.9), kind_of_loss)
+        later.take_over(torch.load(checkpoint.with_name("optimizer.pt"), weights_only=True))
+        check_same_state(carried, later.optimizer_state())
+        assert later.optimizer.param_groups[0]["lr"] == 0.2
     prompts = [encoder.encode(renderer().prompt(TASK, [], observation(i))) for i in range(5)]
     prompts += [encoder.encode(Prompt((Text(f'- link "{word}" {word}' * 9),))) for word in "abc"]  # no image
     data = [[WeightedSample(Sample(prompt, [300 + i, 400 + i, encoder.end_id]))] for i, prompt in enumerate(prompts)]
@@ -103,6 +113,14 @@ def teach(workers: Workers, objective: str, kind: str, checkpoint: Path) -> dict
         assert published.keys() == expected.keys()
         assert all(torch.equal(published[name], expected[name]) for name in published)
     return {"stats": asdict(stats), "losses": losses, "processes": same, "weights": updated.tolist()}
+
+
+def check_same_state(first: dict[str, dict] | None, second: dict[str, dict] | None) -> None:
+    """Compare two states of an optimiser on the main process; the others have none."""
+    if first is not None and second is not None:
+        assert first.keys() == second.keys()
+        assert all(torch.equal(first[name]["momentum_buffer"], second[name]["momentum_buffer"]) for name in first)
+    assert (first is None) == (second is None)
 
 
 def held(vlm: VLM) -> float:
