@@ -19,8 +19,9 @@ The modules, from the outermost to the innermost:
 - `actions`, `element_actions`: the implementation of each tool. `effects` compares the page before and after a call,
   and `feedback` writes one line per call (table 5).
 - `tab`: a page and its DevTools session; `page_state` has the records that it reads from the page. It knows when the
-  page is quiet: it has navigated, has loaded its requests (`network`), and has stopped changing. `notices` handles
-  dialogs, downloads and file choosers.
+  page is quiet: it has navigated (`navigation`), has loaded its requests (`network`), and has stopped changing.
+  `devtools` sends commands with a limit, `isolated_world` runs our JavaScript in the page, `focused_frame` finds the
+  frame that has the focus, and `notices` handles dialogs, downloads and file choosers.
 - `elements` (with its JavaScript files, and `foreign_frames` for frames of another origin), and `axtree` with
   `axtree_view` (of large pages only what is in view), `axtree_snapshot` and `axtree_rendering`: the page as text.
   `axtree_element` acts on what the tree numbered.

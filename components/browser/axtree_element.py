@@ -15,9 +15,10 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame, Locator, Playwright
 from pydantic import BaseModel, ConfigDict
 
+from components.browser.devtools import PROBE_TIMEOUT_S
 from components.browser.errors import EnvError, SandboxError
 from components.browser.playwright_errors import translate
-from components.browser.tab import PROBE_TIMEOUT_S, Tab
+from components.browser.tab import Tab
 
 ENGINE = "waymark-element"
 """Name of the selector engine."""

@@ -12,7 +12,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from components.browser.deadline import Deadline, deadline
 from components.browser.errors import BlockedError, EnvError, HarnessError, SandboxError
-from components.browser.tab import translate
+from components.browser.playwright_errors import translate
 
 DEATH_NOTICE_S = 0.5
 """An operation may fail before Playwright reports the browser's death that broke it; this long the report is

@@ -1,9 +1,4 @@
-"""One tab: a Playwright page and its DevTools session. Reading its state and a screenshot cost one round trip each.
-
-Navigation is followed through DevTools events. They come in order on the same channel as the answers: when a probe
-after a click is answered, a navigation that the click requested has already been announced. So no fixed sleep is
-needed.
-"""
+"""One tab: a Playwright page and its DevTools session. Reading its state and a screenshot cost one round trip each."""
 
 from __future__ import annotations
 
@@ -11,18 +6,20 @@ import asyncio
 import base64
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from playwright.async_api import CDPSession, ConsoleMessage, Frame, Page
+from playwright.async_api import CDPSession, ConsoleMessage, Page
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser.axtree import ElementIds, simplify
 from components.browser.axtree_view import Snapshot, take_snapshot
-from components.browser.clipboard import WORLD, Clipboard, isolate_clipboard
-from components.browser.elements import question, script
+from components.browser.clipboard import Clipboard, isolate_clipboard
+from components.browser.devtools import PROBE_TIMEOUT_S, DevTools
 from components.browser.errors import EnvError, SandboxError
 from components.browser.foreign_frames import ForeignFrames, FrameWorld
+from components.browser.isolated_world import IsolatedWorld
+from components.browser.navigation import Navigation
 from components.browser.network import NetworkActivity
 from components.browser.notices import Notices
 from components.browser.opaque import OpaqueParts
@@ -30,7 +27,6 @@ from components.browser.page_limits import PageLimits
 from components.browser.page_state import Answer, Mark, PageState
 from components.browser.playwright_errors import NavigatedError, translate
 
-PROBE_TIMEOUT_S = 10.0
 TITLE_TIMEOUT_S = 1.0
 MAX_MESSAGES = 2000
 """Console messages of a tab after which it no longer listens to them; each costs a message from the browser."""
@@ -39,27 +35,12 @@ _SERVICE_WORKER = "Service Worker registration blocked by Playwright"
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
 
 
-@dataclass
-class _IsolatedWorld:
-    """Our JavaScript context in a document, which sees the document but shares no variables with the page's scripts."""
-
-    document: int
-    """Number of the document."""
-    context: int
-    """DevTools' id of the context."""
-    has_probe: bool = False
-    """Whether `probe.js` is loaded."""
-
-
 class Tab:
     """A page with `mark`, `look`, `screenshot` and the state of its navigation. Made by `attach`."""
 
     def __init__(self, page: Page, cdp: CDPSession, frame_id: str) -> None:
         self.page = page
         self.cdp = cdp
-        self.documents = 0
-        """Number of documents that the main frame has shown so far."""
-        self.crashed = False
         self.on_crash: Callable[[], None] = lambda: None
         self.on_window: Callable[[], None] = lambda: None
         """Called when the page asks to open a window."""
@@ -68,14 +49,12 @@ class Tab:
         self.clipboard = Clipboard()
         """The clipboard of the episode; its tabs share one."""
         self.element_ids = ElementIds()
-        self._frame_id = frame_id
         self.limits = PageLimits()
         """The time limits of operations on the page."""
-        self._world: _IsolatedWorld | None = None
-        self._idle = asyncio.Event()
-        """Set while no navigation of the main frame is under way."""
-        self._idle.set()
         self._network = NetworkActivity()
+        self._devtools = DevTools(cdp, self.limits)
+        self._navigation = Navigation(frame_id, self._network.on_new_document)
+        self._world = IsolatedWorld(self._devtools, frame_id, self._navigation)
         self._messages = 0
         self._service_worker_document = -1
         """Number of the document that last tried to register a service worker."""
@@ -98,11 +77,7 @@ class Tab:
             isolate_clipboard(cdp),
         )
         tab = cls(page, cdp, answers[0]["frameTree"]["frame"]["id"])
-        cdp.on("Page.frameRequestedNavigation", tab._on_navigation_requested)
-        cdp.on("Page.frameStartedNavigating", tab._on_navigation_requested)
-        cdp.on("Page.frameNavigated", tab._on_document)
-        cdp.on("Page.navigatedWithinDocument", tab._on_navigation_ended)
-        cdp.on("Page.frameStoppedLoading", tab._on_navigation_ended)
+        tab._navigation.follow(cdp)
         cdp.on("Page.windowOpen", tab._on_window)
         cdp.on("Page.fileChooserOpened", tab.notices.on_file_chooser)
         page.on("crash", tab._on_crash)
@@ -112,6 +87,16 @@ class Tab:
             tab._network.watch(page)
             page.on("console", tab._on_console)
         return tab
+
+    @property
+    def documents(self) -> int:
+        """Number of documents that the main frame has shown so far."""
+        return self._navigation.documents
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the renderer died."""
+        return self._devtools.crashed
 
     @property
     def requests(self) -> int:
@@ -128,7 +113,7 @@ class Tab:
     @property
     def is_navigating(self) -> bool:
         """Whether another document was requested and is not shown yet."""
-        return not self._idle.is_set()
+        return self._navigation.is_under_way
 
     async def evaluate(self, expression: str, timeout_s: float = PROBE_TIMEOUT_S) -> Any:
         """The JSON value of an expression (or promise) in the main frame, evaluated in our isolated world: it sees the
@@ -139,38 +124,7 @@ class Tab:
             SandboxError: the renderer or the browser died.
             NavigatedError: the document was replaced meanwhile.
         """
-        return await self._evaluate(await self._isolated_world(), expression, timeout_s)
-
-    async def _evaluate(self, world: _IsolatedWorld, expression: str, timeout_s: float) -> Any:
-        arguments = {"expression": expression, "returnByValue": True, "awaitPromise": True, "contextId": world.context}
-        try:
-            answer = await self._send("Runtime.evaluate", arguments, timeout_s)
-        except NavigatedError:
-            self._world = None
-            raise
-        if "exceptionDetails" in answer:
-            detail = answer["exceptionDetails"]
-            raise EnvError(f"the page threw: {detail.get('exception', {}).get('description', detail['text'])}")
-        return answer["result"].get("value")
-
-    async def _isolated_world(self) -> _IsolatedWorld:
-        """Our isolated world in the current document, made at the first use."""
-        if self._world is None or self._world.document != self.documents:
-            arguments = {"frameId": self._frame_id, "worldName": WORLD}
-            document = self.documents
-            answer = await self._send("Page.createIsolatedWorld", arguments, PROBE_TIMEOUT_S)
-            self._world = _IsolatedWorld(document, answer["executionContextId"])
-        return self._world
-
-    async def _probe(self, request: dict, timeout_s: float) -> dict:
-        """The answer of `probe.js` to a request. Its source is sent to each document once, because sending and
-        compiling it costs more than most answers."""
-        world = await self._isolated_world()
-        source = question(request) if world.has_probe else script(request, keep=True)
-        answer = await self._evaluate(world, source, timeout_s)
-        world.has_probe = True
-        self.clipboard.keep(answer.pop("copied", None))
-        return answer
+        return await self._world.evaluate(expression, timeout_s)
 
     async def mark(self, at: tuple[float, float] | None = None, live: bool = False) -> Mark:
         """The state before a call, with the element at a point in CSS pixels.
@@ -192,27 +146,6 @@ class Tab:
             answer: the record that the action's answer is parsed into.
         """
         return answer.model_validate(await self._probe_again(request, PROBE_TIMEOUT_S))
-
-    async def focused_frame(self) -> Frame:
-        """The innermost frame that has the focus, of any origin; the main frame if no frame has it."""
-        frame = self.page.main_frame
-        try:
-            async with self.limits.limit(PROBE_TIMEOUT_S):
-                while inner := await _focused_child(frame):
-                    frame = inner
-        except TimeoutError as error:
-            raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
-        return frame
-
-    async def ask_frame(self, frame: Frame, answer: type[AnyAnswer], **request: object) -> AnyAnswer:
-        """`ask`, in the document of a frame."""
-        if frame is self.page.main_frame:
-            return await self.ask(answer, **request)
-        try:
-            async with self.limits.limit(PROBE_TIMEOUT_S):
-                return answer.model_validate(await frame.evaluate(script(request)))
-        except TimeoutError as error:
-            raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
 
     async def look(
         self,
@@ -243,12 +176,12 @@ class Tab:
         try:
             documents = self.documents
             state = await self._look_until(end, request, quiet_ms, since)
-            is_same = before is not None and documents == self.documents and self._world is not None
-            if before and self._world and is_same and (before.opaque_frames or before.canvases or before.suspects):
+            context = self._world.context if documents == self.documents else None
+            if before and context is not None and (before.opaque_frames or before.canvases or before.suspects):
                 request["settle"] = max(0, round((end - time.monotonic()) * 1000))
-                state = await self._opaque.look(before, state, request, self._world.context)
-            if state.frames and self._world:
-                return await self._foreign_frames.complete(state, FrameWorld(self.cdp, self._world.context), request)
+                state = await self._opaque.look(before, state, request, context)
+            if state.frames and (context := self._world.context) is not None:
+                return await self._foreign_frames.complete(state, FrameWorld(self.cdp, context), request)
             return state
         finally:
             self._network.is_idle = True
@@ -266,7 +199,7 @@ class Tab:
                 state = PageState.model_validate(answer)
             except NavigatedError:
                 state = None
-            if self._idle.is_set() and not self._network.is_loading(since) and state is not None:
+            if not self._navigation.is_under_way and not self._network.is_loading(since) and state is not None:
                 if self._network.answered(since) == answered or not quiet_ms or time.monotonic() >= end:
                     return state
                 continue  # a response came while the page was read: its effect is awaited
@@ -277,10 +210,10 @@ class Tab:
                 return await self.ask(PageState, **{**request, "settle": 0})
             try:
                 async with asyncio.timeout(left_s):
-                    await self._idle.wait()
+                    await self._navigation.ended()
                     await self._network.loaded(since)
             except TimeoutError:
-                self._idle.set()  # the page is slow, or the navigation became a download: read what is there
+                self._navigation.give_up()  # the page is slow, or the navigation became a download: read what is there
             request["changes"] = None
 
     async def accessible(self, viewport: tuple[int, int]) -> Snapshot:
@@ -312,7 +245,7 @@ class Tab:
         arguments = {"format": "png", "optimizeForSpeed": True, "captureBeyondViewport": False}
         for attempt in range(2):
             try:
-                answer = await self._send("Page.captureScreenshot", arguments, timeout_s / 2)
+                answer = await self._devtools.send("Page.captureScreenshot", arguments, timeout_s / 2)
                 return base64.b64decode(answer["data"])
             except SandboxError:
                 raise
@@ -331,12 +264,18 @@ class Tab:
 
     async def history(self) -> tuple[int, int]:
         """Index of the current entry and number of entries."""
-        answer = await self._send("Page.getNavigationHistory", {}, PROBE_TIMEOUT_S)
+        answer = await self._devtools.send("Page.getNavigationHistory", {}, PROBE_TIMEOUT_S)
         return answer["currentIndex"], len(answer["entries"])
 
     async def command(self, method: str, arguments: dict | None = None) -> dict:
         """Send a DevTools command, which may take `PROBE_TIMEOUT_S`."""
-        return await self._send(method, arguments or {}, PROBE_TIMEOUT_S)
+        return await self._devtools.send(method, arguments or {}, PROBE_TIMEOUT_S)
+
+    async def _probe(self, request: dict, timeout_s: float) -> dict:
+        """The answer of `probe.js` to a request. What the document copied goes to the episode's clipboard."""
+        answer = await self._world.probe(request, timeout_s)
+        self.clipboard.keep(answer.pop("copied", None))
+        return answer
 
     async def _probe_again(self, request: dict, timeout_s: float) -> dict:
         """`_probe`, repeated if the document is replaced meanwhile, which a chain of redirects does more than once."""
@@ -346,35 +285,6 @@ class Tab:
             except NavigatedError:
                 await asyncio.sleep(0.02)
         raise EnvError("the page kept navigating while it was read")
-
-    async def _send(self, method: str, arguments: dict, timeout_s: float) -> dict:
-        if self.crashed:
-            raise SandboxError("the page's renderer died")
-        try:
-            async with self.limits.limit(timeout_s):
-                return await self.cdp.send(method, arguments)
-        except TimeoutError as error:
-            if self.crashed:
-                raise SandboxError("the page's renderer died") from error
-            raise EnvError(f"the page did not answer {method} within {timeout_s:.0f} s") from error
-        except PlaywrightError as error:
-            raise translate(error) from error
-
-    def _on_navigation_requested(self, event: dict) -> None:
-        if event["frameId"] == self._frame_id and event.get("navigationType") not in (
-            "sameDocument",
-            "historySameDocument",
-        ):
-            self._idle.clear()
-
-    def _on_document(self, event: dict) -> None:
-        if event["frame"]["id"] == self._frame_id:
-            self.documents += 1
-            self._network.on_new_document()
-
-    def _on_navigation_ended(self, event: dict) -> None:
-        if event["frameId"] == self._frame_id:
-            self._idle.set()
 
     def _on_window(self, event: dict) -> None:
         self.on_window()
@@ -388,15 +298,6 @@ class Tab:
             self.notices.on_service_worker()
 
     def _on_crash(self, page: Page) -> None:
-        self.crashed = True
-        self._idle.set()
+        self._devtools.crashed = True
+        self._navigation.give_up()
         self.on_crash()
-
-
-async def _focused_child(frame: Frame) -> Frame | None:
-    """The child frame that has the focus."""
-    for child in frame.child_frames:
-        element = await child.frame_element()
-        if await element.evaluate("el => el === el.getRootNode().activeElement"):
-            return child
-    return None

@@ -11,6 +11,7 @@ from playwright.async_api import Frame, Keyboard
 from components.browser import feedback, tools
 from components.browser.effects import ActingSession, ObservedCall
 from components.browser.field_values import field_value
+from components.browser.focused_frame import ask_frame, focused_frame
 from components.browser.page_state import Chosen, Focus, Focused, ValueSet
 
 TYPED_KEY_BY_KEY = 200
@@ -84,8 +85,8 @@ async def _focus(session: ActingSession, operation: str) -> tuple[Frame, Focus |
     frame = tab.page.main_frame
     focus = (await tab.ask(Focused, op=operation)).focus
     if focus is not None and focus.tag == "iframe":
-        frame = await tab.focused_frame()
-        focus = (await tab.ask_frame(frame, Focused, op=operation)).focus
+        frame = await focused_frame(tab)
+        focus = (await ask_frame(tab, frame, Focused, op=operation)).focus
     return frame, focus
 
 
@@ -95,7 +96,7 @@ async def _choose(session: ActingSession, frame: Frame, focus: Focus, call: tool
     async with ObservedCall(session) as observed:
         if focus.expanded:
             await tab.page.keyboard.press("Escape")
-        missing = (await tab.ask_frame(frame, Chosen, op="choose", texts=texts, keep=not call.clear)).missing
+        missing = (await ask_frame(tab, frame, Chosen, op="choose", texts=texts, keep=not call.clear)).missing
     if not missing:
         return feedback.write(focus.element, call.text, None, observed.effect)
     options = f"; its options are {_listed_options(focus)}" if session.names_options and focus.options else ""
@@ -109,7 +110,7 @@ async def _pick(session: ActingSession, frame: Frame, focus: Focus, call: tools.
     except ValueError as error:
         return feedback.failed("write", error)
     async with ObservedCall(session) as observed:
-        actual = (await session.tabs.active.ask_frame(frame, ValueSet, op="set", value=value)).value
+        actual = (await ask_frame(session.tabs.active, frame, ValueSet, op="set", value=value)).value
     return feedback.write(focus.element, call.text, actual, observed.effect)
 
 
