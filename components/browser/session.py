@@ -9,37 +9,31 @@ says so. The element list shows the composed page: shadow roots, slots and frame
 
 from __future__ import annotations
 
-import contextlib
 import re
-import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-from playwright.async_api import BrowserContext, Page, Request, Response
+from playwright.async_api import BrowserContext, Page, Response
 
 from components.browser.actions import execute
 from components.browser.axtree import Placed, placed
-from components.browser.axtree_rendering import as_html, as_tree
-from components.browser.blocked import PageEvidence, evidence_script, refuse_challenge, refuse_start_page
 from components.browser.dialogs import Dialogs
-from components.browser.document_status import DocumentStatuses
 from components.browser.environment import StepResult
 from components.browser.errors import EnvError, EnvInitError, HarnessError, SandboxError
+from components.browser.observing import Observer
+from components.browser.open_web import OpenWeb
 from components.browser.operation_guard import OperationGuard
 from components.browser.page_ending import PageEnding, read_reward
 from components.browser.page_state import Mark, PageState
-from components.browser.playwright_errors import ClosedError, NavigatedError
 from components.browser.pool_context import PoolContext
 from components.browser.reading import read_page, unread
 from components.browser.site import SiteEpisode
 from components.browser.site_cleaning import clean_for
 from components.browser.start_page import WaitUntil, log_in, open_start
-from components.browser.start_site import StartSite
 from components.browser.step_state import StepState
 from components.browser.tab import Tab
 from components.browser.tabs import EpisodeTabs
-from components.records import TABS, Image, Observation, Probe, Reading, StateCheck, Task, ToolCall
-from components.records import Tab as TabRecord
+from components.records import Observation, Probe, Reading, StateCheck, Task, ToolCall
 
 
 class Session:
@@ -49,32 +43,29 @@ class Session:
         self.params = pool.params
         self.answer: str | None = None
         """The answer of the first `done`; None before."""
-        self.requests = 0
         self._pool = pool
         self._context = context
         self._site = site = pool.site
-        self._text = pool.text
-        self._instruction = site.instruction if site is not None else None
         self._guard = OperationGuard(context.browser, pool.health, lambda: self.tabs.crashed, pool.missing_browser)
         self.tabs = EpisodeTabs(context, first, site is None, pool.params.settle_ms, self._guard.on_crash, pool.uploads)
-        self._step = StepState()
+        self._step = StepState(pool.queues, self._guard)
+        self._observer = Observer(self.tabs, self._step, pool)
         self._dialogs = Dialogs(pool.params.dialog_wait_s) if pool.params.dialogs == "ask" else None
-        self._last: Observation | None = None
-        """The last observation of a page."""
         self._episode: SiteEpisode | None = None
         """The episode on the pool's own site, from `start` to `end_episode`."""
         self._state_check: StateCheck | None = None
         self._ending: PageEnding | None = None
-        self._start_site = StartSite()
-        self._statuses = DocumentStatuses()
-        if site is None:
-            context.on("request", self._on_request)
-            context.on("response", self._statuses.on_response)
+        self._open_web = OpenWeb(context, self.tabs, self.refusal) if site is None else None
 
     @property
     def page(self) -> Page:
         """The active tab's page, for tests. Operations on it raise Playwright's own errors."""
         return self.tabs.active.page
+
+    @property
+    def requests(self) -> int:
+        """Number of requests of the episode's pages; 0 on the pool's own site, where they are not counted."""
+        return self._open_web.requests if self._open_web is not None else 0
 
     @property
     def timings(self) -> dict[str, float]:
@@ -100,7 +91,8 @@ class Session:
         """
         await self.settle_dialogs()  # the teacher answers none
         async with self._guard.operation(EnvError, self.params.step_timeout_s, "the teacher's look at the page"):
-            return (await self.tabs.active.look(0, elements=True, instruction=self._instruction)).elements or ""
+            state = await self.tabs.active.look(0, elements=True, instruction=self._observer.instruction)
+            return state.elements or ""
 
     async def oracle_elements(self) -> list[Placed]:
         """The accessible elements of the active tab, with the ids that `axtree` and `html` show. Raises as `oracle`."""
@@ -126,8 +118,8 @@ class Session:
             else:
                 await log_in(self._context, task, self.params.logins)
             self.tabs[0].notices.take()
-            self._step = StepState()
-            async with self._operation("navigate"):
+            self._step.begin()
+            async with self._step.operation("navigate"):
                 wait_until: WaitUntil = "load" if self._site is not None else "domcontentloaded"
                 response = await open_start(self, task.start_url, wait_until)
             tab = self.tabs[0]
@@ -137,13 +129,11 @@ class Session:
                 wrong = await self._episode.ready(tab.page)
                 if wrong:
                     raise EnvInitError(f"{task.start_url}: {wrong}")
-            observation = (await self._observe(shows_windows=False))[0]
-            if self._site is not None:
-                if response is not None and response.status >= 400:
-                    raise EnvInitError(f"{task.start_url} was answered with status {response.status}")
-            elif evidence := await self._evidence(observation):
-                refuse_start_page(task.start_url, evidence)
-            self._start_site.opened(*task.start_url.split(TABS), observation.url)
+            observation = (await self._observer.observe(shows_windows=False))[0]
+            if self._open_web is not None:
+                await self._open_web.check_start(task.start_url, observation)
+            elif response is not None and response.status >= 400:
+                raise EnvInitError(f"{task.start_url} was answered with status {response.status}")
             return observation
 
     async def step(self, calls: Sequence[ToolCall]) -> StepResult:
@@ -157,8 +147,8 @@ class Session:
             SandboxError: the browser died.
         """
         async with self._guard.operation(EnvError, self.params.step_timeout_s, "a step"):
-            self._step = StepState.begin(self.tabs, self.params.step_timeout_s)
-            async with self._operation("act"):
+            self._step.begin(self.tabs, self.params.step_timeout_s)
+            async with self._step.operation("act"):
                 lines = []
                 for index, call in enumerate(calls):
                     self._step.is_last_call = index + 1 == len(calls)
@@ -166,10 +156,8 @@ class Session:
             observation, notices = await self._observe_dialog_or_page()
             if lines and notices:
                 lines[-1] = f"{lines[-1]} {notices}"
-            if self._site is None and self.answer is None and not self._has_dialog:
-                if evidence := await self._evidence(observation):
-                    refuse_challenge(observation.url, evidence)
-                await self._start_site.require_reachable(self.refusal)
+            if self._open_web is not None and self.answer is None and not self._has_dialog:
+                await self._open_web.check(observation)
             self._require_site()
             late = self._ending.take_late() if self._ending is not None else None
             return StepResult(lines, observation, self.answer, self.answer is not None, late)
@@ -243,9 +231,8 @@ class Session:
 
     async def detach(self) -> Tab:
         """End the episode: close every tab but the first, which the next episode may use."""
-        if self._site is None:
-            self._context.remove_listener("request", self._on_request)
-            self._context.remove_listener("response", self._statuses.on_response)
+        if self._open_web is not None:
+            self._open_web.detach()
         return await self.tabs.detach()
 
     # ---- for actions (`effects.ActingSession`) ----------------------------------------------------------------------
@@ -261,25 +248,8 @@ class Session:
         return self._site is None or self._site.names_options
 
     async def look(self, tab: Tab, before: Mark | None = None, since: int = 0, hovered: bool = False) -> PageState:
-        """Wait until a tab is quiet and read its state. The observation reuses the state that the last call read.
-
-        Args:
-            before: the tab's mark before the call whose effect is wanted.
-            since: its number of requests at that time.
-            hovered: whether the call only moved the cursor.
-        """
-        state = await tab.look(
-            self.params.settle_ms,
-            before,
-            elements=self._step.is_last_call and self._text == "elements",
-            instruction=self._instruction,
-            details=self._site is None or self._site.lists_details,
-            quiet_ms=self.params.quiet_ms,
-            since=since,
-            hovered=hovered,
-        )
-        self._step.keep(tab, state)
-        return state
+        """See `Observer.look`."""
+        return await self._observer.look(tab, before, since, hovered)
 
     def absolute(self, url: str) -> str:
         """A URL with a scheme: typed addresses often have none."""
@@ -324,82 +294,7 @@ class Session:
         return self._dialogs is not None and self._dialogs.open is not None
 
     async def _observe_dialog_or_page(self) -> tuple[Observation, str]:
-        """`_observe`, or the open dialog drawn on the last observation."""
-        if self._dialogs is None or self._last is None:
-            return await self._observe()
-        return await self._dialogs.observe(self._observe, self._last, self._text)
-
-    async def _observe(self, shows_windows: bool = True) -> tuple[Observation, str]:
-        """Observe the active tab, or another one if it is closed meanwhile.
-
-        Returns:
-            the observation, and what happened to the tabs after the last call, in sentences.
-        """
-        notices: list[str] = []
-        while True:
-            changes = await self.tabs.update(shows_windows)
-            notices += changes.notices
-            tab = self.tabs.active
-            label = f"{self.tabs.index} ({tab.page.url})"
-            if changes.closed_active:
-                notices.append(f"The tab was closed. Tab {label} is active.")
-            if changes.shown is not None:
-                notices.append(f"New tab {label} opened and is active.")
-            try:
-                return await self._observe_tab(tab), " ".join(notices)
-            except EnvError as error:
-                if not await self.tabs.lost(tab, error):
-                    raise
-
-    async def _observe_tab(self, tab: Tab) -> Observation:
-        self._step.is_last_call = True
-        async with self._operation("look"):
-            state = self._step.current(tab)
-            if state is None:
-                state = await self.look(tab, since=self._step.requests_before.get(tab, 0))
-            text = state.elements
-            if self._text in ("axtree", "html"):
-                page = await tab.accessible(tab.viewport)
-                text = (as_tree if self._text == "axtree" else as_html)(page.nodes, page.left_out)
-        async with self._operation("screenshot"):
-            data = await tab.screenshot(self.params.screenshot_timeout_s)
-        records = []
-        for index, other in enumerate(self.tabs):
-            active = index == self.tabs.index
-            title = state.title if active else await other.title()
-            records.append(
-                TabRecord(index=index, title=title, url=state.url if active else other.page.url, active=active)
-            )
-        self._last = Observation(
-            url=state.url,
-            tabs=records,
-            viewport=tab.viewport,
-            screenshot=Image.of(data),
-            text=text,
-        )
-        return self._last
-
-    async def _evidence(self, observation: Observation) -> PageEvidence | None:
-        """What the observed page shows of a block; None if it is being replaced by another page."""
-        try:
-            answer = await self.tabs.active.evaluate(evidence_script())
-        except (ClosedError, NavigatedError):
-            return None
-        title = observation.tabs[self.tabs.index].title
-        return PageEvidence.parse(answer, title, self._statuses.of(observation.url))
-
-    @contextlib.asynccontextmanager
-    async def _operation(self, kind: str) -> AsyncIterator[None]:
-        """Wait in the queue of this kind of operation, and measure the time of the operation."""
-        async with self._pool.queues.turn(kind, self._guard.deadline) as waited_s:
-            if waited_s:
-                self._step.queued(waited_s)
-            began = time.monotonic()
-            try:
-                yield
-            finally:
-                self.timings[kind] = round(time.monotonic() - began, 4)
-
-    def _on_request(self, request: Request) -> None:
-        self.requests += 1
-        self._start_site.on_request(request)
+        """What `Observer.observe` returns, or the open dialog drawn on the last observation."""
+        if self._dialogs is None or self._observer.last is None:
+            return await self._observer.observe()
+        return await self._dialogs.observe(self._observer.observe, self._observer.last, self._pool.text)

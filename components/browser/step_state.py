@@ -2,42 +2,62 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterable, Mapping
 
+from components.browser.operation_guard import OperationGuard
 from components.browser.page_state import PageState
+from components.browser.queues import OperationQueues
 from components.browser.tab import Tab
 
 
-@dataclass
 class StepState:
-    """The state of one `start` or `step`."""
+    """The state of the `start` or `step` that runs, or of the last one.
 
-    timings: dict[str, float] = field(default_factory=dict)
-    """Seconds per kind of operation; see `Environment.timings`."""
-    is_last_call: bool = False
-    """Whether the turn's last call runs, or all have run: what is read from the page now is what the agent sees."""
-    requests_before: Mapping[Tab, int] = field(default_factory=dict)
-    """Number of requests of each tab when the step began."""
-    ends_at: float = 0.0
-    """End of the step's time limit on the monotonic clock. It moves by the time spent in queues."""
-    _page_state: tuple[Tab, int, PageState] | None = None
+    Args:
+        queues: the pool's queues, in which operations wait for their turn.
+        guard: the episode's guard, whose deadline does not run meanwhile.
+    """
 
-    @classmethod
-    def begin(cls, tabs: Iterable[Tab], limit_s: float) -> StepState:
-        """The state at the begin of a step that may take `limit_s` seconds."""
-        return cls(requests_before={tab: tab.requests for tab in tabs}, ends_at=time.monotonic() + limit_s)
+    def __init__(self, queues: OperationQueues, guard: OperationGuard) -> None:
+        self.timings: dict[str, float] = {}
+        """Seconds per kind of operation; see `Environment.timings`."""
+        self.is_last_call = False
+        """Whether the turn's last call runs, or all have run: what is read from the page now is what the agent sees."""
+        self.requests_before: Mapping[Tab, int] = {}
+        """Number of requests of each tab when the step began."""
+        self._queues = queues
+        self._guard = guard
+        self._ends_at = 0.0
+        """End of the step's time limit on the monotonic clock. It moves by the time spent in queues."""
+        self._page_state: tuple[Tab, int, PageState] | None = None
+
+    def begin(self, tabs: Iterable[Tab] = (), limit_s: float = 0.0) -> None:
+        """Forget the last step. The next one may take `limit_s` seconds; `start` has no calls, and so no limit here."""
+        self.timings = {}
+        self.is_last_call = False
+        self.requests_before = {tab: tab.requests for tab in tabs}
+        self._ends_at = time.monotonic() + limit_s
+        self._page_state = None
 
     @property
     def left_s(self) -> float:
         """Seconds until the step's time limit."""
-        return max(0.0, self.ends_at - time.monotonic())
+        return max(0.0, self._ends_at - time.monotonic())
 
-    def queued(self, seconds: float) -> None:
-        """Note time spent in a queue, which does not count towards the limit."""
-        self.timings["queue"] = round(self.timings.get("queue", 0.0) + seconds, 4)
-        self.ends_at += seconds
+    @contextlib.asynccontextmanager
+    async def operation(self, kind: str) -> AsyncIterator[None]:
+        """Wait in the queue of this kind of operation, and measure the time of the operation."""
+        async with self._queues.turn(kind, self._guard.deadline) as waited_s:
+            if waited_s:  # it does not count towards the limit
+                self.timings["queue"] = round(self.timings.get("queue", 0.0) + waited_s, 4)
+                self._ends_at += waited_s
+            began = time.monotonic()
+            try:
+                yield
+            finally:
+                self.timings[kind] = round(time.monotonic() - began, 4)
 
     def keep(self, tab: Tab, state: PageState) -> None:
         """Keep the page state that the last call read, so that the observation needs no second read."""
