@@ -27,7 +27,7 @@ def test_the_lock_pins_every_package_and_names_no_index() -> None:
         assert all(
             re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.!]+( ; [a-zA-Z0-9_.<>=!' ()]+)?", line) for line in lines
         ), lock
-        assert len(lines) >= 5, lock
+        assert len(lines) > (4 if lock.name == "sites.txt" else 20), lock  # Trac needs four packages
 
 
 @pytest.mark.parametrize(("lock", "groups"), [("cpu", ["build", "dev"]), ("gpu", ["build"])])

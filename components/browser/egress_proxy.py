@@ -2,7 +2,7 @@
 
 It runs as a script in a process of its own, with the standard library only, so that it starts fast. It reads one line
 of JSON with the rules from standard input and prints its port. Each further line replaces the rules, and is answered by
-a line. The proxy ends when standard input closes, which the death of its parent does too.
+a line. The proxy ends when standard input closes, which the death of its parent does too. Own sites use its `relay`.
 
 A request (absolute form, or CONNECT for TLS and WebSockets) is refused unless its host is allowed. The host is resolved
 once, and the proxy connects to a public address of that answer; a later change of the name has no effect. Loopback,

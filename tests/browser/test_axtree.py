@@ -241,3 +241,13 @@ def test_a_select_in_its_label_is_named_without_its_options(pages):
     assert before.count('combobox "Size"') == 2
     assert [line.split(". ")[0] for line in feedback] == ['Succeed: `select_option` chose "M"'] * 2
     assert after == before.replace('"S" selected', '"S"').replace('option "M"', 'option "M" selected')
+
+
+@pytest.mark.parametrize(("frame", "shown"), [("[active] ", ["inner"]), ("", [])])
+def test_the_active_element_of_a_frame_has_the_focus_if_the_frame_has(frame, shown):
+    text = f"""- generic [active] [ref=e1]:
+  - iframe {frame}[ref=e2]:
+    - textbox "inner" [active] [ref=f1e1]
+  - textbox "outer" [ref=e3]"""
+    (root,) = parse(text)
+    assert [node.name for node in root.walk() if "focused" in node.states] == shown

@@ -194,7 +194,7 @@ def test_a_response_does_not_open_a_thought_that_its_prompt_has_opened():
 def test_a_packing_that_is_wrong_is_noticed_and_not_trained_with(break_packing):
     """The weights are those of training without packing, and a warning says so. The gradient of the wrong form points
     elsewhere, which no optimiser levels out. Rounding differs between processors, and Adam divides by small gradients:
-    so weights are compared with what the wrong form does to them."""
+    so a few weights may be further apart than the others."""
 
     def trained(max_gap: float = 1e-4) -> tuple[dict[str, torch.Tensor], dict[str, float]]:
         vlm = random_vlm()
@@ -207,8 +207,8 @@ def test_a_packing_that_is_wrong_is_noticed_and_not_trained_with(break_packing):
         checked = train(vlm, encoder, data, params, seed=1, report=lambda step, steps, loss: None)
         return dict(vlm.model.named_parameters()), checked.figures
 
-    def distance(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> float:
-        return max((first[name] - weight).abs().max().item() for name, weight in second.items())
+    def distance(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> torch.Tensor:
+        return torch.cat([(first[name] - weight).abs().flatten() for name, weight in second.items()])
 
     packed, right = trained()
     break_packing()
@@ -218,8 +218,10 @@ def test_a_packing_that_is_wrong_is_noticed_and_not_trained_with(break_packing):
     assert wrong == {"packed": 0.0, "packing_gap": pytest.approx(0.5, abs=0.5)}
     assert wrong["packing_gap"] > 1e-4
     trusted, _ = trained(max_gap=1e9)
-    assert distance(trusted, packed) > 1e-3, "the wrong form would have led elsewhere"
-    assert distance(fallen_back, packed) < 0.03 * distance(trusted, packed), "what packing gives where it is right"
+    assert distance(trusted, packed).max() > 1e-3, "the wrong form would have led elsewhere"
+    apart = distance(fallen_back, packed)
+    assert (apart > 1e-5).sum() <= 5, "what packing gives where it is right, but for rounding"
+    assert apart.max() < 1e-4
 
 
 def test_packing_is_trusted_up_to_the_gap_that_the_recipe_allows():

@@ -75,7 +75,7 @@ def teach(workers: Workers, objective: str, kind: str, checkpoint: Path) -> dict
     learner = Learner(vlm, encoder, RECIPE, optimizer, kind_of_loss, workers=workers)
     learner.save(checkpoint, {"iteration": 1})
     carried = learner.optimizer_state()
-    assert carried is None or workers.is_main
+    assert (carried is not None) == (workers.is_main and objective != "rft" and kind != "lora")
     if carried:
         torch.save(carried, checkpoint.with_name("optimizer.pt"))
     workers.gather([0])  # the main process has written them
