@@ -113,7 +113,7 @@ class Spent:
 
 def image_part(image: Image) -> Message:
     """An image as a part of a message."""
-    url = f"data:image/png;base64,{base64.b64encode(image.data).decode()}"
+    url = f"data:{image.media_type};base64,{base64.b64encode(image.data).decode()}"
     return {"type": "image_url", "image_url": {"url": url}}
 
 

@@ -143,8 +143,13 @@ class Rejection(Record):
     raw: str
 
 
+_MEDIA_TYPES = ((b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"), (b"RIFF", "image/webp"))
+"""First bytes of images that are no PNG. Ours are PNG; other people's may be any of these."""
+
+
 class Image(Record):
-    """Encoded image bytes (PNG) and their SHA-256. Equal hashes mean equal images."""
+    """Encoded image bytes (PNG, or in trajectories of others JPEG, GIF or WebP) and their SHA-256. Equal hashes mean
+    equal images."""
 
     data: bytes
     sha256: str
@@ -153,6 +158,15 @@ class Image(Record):
     def of(cls, data: bytes) -> Image:
         """Wrap encoded bytes."""
         return cls(data=data, sha256=hashlib.sha256(data).hexdigest())
+
+    @property
+    def media_type(self) -> str:
+        """The MIME type by the first bytes."""
+        return next((kind for start, kind in _MEDIA_TYPES if self.data.startswith(start)), "image/png")
+
+
+NO_SCREENSHOT = Image.of(b"")
+"""Stands in for the screenshot of a step that has none, in trajectories of others. Judges are not shown it."""
 
 
 class Tab(Record):

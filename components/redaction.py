@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 _PASSWORD = re.compile(r"(?P<before>[a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@'\"]*:)[^/\s@'\"]+(?=@)")
@@ -62,3 +62,12 @@ def secret_variables(recipe: Any) -> list[str]:
 def secrets_of(variables: Iterable[str]) -> list[str]:
     """The values of those of these environment variables that are set."""
     return [value for name in variables if (value := os.environ.get(name))]
+
+
+def cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+    """A value with all of its texts cleaned, at any depth. JSON is cleaned before it is written, because it escapes."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {key: cleaned(item, clean) for key, item in value.items()}
+    return [cleaned(item, clean) for item in value] if isinstance(value, list) else value

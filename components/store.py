@@ -161,10 +161,30 @@ def read_table(path: Path | str, kind: type[R]) -> list[R]:
 
 def iter_table(path: Path | str, kind: type[R]) -> Iterator[R]:
     """The records of a table, one row group in memory at a time."""
+    for row in iter_rows(path, kind):
+        if isinstance(row, Exception):
+            raise row
+        yield row
+
+
+def iter_rows(path: Path | str, kind: type[R]) -> Iterator[R | Exception]:
+    """The records of a table in order, and an error in the place of each row that is no such record or cannot be read.
+
+    Raises:
+        pa.ArrowException, OSError: the file as a whole cannot be read.
+    """
     with pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
-            for row in file.read_row_group(group).to_pylist():
-                yield kind.model_validate(_from_row(row))
+            try:
+                rows = file.read_row_group(group).to_pylist()
+            except (pa.ArrowException, OSError) as error:
+                yield from [error] * file.metadata.row_group(group).num_rows
+                continue
+            for row in rows:
+                try:
+                    yield kind.model_validate(_from_row(row))
+                except ValueError as error:
+                    yield error
 
 
 def publish(partial: Path, path: Path) -> None:

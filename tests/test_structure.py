@@ -17,6 +17,7 @@ PACKAGES = [
     "model",
     "policies",
     "rollout",
+    "formats",
     "judge",
     "training",
     "evaluation",

@@ -1,21 +1,37 @@
-"""`waymark export`: stored trajectories as a dataset of Parquet files with a card."""
+"""`waymark export`: stored trajectories as a dataset of Parquet files with a card, or in a format such as ATIF."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from components.cli.command import PARAMS, STAGE_FOLDERS, Subparsers, fail
+
+if TYPE_CHECKING:
+    from components.export import Source
+    from components.export.columns import Episode
+    from components.params import Params
+
+DATASET = "dataset"
+SHOWN = 3
+"""Trajectories that a message about left-out ones names."""
 
 
 def add(commands: Subparsers) -> None:
     """Register `export`."""
     parser = commands.add_parser(
-        "export", help="trajectories as a dataset: Parquet with screenshots, and a card that Hugging Face reads"
+        "export",
+        help="trajectories as a dataset, Parquet with screenshots and a card that Hugging Face reads, or as ATIF",
     )
     parser.add_argument("out", type=Path, metavar="FOLDER", help="the new folder")
     parser.add_argument(
-        "--licence", required=True, metavar="ID", help="of the dataset, by the Hub's names, such as apache-2.0 or other"
+        "--format", default=DATASET, metavar="NAME", help="dataset, or atif for a file per trajectory; default: dataset"
+    )
+    parser.add_argument(
+        "--licence", metavar="ID", help="of a dataset, by the Hub's names, such as apache-2.0 or other; it needs one"
     )
     parser.add_argument(
         "--table",
@@ -25,7 +41,7 @@ def add(commands: Subparsers) -> None:
         help="a trajectories.parquet; repeatable; default: every stage's",
     )
     parser.add_argument("--only", choices=["success", "failure"], help="only episodes with this verdict")
-    parser.add_argument("--title", help="of the card; default: Trajectories of the recipe")
+    parser.add_argument("--title", help="of a dataset's card; default: Trajectories of the recipe")
     parser.add_argument(
         "--secret",
         action="append",
@@ -37,10 +53,11 @@ def add(commands: Subparsers) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the dataset and print what it has; returns the exit status."""
+    """Write the folder and print what it has; returns the exit status."""
     import os
 
-    from components.export import ExportError, Origin, Source, export
+    from components.export import ExportError, Source
+    from components.formats import UnknownFormat
     from components.params import RecipeError, load
     from components.redaction import Redaction, secret_variables, secrets_of
 
@@ -52,24 +69,57 @@ def run(options: argparse.Namespace) -> int:
         return fail("no trajectories in data/; run `make demo`, or name a table with --table")
     if unset := [name for name in options.secret if not os.environ.get(name)]:
         return fail(f"--secret {', '.join(unset)}: the variable is not set, so its value cannot be removed")
+    if options.format == DATASET and options.licence is None:
+        return fail("a dataset needs --licence, by the Hub's names, such as apache-2.0 or other")
+    write = _write_dataset if options.format == DATASET else _write_files
     try:
         recipe = load(PARAMS)
         variables = [*secret_variables(recipe.model_dump(mode="json")), *options.secret]
-        counts = export(
+        write(
+            options,
+            recipe,
             [Source(table) for table in tables if table.is_file()],
-            options.out,
-            Origin(
-                options.title or f"Trajectories of {recipe.name}", options.licence, recipe.name, recipe.seed, _version()
-            ),
             Redaction(secrets_of(variables)),
             lambda episode: options.only is None or episode.success is (options.only == "success"),
         )
-    except (ExportError, RecipeError, ValueError) as error:
+    except (ExportError, RecipeError, UnknownFormat, ValueError) as error:
         return fail(error)
+    return 0
+
+
+def _write_dataset(
+    options: argparse.Namespace,
+    recipe: Params,
+    sources: list[Source],
+    clean: Callable[[str], str],
+    keep: Callable[[Episode], bool],
+) -> None:
+    from components.export import Origin, export
+
+    title = options.title or f"Trajectories of {recipe.name}"
+    origin = Origin(title, options.licence, recipe.name, recipe.seed, _version())
+    counts = export(sources, options.out, origin, clean, keep)
     for split, number in sorted(counts.episodes.items()):
         print(f"{split}: {number} episodes, {counts.turns[split]} turns")
     print(f"{options.out}/README.md is the card; read it before you publish the folder")
-    return 0
+
+
+def _write_files(
+    options: argparse.Namespace,
+    recipe: Params,
+    sources: list[Source],
+    clean: Callable[[str], str],
+    keep: Callable[[Episode], bool],
+) -> None:
+    from components.export import export_as
+    from components.formats import format_named
+
+    written = export_as(format_named(options.format), sources, options.out, clean, keep)
+    print(f"{written.trajectories} trajectories in {options.out}")
+    for sentence in written.left_out[:SHOWN]:
+        print(f"left out: {sentence}", file=sys.stderr)
+    if len(written.left_out) > SHOWN:
+        print(f"left out: {len(written.left_out) - SHOWN} more", file=sys.stderr)
 
 
 def _version() -> str:

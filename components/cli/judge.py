@@ -55,8 +55,9 @@ def calibrate(options: argparse.Namespace) -> int:
     import json
 
     from components.endpoint import EndpointError
+    from components.formats import Unreadable
+    from components.formats.agent_reward_bench import benchmark_of
     from components.judge import JudgeOutage, calibration_run, expert_annotations, labels, truth
-    from components.judge.agent_reward_bench import benchmark_of
     from components.judge.calibration import NothingToCompare
     from components.judge.calibration_table import as_text, aspects_as_text
     from components.params import RecipeError, load
@@ -102,7 +103,7 @@ def calibrate(options: argparse.Namespace) -> int:
             calibrations += [ceiling] if ceiling is not None else []
     except (RecipeError, EndpointError, JudgeOutage) as error:
         return fail(error)
-    except (labels.CannotCompare, expert_annotations.Unreadable, NothingToCompare) as error:
+    except (labels.CannotCompare, Unreadable, NothingToCompare) as error:
         return fail(error)
     _say_left_out(known.left_out, calibrated.without_trajectory, labels_file)
     aspects = expert_annotations.summarise_aspects(experts) if experts is not None else []

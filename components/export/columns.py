@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from components.records import Image, Outcome, ToolCall, Trajectory, Turn, Verdict
+from components.redaction import cleaned
 
 Kind = Literal["string", "int64", "float64", "bool", "strings", "integers", "image"]
 _ARROW: dict[Kind, pa.DataType] = {
@@ -174,15 +175,6 @@ def turn_row(episode: Episode, turn: Turn, clean: Callable[[str], str]) -> dict[
         "finish_reason": turn.finish_reason,
     }
     return cleaned(row, clean) | {"screenshot": _image(seen.screenshot)}
-
-
-def cleaned(value: Any, clean: Callable[[str], str]) -> Any:
-    """A value with all of its texts cleaned, at any depth. JSON is cleaned before it is written, because it escapes."""
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, dict):
-        return {key: cleaned(item, clean) for key, item in value.items()}
-    return [cleaned(item, clean) for item in value] if isinstance(value, list) else value
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 - `ModelJudge` asks models behind endpoints by one of `protocols`, through the `JudgeClients` that all judges of a run
   share; `verdicts` parses their answers.
 - `calibration_run` compares judges with labels (`waymark judge calibrate`): `labels` reads the labels
-  (`agent_reward_bench` for the published ones), `calibration` computes the figures, `calibration_table` prints them.
+  (`expert_annotations` the published ones), `calibration` computes the figures, `calibration_table` prints them.
 - `blocked_pages` asks which last pages keep the agent out (`waymark blocklist --learn --ask`).
 
 `components.judge.distilled` is not imported here, because it needs torch.

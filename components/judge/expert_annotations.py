@@ -13,8 +13,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from components.formats import Unreadable
+from components.formats.agent_reward_bench import identity_of
 from components.judge.calibration import Calibration, calibrate
-from components.records import Outcome, Record, Verdict, trajectory_id
+from components.records import Outcome, Record, Verdict
 from components.statistics import Estimate, wilson
 
 LABELS = {"Successful": Outcome.SUCCESS, "Unsuccessful": Outcome.FAILURE}
@@ -23,10 +25,6 @@ _COLUMNS = ("benchmark", "task_id", "model_name", "trajectory_success")
 ASPECTS = ("trajectory_side_effect", "trajectory_optimality", "trajectory_looping")
 SECOND = "second expert"
 """The name under which the second expert stands among the judges."""
-
-
-class Unreadable(ValueError):
-    """A file that differs from what AgentRewardBench publishes; the message names the place."""
 
 
 class Annotation(Record):
@@ -51,11 +49,6 @@ class AspectSummary(Record):
     pairs: int
     agreement: Estimate | None
     """Share of the pairs of experts that say the same; None without pairs."""
-
-
-def identity_of(benchmark: str, agent: str, task: str) -> str:
-    """The id of an agent's trajectory on a task."""
-    return trajectory_id(f"{benchmark}/{task}", 0, agent, 0)
 
 
 def read_experts(path: Path) -> dict[str, list[Annotation]]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from components.judge.agent_reward_bench import iter_trajectories
+from components.formats.agent_reward_bench import iter_trajectories
 from components.judge.expert_annotations import read_annotations
 from components.records import Outcome, Trajectory, Verdict
 from components.store import iter_table

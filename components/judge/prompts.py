@@ -10,7 +10,7 @@ from typing import Literal
 
 from components.agent.rendering import plain
 from components.judge.history import calls, events
-from components.records import Image, Record, Trajectory
+from components.records import NO_SCREENSHOT, Image, Record, Trajectory
 
 COMPACT = "Did the agent do the task?"
 
@@ -83,10 +83,12 @@ def last_images(trajectory: Trajectory, count: int) -> list[Image]:
 
 
 def distinct_images(trajectory: Trajectory) -> list[Image]:
-    """All screenshots, oldest first, with the page after the last call; consecutive equal ones count once."""
+    """All screenshots, oldest first, with the page after the last call; consecutive equal ones count once, and
+    `NO_SCREENSHOT` does not."""
     images = [turn.observation.screenshot for turn in trajectory.turns]
     if trajectory.final_screenshot is not None:
         images.append(trajectory.final_screenshot)
+    images = [image for image in images if image != NO_SCREENSHOT]
     return [
         image for position, image in enumerate(images) if position == 0 or image.sha256 != images[position - 1].sha256
     ]

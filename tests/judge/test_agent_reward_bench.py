@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from components.judge.agent_reward_bench import benchmark_of, iter_trajectories, parse_action
+from components.formats import Unreadable
+from components.formats.agent_reward_bench import benchmark_of, identity_of, iter_trajectories, parse_action
 from components.judge.expert_annotations import (
-    Unreadable,
-    identity_of,
     of_split,
     read_annotations,
     read_experts,
@@ -117,7 +116,7 @@ def test_invalid_trajectories_are_left_out_and_broken_ones_are_named(tmp_path):
         list(iter_trajectories(cleaned(tmp_path / "b", goal=None)))
     folder = cleaned(tmp_path / "c")
     next((folder / "screenshots").rglob("*.png")).unlink()
-    with pytest.raises(Unreadable, match="no such screenshot"):
+    with pytest.raises(Unreadable, match=r"does not exist.*beside its `cleaned`"):
         list(iter_trajectories(folder))
 
 

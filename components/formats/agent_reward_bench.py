@@ -1,4 +1,4 @@
-"""Reads the trajectories of AgentRewardBench (Lù et al., 2025); `expert_annotations` reads the labels of 1,302 of them.
+"""Reads the trajectories of AgentRewardBench (Lù et al., 2025); `judge.expert_annotations` reads 1,302 labels of them.
 
 The published files:
 
@@ -14,15 +14,19 @@ from __future__ import annotations
 
 import ast
 import json
-from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from components.judge.expert_annotations import Unreadable, identity_of
-from components.records import Image, Observation, Task, Termination, ToolCall, Trajectory, Turn
+from components.formats.building import turn_of
+from components.formats.files import Screenshot, parsed, read_json_file, read_screenshot
+from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
+from components.formats.registry import register
+from components.records import NO_SCREENSHOT, Image, Task, Termination, ToolCall, Trajectory, Turn, trajectory_id
+
+FOLDER = "cleaned"
 
 _MESSAGES = ("send_msg_to_user", "report_infeasible")
 """Actions that give the final answer."""
@@ -55,23 +59,65 @@ def benchmark_of(trajectory: Trajectory) -> str:
     return "workarena++" if is_second_level else name
 
 
+def identity_of(benchmark: str, agent: str, task: str) -> str:
+    """The id of an agent's trajectory on a task."""
+    return trajectory_id(f"{benchmark}/{task}", 0, agent, 0)
+
+
+@register
+class AgentRewardBench(Format):
+    """The published folder `trajectories`."""
+
+    name: ClassVar[str] = "agent_reward_bench"
+    about: ClassVar[str] = f"AgentRewardBench's folder `trajectories` with `{FOLDER}` and `screenshots`"
+
+    def recognises(self, path: Path) -> bool:
+        """Whether the folder has `cleaned`."""
+        return (path / FOLDER).is_dir()
+
+    def read(self, path: Path) -> Iterator[ReadTrajectory | Damaged]:
+        """One trajectory per file; those that the benchmark marks as not valid are damaged."""
+        files = sorted((path / FOLDER).rglob("*.json"))
+        if not files:
+            raise Unreadable(f"{path / FOLDER} has no .json file: name the folder `trajectories`")
+        for file in files:
+            try:
+                cleaned = _read(file)
+            except Unreadable as error:
+                yield Damaged(str(file), str(error))
+                continue
+            if not cleaned.valid or not cleaned.steps:
+                why = "has no step" if cleaned.valid else "is marked `valid: false`"
+                yield Damaged(str(file), f"{file}: {why}, and AgentRewardBench leaves it out: leave it out, too")
+                continue
+            screenshots = [_screenshot(step, path) for step in cleaned.steps]
+            missing = tuple(screenshot.missing for screenshot in screenshots if screenshot.missing)
+            trajectory = _trajectory(cleaned, file.stem, [screenshot.image for screenshot in screenshots])
+            yield ReadTrajectory(str(file), trajectory, missing)
+
+
 def iter_trajectories(folder: Path) -> Iterator[Trajectory]:
     """The valid trajectories of the published `trajectories` folder, one in memory at a time.
 
     Raises:
         Unreadable: a file has another form, or a screenshot is missing.
     """
-    for path in sorted((folder / "cleaned").rglob("*.json")):
-        try:
-            cleaned = _Cleaned.model_validate(json.loads(path.read_bytes().removeprefix(BOM_UTF8)))
-        except (ValueError, RecursionError, ValidationError) as error:
-            raise Unreadable(f"{path}: not a cleaned trajectory of AgentRewardBench: {error}") from error
-        if cleaned.valid and cleaned.steps:
-            yield _trajectory(cleaned, path.stem, folder)
+    for file in sorted((folder / FOLDER).rglob("*.json")):
+        cleaned = _read(file)
+        if not cleaned.valid or not cleaned.steps:
+            continue
+        screenshots = [_screenshot(step, folder) for step in cleaned.steps]
+        for screenshot in screenshots:
+            if screenshot.missing:
+                raise Unreadable(f"{screenshot.missing}; AgentRewardBench's `screenshots` belong beside its `{FOLDER}`")
+        yield _trajectory(cleaned, file.stem, [screenshot.image for screenshot in screenshots])
 
 
-def _trajectory(cleaned: _Cleaned, task: str, folder: Path) -> Trajectory:
-    images = [_screenshot(step, folder) for step in cleaned.steps]
+def _read(file: Path) -> _Cleaned:
+    return parsed(_Cleaned, read_json_file(file), str(file), "cleaned trajectory of AgentRewardBench")
+
+
+def _trajectory(cleaned: _Cleaned, task: str, images: list[Image]) -> Trajectory:
     following = [*cleaned.steps[1:], None]
     steps_with_action = [step for step in cleaned.steps if step.action]
     turns = [
@@ -101,7 +147,7 @@ def _trajectory(cleaned: _Cleaned, task: str, folder: Path) -> Trajectory:
         termination=Termination.DONE,
         answer=str(last.arguments.get("0", "")) if last is not None and has_answer else "",
         site_reward=None if reward is None else float(reward),
-        final_screenshot=images[-1],
+        final_screenshot=None if images[-1] == NO_SCREENSHOT else images[-1],
     )
 
 
@@ -112,18 +158,8 @@ def _turn(index: int, step: _Step, image: Image, next_step: _Step | None) -> Tur
         feedback = f"Failed: {next_step.last_action_error}"
     else:
         feedback = f"The page is now {next_step.url}"
-    return Turn(
-        index=index,
-        observation=Observation(url=step.url, tabs=[], viewport=(1280, 720), screenshot=image),
-        prompt_sha256="",
-        prompt_tokens=0,
-        response=f"<think>{step.reasoning or ''}</think>\n{step.action}",
-        token_ids=[],
-        logprobs=[],
-        finish_reason="stop",
-        tool_calls=[parse_action(step.action or "")],
-        feedback=[feedback],
-    )
+    response = f"<think>{step.reasoning or ''}</think>\n{step.action}"
+    return turn_of(index, image, response, [parse_action(step.action or "")], [feedback], step.url)
 
 
 def parse_action(text: str) -> ToolCall:
@@ -139,9 +175,6 @@ def parse_action(text: str) -> ToolCall:
     return ToolCall(name=text.strip())
 
 
-def _screenshot(step: _Step, folder: Path) -> Image:
-    """Read a step's screenshot. Paths in the files begin with `trajectories/`, which is `folder`."""
-    path = folder.joinpath(*Path(step.screenshot_path).parts[1:])
-    if ".." in path.parts or not path.is_file():
-        raise Unreadable(f"{path}: no such screenshot; AgentRewardBench's `screenshots` belong beside its `cleaned`")
-    return Image.of(path.read_bytes())
+def _screenshot(step: _Step, folder: Path) -> Screenshot:
+    """A step's screenshot. Paths in the files begin with `trajectories/`, which is `folder`."""
+    return read_screenshot(str(Path(*Path(step.screenshot_path).parts[1:])), folder)

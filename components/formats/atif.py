@@ -1,0 +1,111 @@
+"""ATIF 1.8, Harbor's Agent Trajectory Interchange Format, read and written: a `trajectory.json` with its images.
+
+The records are in `atif_records`, what a trajectory of ours has beyond them in `atif_extension`. A secret that a
+response contains is in its token ids, too: these and the log-probabilities of such a turn are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import ValidationError
+
+from components.formats.atif_reading import read_document
+from components.formats.atif_records import PREFIX, Document
+from components.formats.atif_writing import document_of
+from components.formats.files import parsed, problems, read_json_file, short_hash
+from components.formats.interface import Damaged, Format, NotWritable, ReadTrajectory, Unreadable
+from components.formats.registry import register
+from components.records import Trajectory, Verdict
+from components.redaction import cleaned
+
+FILE = "trajectory.json"
+HEAD = 4096
+"""Bytes of a file in which `schema_version` is looked for."""
+_FOLDER_NAME = re.compile(r"\w[\w.-]*")
+
+
+@register
+class Atif(Format):
+    """A file, or a folder of them: Harbor's jobs, or what `waymark export --format atif` wrote."""
+
+    name: ClassVar[str] = "atif"
+    about: ClassVar[str] = f"ATIF, `{FILE}` with images beside it"
+    writes: ClassVar[bool] = True
+
+    def recognises(self, path: Path) -> bool:
+        """Whether a file begins with ATIF's version."""
+        return next(_files(path), None) is not None
+
+    def read(self, path: Path) -> Iterator[ReadTrajectory | Damaged]:
+        """One trajectory per file that names ATIF's version or is called like a trajectory."""
+        files = sorted({*_files(path), *(path.rglob("*trajectory*.json") if path.is_dir() else [path])})
+        if not files:
+            raise Unreadable(f"{path} has no file of ATIF: name a folder with {FILE}, or such a file")
+        root = path if path.is_dir() else path.parent
+        for file in files:
+            try:
+                document = parsed(Document, read_json_file(file), str(file), "trajectory of ATIF 1.x")
+                yield read_document(document, file, str(file.relative_to(root)), root.name)
+            except Unreadable as error:
+                yield Damaged(str(file), str(error))
+            except ValidationError as error:
+                reason = f"{file}: what Waymark wrote was changed ({problems(error)}): export it again"
+                yield Damaged(str(file), reason)
+
+    def write(
+        self, trajectory: Trajectory, verdict: Verdict | None, folder: Path, clean: Callable[[str], str]
+    ) -> list[str]:
+        """Write `<trajectory_id>/trajectory.json`, and its images below `images`."""
+        public, left_out = _without_secrets(trajectory, clean)
+        judged = None if verdict is None else Verdict.model_validate(cleaned(verdict.model_dump(), clean))
+        document, images = document_of(public, judged, _version())
+        try:
+            text = json.dumps(
+                document.model_dump(mode="json", exclude_none=True), ensure_ascii=False, allow_nan=False, indent=1
+            )
+        except ValueError as error:
+            raise NotWritable(
+                "a number is infinite or none, which JSON cannot hold: leave this trajectory out"
+            ) from error
+        identity = trajectory.trajectory_id
+        place = folder / (identity if _FOLDER_NAME.fullmatch(identity) else short_hash(identity))
+        for path, image in images.items():
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
+            (place / path).write_bytes(image.data)
+        place.mkdir(parents=True, exist_ok=True)
+        (place / FILE).write_text(text + "\n", encoding="utf-8")
+        return left_out
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """Files of JSON that name a version of ATIF at their beginning."""
+    for file in path.rglob("*.json") if path.is_dir() else [path]:
+        if file.suffix == ".json" and file.is_file():
+            with file.open("rb") as opened:
+                if PREFIX.encode() in opened.read(HEAD):
+                    yield file
+
+
+def _without_secrets(trajectory: Trajectory, clean: Callable[[str], str]) -> tuple[Trajectory, list[str]]:
+    """The trajectory without secrets and diagnostics, and a sentence if tokens had to be left out."""
+    public = Trajectory.model_validate(cleaned(trajectory.model_dump(exclude={"diagnostics"}), clean))
+    turns, count = [], 0
+    for original, turn in zip(trajectory.turns, public.turns, strict=True):
+        is_same = original.response == turn.response
+        turns.append(turn if is_same else turn.model_copy(update={"token_ids": [], "logprobs": []}))
+        count += not is_same
+    left_out = [f"{trajectory.trajectory_id}: the tokens of {count} turns, which contain a secret"] if count else []
+    return public.model_copy(update={"turns": turns}), left_out
+
+
+def _version() -> str:
+    try:
+        return version("waymark")
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        return "0"

@@ -1,0 +1,84 @@
+"""Makes turns and trajectories of what others publish, who record less than ours: no prompts, tokens or tabs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from components.formats.files import viewport_of
+from components.records import (
+    NO_SCREENSHOT,
+    Image,
+    Observation,
+    Task,
+    Termination,
+    ToolCall,
+    Trajectory,
+    Turn,
+    trajectory_id,
+)
+
+
+def turn_of(
+    index: int,
+    image: Image,
+    response: str,
+    calls: Sequence[ToolCall] = (),
+    feedback: Sequence[str] = (),
+    url: str = "",
+    text: str | None = None,
+) -> Turn:
+    """A turn of another agent.
+
+    Args:
+        image: the page that the agent saw, or `NO_SCREENSHOT`.
+        feedback: what is known of the calls' results.
+        url: of the page; empty if it was not recorded.
+        text: the page as text, if the agent saw it.
+    """
+    return Turn(
+        index=index,
+        observation=Observation(url=url, tabs=[], viewport=viewport_of(image), screenshot=image, text=text),
+        prompt_sha256="",
+        prompt_tokens=0,
+        response=response,
+        token_ids=[],
+        logprobs=[],
+        finish_reason="stop",
+        tool_calls=[*calls],
+        feedback=[*feedback],
+    )
+
+
+def trajectory_of(
+    name: str,
+    task: Task,
+    policy: str,
+    turns: Sequence[Turn],
+    termination: Termination,
+    answer: str | None,
+    final_screenshot: Image = NO_SCREENSHOT,
+) -> Trajectory:
+    """A trajectory of another agent.
+
+    Args:
+        name: what the id is made of, together with `policy`: the record's place below the folder that was read.
+        policy: the folder's name.
+        final_screenshot: the page after the last turn, if it was recorded.
+    """
+    return Trajectory(
+        trajectory_id=trajectory_id(name, 0, policy, 0),
+        task=task,
+        attempt=0,
+        policy=policy,
+        protocol=task.source,
+        seed=0,
+        turns=[*turns],
+        termination=termination,
+        answer=answer,
+        final_screenshot=None if final_screenshot == NO_SCREENSHOT else final_screenshot,
+    )
+
+
+def thought_and_action(thought: str, action: str) -> str:
+    """A response in the form of our agents: the reasoning in a block of its own."""
+    return f"<think>{thought}</think>\n{action}"

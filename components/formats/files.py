@@ -1,0 +1,120 @@
+"""What readers of published files share: JSON with the line of an error, screenshots that may be missing or damaged."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import PIL.Image
+from pydantic import BaseModel, ValidationError
+
+from components.formats.interface import Unreadable
+from components.records import NO_SCREENSHOT, Image
+from components.tasks.files import parse_json
+
+M = TypeVar("M", bound=BaseModel)
+AGAIN = "copy the file again, or leave it out of the folder"
+MEND = "mend the field, or leave the file out of the folder"
+MAX_PROBLEMS = 3
+"""Fields that an error names."""
+
+
+def read_json_file(path: Path) -> Any:
+    """The JSON value of a file, with or without a byte order mark.
+
+    Raises:
+        Unreadable: it is no JSON in UTF-8, a key occurs twice, or it is nested too deeply.
+    """
+    try:
+        return parse_json(path.read_bytes().decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"{path}: byte {error.start} is not UTF-8: {AGAIN}") from error
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"{path}:{error.lineno}: is not JSON ({error.msg}): {AGAIN}") from error
+    except ValueError as error:
+        raise Unreadable(f"{path}: {error}: {AGAIN}") from error
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be read ({error.strerror}): {AGAIN}") from error
+
+
+def parsed(model: type[M], value: Any, place: str, what: str) -> M:
+    """A value as a record.
+
+    Args:
+        place: the file, with its line.
+        what: the record's name, for errors.
+
+    Raises:
+        Unreadable: names the wrong fields.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise Unreadable(f"{place}: is no {what}: {problems(error)}: {MEND}") from error
+
+
+def problems(error: ValidationError) -> str:
+    """The first wrong fields of a record and what is wrong with each, in one line."""
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    lines = [
+        ": ".join(filter(None, [".".join(map(str, detail["loc"])), detail["msg"].removeprefix("Value error, ")]))
+        for detail in details[:MAX_PROBLEMS]
+    ]
+    more = len(details) - MAX_PROBLEMS
+    return "; ".join(lines) + (f"; and {more} more" if more > 0 else "")
+
+
+class Screenshot(NamedTuple):
+    """A screenshot, or `NO_SCREENSHOT` with the reason why there is none."""
+
+    image: Image
+    missing: str | None = None
+
+
+def read_screenshot(name: str, folder: Path, root: Path | None = None) -> Screenshot:
+    """A screenshot that a record names by its path.
+
+    Args:
+        name: relative to `folder`.
+        root: the folder that the path must not leave, because a judge's endpoint gets what it leads to; default:
+            `folder`.
+    """
+    path = folder / name
+    if "://" in name or not path.resolve().is_relative_to((root or folder).resolve()):
+        return Screenshot(NO_SCREENSHOT, f"{name} leads out of {root or folder}: copy the screenshot into the folder")
+    if not path.is_file():
+        return Screenshot(NO_SCREENSHOT, f"{path} does not exist: copy the screenshots beside the record")
+    image = Image.of(path.read_bytes())
+    problem = damage(image)
+    return Screenshot(NO_SCREENSHOT, f"{path} {problem}: copy it again") if problem else Screenshot(image)
+
+
+def damage(image: Image) -> str | None:
+    """What is wrong with an image that judges could not look at; None if nothing is."""
+    if not image.data:
+        return "is empty"
+    try:
+        with PIL.Image.open(io.BytesIO(image.data), formats=("PNG", "JPEG", "GIF", "WEBP")) as opened:
+            if opened.format == "PNG":
+                opened.verify()  # its checksums, which are faster than its pixels
+            else:
+                opened.load()
+    except (OSError, SyntaxError, ValueError, PIL.Image.DecompressionBombError) as error:
+        return f"is no image that can be read ({str(error) or type(error).__name__})"
+    return None
+
+
+def viewport_of(image: Image) -> tuple[int, int]:
+    """Width and height in px; (0, 0) for `NO_SCREENSHOT`."""
+    if image == NO_SCREENSHOT:
+        return (0, 0)
+    with PIL.Image.open(io.BytesIO(image.data)) as opened:
+        return opened.size
+
+
+def short_hash(text: str) -> str:
+    """Twelve hexadecimal digits that name a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

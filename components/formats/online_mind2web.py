@@ -1,0 +1,170 @@
+"""Reads results in Online-Mind2Web's form (Xue et al., 2025): `<task_id>/result.json` and `trajectory/` with pictures.
+
+Both published versions are read, as the benchmark's `src/run.py` does:
+
+- Version 1 has lists of texts: `task`, `action_history`, `thoughts`, `final_result_response`. The pictures of
+  `trajectory/` are sorted by the first number in their names, and nothing says which action each belongs to: here the
+  first belongs to the first action, and so on.
+- Version 2 (`schema_version: online-mind2web-v2`) has a step per item of `action_history`, with `action`, `thought`,
+  `url` and the name of its `screenshot`, and `agent_final_answer`. The last step's action is the agent's own account
+  ("TASK_COMPLETE -> …"), which the benchmark does not show to its judge; here it is a call of `done`.
+
+An episode without a final answer is judged like any other, because the benchmark asks for states of pages, not answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from components.formats.building import thought_and_action, trajectory_of, turn_of
+from components.formats.files import Screenshot, parsed, read_json_file, read_screenshot
+from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
+from components.formats.registry import register
+from components.records import NO_SCREENSHOT, Task, Termination, ToolCall, Turn
+
+FILE, FOLDER = "result.json", "trajectory"
+VERSION_2 = "online-mind2web-v2"
+_PICTURES = {".png", ".jpg", ".jpeg", ".webp", ".gif"}
+_NUMBER = re.compile(r"\d+")
+
+
+class _Lists(BaseModel):
+    """Version 1."""
+
+    model_config = ConfigDict(extra="ignore")
+    task: str = Field(min_length=1)
+    task_id: str | None = None
+    action_history: list[str] = Field(default_factory=list)
+    thoughts: list[str | None] = Field(default_factory=list)
+    final_result_response: str | None = None
+
+    @field_validator("action_history", "thoughts", mode="before")
+    @classmethod
+    def _as_list(cls, value: Any) -> Any:
+        """Runners also write null, or one text."""
+        if isinstance(value, str):
+            return [value]
+        return [] if value is None else value
+
+
+class _Step(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    screenshot: str
+    action: str
+    action_status: str | None = None
+    thought: str | None = None
+    url: str | None = None
+
+
+class _Steps(BaseModel):
+    """Version 2."""
+
+    model_config = ConfigDict(extra="ignore")
+    schema_version: Literal["online-mind2web-v2"]
+    task: str = Field(min_length=1)
+    task_id: str
+    agent_final_answer: str | None = None
+    action_history: list[_Step] = Field(min_length=1)
+
+
+@register
+class OnlineMind2Web(Format):
+    """A folder of tasks, or the folder or the file of one."""
+
+    name: ClassVar[str] = "online_mind2web"
+    about: ClassVar[str] = f"Online-Mind2Web's `<task_id>/{FILE}` with {FOLDER}/"
+
+    def recognises(self, path: Path) -> bool:
+        """Whether a file of a result is beside a folder of pictures."""
+        return next(_files(path), None) is not None
+
+    def read(self, path: Path) -> Iterator[ReadTrajectory | Damaged]:
+        """One trajectory per result."""
+        files = sorted(_files(path)) or (sorted(path.rglob(FILE)) if path.is_dir() else [path])
+        if not files:
+            raise Unreadable(f"{path} has no {FILE}: name the folder that holds the tasks' folders")
+        root = path if path.is_dir() else path.parent
+        for file in files:
+            try:
+                yield _read(file, root)
+            except Unreadable as error:
+                yield Damaged(str(file), str(error))
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """Results beside a folder of pictures; a whole benchmark may have other files of that name."""
+    candidates = path.rglob(FILE) if path.is_dir() else [path]
+    return (file for file in candidates if file.name == FILE and (file.parent / FOLDER).is_dir())
+
+
+def _read(file: Path, root: Path) -> ReadTrajectory:
+    value = read_json_file(file)
+    if isinstance(value, dict) and value.get("schema_version") == VERSION_2:
+        record: _Lists | _Steps = parsed(_Steps, value, str(file), "result of Online-Mind2Web, version 2")
+    else:
+        record = parsed(_Lists, value, str(file), "result of Online-Mind2Web")
+    if isinstance(record, _Steps):
+        turns, screenshots = _turns_of_steps(record, file)
+        answer = record.agent_final_answer
+    else:
+        turns, screenshots = _turns_of_lists(record, file)
+        answer = record.final_result_response
+    missing = [screenshot.missing for screenshot in screenshots if screenshot.missing]
+    if not screenshots:
+        missing = [f"{file.parent / FOLDER} has no picture: copy the screenshots there"]
+    task = Task(
+        task_id=record.task_id or file.parent.name,
+        intent=record.task,
+        start_url=turns[0].observation.url if turns else "",
+        website="online_mind2web",
+        source="online_mind2web",
+        split="eval",
+    )
+    place = str(file.parent.relative_to(root)) if file.parent != root else file.parent.name
+    trajectory = trajectory_of(place, task, root.name, turns, Termination.DONE, answer or "")
+    return ReadTrajectory(str(file), trajectory, tuple(missing))
+
+
+def _turns_of_lists(record: _Lists, file: Path) -> tuple[list[Turn], list[Screenshot]]:
+    """A turn per action or picture, whichever are more, and one for the answer."""
+    folder = file.parent / FOLDER
+    names = [path.name for path in folder.iterdir() if path.suffix.lower() in _PICTURES] if folder.is_dir() else []
+    screenshots = [read_screenshot(name, folder) for name in sorted(names, key=_position)]
+    count = max(len(record.action_history), len(screenshots))
+    images = [screenshot.image for screenshot in screenshots] + [NO_SCREENSHOT] * (count - len(screenshots))
+    actions = [*record.action_history, *[""] * count]
+    thoughts = [*record.thoughts, *[None] * count]
+    turns = [
+        turn_of(index, image, thought_and_action(thought or "", action), [ToolCall(name=action)] if action else [])
+        for index, (image, action, thought) in enumerate(zip(images, actions, thoughts, strict=False))
+    ]
+    response = record.final_result_response or ""
+    return [*turns, turn_of(len(turns), NO_SCREENSHOT, response, [ToolCall(name="done")])], screenshots
+
+
+def _turns_of_steps(record: _Steps, file: Path) -> tuple[list[Turn], list[Screenshot]]:
+    screenshots = [read_screenshot(step.screenshot, file.parent / FOLDER) for step in record.action_history]
+    last = len(screenshots) - 1
+    turns = [
+        turn_of(
+            index,
+            screenshot.image,
+            thought_and_action(step.thought or "", step.action),
+            [ToolCall(name="done" if index == last else step.action)],
+            [step.action_status] if step.action_status else [],
+            step.url or "",
+        )
+        for index, (step, screenshot) in enumerate(zip(record.action_history, screenshots, strict=True))
+    ]
+    return turns, screenshots
+
+
+def _position(name: str) -> tuple[int, str]:
+    """By the first number in a picture's name, as published; names without one come last."""
+    number = _NUMBER.search(name)
+    return (int(number[0]) if number else 10**9, name)

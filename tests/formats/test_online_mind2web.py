@@ -1,0 +1,104 @@
+"""Online-Mind2Web's results, in both published versions."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from components.formats import Damaged, ReadTrajectory, format_named, format_of
+from components.judge.prompts import distinct_images
+from components.records import NO_SCREENSHOT, Termination, ToolCall
+from tests.formats.samples import online_mind2web_steps, online_mind2web_task
+from tests.samples import png
+
+OM2W = format_named("online_mind2web")
+
+
+def one(path) -> ReadTrajectory:
+    (record,) = OM2W.read(path)
+    assert isinstance(record, ReadTrajectory), record
+    return record
+
+
+def test_version_1_has_its_actions_thoughts_pictures_and_answer(tmp_path):
+    online_mind2web_task(tmp_path / "run")
+    assert format_of(tmp_path / "run") is OM2W
+    record = one(tmp_path / "run")
+    trajectory = record.trajectory
+    assert (trajectory.task_id, trajectory.task.intent) == ("005be9", "Find the weight of the baggage.")
+    assert (trajectory.answer, trajectory.termination) == ("It is 23 kg.", Termination.DONE)
+    names = [call.name for turn in trajectory.turns for call in turn.tool_calls]
+    assert names == ["Navigate to https://air/", "Click at (963, 72)", 'Type "baggage"', "done"]
+    assert trajectory.turns[1].response == "<think>A search box.</think>\nClick at (963, 72)"
+    assert distinct_images(trajectory) == [png("white"), png("red"), png("blue")]
+    assert record.missing == ()
+
+
+@pytest.mark.parametrize(("pictures", "turns"), [(1, 3), (5, 5)])
+def test_pictures_need_not_be_as_many_as_actions(tmp_path, pictures, turns):
+    online_mind2web_task(tmp_path, pictures=pictures)
+    trajectory = one(tmp_path).trajectory
+    assert len(trajectory.turns) == turns + 1
+    assert len(distinct_images(trajectory)) == pictures
+    assert sum(len(turn.tool_calls) for turn in trajectory.turns) == 4
+
+
+def test_pictures_are_sorted_by_number(tmp_path):
+    place = online_mind2web_task(tmp_path, pictures=2)
+    (place / "trajectory/10_full_screenshot.png").write_bytes(png("black").data)
+    assert distinct_images(one(tmp_path).trajectory) == [png("white"), png("red"), png("black")]
+
+
+def test_a_result_without_pictures_and_answer_says_what_is_missing(tmp_path):
+    place = online_mind2web_task(tmp_path, pictures=0, final_result_response=None, thoughts=None)
+    record = one(tmp_path)
+    assert record.missing == (f"{place / 'trajectory'} has no picture: copy the screenshots there",)
+    assert record.trajectory.answer == ""
+
+
+def test_version_2_names_pictures_and_hides_the_agents_last_account(tmp_path):
+    online_mind2web_steps(tmp_path)
+    trajectory = one(tmp_path).trajectory
+    assert [turn.tool_calls for turn in trajectory.turns] == [
+        [ToolCall(name="page -> NAVIGATE -> open")],
+        [ToolCall(name="CLICK coords(3, 4) -> button")],
+        [ToolCall(name="done")],
+    ]
+    assert trajectory.turns[1].observation.url == "https://air/1"
+    assert trajectory.turns[1].observation.screenshot == png("red")
+    assert (trajectory.task.start_url, trajectory.answer) == ("https://air/0", "23 kg")
+
+
+def test_a_picture_that_version_2_names_and_that_is_gone_is_said(tmp_path):
+    place = online_mind2web_steps(tmp_path)
+    (place / "trajectory/0001.png").write_bytes(b"")
+    (place / "trajectory/0002.png").unlink()
+    record = one(tmp_path)
+    empty, gone = record.missing
+    assert "0001.png is empty" in empty
+    assert "0002.png does not exist" in gone
+    assert record.trajectory.turns[1].observation.screenshot == NO_SCREENSHOT
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"final_result_response": 5}, "result of Online-Mind2Web: final_result_response: Input should be a valid str"),
+        ({"action_history": [{"a": 1}]}, "action_history.0: Input should be a valid string"),
+        ({"schema_version": "online-mind2web-v2"}, "version 2: action_history.0"),
+    ],
+)
+def test_a_result_in_another_form_is_damaged_with_its_reason(tmp_path, changes, why):
+    online_mind2web_task(tmp_path, **changes)
+    (record,) = OM2W.read(tmp_path)
+    assert isinstance(record, Damaged)
+    assert why in record.reason
+
+
+def test_a_key_that_occurs_twice_is_no_result(tmp_path):
+    place = online_mind2web_task(tmp_path)
+    text = json.dumps({"task": "a"})[:-1] + ', "task": "b"}'
+    (place / "result.json").write_text(text)
+    (record,) = OM2W.read(tmp_path)
+    assert "has the key 'task' twice" in record.reason
