@@ -1,4 +1,4 @@
-"""`waymark judge calibrate`: several judges against labels, as a table; `judge_attack` has the other command."""
+"""`waymark judge calibrate`: several judges against labels; `judge_attack` and `judge_run` have the other commands."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from pathlib import Path
 
 from components.cli.command import PARAMS, Subparsers, fail
 from components.cli.judge_attack import add_attack
+from components.cli.judge_run import add_run
 
 TRAJECTORIES = Path("data/judge/trajectories.parquet")
 
 
 def add(commands: Subparsers) -> None:
-    """Register `judge calibrate` and `judge attack`."""
-    judge = commands.add_parser("judge", help="how far judges can be trusted")
+    """Register `judge calibrate`, `judge run` and `judge attack`."""
+    judge = commands.add_parser("judge", help="judges: verdicts on any trajectories, and how far they can be trusted")
     of_judge = judge.add_subparsers(required=True, metavar="COMMAND")
+    add_run(of_judge)
     add_attack(of_judge)
     parser = of_judge.add_parser(
         "calibrate", help="judges against labels: accuracy, precision, recall, F1, kappa, confusion"
@@ -57,7 +59,7 @@ def calibrate(options: argparse.Namespace) -> int:
     from components.endpoint import EndpointError
     from components.formats import Unreadable
     from components.formats.agent_reward_bench import benchmark_of
-    from components.judge import JudgeOutage, calibration_run, expert_annotations, labels, truth
+    from components.judge import JudgeOutage, calibration_run, expert_annotations, judges, labels, truth
     from components.judge.calibration import NothingToCompare
     from components.judge.calibration_table import as_text, aspects_as_text
     from components.params import RecipeError, load
@@ -77,7 +79,7 @@ def calibrate(options: argparse.Namespace) -> int:
     try:
         recipe = load(PARAMS)
         trajectories = lambda: labels.read_trajectories(table)  # noqa: E731
-        names = options.judges.split(",") if options.judges else calibration_run.available_judges(recipe.judge)
+        names = options.judges.split(",") if options.judges else judges.available_judges(recipe.judge)
         known = labels.Labels(truth.read_truth(trajectories()), []) if by_state else labels.read_labels(labels_file)
         outcomes, experts = known.outcomes, None
         if table.is_dir() and not by_state:
@@ -103,7 +105,7 @@ def calibrate(options: argparse.Namespace) -> int:
             calibrations += [ceiling] if ceiling is not None else []
     except (RecipeError, EndpointError, JudgeOutage) as error:
         return fail(error)
-    except (labels.CannotCompare, Unreadable, NothingToCompare) as error:
+    except (labels.CannotCompare, judges.UnavailableJudge, Unreadable, NothingToCompare) as error:
         return fail(error)
     _say_left_out(known.left_out, calibrated.without_trajectory, labels_file)
     aspects = expert_annotations.summarise_aspects(experts) if experts is not None else []

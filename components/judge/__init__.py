@@ -3,6 +3,7 @@
 - `rules_verdict` decides from the record; `assisted_rules` asks a model where a rule alone cannot decide.
 - `ModelJudge` asks models behind endpoints by one of `protocols`, through the `JudgeClients` that all judges of a run
   share; `verdicts` parses their answers.
+- `judge_run` judges the trajectories of any file or folder (`waymark judge run`); `judges` finds a judge by its name.
 - `calibration_run` compares judges with labels (`waymark judge calibrate`): `labels` reads the labels
   (`expert_annotations` the published ones), `calibration` computes the figures, `calibration_table` prints them.
 - `blocked_pages` asks which last pages keep the agent out (`waymark blocklist --learn --ask`).

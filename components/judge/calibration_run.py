@@ -1,10 +1,7 @@
 """Asks several judges about the same labelled trajectories (`waymark judge calibrate`).
 
-The figures of one judge are computed in `calibration`. A judge is named `rules` (which ask `judge.model`, if the
-recipe has one, where only a model can decide), `functional` (the benchmark's own reward above 0.5, as AgentRewardBench
-scores it; `rules` want the whole reward), `distilled` (the model in `models/judge/distilled`), or by a protocol,
-by which the recipe's `judge.model` judges. `vote` is the majority of the other judges, without `rules`.
-Tables of earlier verdicts take part under a name.
+The figures of one judge are computed in `calibration`. The judges are those of `judges`; `vote` is the majority of the
+others, without `rules` and `functional`. Tables of earlier verdicts take part under a name.
 
 Trajectories are read once per judge and are never all in memory, because of their screenshots.
 """
@@ -13,47 +10,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from components.endpoint import ANSWERS
-from components.judge.assisted import assisted_rules
 from components.judge.calibration import Calibration, calibrate
 from components.judge.clients import JudgeClients
 from components.judge.false_positives import by_kind
+from components.judge.judges import JUDGES, judge_named, require_judge
 from components.judge.labels import CannotCompare
-from components.judge.model_judge import ModelJudge
-from components.judge.protocols import PROTOCOLS, voted
-from components.judge.rules import rules_verdict
+from components.judge.protocols import voted
 from components.judge.truth import truth_of
-from components.params import JudgeParams, Params
+from components.params import Params
 from components.records import Outcome, Trajectory, Verdict
 from components.store import iter_table
 
-DISTILLED = Path("models/judge/distilled")
-NAMES = ("rules", "functional", "distilled", *PROTOCOLS, "vote")
+NAMES = (*JUDGES, "vote")
 _NO_VOTERS = ("rules", "functional")
 MIN_VOTERS = 3
 """Least number of judges beside a vote."""
-BATCH = 32
-"""Trajectories that the distilled judge reads at once."""
-
-FUNCTIONAL = 0.5
-"""AgentRewardBench's threshold for a benchmark's own reward (its `score_judgments.py`)."""
 
 Read = Callable[[], Iterable[Trajectory]]
 """Iterates over the trajectories from the beginning."""
-
-
-def available_judges(params: JudgeParams) -> list[str]:
-    """The judges that a recipe can ask: `rules`, `distilled` if it is trained, and the protocol of `judge.model`."""
-    names = ["rules"]
-    if DISTILLED.exists():
-        names.append("distilled")
-    if params.model is not None:
-        names.append(params.model.protocol)
-    return names
 
 
 class Calibrated(NamedTuple):
@@ -84,7 +62,8 @@ def calibrate_judges(
         group_of: the group of a trajectory, such as its benchmark; None for no groups.
 
     Raises:
-        CannotCompare: a judge is unknown or not available, or no trajectory has a label.
+        CannotCompare: a judge is unknown, or no trajectory has a label.
+        UnavailableJudge: a judge is not available.
         NothingToCompare: a judge gave no verdict on any of them.
     """
     tasks: dict[str, str] = {}
@@ -135,10 +114,8 @@ def _require_available(names: Sequence[str], tables: Mapping[str, Path], params:
     for name in names:
         if name not in NAMES:
             raise CannotCompare(f"no judge {name!r}: one of {', '.join(NAMES)}")
-        if name == "distilled" and not DISTILLED.exists():
-            raise CannotCompare(f"{DISTILLED} does not exist: `dvc repro distill_judge` makes it")
-        if name not in ("rules", "functional", "distilled", "vote") and params.judge.model is None:
-            raise CannotCompare(f"{name} asks a model: name it in judge.model.endpoint of the recipe")
+        if name != "vote":
+            require_judge(name, params.judge)
     voters = len({*names, *tables} - {*_NO_VOTERS, "vote"})
     if "vote" in names and (voters < MIN_VOTERS or voters % 2 == 0):
         raise CannotCompare(
@@ -148,46 +125,18 @@ def _require_available(names: Sequence[str], tables: Mapping[str, Path], params:
 
 async def _judge(names: Sequence[str], labelled: Read, params: Params, state: Path) -> dict[str, dict[str, Verdict]]:
     """Verdicts by judge and trajectory id."""
-    by_judge = {}
-    model = params.judge.model
-    async with JudgeClients(model, state, ANSWERS) as clients:
+    by_judge: dict[str, dict[str, Verdict]] = {}
+    async with JudgeClients(params.judge.model, state, ANSWERS) as clients:
         for name in names:
-            if name == "distilled":
-                verdicts = _distilled(labelled, params)
-            elif name == "functional":
-                verdicts = [_functional(trajectory) for trajectory in labelled()]
-            elif model is None:
-                verdicts = [rules_verdict(trajectory) for trajectory in labelled()]
-            elif name == "rules":
-                verdicts = await assisted_rules(labelled(), ModelJudge(model, clients))
-            else:
-                judge = model.model_copy(update={"protocol": name})
-                verdicts = await ModelJudge(judge, clients)(labelled())
-            by_judge[name] = {verdict.trajectory_id: verdict for verdict in verdicts}
+            verdicts = by_judge.setdefault(name, {})
+
+            def keep(verdict: Verdict, verdicts: dict[str, Verdict] = verdicts) -> None:
+                verdicts[verdict.trajectory_id] = verdict
+
+            limit = await judge_named(name, params, clients).judge(labelled(), keep)
+            if limit is not None:
+                raise limit
     return by_judge
-
-
-def _distilled(labelled: Read, params: Params) -> list[Verdict]:
-    from components.judge.distilled import DistilledJudge  # imports torch
-    from components.model import VLM
-
-    judge = DistilledJudge(VLM.load(DISTILLED, params.model), "calibrated", params, BATCH)
-    remaining, verdicts = iter(labelled()), []
-    while batch := list(islice(remaining, BATCH)):
-        verdicts += judge.judge(batch)
-    return verdicts
-
-
-def _functional(trajectory: Trajectory) -> Verdict:
-    reward = trajectory.site_reward
-    outcome = Outcome.ERROR if reward is None else Outcome.SUCCESS if reward > FUNCTIONAL else Outcome.FAILURE
-    return Verdict(
-        trajectory_id=trajectory.trajectory_id,
-        outcome=outcome,
-        rationale="the record has no reward of its benchmark" if reward is None else f"the reward is {reward:g}",
-        judge="functional",
-        judge_version="1",
-    )
 
 
 def _from_table(path: Path, tasks: Mapping[str, str]) -> dict[str, Verdict]:

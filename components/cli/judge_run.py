@@ -1,0 +1,149 @@
+"""`waymark judge run`: verdicts on the trajectories of a file or folder, ours or others', without labels."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from components.cli.command import PARAMS, Subparsers, fail
+
+if TYPE_CHECKING:
+    from components.judge.joined_tasks import JoinedTasks
+    from components.params import Params
+
+EVERY = 20
+"""Verdicts between two lines of progress."""
+
+
+def add_run(commands: Subparsers) -> None:
+    """Register `judge run`."""
+    parser = commands.add_parser(
+        "run", help="a judge on any trajectories, ours or others', without labels; a second run goes on with the first"
+    )
+    parser.add_argument(
+        "path", type=Path, metavar="PATH", help="a file or folder of trajectories in one of the formats"
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FOLDER", help="verdicts.parquet, verdicts.jsonl and summary.json"
+    )
+    parser.add_argument(
+        "--format", metavar="NAME", help="atif, waymark (our tables), webvoyager, …; default: recognised by the files"
+    )
+    parser.add_argument(
+        "--judge",
+        metavar="NAME",
+        help="rules, functional, distilled or a protocol (openwebrl, webjudge, …); default: the protocol of "
+        "judge.model, or rules without one",
+    )
+    parser.add_argument(
+        "--tasks",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a task file whose references and rules are joined by id or words; repeatable",
+    )
+    parser.add_argument("--answers", type=Path, metavar="FILE", help="WebVoyager's reference answers, for --tasks")
+    parser.add_argument(
+        "--allow-missing", action="store_true", help="judge trajectories that lack screenshots by those that are there"
+    )
+    parser.add_argument("--recipe", metavar="NAME|FILE", help="whose judge.model is asked; default: params.yaml")
+    parser.add_argument(
+        "--url", help="of an endpoint, up to /v1, without a price, in place of the recipe's; with --model"
+    )
+    parser.add_argument("--model", metavar="NAME", help="the endpoint's model; with --url")
+    parser.add_argument(
+        "--key-variable", metavar="VARIABLE", help="the environment variable with the endpoint's key; default: none"
+    )
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Judge the records and print the summary; returns the exit status, 1 if nothing could be judged."""
+    import json
+
+    from components.endpoint import EndpointError
+    from components.formats import UnknownFormat, Unreadable, format_named, format_of
+    from components.judge import JudgeOutage
+    from components.judge.judge_run import RunOptions, judge_records
+    from components.judge.judge_summary import as_text
+    from components.judge.judges import UnavailableJudge
+    from components.params import RecipeError
+
+    if options.answers is not None and not options.tasks:
+        return fail("--answers belong to tasks: name their file with --tasks")
+    if (options.url is None) != (options.model is None):
+        return fail("--url and --model belong together: give both, or name the endpoint in judge.model of the recipe")
+    try:
+        params = _recipe(options)
+        kind = format_named(options.format) if options.format else format_of(options.path)
+        if not options.path.exists():
+            return fail(f"{options.path}: no such file or folder")
+        tasks = _tasks(options.tasks, options.answers) if options.tasks else None
+        model = params.judge.model
+        judge = options.judge or (model.protocol if model is not None else "rules")
+        settings = RunOptions(judge, options.out, options.allow_missing, _say_progress)
+        summary = judge_records(kind.read(options.path), settings, params, tasks)
+    except (RecipeError, EndpointError, JudgeOutage, UnavailableJudge) as error:
+        return fail(error)
+    except (UnknownFormat, Unreadable, BlockingIOError, ValueError) as error:
+        return fail(error)
+    print(json.dumps(summary.model_dump(mode="json"), indent=1) if options.json else as_text(summary))
+    if tasks is not None:
+        _say_joined(tasks)
+    return 0 if summary.judged else 1
+
+
+def _recipe(options: argparse.Namespace) -> Params:
+    """The recipe, with the endpoint of the command line."""
+    from components.params import EndpointParams, ModelJudgeParams, find, load
+
+    params = load(find(options.recipe) if options.recipe else PARAMS)
+    model = params.judge.model
+    if options.url is not None:
+        endpoint = EndpointParams(url=options.url, model=options.model, key_variable=options.key_variable)
+        if model is None:
+            model = ModelJudgeParams(endpoint=endpoint)
+        else:
+            model = model.model_copy(update={"endpoint": endpoint, "voters": []})
+    return params.model_copy(update={"judge": params.judge.model_copy(update={"model": model})})
+
+
+def _tasks(files: list[Path], answers: Path | None) -> JoinedTasks:
+    """The tasks of the files.
+
+    Raises:
+        ValueError: a file does not exist, or cannot be read.
+    """
+    from components.judge.joined_tasks import JoinedTasks
+    from components.params import TaskFile
+    from components.tasks import load_files
+
+    loaded = load_files(TaskFile(path=str(file), answers=None if answers is None else str(answers)) for file in files)
+    if loaded.missing:
+        raise ValueError(f"{', '.join(loaded.missing)}: no such file; --tasks names task files")
+    for rejection in loaded.rejections[:3]:
+        print(f"{rejection.file}: row {rejection.row}: {rejection.reason}", file=sys.stderr)
+    if loaded.rejections:
+        print(f"{len(loaded.rejections)} rows of --tasks are no tasks and are left out", file=sys.stderr)
+    return JoinedTasks.of(loaded.tasks)
+
+
+def _say_joined(tasks: JoinedTasks) -> None:
+    print(f"{tasks.joined} trajectories have a task of --tasks", file=sys.stderr)
+    if tasks.revised:
+        print(
+            f"{len(tasks.revised)} are on another revision of a task with the same id, and keep their own words "
+            f"(such as {tasks.revised[0]})",
+            file=sys.stderr,
+        )
+    if tasks.unknown:
+        print(f"{len(tasks.unknown)} have no task there (such as {tasks.unknown[0]})", file=sys.stderr)
+
+
+def _say_progress(count: int) -> None:
+    if count % EVERY == 0:
+        print(f"{count} records", file=sys.stderr, flush=True)

@@ -1,0 +1,203 @@
+"""Judges the trajectories of a file or folder, ours or others', without labels (`waymark judge run`).
+
+Every record ends as one line of the result: with a verdict, or with the reason why there is none. Records that are
+damaged, lack a screenshot or occur twice are counted, and no judge is asked about them.
+
+Costly verdicts are kept in `journal.jsonl` by the content of the trajectory and the version of the judge, as soon as
+they are given. A run that was killed goes on when it is started again, and asks about the rest; outages are asked
+again, too. Waymark's own changes of a parser do not count as another version: remove the folder to judge anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.endpoint import ANSWERS
+from components.formats import Damaged, ReadTrajectory
+from components.judge.clients import JudgeClients
+from components.judge.joined_tasks import JoinedTasks
+from components.judge.judge_summary import JudgedRecord, RunSummary, Unjudged, summarise
+from components.judge.judges import NamedJudge, judge_named
+from components.judge.protocols import PROTOCOLS
+from components.params import Params
+from components.records import Outcome, Record, Trajectory, Verdict, trajectory_id
+from components.store import Journal, write_json, write_table
+
+JOURNAL, TABLE, LINES, SUMMARY = "journal.jsonl", "verdicts.parquet", "verdicts.jsonl", "summary.json"
+
+
+class StoredVerdict(Record):
+    """A verdict under the key of trajectory and judge."""
+
+    key: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How records are judged.
+
+    Attributes:
+        judge: one of `judges.JUDGES`.
+        out: the folder of the result.
+        allow_missing: judge by the screenshots that are there, where some are missing.
+        on_progress: gets the number of verdicts so far.
+    """
+
+    judge: str
+    out: Path
+    allow_missing: bool = False
+    on_progress: Callable[[int], None] = lambda count: None
+
+
+def judge_records(
+    records: Iterable[ReadTrajectory | Damaged], options: RunOptions, params: Params, tasks: JoinedTasks | None = None
+) -> RunSummary:
+    """Judge the records and write `verdicts.parquet`, `verdicts.jsonl` and `summary.json` into `options.out`.
+
+    Args:
+        records: of a reader of `formats`, read once.
+        tasks: of task files, to be joined; None leaves each task as it was recorded.
+
+    Raises:
+        UnavailableJudge: the recipe has not what the judge needs.
+        JudgeOutage, EndpointError: see `ModelJudge`; verdicts so far are kept.
+        BlockingIOError: another run writes into the folder.
+    """
+    return asyncio.run(_judge(records, options, params, tasks))
+
+
+async def _judge(
+    records: Iterable[ReadTrajectory | Damaged], options: RunOptions, params: Params, tasks: JoinedTasks | None
+) -> RunSummary:
+    async with JudgeClients(params.judge.model, options.out, ANSWERS) as clients:
+        judge = judge_named(options.judge, params, clients)
+        with Journal(options.out / JOURNAL, StoredVerdict) as journal:
+            run = _Run(records, options, judge, journal, tasks)
+            waiting = run.waiting()
+            limit = await judge.judge(waiting, run.keep)
+            run.stop(waiting, "" if limit is None else limit.limit)
+        summary = summarise(run.lines(), options.judge, judge.version, clients.spent)
+    _write(options.out, run.lines(), summary)
+    return summary
+
+
+class _Run:
+    """The state of a run: what is judged, by the position of its record."""
+
+    def __init__(
+        self,
+        records: Iterable[ReadTrajectory | Damaged],
+        options: RunOptions,
+        judge: NamedJudge,
+        journal: Journal[StoredVerdict],
+        tasks: JoinedTasks | None,
+    ) -> None:
+        self._records = records
+        self._options = options
+        self._judge = judge
+        self._journal = journal
+        self._tasks = tasks
+        self._stored = {stored.key: stored.verdict for stored in journal.records}
+        self._lines: dict[int, JudgedRecord] = {}
+        self._open: dict[str, tuple[int, ReadTrajectory]] = {}
+        self._places: dict[str, str] = {}
+
+    def lines(self) -> list[JudgedRecord]:
+        """What is judged, in the order of the records."""
+        return [self._lines[number] for number in sorted(self._lines)]
+
+    def waiting(self) -> Iterator[Trajectory]:
+        """The trajectories that the judge has to be asked about; all other records get their lines."""
+        for number, record in enumerate(self._records):
+            if isinstance(record, Damaged):
+                self._lines[number] = _damaged(record, self._options.judge)
+                continue
+            if self._tasks is not None:
+                record = record._replace(trajectory=self._tasks.join(record.trajectory))
+            trajectory = record.trajectory
+            first = self._places.setdefault(trajectory.trajectory_id, record.place)
+            if first != record.place:
+                why = f"{record.place} is the same trajectory as {first}"
+                self._leave_out(number, record, Unjudged.DUPLICATE, why)
+            elif record.missing and not self._options.allow_missing:
+                self._leave_out(number, record, Unjudged.MISSING_SCREENSHOT, "; ".join(record.missing))
+            elif (stored := self._stored.get(self._key(trajectory))) is not None:
+                self._close(number, record, stored)
+            else:
+                self._open[trajectory.trajectory_id] = (number, record)
+                yield trajectory
+
+    def keep(self, verdict: Verdict) -> None:
+        """Take a verdict of the judge."""
+        number, record = self._open.pop(verdict.trajectory_id)
+        if self._judge.is_costly and verdict.outcome is not Outcome.ERROR:
+            self._journal.append(StoredVerdict(key=self._key(record.trajectory), verdict=verdict))
+        self._close(number, record, verdict)
+
+    def stop(self, waiting: Iterator[Trajectory], limit: str) -> None:
+        """Give the rest its lines, after the judge has reached a limit. Without a limit there is no rest."""
+        while self._open or next(waiting, None) is not None:
+            _, (number, record) = self._open.popitem()
+            self._leave_out(number, record, Unjudged.BUDGET, f"{limit}: raise it and run again to go on")
+
+    def _close(self, number: int, record: ReadTrajectory, verdict: Verdict) -> None:
+        self._lines[number] = JudgedRecord.of(record, verdict, self._reason(record.trajectory, verdict))
+        self._options.on_progress(len(self._lines))
+
+    def _leave_out(self, number: int, record: ReadTrajectory, reason: Unjudged, why: str) -> None:
+        is_copy = reason is Unjudged.DUPLICATE  # the table has one row per trajectory id
+        identity = _identity(record.place) if is_copy else record.trajectory.trajectory_id
+        verdict = _no_verdict(identity, why, self._options.judge)
+        self._lines[number] = JudgedRecord.of(record, verdict, reason)
+
+    def _reason(self, trajectory: Trajectory, verdict: Verdict) -> Unjudged | None:
+        if verdict.outcome is Outcome.UNPARSED:
+            return Unjudged.UNPARSED
+        if verdict.outcome is not Outcome.ERROR:
+            return None
+        if not trajectory.termination.is_agents_doing:
+            return Unjudged.ENVIRONMENT
+        return Unjudged.ENDPOINT if self._options.judge in PROTOCOLS else Unjudged.NO_RULE
+
+    def _key(self, trajectory: Trajectory) -> str:
+        images = {"data"}
+        content = trajectory.model_dump_json(
+            exclude={
+                "turns": {"__all__": {"observation": {"screenshot": images}, "timings": True}},
+                "final_screenshot": images,
+                "diagnostics": True,
+            }
+        )
+        return hashlib.sha256(f"{self._judge.version}\x00{content}".encode()).hexdigest()
+
+
+def _damaged(record: Damaged, judge: str) -> JudgedRecord:
+    return JudgedRecord(
+        source=record.place,
+        task_id=None,
+        verdict=_no_verdict(_identity(record.place), record.reason, judge),
+        unjudged=Unjudged.DAMAGED,
+        missing_screenshots=[],
+    )
+
+
+def _identity(place: str) -> str:
+    """The id of a record that has none of its own."""
+    return trajectory_id(place, 0, "", 0)
+
+
+def _no_verdict(identity: str, why: str, judge: str) -> Verdict:
+    return Verdict(trajectory_id=identity, outcome=Outcome.ERROR, rationale=why, judge=judge, judge_version="")
+
+
+def _write(out: Path, lines: list[JudgedRecord], summary: RunSummary) -> None:
+    write_table(out / TABLE, Verdict, (line.verdict for line in lines))
+    partial = out / f".{LINES}.part"
+    partial.write_text("".join(line.as_json() + "\n" for line in lines), encoding="utf-8")
+    partial.replace(out / LINES)
+    write_json(out / SUMMARY, summary.model_dump(mode="json"))

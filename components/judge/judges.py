@@ -1,0 +1,196 @@
+"""The judges by the names that commands take: what each needs, its version, and one way to ask it.
+
+A judge is named `rules` (which ask `judge.model`, if the recipe has one, where only a model can decide), `functional`
+(the benchmark's own reward above 0.5, as AgentRewardBench scores it; `rules` want the whole reward), `distilled` (the
+model in `models/judge/distilled`), or by a protocol, by which the recipe's `judge.model` judges.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable
+from itertools import islice
+from pathlib import Path
+from typing import ClassVar
+
+from components.endpoint import BudgetSpent
+from components.judge.assisted import assisted_verdict
+from components.judge.clients import JudgeClients
+from components.judge.model_judge import ModelJudge
+from components.judge.protocols import PROTOCOLS
+from components.judge.rules import RuleError, rules_verdict
+from components.params import JudgeParams, Params
+from components.records import Outcome, Trajectory, Verdict
+from components.store import digest
+
+DISTILLED = Path("models/judge/distilled")
+JUDGES = ("rules", "functional", "distilled", *PROTOCOLS)
+BATCH = 32
+"""Trajectories that the distilled judge reads at once."""
+FUNCTIONAL = 0.5
+"""AgentRewardBench's threshold for a benchmark's own reward (its `score_judgments.py`)."""
+
+OnVerdict = Callable[[Verdict], None]
+
+
+class UnavailableJudge(ValueError):
+    """No judge has this name, or the recipe lacks what it needs; the message says what to do."""
+
+
+class NamedJudge(ABC):
+    """A judge of trajectories."""
+
+    version: str
+    """Changes with everything that its verdicts depend on, its parser and code excepted."""
+    is_costly: ClassVar[bool] = True
+    """Whether its verdicts cost money or much time, so that they are worth keeping."""
+
+    @abstractmethod
+    async def judge(self, trajectories: Iterable[Trajectory], on_verdict: OnVerdict) -> BudgetSpent | None:
+        """Judge each trajectory; only those that are being judged are in memory.
+
+        Args:
+            on_verdict: gets each verdict as soon as there is one, in any order.
+
+        Returns:
+            The limit that was reached before all were judged; None if none was.
+
+        Raises:
+            JudgeOutage, EndpointError: see `ModelJudge`.
+        """
+
+
+def judge_named(name: str, params: Params, clients: JudgeClients) -> NamedJudge:
+    """The judge of a name.
+
+    Args:
+        clients: of the endpoints of `judge.model`.
+
+    Raises:
+        UnavailableJudge: there is none, or the recipe or the disk lacks what it needs.
+    """
+    require_judge(name, params.judge)
+    model = params.judge.model
+    if name == "distilled":
+        return _Distilled(params)
+    if name == "functional":
+        return _Functional()
+    if model is None:
+        return _Rules()
+    if name == "rules":
+        return _AssistedRules(ModelJudge(model, clients))
+    return _Protocol(ModelJudge(model.model_copy(update={"protocol": name}), clients))
+
+
+def require_judge(name: str, params: JudgeParams) -> None:
+    """Refuse a judge that cannot be asked.
+
+    Raises:
+        UnavailableJudge: as `judge_named`.
+    """
+    if name not in JUDGES:
+        raise UnavailableJudge(f"no judge {name!r}: one of {', '.join(JUDGES)}")
+    if name == "distilled" and not DISTILLED.exists():
+        raise UnavailableJudge(f"{DISTILLED} does not exist: `dvc repro distill_judge` makes it")
+    if name in PROTOCOLS and params.model is None:
+        raise UnavailableJudge(f"{name} asks a model: name it in judge.model.endpoint of the recipe")
+
+
+def available_judges(params: JudgeParams) -> list[str]:
+    """The judges that a recipe can ask: `rules`, `distilled` if it is trained, and the protocol of `judge.model`."""
+    names = ["rules"]
+    if DISTILLED.exists():
+        names.append("distilled")
+    if params.model is not None:
+        names.append(params.model.protocol)
+    return names
+
+
+class _Rules(NamedJudge):
+    version = "rules"
+    is_costly = False
+
+    async def judge(self, trajectories: Iterable[Trajectory], on_verdict: OnVerdict) -> None:
+        for trajectory in trajectories:
+            try:
+                on_verdict(rules_verdict(trajectory))
+            except RuleError as error:
+                on_verdict(_broken_rule(trajectory, error))
+
+
+class _Functional(NamedJudge):
+    version = "functional"
+    is_costly = False
+
+    async def judge(self, trajectories: Iterable[Trajectory], on_verdict: OnVerdict) -> None:
+        for trajectory in trajectories:
+            reward = trajectory.site_reward
+            outcome = Outcome.ERROR if reward is None else Outcome.SUCCESS if reward > FUNCTIONAL else Outcome.FAILURE
+            why = "the record has no reward of its benchmark" if reward is None else f"the reward is {reward:g}"
+            on_verdict(_verdict(trajectory, outcome, why, "functional"))
+
+
+class _Distilled(NamedJudge):
+    def __init__(self, params: Params) -> None:
+        self._params = params
+        self.version = f"distilled-{digest(DISTILLED, params.judge.distill)}"
+
+    async def judge(self, trajectories: Iterable[Trajectory], on_verdict: OnVerdict) -> None:
+        from components.judge.distilled import DistilledJudge  # imports torch
+        from components.model import VLM
+
+        judge = DistilledJudge(VLM.load(DISTILLED, self._params.model), "calibrated", self._params, BATCH)
+        remaining = iter(trajectories)
+        while batch := list(islice(remaining, BATCH)):
+            for verdict in judge.judge(batch):
+                on_verdict(verdict)
+
+
+class _AssistedRules(NamedJudge):
+    is_costly = False  # the answers of the model are kept, and the rules may be corrected
+
+    def __init__(self, model: ModelJudge) -> None:
+        self._model = model
+        self.version = f"rules+{model.comparison_version}"
+
+    async def judge(self, trajectories: Iterable[Trajectory], on_verdict: OnVerdict) -> BudgetSpent | None:
+        async def verdict_on(trajectory: Trajectory) -> Verdict:
+            try:
+                return await assisted_verdict(trajectory, self._model)
+            except RuleError as error:
+                return _broken_rule(trajectory, error)
+
+        return await _each(self._model, trajectories, verdict_on, on_verdict)
+
+
+class _Protocol(NamedJudge):
+    def __init__(self, model: ModelJudge) -> None:
+        self._model = model
+        params = model.params
+        self.version = f"{model.name}-{model.version}-{params.temperature}-{params.max_answer_tokens}"
+
+    async def judge(self, trajectories: Iterable[Trajectory], on_verdict: OnVerdict) -> BudgetSpent | None:
+        return await _each(self._model, trajectories, self._model.judge, on_verdict)
+
+
+async def _each(
+    model: ModelJudge,
+    trajectories: Iterable[Trajectory],
+    ask: Callable[[Trajectory], Awaitable[Verdict]],
+    on_verdict: OnVerdict,
+) -> BudgetSpent | None:
+    async def pass_on(trajectory: Trajectory) -> None:
+        on_verdict(await ask(trajectory))
+
+    _, limit = await model.until_spent(trajectories, pass_on)
+    return limit
+
+
+def _broken_rule(trajectory: Trajectory, error: RuleError) -> Verdict:
+    return _verdict(trajectory, Outcome.ERROR, f"the task's rule cannot be read: {error}", "rules")
+
+
+def _verdict(trajectory: Trajectory, outcome: Outcome, rationale: str, judge: str) -> Verdict:
+    return Verdict(
+        trajectory_id=trajectory.trajectory_id, outcome=outcome, rationale=rationale, judge=judge, judge_version="1"
+    )
