@@ -20,6 +20,7 @@ from pathlib import Path
 
 from packaging import requirements
 
+from components import plugins
 from components.params import RecipeError, find, load
 from components.worlds import Requirement, WorldError, installed_worlds, worlds_of
 
@@ -49,6 +50,7 @@ def examine(root: Path = Path("."), lock: Path = LOCK) -> list[Check]:
         chromium(),
         headless_shell(),
         *world_programs(root / "params.yaml"),
+        *broken_worlds(),
         dvc(root),
         recipe(root / "params.yaml"),
         base_model(root),
@@ -131,6 +133,12 @@ def world_programs(recipe: Path) -> list[Check]:
         except WorldError as error:
             checks.append(Check(need.name, False, f"not here; {need.purpose}", str(error), required=required))
     return checks
+
+
+def broken_worlds() -> list[Check]:
+    """A line for each installed world that cannot be imported. Only a recipe that names it is affected."""
+    fix = "mend its package or uninstall it; recipes without this world run"
+    return [Check(f"world {name}", False, why, fix, required=False) for name, why in plugins.broken("worlds").items()]
 
 
 def _requirements(recipe: Path) -> dict[str, Requirement]:

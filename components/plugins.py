@@ -13,6 +13,7 @@ import difflib
 import importlib
 import pkgutil
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -69,6 +70,23 @@ def find(family: str, name: str) -> object:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else "your own is named by its dotted path, package.module:Class"
     raise UnknownKindError(f"{family} has no {name!r}; it has {', '.join(known)}; {hint}")
+
+
+@cache
+def broken(family: str) -> Mapping[str, str]:
+    """Installed kinds that cannot be imported: name to reason, sorted. A recipe that names one fails."""
+    reasons = {}
+    for name in sorted(installed(family)):
+        try:
+            find(family, name)
+        except UnknownKindError as error:
+            reasons[name] = str(error)
+    return reasons
+
+
+def usable(family: str) -> list[str]:
+    """The names without those of `broken`, sorted. A faulty package stops no command that does not need it."""
+    return [name for name in names(family) if name not in broken(family)]
 
 
 def _imported(family: str, name: str, path: str) -> object:

@@ -47,7 +47,7 @@ def renamed(keys: Mapping[str, Any]) -> dict[str, str]:
     """Old key to new key, including keys that are now in sections of worlds (`World.moved_keys`)."""
     if "worlds" in keys or not ({"sites", "tasks"} & {*keys}):
         return RENAMED
-    worlds: list[Any] = [plugins.find("worlds", name) for name in plugins.names("worlds")]
+    worlds: list[Any] = [plugins.find("worlds", name) for name in plugins.usable("worlds")]
     return RENAMED | {old: new for world in worlds for old, new in world.moved_keys.items()}
 
 

@@ -33,8 +33,11 @@ def world_class(name: str) -> type[World]:
 
 @cache
 def installed_worlds() -> tuple[World, ...]:
-    """An instance of each world that needs no dotted path, with the defaults of its section, sorted by name."""
-    return tuple(kind(kind.Params()) for kind in map(world_class, plugins.names(FAMILY)))
+    """An instance of each world that needs no dotted path, with the defaults of its section, sorted by name.
+
+    Worlds of other distributions that cannot be imported are left out; `waymark doctor` lists them.
+    """
+    return tuple(kind(kind.Params()) for kind in map(world_class, plugins.usable(FAMILY)))
 
 
 def worlds_of(params: Params) -> Worlds:
