@@ -121,7 +121,7 @@ def _of_table(database: sqlite3.Connection, table: str, shown: str, own_keys: Se
     info = {schema: _columns(database, schema, table) for schema in ("main", "later")}
     both = [name for name in info["later"] if name in info["main"]] or [*info["main"], *info["later"]]
     keys = [*own_keys] or [name for name in both if (info["later"] or info["main"])[name]] or ["rowid"]
-    selected = ", ".join(f'"{name}"' for name in [*keys, *both])
+    selected = ", ".join(f"{_quoted(name)} COLLATE BINARY" for name in [*keys, *both])  # NOCASE hides changes of case
     old, new = (
         {row[: len(keys)]: row[len(keys) :] for row in database.execute(statement)} if statement else {}
         for statement in (
@@ -142,14 +142,20 @@ def _of_table(database: sqlite3.Connection, table: str, shown: str, own_keys: Se
 
 def _columns(database: sqlite3.Connection, schema: str, table: str) -> dict[str, int]:
     """The columns, each with its place in the primary key, or 0; empty if there is no such table."""
-    return {name: position for _, name, *_, position in database.execute(f'PRAGMA {schema}.table_info("{table}")')}
+    info = database.execute(f"PRAGMA {schema}.table_info({_quoted(table)})")
+    return {name: position for _, name, *_, position in info}
 
 
 def _only_in(table: str, selected: str, here: str, other: str, info: Mapping[str, Mapping[str, int]]) -> str:
     if not info[here]:
         return ""
-    rows = f'SELECT {selected} FROM {here}."{table}"'
-    return f'{rows} EXCEPT SELECT {selected} FROM {other}."{table}"' if info[other] else rows
+    rows = f"SELECT {selected} FROM {here}.{_quoted(table)}"
+    return f"{rows} EXCEPT SELECT {selected} FROM {other}.{_quoted(table)}" if info[other] else rows
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def _row(columns: Sequence[str], values: tuple[object, ...] | None) -> Row | None:

@@ -1,0 +1,86 @@
+"""The rows that differ between two databases, against a comparison row by row in Python."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.records import RowChange
+from components.worlds.own_site.tables import Snapshot, differences
+
+VALUES = st.one_of(
+    st.none(), st.sampled_from(["", "a", "A", "a ", "é", "É", "1", "1.0", "it's", '"']), st.integers(-2, 2)
+)
+ROWS = st.dictionaries(st.integers(1, 6), st.tuples(VALUES, VALUES), max_size=6)
+KINDS = ["", "COLLATE NOCASE", "COLLATE RTRIM", "TEXT", "TEXT COLLATE NOCASE", "INTEGER"]
+
+
+def database(script: str, rows: dict | None = None) -> bytes:
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript(script)
+        made.executemany("INSERT INTO item VALUES (?, ?, ?)", [(key, *row) for key, row in (rows or {}).items()])
+        made.commit()
+        return made.serialize()
+
+
+def stored(content: bytes) -> dict[str, dict[str, str | None]]:
+    """The rows as SQLite keeps them, which converts values to the column's type."""
+    with closing(sqlite3.connect(":memory:")) as opened:
+        opened.deserialize(content)
+        rows = opened.execute('SELECT id, name, "of ""two""" FROM item').fetchall()
+    shown = [tuple(None if value is None else str(value) for value in row) for row in rows]
+    return {str(row[0]): dict(zip(("id", "name", 'of "two"'), row, strict=True)) for row in shown}
+
+
+def changed(before: bytes, after: bytes, **options: object) -> list[RowChange]:
+    return differences(Snapshot({"app.db": before}), Snapshot({"app.db": after}), **options)
+
+
+@given(before=ROWS, after=ROWS, kind=st.sampled_from(KINDS), is_keyed=st.booleans())
+def test_exactly_the_rows_that_differ_are_found(before, after, kind, is_keyed):
+    key = "id INTEGER PRIMARY KEY" if is_keyed else "id INTEGER"
+    script = f'CREATE TABLE item ({key}, name {kind}, "of ""two""" {kind})'
+    old, new = database(script, dict(sorted(before.items()))), database(script, dict(sorted(after.items())))
+    found = changed(old, new, keys={"item": ["id"]})
+    rows = stored(old), stored(new)
+    expected = {key: (rows[0].get(key), rows[1].get(key)) for key in {*rows[0], *rows[1]}}
+    assert {change.key: (change.before, change.after) for change in found} == {
+        key: pair for key, pair in expected.items() if pair[0] != pair[1]
+    }
+
+
+def test_a_change_of_case_in_a_key_without_case_is_a_change():
+    script = "CREATE TABLE item (id TEXT PRIMARY KEY COLLATE NOCASE, a, b) WITHOUT ROWID"
+    found = changed(database(script, {"ann": (1, 2)}), database(script, {"Ann": (1, 2)}))
+    assert [(change.key, change.before is None) for change in found] == [("Ann", True), ("ann", False)]
+
+
+def test_names_with_quotes_are_names():
+    def one(value: int) -> bytes:
+        return database(
+            f'CREATE TABLE item (a, b, c); CREATE TABLE "say ""hi""" (n); INSERT INTO "say ""hi""" VALUES ({value})'
+        )
+
+    (change,) = changed(one(1), one(2))
+    assert (change.table, change.before, change.after) == ('say "hi"', {"n": "1"}, {"n": "2"})
+
+
+def test_a_table_that_an_episode_creates_or_removes_is_a_change_of_its_rows():
+    empty = "CREATE TABLE item (id INTEGER PRIMARY KEY, name, b)"
+    more = f"{empty}; CREATE TABLE note (id INTEGER PRIMARY KEY, text); INSERT INTO note VALUES (1, 'x')"
+    (added,) = changed(database(empty), database(more))
+    assert (added.table, added.before, added.after) == ("note", None, {"id": "1", "text": "x"})
+    (removed,) = changed(database(more), database(empty))
+    assert (removed.table, removed.before, removed.after) == ("note", {"id": "1", "text": "x"}, None)
+
+
+@pytest.mark.parametrize("noise", ["item.name", "it*.name"])
+def test_columns_of_noise_do_not_count(noise):
+    script = "CREATE TABLE item (id INTEGER PRIMARY KEY, name, b)"
+    before, after = database(script, {1: ("x", 1), 2: ("x", 1)}), database(script, {1: ("y", 1), 2: ("y", 2)})
+    (change,) = changed(before, after, noise=[noise])
+    assert (change.key, change.before, change.after) == ("2", {"id": "2", "b": "1"}, {"id": "2", "b": "2"})
