@@ -1,6 +1,7 @@
 """Browsers die and pages hang; the pool goes on, and nothing is left behind."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -53,8 +54,13 @@ def browsers(ancestor: int) -> list[int]:
 
 
 def main_processes(pids: list[int]) -> list[int]:
-    """Those of them that are whole browsers, not their helpers."""
-    return [pid for pid in pids if b"--type=" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    """Those of them that are whole browsers, not their helpers. One that has ended meanwhile is left out."""
+    whole = []
+    for pid in pids:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if b"--type=" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+                whole.append(pid)
+    return whole
 
 
 def main_process(pids: list[int]) -> int:
