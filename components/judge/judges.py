@@ -93,7 +93,9 @@ def require_judge(name: str, params: JudgeParams) -> None:
     if name == "distilled" and not DISTILLED.exists():
         raise UnavailableJudge(f"{DISTILLED} does not exist: `dvc repro distill_judge` makes it")
     if name in PROTOCOLS and params.model is None:
-        raise UnavailableJudge(f"{name} asks a model: name it in judge.model.endpoint of the recipe")
+        raise UnavailableJudge(
+            f"{name} asks a model: name it in judge.model.endpoint of the recipe or give `judge run` --url and --model"
+        )
 
 
 def available_judges(params: JudgeParams) -> list[str]:
