@@ -53,7 +53,7 @@ def run(where: Path, *command: str) -> str:
     bin_dir = Path(sys.executable).parent
     environment = {**os.environ, **PLANTED, "PATH": f"{bin_dir}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
-        [sys.executable, *command], cwd=where, env=environment, capture_output=True, text=True, timeout=800
+        [sys.executable, *command], cwd=where, env=environment, capture_output=True, text=True, timeout=1500
     )
     assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}\n{logs(where)}"
     return done.stdout

@@ -169,11 +169,11 @@ class Learner:
     def save(self, path: Path, state: dict[str, Any]) -> None:
         """Write a checkpoint atomically, with the loop's own state. All ranks call this; the main process writes."""
         sharded = is_sharded(self.vlm)
-        optimizer = (
-            get_optimizer_state_dict(self.vlm.model, self.optimizer, options=WHOLE)
-            if sharded
-            else self.optimizer.state_dict()
-        )
+        optimizer: dict[str, Any] = {}
+        if not sharded:
+            optimizer = self.optimizer.state_dict()
+        elif self.optimizer.state:  # else PyTorch would take a step with zeros, to have a state
+            optimizer = get_optimizer_state_dict(self.vlm.model, self.optimizer, options=WHOLE)
         checkpoint = {
             "model": self.weights(),
             "behind": self.earlier_weights,
@@ -210,7 +210,8 @@ class Learner:
             )
         if sharded:
             set_model_state_dict(self.vlm.model, saved["model"], options=WHOLE)
-            set_optimizer_state_dict(self.vlm.model, self.optimizer, saved["optimizer"], options=WHOLE)
+            if saved["optimizer"]:
+                set_optimizer_state_dict(self.vlm.model, self.optimizer, saved["optimizer"], options=WHOLE)
         else:
             self.vlm.model.load_state_dict(saved["model"], strict=False)
             self.optimizer.load_state_dict(saved["optimizer"])

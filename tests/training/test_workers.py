@@ -20,7 +20,7 @@ from tests.training.workers_child import overlap, teach
 def launched(where: Path, objective: str, kind: str) -> Any:
     command = launcher(2, "tests.training.workers_child", str(where / "out.json"), objective, kind)
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, done.stderr[-6000:]
     return json.loads((where / "out.json").read_text())
 
 
