@@ -225,7 +225,8 @@ class Probe(Record):
     open `address` in a new tab (None: the page that the agent left), go on to the address that `resolve` gives, run the
     statements of `prepare`, and take the value of `script` (if empty, the page's HTML). All of these are JavaScript
     expressions; promises are awaited. If `script` throws, the reading is empty, but if the page `must_answer`, the
-    reading is an error.
+    reading is an error. A probe that `reads_images` takes the images of the page in place of a text: those that the CSS
+    selector `locator` finds, or all if it is empty, and the images at the addresses of `copies`.
     """
 
     url: Text
@@ -235,6 +236,8 @@ class Probe(Record):
     prepare: list[Text] = Field(default_factory=list)
     script: Text = ""
     must_answer: bool = False
+    reads_images: bool = False
+    copies: list[Text] = Field(default_factory=list)
 
 
 class Reading(Record):
@@ -246,7 +249,12 @@ class Reading(Record):
     address: Text
     """The page that was read, after redirects."""
     text: Text | None
+    """The text; of a probe that reads images, their addresses, one per line."""
     error: Text | None = None
+    images: list[Image] = Field(default_factory=list)
+    """The images of the page, each once, in order."""
+    copies: list[Image] = Field(default_factory=list)
+    """The images at the addresses of `Probe.copies`, in order."""
 
 
 class Ending(Record):

@@ -31,7 +31,12 @@ STATE = Path(".waymark")
 R = TypeVar("R", bound=Record)
 
 _IMAGE = pa.struct([("data", pa.binary()), ("sha256", pa.string())])
-_READING = pa.struct([(name, pa.string()) for name in ("url", "locator", "address", "text", "error")])
+_READING = pa.struct(
+    [
+        *[(name, pa.string()) for name in ("url", "locator", "address", "text", "error")],
+        *[(name, pa.list_(_IMAGE)) for name in ("images", "copies")],
+    ]
+)
 _ENDING = pa.struct([("url", pa.string()), ("readings", pa.list_(_READING))])
 _TASK = [
     *[(name, pa.string()) for name in ("task_id", "intent", "start_url", "website", "source", "split")],

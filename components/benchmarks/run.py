@@ -28,7 +28,7 @@ from components.params import Params, load
 from components.pipeline.evaluation import InvalidEvaluation
 from components.pipeline.leaderboard import publish
 from components.pipeline.stage_run import StageRun, stage
-from components.records import Rejection, Task
+from components.records import TABS, Rejection, Task
 from components.store import read_table, write_table
 from components.tasks import at_sites, parse_rows
 from components.tasks.site_addresses import site_of
@@ -85,11 +85,14 @@ def _file_tasks(benchmark: Benchmark, recipe: Params, folder: Path) -> tuple[lis
     """
     tasks, rejected = file_tasks(benchmark, folder)
     tasks = [at_sites(task, recipe.tasks.sites) for task in tasks]
-    without_address = [task.start_url for task in tasks if site_of(task.start_url) is not None]
-    if without_address:
+    without_address = [
+        next((tab for tab in task.start_url.split(TABS) if site_of(tab) is not None), None) for task in tasks
+    ]
+    missing = [address for address in without_address if address is not None]
+    if missing:
         raise BenchmarkError(
-            f"{len(without_address)} tasks of {benchmark.name} begin on sites that you must serve, such as "
-            f"{without_address[0]}: give the address in tasks.sites of the recipe, as {site_of(without_address[0])}"
+            f"{len(missing)} tasks of {benchmark.name} begin on sites that you must serve, such as "
+            f"{missing[0]}: give the address in tasks.sites of the recipe, as {site_of(missing[0])}"
         )
     return tasks, rejected
 

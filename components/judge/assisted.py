@@ -1,19 +1,22 @@
-"""Verdicts by rules, with a model for the parts that only a model can decide (WebArena's `fuzzy_match`).
+"""Verdicts by rules, with a model for the parts that only a model can decide (WebArena's `fuzzy_match`,
+VisualWebArena's questions about images).
 
-The model is asked only whether an answer means the same as a reference. Without a model, such verdicts are errors, as
-`rules_verdict` gives them. The verdicts are those of the rules; their tokens, cost and time are those of the model's
-answers, and their version names the model. A verdict that lacks only an answer which could not be parsed is `unparsed`,
-not an error.
+The model is asked only whether an answer means the same as a reference, and whether one of several images gives an
+answer. Without a model, such verdicts are errors, as `rules_verdict` gives them. The verdicts are those of the rules;
+their tokens, cost and time are those of the model's answers, and their version names the model. A verdict that lacks
+only an answer which could not be parsed is `unparsed`, not an error.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from components.judge.model_judge import Judgement, ModelJudge
-from components.judge.rules import Question, open_questions, rules_verdict
-from components.records import Outcome, Trajectory, Verdict
+from components.judge.rules import ImageQuestion, Question, open_questions, rules_verdict
+from components.records import Image, Outcome, Trajectory, Verdict
+
+_Asked = Question | ImageQuestion
 
 
 async def assisted_rules(trajectories: Iterable[Trajectory], model: ModelJudge) -> list[Verdict]:
@@ -30,23 +33,32 @@ async def assisted_verdict(trajectory: Trajectory, model: ModelJudge) -> Verdict
     questions = list(dict.fromkeys(open_questions(trajectory)))
     if not questions:
         return rules_verdict(trajectory)
-    judgements = await asyncio.gather(
-        *(model.says_the_same(question.question, [question.reference], question.answer) for question in questions)
+    judgements = dict(
+        zip(questions, await asyncio.gather(*(_ask(model, question) for question in questions)), strict=True)
     )
-    return _decided(trajectory, dict(zip(questions, judgements, strict=True)), model.comparison_version)
+    versions = [
+        *([model.comparison_version] if any(isinstance(question, Question) for question in questions) else []),
+        *([model.image_version] if any(isinstance(question, ImageQuestion) for question in questions) else []),
+    ]
+    return _decided(trajectory, judgements, "+".join(versions))
 
 
-def _decided(trajectory: Trajectory, judgements: Mapping[Question, Judgement], version: str) -> Verdict:
+async def _ask(model: ModelJudge, question: _Asked) -> Judgement:
+    if isinstance(question, ImageQuestion):
+        return await model.sees_answer(question.question, question.answer, question.images)
+    return await model.says_the_same(question.question, [question.reference], question.answer)
+
+
+def _decided(trajectory: Trajectory, judgements: Mapping[_Asked, Judgement], version: str) -> Verdict:
     """The rules' verdict, given a model's judgements on their questions."""
-    verdict = rules_verdict(trajectory, lambda *question: judgements[Question(*question)].says)
+    verdict = _verdict(trajectory, judgements, lambda judgement: judgement.says)
     outcome = verdict.outcome
     if outcome is Outcome.ERROR:
 
-        def accepting_unparsed(*question: str) -> bool | None:
-            answer = judgements[Question(*question)]
-            return True if answer.outcome is Outcome.UNPARSED else answer.says
+        def accepting_unparsed(judgement: Judgement) -> bool | None:
+            return True if judgement.outcome is Outcome.UNPARSED else judgement.says
 
-        if rules_verdict(trajectory, accepting_unparsed).outcome is not Outcome.ERROR:
+        if _verdict(trajectory, judgements, accepting_unparsed).outcome is not Outcome.ERROR:
             outcome = Outcome.UNPARSED
     return verdict.model_copy(
         update={
@@ -57,3 +69,17 @@ def _decided(trajectory: Trajectory, judgements: Mapping[Question, Judgement], v
             "latency_s": sum(answer.latency_s for answer in judgements.values()),
         }
     )
+
+
+def _verdict(
+    trajectory: Trajectory, judgements: Mapping[_Asked, Judgement], says: Callable[[Judgement], bool | None]
+) -> Verdict:
+    """The rules' verdict, where `says` reads the judgement on each question."""
+
+    def same_answer(question: str, reference: str, answer: str) -> bool | None:
+        return says(judgements[Question(question, reference, answer)])
+
+    def sees(question: str, answer: str, images: tuple[Image, ...]) -> bool | None:
+        return says(judgements[ImageQuestion(question, answer, images)])
+
+    return rules_verdict(trajectory, same_answer, sees)

@@ -16,8 +16,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from components.judge.rules import Rule, rule_of, rules_verdict
+from components.judge.rules.conditions import Exactly, Includes, MeansSame, Unachievable, WebArenaRule
 from components.judge.rules.published_strings import published_match
-from components.judge.rules.specs import Exactly, Includes, MeansSame, QARule, Unachievable, WebArenaRule
+from components.judge.rules.specs import QARule
 from components.records import Ending, Outcome, Reading, Record, Task, Termination, Trajectory
 
 Strategy = Callable[[Task], str]

@@ -17,11 +17,12 @@ from typing import NamedTuple, TypeVar
 
 from components.endpoint import Answer, BudgetSpent, Endpoint, EndpointDown, Message, RequestRefused
 from components.judge.clients import JudgeClients
-from components.judge.protocols import Ask, Ruling, is_blocked, judge_protocol, says_the_same, vote
+from components.judge.protocols import Ask, Ruling, is_blocked, judge_protocol, says_the_same, sees_answer, vote
+from components.judge.protocols.images import SYSTEM as LOOK
 from components.judge.protocols.reference import SYSTEM as COMPARE
 from components.judge.reward import needs_judge
 from components.params import EndpointParams, ModelJudgeParams
-from components.records import Outcome, Trajectory, Verdict
+from components.records import Image, Outcome, Trajectory, Verdict
 
 PAUSES_S = (30.0, 60.0, 120.0, 300.0, 600.0)
 """Seconds to wait for an endpoint that is down; the last value repeats."""
@@ -77,6 +78,8 @@ class ModelJudge:
         self.version = f"{models}@{_digest(self.protocol.prompts)}"
         self.comparison_version = f"{models}@{_digest([COMPARE])}"
         """The version of verdicts by `says_the_same`, which no protocol changes."""
+        self.image_version = f"{models}@{_digest([LOOK])}"
+        """The version of verdicts by `sees_answer`."""
         self._clients = clients
         self._pauses_s = pauses_s
 
@@ -116,6 +119,10 @@ class ModelJudge:
     async def says_the_same(self, intent: str, references: Sequence[str], answer: str) -> Judgement:
         """Success if an answer means the same as one of the references; raises what `__call__` raises."""
         return await self._majority(lambda ask: says_the_same(intent, references, answer, ask))
+
+    async def sees_answer(self, asked: str, answer: str, images: Sequence[Image]) -> Judgement:
+        """Success if one of the images gives the answer to a question; raises what `__call__` raises."""
+        return await self._majority(lambda ask: sees_answer(asked, answer, images, ask))
 
     async def blocked(
         self, trajectories: Iterable[Trajectory], on_progress: Callable[[int], None] | None = None

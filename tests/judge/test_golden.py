@@ -18,7 +18,7 @@ from components.judge import rules_verdict
 from components.judge.protocols import Ruling, says_the_same, vote
 from components.judge.protocols.deepshop import parse as parse_deepshop
 from components.judge.rules import rule_of
-from components.judge.rules.specs import WebArenaRule
+from components.judge.rules.conditions import WebArenaRule
 from components.judge.verdicts import (
     BLOCKED,
     KEEP,

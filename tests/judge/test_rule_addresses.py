@@ -59,6 +59,13 @@ def test_an_exact_address_does_not_lie_below():
     assert not leads_to(SHOP + "/contact", SHOP + "/contact/index", exact=True)
 
 
+def test_the_fragment_of_an_exact_address_counts():
+    payment = SHOP + "/checkout/#payment"
+    assert leads_to(payment, SHOP + "/checkout#payment", exact=True)
+    assert not leads_to(payment, SHOP + "/checkout/#shipping", exact=True)
+    assert leads_to(SHOP + "/checkout/", SHOP + "/checkout/#shipping", exact=True)
+
+
 @pytest.mark.parametrize(
     ("address", "post"),
     [

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from components.judge import rules_verdict
 from components.judge.rules.candidates import MAX_WORDS, declines, without_candidates
+from components.judge.rules.conditions import Includes, WebArenaRule
 from components.judge.rules.matching import includes
-from components.judge.rules.specs import Includes, WebArenaRule
 from components.judge.rules.webarena import judge_webarena
 from components.records import Outcome
 from tests.judge.test_webarena_rows import PATHS

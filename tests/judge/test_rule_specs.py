@@ -8,7 +8,8 @@ import pytest
 
 from components.judge.rules import RuleError, probes_of, require_decisive_rules, require_rules, rule_of
 from components.judge.rules.calls import AddressCall, TextCall, address_call, text_call
-from components.judge.rules.specs import Includes, NoRule, QARule, SiteRewardRule, Unachievable
+from components.judge.rules.conditions import Includes, Unachievable
+from components.judge.rules.specs import NoRule, QARule, SiteRewardRule
 from tests.judge.webarena_episodes import ours, rule_of_row, task_of
 from tests.samples import a_task
 
@@ -23,12 +24,29 @@ def target(**changes: object) -> dict:
     return {"type": "webarena", "eval": {"eval_types": ["program_html"], "program_html": [page]}}
 
 
+def images(**changes: object) -> dict:
+    query = {
+        "eval_image_url": "last",
+        "eval_image_class": ".photo",
+        "eval_vqa": [{"question": "Is it red?", "answer": "yes"}],
+    }
+    return {
+        "type": "visualwebarena",
+        "eval": {"eval_types": ["page_image_query"], "page_image_query": [query | changes]},
+    }
+
+
 @pytest.mark.parametrize(
     ("evaluator", "said"),
     [
         (changed(1, eval_types=["image_match"]), "eval_types.0"),
         (changed(1, eval_types=[]), "eval_types"),
-        (changed(1, reference_answers={"one_of": ["a"]}), "reference_answers"),
+        (changed(1, reference_answers={"any_of": ["a"]}), "reference_answers"),
+        (changed(1, reference_answers={"required_values": ["12"]}), "no bound"),
+        (changed(1, eval_types=["page_image_query"]), "page_image_query is empty"),
+        (images(eval_vqa=[]), "asks nothing"),
+        (images(eval_vqa=[{"question": "Is it red?", "answer": " "}]), "without text"),
+        (images(eval_image_url="javascript:1"), "address"),
         (changed(1, reference_answers={"exact_match": 3}), "reference_answers.exact_match"),
         (changed(1, reference_answers={"exact_match": ["a", "b"]}), "can be but one"),
         (changed(1, reference_answers={"must_include": []}), "at least 1"),
@@ -38,7 +56,6 @@ def target(**changes: object) -> dict:
         (changed(14, url_note="PRED in GOLD"), "url_note"),
         (changed(14, reference_url=""), "reference_url is empty"),
         (changed(17, program_html=[]), "program_html is empty"),
-        (target(locator="lambda: 3"), "locator"),
         (target(locator="window.x"), "locator"),
         (target(url="javascript:1"), "address"),
         (target(url="func:os.system('x')"), "call"),
@@ -50,7 +67,8 @@ def target(**changes: object) -> dict:
         (target(locator="func:shopping_get_sku_latest_review_author(sku='x')"), "positional arguments"),
         (target(locator="func:gitlab_get_project_memeber_role(page, 'x')"), "takes"),
         (target(required_contents={}), "requires nothing"),
-        (target(required_contents={"must_exclude": ["x"]}), "required_contents"),
+        (target(required_contents={"must_exclude": [" "]}), "empty reference"),
+        (target(locator="func:get_query_text('h1')"), "takes"),
         ({"type": "webarena"}, "eval"),
         ({"type": "qa"}, "answers"),
         ({"type": "qa", "answers": []}, "answers"),
@@ -94,7 +112,7 @@ def test_parts_that_eval_types_do_not_name_are_ignored():
 def test_calls_are_parsed_and_not_run():
     assert address_call("func:reddit_get_post_url('__last_url__')") == AddressCall(function="reddit_get_post_url")
     assert text_call("func:gitlab_get_project_memeber_role(__page__, 'a\\'b')") == TextCall(
-        function="gitlab_get_project_memeber_role", argument="a'b"
+        function="gitlab_get_project_memeber_role", arguments=["a'b"]
     )
 
 

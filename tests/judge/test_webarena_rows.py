@@ -9,7 +9,7 @@ import pytest
 
 from components.judge import rules_verdict
 from components.judge.rules import probes_of
-from components.judge.rules.specs import MeansSame, Unachievable
+from components.judge.rules.conditions import MeansSame, Unachievable
 from components.records import Outcome
 from tests.judge.webarena_episodes import FILES, OURS, PUBLISHED, episode, right, rows, rule_of_row, task_of
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from components.judge.rules.specs import Exactly, Expectation, Includes, MeansSame, WebArenaRule, rule_of
+from components.judge.rules.conditions import Exactly, Expectation, Includes, MeansSame, WebArenaRule
+from components.judge.rules.specs import rule_of
 from components.records import Ending, Reading, Task, Termination, Trajectory
 
 OURS = Path(__file__).parent / "fixtures/webarena_rows.json"

@@ -2,7 +2,7 @@
 
 A protocol is an async function of a trajectory and an `Ask`. It does not know which model answers, what the answer
 costs, or whether the request failed. `blocking` judges pages, not tasks; `reference` compares answers; `vote` combines
-several rulings.
+several rulings; `images` answers a question about images.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from components.judge.protocols.agenttrek import AGENTTREK
 from components.judge.protocols.base import Ask, JudgeProtocol, Ruling
 from components.judge.protocols.blocking import is_blocked
 from components.judge.protocols.deepshop import DEEPSHOP
+from components.judge.protocols.images import sees_answer
 from components.judge.protocols.openwebrl import SCREENSHOTS, openwebrl
 from components.judge.protocols.reference import says_the_same
 from components.judge.protocols.vote import vote, voted
@@ -27,6 +28,7 @@ __all__ = [
     "is_blocked",
     "judge_protocol",
     "says_the_same",
+    "sees_answer",
     "vote",
     "voted",
 ]

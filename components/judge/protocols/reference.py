@@ -13,7 +13,7 @@ from components.judge.protocols.base import ENDING, Ask, Ruling, cut, question
 from components.judge.verdicts import parse_verdict
 from components.records import Outcome, Task
 
-_ONE_TEXT = ("webarena", "webvoyager")
+_ONE_TEXT = ("webarena", "visualwebarena", "webvoyager")
 
 SYSTEM = f"""A user's question has a known right answer, or several alternatives any one of which is enough. Decide \
 whether an agent's answer says the same as the known answer, or as one of the alternatives.

@@ -5,8 +5,8 @@
 - `probes_of` (`pages`) goes into `EpisodeSettings.probes`: at the end of the episode its browser answers these probes,
   and the trajectory keeps the readings.
 - `rules_verdict` (`verdict`) decides from the record alone: the site's own reward (`site_reward`), WebArena
-  (`webarena`, with `matching` and `addresses`), open questions (`qa`). Where only a model can decide, it asks
-  `same_answer`; `open_questions` returns these questions beforehand.
+  (`webarena`, with `matching`, `addresses` and `image_checks`), open questions (`qa`). Where only a model can decide,
+  it asks `same_answer` or `sees_answer`; `open_questions` returns these questions beforehand.
 - `hint_of` (`webvoyager`): the hint for a judge from a reference answer that is no rule.
 """
 
@@ -14,7 +14,7 @@ from components.judge.rules.pages import probes_of
 from components.judge.rules.qa import AnswerScores, score_answer
 from components.judge.rules.site_reward import COMPLETE, MAX_EVENTS, is_complete, rationale
 from components.judge.rules.specs import Rule, RuleError, require_decisive_rules, require_rules, rule_of
-from components.judge.rules.verdict import JUDGE, VERSION, Question, open_questions, rules_verdict
+from components.judge.rules.verdict import JUDGE, VERSION, ImageQuestion, Question, open_questions, rules_verdict
 from components.judge.rules.webarena import NEEDS_MODEL, SameAnswer
 from components.judge.rules.webvoyager import hint_of
 
@@ -25,6 +25,7 @@ __all__ = [
     "NEEDS_MODEL",
     "VERSION",
     "AnswerScores",
+    "ImageQuestion",
     "Question",
     "Rule",
     "RuleError",

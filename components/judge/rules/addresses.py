@@ -1,8 +1,8 @@
 """Whether an episode ended at the right address (`url_match`).
 
-An alternative (`A |OR| B`) matches if the host is the same, the reference's path is the page's path or a
-beginning of it, and the page's query has all values of the reference's query. Other values in the query, their order,
-and the fragment do not matter. The published evaluators differ:
+An alternative (`A |OR| B`) matches if the host is the same, the reference's path is the page's path or a beginning of
+it, and the page's query has all values of the reference's query. Other values in the query and their order do not
+matter; the fragment does only if an exact reference has one (`/checkout/#payment`). The published evaluators differ:
 
 - WebArena pools the queries of all alternatives: with `/headphones.html |OR| /electronics.html?cat=60`, an end at the
   first is wrong unless `cat=60` is in its query. Here each alternative has its own query.
@@ -33,6 +33,8 @@ def leads_to(reference: str, address: str, exact: bool = False) -> bool:
         return False
     expected_path, actual_path = _segments(expected.path), _segments(actual.path)
     if expected_path != (actual_path if exact else actual_path[: len(expected_path)]):
+        return False
+    if exact and expected.fragment not in ("", actual.fragment):
         return False
     query = _values(actual.query)
     return all(values <= query.get(name, set()) for name, values in _values(expected.query).items())

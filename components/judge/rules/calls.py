@@ -1,7 +1,8 @@
 """Calls in task files: `func:name('argument')`, parsed and never executed.
 
 The published harnesses pass such strings to Python's `eval`. Here they are parsed: a call of one of five known
-functions with literal arguments, or an error when the task is loaded.
+functions with literal arguments, or an error when the task is loaded. `pages` and
+`page_texts` have JavaScript for them.
 """
 
 from __future__ import annotations
@@ -19,13 +20,39 @@ TextFunction = Literal[
     "gitlab_get_project_memeber_role",  # as it is spelled in the files
     "shopping_get_sku_latest_review_author",
     "shopping_get_sku_latest_review_rating",
+    "shopping_get_sku_latest_review_text",
+    "shopping_get_sku_latest_review_title",
+    "shopping_get_order_product_name_list",
+    "shopping_get_order_product_option",
+    "shopping_get_order_product_quantity",
+    "shopping_get_product_attributes",
+    "shopping_get_product_price",
+    "shopping_get_num_reviews",
+    "shopping_get_rating_as_percentage",
+    "reddit_get_latest_comment_content_by_username",
+    "reddit_get_parent_comment_username_of_latest_comment_by_username",
+    "get_query_text",
+    "get_query_text_lowercase",
 ]
-_TAKES = {
+_TAKES: dict[str, tuple[str | type[str], ...]] = {
     "reddit_get_post_url": (LAST_URL,),
     "shopping_get_latest_order_url": (),
     "gitlab_get_project_memeber_role": (PAGE, str),
     "shopping_get_sku_latest_review_author": (str,),
     "shopping_get_sku_latest_review_rating": (str,),
+    "shopping_get_sku_latest_review_text": (str,),
+    "shopping_get_sku_latest_review_title": (str,),
+    "shopping_get_order_product_name_list": (PAGE,),
+    "shopping_get_order_product_option": (PAGE, str, str),
+    "shopping_get_order_product_quantity": (PAGE, str),
+    "shopping_get_product_attributes": (PAGE, str),
+    "shopping_get_product_price": (PAGE,),
+    "shopping_get_num_reviews": (PAGE,),
+    "shopping_get_rating_as_percentage": (PAGE,),
+    "reddit_get_latest_comment_content_by_username": (PAGE, str),
+    "reddit_get_parent_comment_username_of_latest_comment_by_username": (PAGE, str),
+    "get_query_text": (PAGE, str),
+    "get_query_text_lowercase": (PAGE, str),
 }
 """The arguments of each function: a placeholder, or a string of the task."""
 
@@ -37,10 +64,11 @@ class AddressCall(Record):
 
 
 class TextCall(Record):
-    """A call whose value is a text. `argument`: a product's number, or an account's name."""
+    """A call whose value is a text. `arguments` are the task's own: a product's number, an account's name, a
+    selector."""
 
     function: TextFunction
-    argument: str
+    arguments: list[str]
 
 
 def address_call(text: str) -> AddressCall:
@@ -60,7 +88,8 @@ def text_call(text: str) -> TextCall:
         ValueError: the function or its arguments are unknown.
     """
     name, arguments = _call(text, get_args(TextFunction))
-    return TextCall.model_validate({"function": name, "argument": arguments[-1]})
+    own = [argument for argument, takes in zip(arguments, _TAKES[name], strict=True) if takes is str]
+    return TextCall.model_validate({"function": name, "arguments": own})
 
 
 def _call(text: str, known: tuple[str, ...]) -> tuple[str, list[str]]:
@@ -72,7 +101,9 @@ def _call(text: str, known: tuple[str, ...]) -> tuple[str, list[str]]:
         raise ValueError(f"{text!r} is not a function call with positional arguments")
     name = node.func.id
     if name not in known:
-        raise ValueError(f"{text!r} calls none of {', '.join(known)}: implement it in components/judge/rules/pages.py")
+        raise ValueError(
+            f"{text!r} calls none of {', '.join(known)}: implement it in components/judge/rules/page_texts.py"
+        )
     arguments = [_argument(argument) for argument in node.args]
     takes = _TAKES[name]
     matches = len(arguments) == len(takes) and all(

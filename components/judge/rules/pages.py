@@ -1,17 +1,15 @@
-"""Page checks of rules at the end of an episode (`program_html`), as probes for the episode's browser.
+"""Page checks of rules at the end of an episode (`program_html`, `page_image_query`), as probes for its browser.
 
 A locator of the published files is JavaScript and is evaluated only in its page. This is the benchmark's own interface,
 and a task file gets no more rights than the author of a page. The published harness also calls Python functions; here
-JavaScript expressions of this project do the same in the page, so that all traffic passes the browser's egress guard
-and uses its login. The differences:
+JavaScript expressions of this project do the same in the page (`page_texts`). The differences:
 
 - The agent's last page is read in its tab. Other pages are opened in a separate tab; the published code navigates the
   agent's tab.
 - The newest order and the newest review of a product come, as published, from the shop's REST interface, which needs
   the administrator's account. `SHOP_ADMIN` is the account of WebArena's public image. A shop that does not answer is an
   outage; in the published code an assertion ends the evaluation.
-- A role is read in the row of the account. The published code looks it up by the index of the account among
-  all accounts, so a missing account has the role of the last one or none.
+- Images are read from their addresses, in the same separate tab, and kept smaller (`browser/image_reading.py`).
 """
 
 from __future__ import annotations
@@ -20,17 +18,14 @@ import json
 
 from components.judge.rules.addresses import origin_of, reddit_post
 from components.judge.rules.calls import AddressCall, TextCall
-from components.judge.rules.specs import PageHas, WebArenaRule, rule_of
+from components.judge.rules.conditions import ImagesShow, PageHas, WebArenaRule
+from components.judge.rules.page_texts import page_text, shop_text
+from components.judge.rules.specs import rule_of
 from components.records import Probe, Task
 
 SHOP_ADMIN = {"username": "admin", "password": "admin1234"}
 """The account of WebArena's public shop image (its `browser_env/env_config.py`)."""
 
-_ROLE = """(() => {
-  const named = [...document.querySelectorAll("td[data-label='Account'] span.gl-avatar-labeled-sublabel")]
-    .find(el => el.outerText.trim() === '@' + ACCOUNT);
-  return named.closest('tr').querySelector('td.col-max-role span').outerText;
-})()"""
 _SHOP = """(async () => {
   const ask = async (path, options) => {
     const answer = await fetch('/rest/' + path, options);
@@ -48,19 +43,10 @@ _NEWEST_ORDER = """
   const {items} = await get(`V1/orders?${sorted}&searchCriteria[pageSize]=1`);
   return items.length ? `${location.origin}/sales/order/view/order_id/${Number(items[0].increment_id)}/` : '';
 """
-_NEWEST_REVIEW = """
-  const reviews = await get(`V1/products/${encodeURIComponent(SKU)}/reviews`);
-  const newest = reviews[reviews.length - 1];
-  return newest ? VALUE : '';
-"""
-_REVIEW = {
-    "shopping_get_sku_latest_review_author": "newest.nickname",
-    "shopping_get_sku_latest_review_rating": "newest.ratings.find(rating => rating.rating_name === 'Rating').percent",
-}
 
 
 def probes_of(task: Task, final_url: str) -> list[Probe]:
-    """The probes for the end of the episode, one per page check of the task's rule, in order.
+    """The probes for the end of the episode, one per page check of the task's rule, in order, then one per image check.
 
     Args:
         final_url: the last address of the active tab.
@@ -71,29 +57,40 @@ def probes_of(task: Task, final_url: str) -> list[Probe]:
     rule = rule_of(task.evaluator)
     if not isinstance(rule, WebArenaRule):
         return []
-    return [probe_of(page, task.start_url, final_url) for page in rule.pages]
+    texts = [probe_of(page, task.start_url, final_url) for page in rule.pages]
+    return texts + [image_probe_of(images, task.start_url, final_url) for images in rule.images]
 
 
 def probe_of(page: PageHas, start_url: str, final_url: str) -> Probe:
     """The probe of one page check. `start_url` is that of the task, which has the shop's origin."""
     probe = Probe(url=page.url, locator=page.locator, prepare=page.prepare)
-    changes: dict[str, object] = {}
-    match page.page:
-        case AddressCall(function="reddit_get_post_url"):
-            changes["address"] = reddit_post(final_url)
-        case AddressCall():
-            changes |= {"address": origin_of(start_url), "resolve": _shop(_NEWEST_ORDER)}
-        case str(address):
-            changes["address"] = address
+    changes = _place(page.page, start_url, final_url)
     match page.text_source:
-        case TextCall(function="gitlab_get_project_memeber_role", argument=account):
-            changes["script"] = _ROLE.replace("ACCOUNT", json.dumps(account))
-        case TextCall(function=function, argument=sku):
-            review = _NEWEST_REVIEW.replace("VALUE", _REVIEW[function]).replace("SKU", json.dumps(sku))
-            changes |= {"address": origin_of(start_url), "script": _shop(review), "must_answer": True}
+        case TextCall() as call if (script := page_text(call)) is not None:
+            changes["script"] = script
+        case TextCall() as call:
+            changes |= {"address": origin_of(start_url), "script": _shop(shop_text(call)), "must_answer": True}
         case str(script):
             changes["script"] = script
     return probe.model_copy(update=changes)
+
+
+def image_probe_of(images: ImagesShow, start_url: str, final_url: str) -> Probe:
+    """The probe of one image check."""
+    probe = Probe(url=images.url, locator=images.selector, reads_images=True, copies=images.copies)
+    return probe.model_copy(update=_place(images.page, start_url, final_url))
+
+
+def _place(page: AddressCall | str | None, start_url: str, final_url: str) -> dict[str, object]:
+    """The fields of a probe that say which page to read."""
+    match page:
+        case AddressCall(function="reddit_get_post_url"):
+            return {"address": reddit_post(final_url)}
+        case AddressCall():
+            return {"address": origin_of(start_url), "resolve": _shop(_NEWEST_ORDER)}
+        case str(address):
+            return {"address": address}
+    return {}
 
 
 def _shop(find: str) -> str:

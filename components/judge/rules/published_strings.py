@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 
-from components.judge.rules.specs import NOT_AVAILABLE, Exactly, Includes, MeansSame, WebArenaRule
+from components.judge.rules.conditions import Exactly, Excludes, Includes, MeansSame, Satisfies, WebArenaRule
+from components.judge.rules.published_eval import NOT_AVAILABLE
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|\w+|[^\w\s]")
 
@@ -28,6 +29,8 @@ def published_match(rule: WebArenaRule, answer: str) -> bool | None:
                 results += [_includes(alternatives, given, len(phrases) == 1) for alternatives in phrases]
             case MeansSame():
                 results.append(None)
+            case Excludes() | Satisfies():
+                return None
             case _ if expectation.by_model:
                 results.append(True if given == _clean(NOT_AVAILABLE) else None)
             case _:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from components.judge.rules.conditions import WebArenaRule
+from components.judge.rules.image_checks import SeesAnswer
 from components.judge.rules.qa import score_answer
 from components.judge.rules.site_reward import judge_site_reward, rationale
-from components.judge.rules.specs import HintRule, NoRule, QARule, WebArenaRule, rule_of
+from components.judge.rules.specs import HintRule, NoRule, QARule, rule_of
 from components.judge.rules.webarena import SameAnswer, judge_webarena
-from components.records import Outcome, Termination, Trajectory, Verdict
+from components.records import Image, Outcome, Termination, Trajectory, Verdict
 
 
 class Question(NamedTuple):
@@ -24,12 +26,22 @@ class Question(NamedTuple):
     answer: str
 
 
+class ImageQuestion(NamedTuple):
+    """A question to a model: does one of the images give the answer?"""
+
+    question: str
+    answer: str
+    images: tuple[Image, ...]
+
+
 JUDGE, VERSION = "rules", "site-reward-2"
 VERSIONS = {WebArenaRule: "webarena-2", QARule: "qa-em-1"}
 """Versions of the rules that have a version of their own; all others have `VERSION`."""
 
 
-def rules_verdict(trajectory: Trajectory, same_answer: SameAnswer | None = None) -> Verdict:
+def rules_verdict(
+    trajectory: Trajectory, same_answer: SameAnswer | None = None, sees_answer: SeesAnswer | None = None
+) -> Verdict:
     """Success if the agent called `done` and the task's rule holds; failure if not; error if that is unknown: the
     environment ended the episode, the task has no rule, a page could not be read, or a model judge is needed.
 
@@ -37,12 +49,13 @@ def rules_verdict(trajectory: Trajectory, same_answer: SameAnswer | None = None)
 
     Args:
         same_answer: says whether an answer means the same as a reference; None if no model can be asked.
+        sees_answer: says whether an image gives an answer; None if no model can be asked.
 
     Raises:
         RuleError: the task's evaluator has an unknown form.
     """
     rule = rule_of(trajectory.task.evaluator)
-    outcome, text = _judge(trajectory, rule, same_answer)
+    outcome, text = _judge(trajectory, rule, same_answer, sees_answer)
     return Verdict(
         trajectory_id=trajectory.trajectory_id,
         outcome=outcome,
@@ -52,23 +65,29 @@ def rules_verdict(trajectory: Trajectory, same_answer: SameAnswer | None = None)
     )
 
 
-def open_questions(trajectory: Trajectory) -> list[Question]:
+def open_questions(trajectory: Trajectory) -> list[Question | ImageQuestion]:
     """The questions of `rules_verdict` to a model, so that many can be asked at once; empty if the rule decides alone.
 
     Raises:
         RuleError: the task's evaluator has an unknown form.
     """
-    questions: list[Question] = []
+    questions: list[Question | ImageQuestion] = []
 
     def note(question: str, reference: str, answer: str) -> bool:
         questions.append(Question(question, reference, answer))
         return True
 
-    rules_verdict(trajectory, note)
+    def note_images(question: str, answer: str, images: tuple[Image, ...]) -> bool:
+        questions.append(ImageQuestion(question, answer, images))
+        return True
+
+    rules_verdict(trajectory, note, note_images)
     return questions
 
 
-def _judge(trajectory: Trajectory, rule: object, same_answer: SameAnswer | None) -> tuple[Outcome, str]:
+def _judge(
+    trajectory: Trajectory, rule: object, same_answer: SameAnswer | None, sees_answer: SeesAnswer | None
+) -> tuple[Outcome, str]:
     if not trajectory.termination.is_agents_doing:
         return Outcome.ERROR, f"the environment ended the episode: {trajectory.termination.value}"
     if isinstance(rule, NoRule | HintRule) and trajectory.site_reward is None:
@@ -78,7 +97,7 @@ def _judge(trajectory: Trajectory, rule: object, same_answer: SameAnswer | None)
     answer = trajectory.answer or ""
     match rule:
         case WebArenaRule():
-            return judge_webarena(rule, trajectory.task.intent, answer, trajectory.ending, same_answer)
+            return judge_webarena(rule, trajectory.task.intent, answer, trajectory.ending, same_answer, sees_answer)
         case QARule(answers=golden):
             exact = score_answer(answer, golden).exact
             finding = f"the answer is {'' if exact else 'not '}the one that was asked for"

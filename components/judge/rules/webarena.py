@@ -1,4 +1,4 @@
-"""WebArena's evaluators on the record of an episode: every part of the task's rule must hold.
+"""WebArena's and VisualWebArena's evaluators on the record of an episode: every part of the task's rule must hold.
 
 Known from the record alone: the answer, the address of the page that the agent left, and what the rule asked of pages
 (`Trajectory.ending`). Verdicts differ from the published code in these points:
@@ -15,6 +15,10 @@ Known from the record alone: the answer, the address of the page that the agent 
   right if a model finds the authors' reason in it, where the published row asks for that. In the published code: with
   `fuzzy_match: "N/A"` the later WebArena code fails an assertion; with `["N/A"]` (WebArena-Lite) a model is asked
   whether the answer means "N/A"; with `must_include: ["N/A"]` an answer that mentions a field "N/A" is right.
+- `must_exclude` wants a text: an element that is not there excludes nothing. A phrase is a phrase of whole words and
+  numbers, so that "Art" is not in "Cart". In the published code a missing element has an empty text, which is right.
+- `required_values` compares a number as it stands, with decimals: 700 is not below 700, and a text that is no number
+  meets no bound. The published code adds 1e-8 to each bound, and reads texts as whole numbers only.
 - An unreadable page gives no verdict, unless another part has failed already. In the published code it is an
   exception, or an empty text and so a failure.
 """
@@ -22,22 +26,27 @@ Known from the record alone: the answer, the address of the page that the agent 
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from components.judge.rules.addresses import leads_to
 from components.judge.rules.candidates import declines, too_long, without_candidates
-from components.judge.rules.matching import bare, includes, same
-from components.judge.rules.specs import (
+from components.judge.rules.conditions import (
+    Comparison,
     EndsAt,
     Exactly,
+    Excludes,
     Expectation,
     Includes,
     MeansSame,
     PageHas,
+    Satisfies,
     Unachievable,
     WebArenaRule,
 )
+from components.judge.rules.image_checks import SeesAnswer, check_images
+from components.judge.rules.matching import bare, includes, same
 from components.records import Ending, Outcome, Reading
 
 SameAnswer = Callable[[str, str, str], bool | None]
@@ -45,6 +54,7 @@ SameAnswer = Callable[[str, str, str], bool | None]
 NEEDS_MODEL = "needs a model judge"
 _MAX_SHOWN = 60
 """Maximum characters of references in a rationale."""
+_NUMBER = re.compile(r"[$€£]?\s*(-?\d+(?:,\d{3})*(?:\.\d+)?)")
 
 
 class Finding(NamedTuple):
@@ -55,17 +65,23 @@ class Finding(NamedTuple):
 
 
 def judge_webarena(
-    rule: WebArenaRule, question: str, answer: str, ending: Ending | None, same_answer: SameAnswer | None = None
+    rule: WebArenaRule,
+    question: str,
+    answer: str,
+    ending: Ending | None,
+    same_answer: SameAnswer | None = None,
+    sees_answer: SeesAnswer | None = None,
 ) -> tuple[Outcome, str]:
     """Outcome and rationale of an episode that the agent ended with `done`.
 
     Args:
         question: the task's intent.
-        same_answer: called where only a model can decide, and only if no other part has failed.
+        same_answer, sees_answer: called where only a model can decide, and only if no other part has failed.
     """
-    findings = _parts(rule, question, answer, ending, None)
-    if same_answer is not None and not any(finding.holds is False for finding in findings):
-        findings = _parts(rule, question, answer, ending, same_answer)
+    findings = _parts(rule, question, answer, ending, None, None)
+    has_model = same_answer is not None or sees_answer is not None
+    if has_model and not any(finding.holds is False for finding in findings):
+        findings = _parts(rule, question, answer, ending, same_answer, sees_answer)
     words = {True: "yes", False: "no", None: "not known"}
     rationale = "; ".join(f"{finding.part}: {words[finding.holds]}" for finding in findings)
     if any(finding.holds is False for finding in findings):
@@ -74,10 +90,18 @@ def judge_webarena(
 
 
 def _parts(
-    rule: WebArenaRule, question: str, answer: str, ending: Ending | None, same_answer: SameAnswer | None
+    rule: WebArenaRule,
+    question: str,
+    answer: str,
+    ending: Ending | None,
+    same_answer: SameAnswer | None,
+    sees_answer: SeesAnswer | None,
 ) -> list[Finding]:
     findings = [_address(rule.ends_at, ending)] if rule.ends_at is not None else []
     findings += _pages(rule.pages, ending, question, same_answer)
+    for index, check in enumerate(rule.images, start=len(rule.pages)):
+        reading = _reading(index, check.url, check.selector, ending)
+        findings += [Finding(*finding) for finding in check_images(check, reading, sees_answer)]
     return findings + [_meets(answer, expectation, True, question, same_answer) for expectation in rule.answer]
 
 
@@ -93,7 +117,7 @@ def _pages(
 ) -> list[Finding]:
     findings = []
     for index, page in enumerate(pages):
-        reading = _reading(index, page, ending)
+        reading = _reading(index, page.url, page.locator, ending)
         where = f"{page.url} {page.locator}".strip()
         if reading is None or reading.text is None:
             why = reading.error if reading is not None else "nobody looked at the end of the episode"
@@ -106,12 +130,12 @@ def _pages(
     return findings
 
 
-def _reading(index: int, page: PageHas, ending: Ending | None) -> Reading | None:
-    """The reading at the page check's position, if it has the same address and locator; else None."""
+def _reading(index: int, url: str, locator: str, ending: Ending | None) -> Reading | None:
+    """The reading at a check's position, if it has the same address and locator; else None."""
     if ending is None or index >= len(ending.readings):
         return None
     reading = ending.readings[index]
-    return reading if (reading.url, reading.locator) == (page.url, page.locator) else None
+    return reading if (reading.url, reading.locator) == (url, locator) else None
 
 
 def _meets(
@@ -129,6 +153,16 @@ def _meets(
             ]
             why = _unsearched(text, phrases, missing) if is_answer and missing else ""
             return Finding(not missing, f"has {_short([alternatives[0] for alternatives in missing or phrases])}{why}")
+        case Excludes(phrases=phrases):
+            there = [phrase for phrase in phrases if includes(phrase, text, words=True)]
+            why = "" if text.strip() else " (there is no text)"
+            return Finding(not there and not why, f"is without {_short(there or phrases)}{why}")
+        case Satisfies(bounds=bounds):
+            number = _NUMBER.fullmatch(bare(text))
+            value = float(number[1].replace(",", "")) if number else None
+            met = value is not None and all(any(_meets_bound(value, one) for one in either) for either in bounds)
+            words = " and ".join(" or ".join(f"{one.operator} {one.value:g}" for one in either) for either in bounds)
+            return Finding(met, f"is a number {words}")
         case MeansSame(references=references):
             reference = ", ".join(references)
             part = f"says the same as {_short([reference])}"
@@ -146,6 +180,17 @@ def _meets(
                 return Finding(False, part)
             reference = f"The task cannot be done{f': {reason}' if reason else '.'}"
             return _ask_model(same_answer, question, reference, text, part)
+
+
+def _meets_bound(value: float, bound: Comparison) -> bool:
+    comparisons = {
+        "<": value < bound.value,
+        "<=": value <= bound.value,
+        "==": value == bound.value,
+        ">=": value >= bound.value,
+        ">": value > bound.value,
+    }
+    return comparisons[bound.operator]
 
 
 def _settled(answer: str, phrases: Sequence[Sequence[str]]) -> str:

@@ -10,14 +10,26 @@ from components.tasks.rows.benchmarks import DeepShopRow, OnlineMind2WebRow, Web
 from components.tasks.rows.own import TaskRow
 from components.tasks.rows.questions import QuestionRow
 from components.tasks.rows.training import InstaRow, WebGymRow
+from components.tasks.rows.visualwebarena import VisualWebArenaRow
 from components.tasks.rows.webarena import WebArenaRow
 
-Row = WebVoyagerRow | OnlineMind2WebRow | DeepShopRow | WebArenaRow | QuestionRow | WebGymRow | InstaRow | TaskRow
+Row = (
+    WebVoyagerRow
+    | OnlineMind2WebRow
+    | DeepShopRow
+    | WebArenaRow
+    | VisualWebArenaRow
+    | QuestionRow
+    | WebGymRow
+    | InstaRow
+    | TaskRow
+)
 ROWS: tuple[type[Row], ...] = (
     WebVoyagerRow,
     OnlineMind2WebRow,
     DeepShopRow,
     WebArenaRow,
+    VisualWebArenaRow,
     QuestionRow,
     WebGymRow,
     InstaRow,
