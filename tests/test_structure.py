@@ -26,13 +26,14 @@ PACKAGES = [
     "pipeline",
     "benchmarks",
     "interactive",
+    "study",
     "stages",
 ]
 """In the order of their imports: each uses itself and those before it."""
 BASE = ["records", "params", "plugins", "redaction", "store", "endpoint", "statistics"]
 TOOLS = {"mlflow": "tracking", "great_expectations": "quality"}
 """Libraries that one package alone imports; the stages and what they share use that package."""
-WITH_TOOLS = ["pipeline", "benchmarks", "stages"]
+WITH_TOOLS = ["pipeline", "benchmarks", "study", "stages"]
 FILES = sorted((ROOT / "components").rglob("*.py"))
 FLOWS = sorted((ROOT / "flows").rglob("*.py"))
 

@@ -11,14 +11,18 @@ MLflow is imported inside of functions, because its import takes a second.
 from components.tracking.backend import TrackingError
 from components.tracking.registry import JUDGE, POLICY, ModelVersion, champion, promote, registered
 from components.tracking.runs import StageRun, stage_run
+from components.tracking.studies import StudyChild, StudyParent, log_study
 
 __all__ = [
     "JUDGE",
     "POLICY",
     "ModelVersion",
     "StageRun",
+    "StudyChild",
+    "StudyParent",
     "TrackingError",
     "champion",
+    "log_study",
     "promote",
     "registered",
     "stage_run",

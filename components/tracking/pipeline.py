@@ -38,7 +38,7 @@ def parent_run(backend: Backend, params: Params) -> str:
     id_file = store.STATE / "state" / "pipeline" / f"{pipeline}.json"
     client = backend.client
     parent = _find(backend, json.loads(id_file.read_text())["run_id"]) if id_file.exists() else None
-    parent = parent or _search(backend, {PIPELINE: pipeline})
+    parent = parent or search(backend, {PIPELINE: pipeline})
     if parent is None:
         tags = {PIPELINE: pipeline, RECIPE: params.name, NAME: f"{params.name}-{pipeline[:6]}"}
         if commit:
@@ -58,7 +58,7 @@ def nested_run(backend: Backend, parent: str, stage: str, key: str, state: Path)
     if run is not None and run.info.status == "FINISHED" and run.data.tags.get(PARENT) != parent:
         run = None
     if run is None:  # an earlier process may have been killed before it wrote the id
-        run = _search(backend, {STAGE: stage, KEY: key}, status="RUNNING")
+        run = search(backend, {STAGE: stage, KEY: key}, status="RUNNING")
     resumed = run is not None
     client = backend.client
     if run is None:
@@ -121,7 +121,8 @@ def _find(backend: Backend, run_id: str) -> Run | None:
     return run if run.info.lifecycle_stage == "active" and run.info.experiment_id == backend.experiment_id else None
 
 
-def _search(backend: Backend, tags: Mapping[str, str], status: str | None = None) -> Run | None:
+def search(backend: Backend, tags: Mapping[str, str], status: str | None = None) -> Run | None:
+    """A run of the experiment with all these tags, and with this status if one is given; None if there is none."""
     where = " and ".join(f"tags.`{name}` = '{value}'" for name, value in tags.items())
     if status:
         where += f" and attributes.status = '{status}'"

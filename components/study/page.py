@@ -1,0 +1,78 @@
+"""The page of a study, `reports/studies/NAME.html`, and the same figures as JSON beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from components.reports.charts import LineChart, line_chart
+from components.reports.formats import percent, points
+from components.reports.html_pages import templates, write_html
+from components.store import write_json
+from components.study.comparison import ArmResult, StudyResult
+from components.study.effects import Effect
+from components.study.results import Curve, RunResult
+
+REPORTS = Path("reports/studies")
+LINES = 5
+"""Arms on one chart, beside the base."""
+
+
+def write_page(result: StudyResult, folder: Path = REPORTS) -> Path:
+    """Write the page and the JSON; returns the page's path."""
+    write_json(folder / f"{result.study}.json", result.model_dump(mode="json"))
+    page = folder / f"{result.study}.html"
+    template = templates().get_template("study.html.jinja")
+    write_html(page, template.render(title=f"Study: {result.study}", result=result, charts=charts(result)))
+    return page
+
+
+def summary(result: StudyResult) -> str:
+    """The result for a terminal: a line per arm."""
+    lines = [f"{result.study}: {result.question}", ""]
+    for arm in result.arms:
+        line = f"  {arm.arm}: {percent(arm.rate)} over {arm.finished} of {len(result.seeds)} seeds"
+        if arm.effect is not None:
+            line += f"; {points_with_interval(arm.effect)} points against {result.base}, p = {arm.effect.p_holm:.2g}"
+        elif arm.arm != result.base:
+            line += "; not compared yet: it needs two seeds that the base has finished, too"
+        if arm.paper is not None:
+            line += f"; the paper: {arm.paper.sign} ({arm.standing})"
+        lines.append(line)
+    unfinished = [run for run in result.runs if run.state != "finished"]
+    lines += [f"  {run.name}: {run.state}" + (f" at {run.stage}" if run.stage else "") for run in unfinished]
+    return "\n".join([*lines, "", result.method, ""])
+
+
+def points_with_interval(effect: Effect) -> str:
+    """An effect in percentage points with its interval."""
+    return f"{points(effect.diff)} [{points(effect.ci95.low)}, {points(effect.ci95.high)}]"
+
+
+def charts(result: StudyResult) -> list[LineChart]:
+    """Learning curves, as means over the seeds that have a value there; each chart has the base and some arms."""
+    base, arms = result.arms[0], result.arms[1:]
+    drawn = []
+    for first in range(0, len(arms), LINES):
+        shown = [base, *arms[first : first + LINES]]
+        drawn += [
+            _chart("Validation success", "greedy, mean over seeds", shown, result.runs, lambda run: run.validation),
+            _chart("Training reward", "mean over the pool and seeds", shown, result.runs, lambda run: run.training),
+        ]
+    return [chart for chart in drawn if chart is not None]
+
+
+def _chart(
+    title: str, note: str, arms: Sequence[ArmResult], runs: Sequence[RunResult], curve: Callable[[RunResult], Curve]
+) -> LineChart | None:
+    by_arm = {arm.arm: [dict(curve(run).points) for run in runs if run.arm == arm.arm] for arm in arms}
+    x = sorted({at for curves in by_arm.values() for points_ in curves for at in points_})
+    lines = {arm: [_mean(curves, at) for at in x] for arm, curves in by_arm.items()}
+    known = [at for at in x if any(line[x.index(at)] is not None for line in lines.values())]
+    return line_chart(title, x, lines, note) if known else None
+
+
+def _mean(curves: Sequence[dict[float, float]], at: float) -> float | None:
+    values = [points_[at] for points_ in curves if at in points_]
+    return fmean(values) if values else None

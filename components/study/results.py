@@ -1,0 +1,137 @@
+"""What the runs of a study found: success by task, learning curves and times, read from the runs' folders."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+
+from components import store
+from components.evaluation import Episode, join_verdicts, scores
+from components.records import Record, Trajectory, Verdict
+from components.reports.stage_results import PHASES, RLIteration
+from components.reports.watched import WatchedPhase
+from components.statistics import SuccessRate, success_rate
+from components.store import iter_table, read_json, read_table
+from components.study.expansion import Run, Study
+
+FOLDER = store.STATE / "studies"
+HELDOUT = "heldout"
+
+
+class Curve(Record):
+    """A figure by RL iteration, counted over both phases: (iteration, share of 1)."""
+
+    points: list[tuple[float, float]] = Field(default_factory=list)
+
+
+class RunResult(Record):
+    """One run. `state` is that of the runner: finished, failed, blocked (by another run's failure) or unfinished.
+
+    `success` is over the test tasks and `heldout` over those of families that are never trained on; both are None
+    unless the run is finished. `ran` are the stages whose command ran in this run's folder, with their seconds; the
+    others came from another run or an earlier one. `validation` and `training` are curves of success and of reward.
+    """
+
+    name: str
+    arm: str
+    seed: int
+    state: str
+    stage: str = ""
+    log: str = ""
+    error: str = ""
+    success: SuccessRate | None = None
+    heldout: SuccessRate | None = None
+    actions: float | None = None
+    """Mean number of actions of a success."""
+    ran: dict[str, float] = Field(default_factory=dict)
+    validation: Curve = Curve()
+    training: Curve = Curve()
+
+
+class Measured(Record):
+    """A run with its success by task: of the test tasks, and of the held-out ones."""
+
+    run: RunResult
+    tested: dict[str, float | None] = Field(default_factory=dict)
+    heldout: dict[str, float | None] = Field(default_factory=dict)
+
+
+class _Phase(WatchedPhase):
+    iterations: list[RLIteration]
+
+
+def read_runs(study: Study, folder: Path | None = None) -> list[Measured]:
+    """All runs of a study, finished or not.
+
+    Args:
+        folder: that of the study; None is the one in `.waymark/studies`.
+    """
+    folder = folder or FOLDER / study.name
+    states = read_json(folder / "runs.json") if (folder / "runs.json").exists() else {}
+    ran: dict[str, dict[str, float]] = {}
+    for event in _events(folder / "events.jsonl"):
+        if event["outcome"] == "ran":
+            ran.setdefault(event["run"], {})[event["stage"]] = event["seconds"]
+    return [
+        _read_run(study, run, folder / run.name, states.get(run.name, {}), ran.get(run.name, {})) for run in study.runs
+    ]
+
+
+def _read_run(study: Study, run: Run, folder: Path, state: dict[str, str], ran: dict[str, float]) -> Measured:
+    result = RunResult(
+        name=run.name,
+        arm=run.arm,
+        seed=run.seed,
+        state=state.get("state", "unfinished"),
+        stage=state.get("stage", ""),
+        log=state.get("log", ""),
+        error=state.get("error", ""),
+        ran=ran,
+    )
+    if result.state != "finished":
+        return Measured(run=result)
+    table = folder / "data/evaluation" / study.file.compare / "trajectories.parquet"
+    verdicts = read_table(table.with_name("verdicts.parquet"), Verdict)
+    episodes = join_verdicts(iter_table(table, Trajectory), verdicts)
+    tested = scores(episode for episode in episodes if episode.split != HELDOUT)
+    heldout = scores(episode for episode in episodes if episode.split == HELDOUT)
+    figures = {"success": _rate(tested.values()), "heldout": _rate(heldout.values()), "actions": _actions(episodes)}
+    curves = _curves(folder / "reports/stages") if study.file.compare == "rl" else {}
+    return Measured(run=result.model_copy(update=figures | curves), tested=tested, heldout=heldout)
+
+
+def _curves(stages: Path) -> dict[str, Curve]:
+    """Validation success, and the mean reward of the pool, over the iterations of both phases."""
+    validation: dict[float, float] = {}
+    training: list[tuple[float, float]] = []
+    before = 0
+    for phase in PHASES:
+        read = _Phase.model_validate(read_json(stages / f"train_rl@{phase}.json"))
+        validation |= {float(before + row.iteration): row.success for row in read.validation}
+        rewards = enumerate((row.pool_reward for row in read.iterations), start=before + 1)
+        training += [(float(at), reward) for at, reward in rewards if reward is not None]
+        before += len(read.iterations)
+    return {"validation": Curve(points=sorted(validation.items())), "training": Curve(points=training)}
+
+
+def _rate(values: Iterable[float | None]) -> SuccessRate | None:
+    judged = [value for value in values if value is not None]
+    return success_rate(np.array(judged)) if judged else None
+
+
+def _actions(episodes: Iterable[Episode]) -> float | None:
+    counts = [episode.actions for episode in episodes if episode.success and episode.split != HELDOUT]
+    return sum(counts) / len(counts) if counts else None
+
+
+def _events(path: Path) -> Iterator[dict]:
+    """The events of a study. A line that a kill cut off is left out."""
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue

@@ -1,0 +1,96 @@
+"""A study in MLflow: one parent run with the effects and the page, and a child per finished run with its curves.
+
+A study that is resumed logs to its former parent. A child with the same figures stays; one whose run gave other figures
+since, because the code changed, is replaced.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from components import store
+from components.params import TrackingParams
+from components.tracking.backend import Backend, connect, exclusive, with_retries
+from components.tracking.flat import flatten, numbers
+from components.tracking.pipeline import COMMIT, NAME, PARENT, log_params, search
+
+STUDY, RUN, SIGNATURE = "waymark.study", "waymark.study.run", "waymark.study.signature"
+_METRICS_PER_BATCH = 1000
+
+
+@dataclass(frozen=True)
+class StudyChild:
+    """One finished run; `curves` are (step, value) by name."""
+
+    name: str
+    params: Mapping[str, object]
+    figures: Mapping[str, object]
+    curves: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StudyParent:
+    """The study. `signature` stands for its definition: a study that is defined anew gets a new parent."""
+
+    name: str
+    signature: str
+    params: Mapping[str, object]
+    figures: Mapping[str, object]
+    complete: bool
+    commit: str | None
+    files: Sequence[Path] = ()
+
+
+def log_study(tracking: TrackingParams, study: StudyParent, children: Sequence[StudyChild]) -> str:
+    """Log a study with its finished runs; returns the parent's run id."""
+    backend = connect(tracking)
+    client = backend.client
+    with exclusive():
+        parent = _open(backend, {STUDY: study.name, SIGNATURE: study.signature}, study.name, study.params, study.commit)
+        for child in children:
+            place = {RUN: child.name, PARENT: parent}
+            signature = {SIGNATURE: store.digest(repr(child.figures), repr(child.curves))}
+            if search(backend, place | signature, status="FINISHED") is None:
+                if (former := search(backend, place)) is not None:
+                    with_retries(partial(client.delete_run, former.info.run_id))
+                run_id = _open(backend, place | signature, child.name, child.params, study.commit)
+                _log_metrics(backend, run_id, child.figures, child.curves)
+                with_retries(partial(client.set_terminated, run_id, "FINISHED"))
+        _log_metrics(backend, parent, study.figures, {})
+        for file in study.files:
+            with_retries(partial(client.log_artifact, parent, str(file)))
+        with_retries(lambda: client.set_terminated(parent, "FINISHED" if study.complete else "FAILED"))
+    return parent
+
+
+def _open(
+    backend: Backend, tags: Mapping[str, str], name: str, params: Mapping[str, object], commit: str | None
+) -> str:
+    """The run with these tags: the one that is there, or a new one."""
+    run = search(backend, tags)
+    if run is None:
+        more = {NAME: name, **({COMMIT: commit} if commit else {})}
+        run = with_retries(lambda: backend.client.create_run(backend.experiment_id, tags={**tags, **more}))
+    flat = flatten(params)
+    log_params(backend, run.info.run_id, {key: flat[key] for key in flat if key not in run.data.params})
+    return run.info.run_id
+
+
+def _log_metrics(
+    backend: Backend,
+    run_id: str,
+    figures: Mapping[str, object],
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+) -> None:
+    from mlflow.entities import Metric
+
+    now_ms = int(time.time() * 1000)
+    metrics = [Metric(name, value, now_ms, 0) for name, value in numbers(figures)]
+    metrics += [Metric(name, value, now_ms, round(step)) for name, points in curves.items() for step, value in points]
+    for first in range(0, len(metrics), _METRICS_PER_BATCH):
+        batch = metrics[first : first + _METRICS_PER_BATCH]
+        with_retries(partial(backend.client.log_batch, run_id, metrics=batch))

@@ -1,0 +1,89 @@
+"""A study whose runs are finished on disk: real tables of episodes, and what the stages of RL wrote."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from components.records import Outcome, Termination, Trajectory, Verdict
+from components.store import write_json, write_table
+from components.study import Run, Study, load_study
+from tests.evaluation.run_records import task, trajectory, turn, verdict
+
+ROOT = Path(__file__).parents[2]
+CLAIM = {"source": "OpenWebRL, table 4", "sign": "lower", "effect": "-5.2 points", "differs": "other <pages> there"}
+ARMS = {
+    "worse": {"set": {"rl": {"group_size": 4}}, "paper": CLAIM},
+    "better": {"set": {"rl": {"group_size": 5}}, "paper": CLAIM},
+    "alike": {"set": {"rl": {"group_size": 6}}, "about": "nearly nothing"},
+}
+SOLVED = {"plain": 20, "worse": 8, "better": 32, "alike": 21}
+"""Of 40 tasks in each seed; each further seed solves one more."""
+TASKS, HELDOUT = 40, 8
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    """A study of three arms in an empty project, with the recipes."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "recipes", tmp_path / "recipes")
+    path = tmp_path / "mine.yaml"
+    keys = {"question": "Is it 1 < 2?", "recipe": "smoke", "base": "plain", "arms": ARMS, "seeds": [0, 1, 2]}
+    path.write_text(yaml.safe_dump(keys, sort_keys=False))
+    return load_study(path)
+
+
+@pytest.fixture
+def finish(study: Study) -> Callable[..., None]:
+    """Write the results of the runs; those in `states` have another state and no results."""
+
+    def write(**states: str) -> None:
+        by_name = {name.replace("_", "-"): state for name, state in states.items()}
+        folder = Path(".waymark/studies/mine")
+        for run in study.runs:
+            if run.name not in by_name:
+                _results(folder / run.name, run)
+        named = {run.name: by_name.get(run.name, "finished") for run in study.runs}
+        details = {"stage": "train_rl@short", "log": "train_rl@short.log", "error": "exit <1>"}
+        write_json(
+            folder / "runs.json",
+            {name: {"state": state, **(details if state == "failed" else {})} for name, state in named.items()},
+        )
+        (folder / "events.jsonl").write_text(
+            '{"run": "plain-seed0", "stage": "train_sft", "outcome": "ran", "seconds": 60.0}\n'
+            '{"run": "worse-seed0", "stage": "train_sft", "outcome": "restored", "seconds": 1.0}\n'
+            '{"run": "worse-se'
+        )
+
+    return write
+
+
+def _results(folder: Path, run: Run) -> None:
+    """The first tasks are solved, so that better arms solve all that worse ones do."""
+    trajectories, verdicts = [], []
+    for split, count, solved in (
+        ("eval", TASKS, SOLVED[run.arm] + run.seed),
+        ("heldout", HELDOUT, SOLVED[run.arm] // 5),
+    ):
+        for index in range(count):
+            subject = task(f"miniwob/{split}/{index}", "click-test", split=split)
+            one = trajectory(subject, [turn()], Termination.DONE, run.name, site_reward=float(index < solved))
+            trajectories.append(one)
+            verdicts.append(verdict(one, Outcome.SUCCESS if index < solved else Outcome.FAILURE))
+    evaluated = folder / "data/evaluation/rl"
+    write_table(evaluated / "trajectories.parquet", Trajectory, trajectories)
+    write_table(evaluated / "verdicts.parquet", Verdict, verdicts)
+    for phase, first, count in (("short", 0, 2), ("long", 2, 1)):
+        iterations = [
+            {"effective_groups": 2, "sampled_groups": 4, "pool_reward": (first + index + 1) / 10}
+            for index in range(count)
+        ]
+        rows = [
+            {"iteration": at, "success": (first + at) / 4, "success_low": 0, "success_high": 1, "n": 4, "seconds": 1.0}
+            for at in range(count + 1)
+        ]
+        write_json(folder / f"reports/stages/train_rl@{phase}.json", {"iterations": iterations, "validation": rows})

@@ -1,0 +1,76 @@
+"""What the shipped studies promise. `tests/flows` has the checks that need DVC."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from components.study import load_study
+from components.study.study_file import MIN_SEEDS
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = sorted((ROOT / "recipes/studies").glob("*.yaml"))
+ASKED_FOR = {
+    *"screenshots horizon dynamic-sampling ppo-epochs clip group-size".split(),
+    *"sft-weight reward task-sampling memory thinking".split(),
+}
+
+
+@pytest.fixture(autouse=True)
+def in_the_project(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def test_the_studies_of_the_papers_ablations_are_shipped():
+    assert ASKED_FOR - {path.stem for path in SHIPPED} == set()
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_shipped_study_loads_and_each_arm_differs_from_the_base(path):
+    study = load_study(path)
+    assert len(study.file.seeds) >= MIN_SEEDS
+    assert len(study.runs) == len(study.file.seeds) * (1 + len(study.arms))
+    assert all(study.changed(arm) for arm in study.arms)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_shipped_study_changes_one_thing_per_arm(path):
+    """All keys of an arm are in one section of the recipe."""
+    study = load_study(path)
+    assert all(len({change.key.partition(".")[0] for change in study.changed(arm)}) == 1 for arm in study.arms)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_shipped_study_is_short(path):
+    assert len(path.read_text().splitlines()) <= 40
+
+
+def test_the_clip_of_the_base_is_the_one_in_its_name():
+    study = load_study(ROOT / "recipes/studies/clip.yaml")
+    assert [(change.old, change.new) for change in study.changed("symmetric")] == [(0.28, 0.2)]
+
+
+def test_groups_of_all_sizes_have_about_as_many_attempts():
+    study = load_study(ROOT / "recipes/studies/group-size.yaml")
+    attempts = {run.arm: run.params.rl.group_size * run.params.rl.effective_groups for run in study.runs}
+    assert attempts == {"groups-of-5": 50, "groups-of-3": 51, "groups-of-8": 48}
+
+
+def test_fixed_horizons_have_as_many_iterations_as_the_curriculum():
+    study = load_study(ROOT / "recipes/studies/horizon.yaml")
+    totals = {run.arm: run.params.rl.short.iterations + run.params.rl.long.iterations for run in study.runs}
+    assert set(totals.values()) == {20}
+
+
+def test_the_study_of_the_how_to_page_loads(tmp_path):
+    page = (ROOT / "docs/how-to/run-a-study.md").read_text()
+    example = tmp_path / "example.yaml"
+    example.write_text(page.partition("```yaml\n")[2].partition("```")[0])
+    study = load_study(example)
+    assert [(change.key, change.new) for change in study.changed("groups-of-8")] == [("rl.group_size", 8)]
+
+
+def test_the_how_to_page_lists_every_shipped_study():
+    page = (ROOT / "docs/how-to/run-a-study.md").read_text()
+    assert [path.stem for path in SHIPPED if f"| `{path.stem}` |" not in page] == []
