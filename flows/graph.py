@@ -13,8 +13,8 @@ import networkx as nx
 class Stage:
     """One stage of dvc.yaml.
 
-    `needs` are the stages before it, `metrics` its metric files relative to the project, `stale` is the reason why DVC
-    would run it now, or None.
+    `needs` are the stages before it, `metrics` its metric files relative to the project, `params` the dotted keys of
+    the recipe that it depends on, `stale` is the reason why DVC would run it now, or None.
     """
 
     name: str
@@ -22,23 +22,34 @@ class Stage:
     command: str
     needs: tuple[str, ...]
     metrics: tuple[str, ...]
+    params: tuple[str, ...] = ()
     stale: str | None = None
 
 
-def read(root: Path | str = ".", with_status: bool = False) -> dict[str, Stage]:
+def read(root: Path | str = ".", with_status: bool = False, target: str | None = None) -> dict[str, Stage]:
     """The stages of dvc.yaml that are not frozen, each after those it needs.
 
     Args:
         root: the project.
         with_status: ask DVC which stages are stale; DVC hashes the files that changed since the last time.
+        target: only this stage and those that it needs, directly or indirectly; None reads all.
+
+    Raises:
+        KeyError: there is no stage `target`.
     """
+    from dvc.dependency.param import ParamsDependency
     from dvc.repo import Repo
 
     logging.getLogger("dvc").setLevel(logging.ERROR)  # DVC warns about frozen stages, which are intended
     with Repo(str(root)) as repo:
         graph = repo.index.graph
-        status = repo.status() if with_status else {}
-        active = graph.subgraph([stage for stage in graph if stage.cmd and not stage.frozen])
+        needed = set(graph)
+        if target is not None:
+            final = {stage.name: stage for stage in graph if stage.cmd}[target]  # files tracked alone have no name
+            needed = {final} | nx.descendants(graph, final)  # edges lead to what a stage needs
+        targets = None if target is None else [f"{Path(root).resolve() / 'dvc.yaml'}:{target}"]
+        status = repo.status(targets=targets, with_deps=True) if with_status else {}
+        active = graph.subgraph([stage for stage in needed if stage.cmd and not stage.frozen])
         stages = {}
         for stage in nx.lexicographical_topological_sort(active.reverse(), key=lambda node: node.name):
             stages[stage.name] = Stage(
@@ -47,6 +58,9 @@ def read(root: Path | str = ".", with_status: bool = False) -> dict[str, Stage]:
                 command=stage.cmd if isinstance(stage.cmd, str) else "\n".join(stage.cmd),
                 needs=tuple(sorted(need.name for need in active.successors(stage))),
                 metrics=tuple(out.def_path for out in stage.outs if out.metric),
+                params=tuple(
+                    sorted(key for dep in stage.deps if isinstance(dep, ParamsDependency) for key in dep.params)
+                ),
                 stale=_reason(status.get(stage.addressing)),
             )
     return stages

@@ -19,6 +19,7 @@ from components.cli import (
     recipe,
     rl,
     run,
+    study,
     tasks,
     view,
     world,
@@ -37,6 +38,7 @@ GROUPS = (
     tasks,
     world,
     rl,
+    study,
     leaderboard,
     clean,
 )

@@ -1,0 +1,145 @@
+"""What is read from the runs' folders, how it is compared, and the page."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from components.cli.main import main
+from components.study import compare, summary
+from components.study.comparison import StudyResult, standing
+from components.study.page import charts, write_page
+from components.study.results import read_runs
+from components.study.study_file import PaperClaim
+from tests.study.conftest import CLAIM
+
+
+@pytest.fixture
+def result(study, finish) -> StudyResult:
+    finish()
+    return compare(study, read_runs(study), commit="0123456789abcdef")
+
+
+def by_name(result: StudyResult) -> dict:
+    return {arm.arm: arm for arm in result.arms}
+
+
+def test_a_run_is_read_with_its_rates_and_the_stages_that_ran_in_it(study, finish):
+    finish()
+    runs = {one.run.name: one.run for one in read_runs(study)}
+    assert (runs["plain-seed1"].success.rate, runs["plain-seed1"].success.n) == (21 / 40, 40)
+    assert (runs["plain-seed1"].heldout.rate, runs["plain-seed1"].actions) == (4 / 8, 1.0)
+    assert runs["plain-seed0"].ran == {"train_sft": 60.0}
+    assert runs["worse-seed0"].ran == {}
+
+
+def test_curves_count_iterations_over_both_phases(study, finish):
+    finish()
+    run = read_runs(study)[0].run
+    assert run.training.points == [(1, 0.1), (2, 0.2), (3, 0.3)]
+    assert run.validation.points == [(0, 0), (1, 0.25), (2, 0.5), (3, 0.75)]
+
+
+def test_effects_are_the_differences_to_the_base_in_each_seed(result):
+    worse = by_name(result)["worse"]
+    assert worse.effect.by_seed == [pytest.approx(-12 / 40)] * 3
+    assert (worse.rate, worse.sd) == (pytest.approx(9 / 40), pytest.approx(1 / 40))
+    assert worse.heldout_effect.diff == pytest.approx((1 - 4) / 8)
+    assert (worse.direction, by_name(result)["better"].direction) == ("lower", "higher")
+    assert by_name(result)["alike"].direction == "undecided"
+    assert by_name(result)["plain"].effect is None
+
+
+def test_our_sign_is_held_against_the_papers(result):
+    arms = by_name(result)
+    assert (arms["worse"].standing, arms["better"].standing, arms["alike"].standing) == (
+        "agrees",
+        "differs",
+        "no claim",
+    )
+    assert standing("undecided", PaperClaim(**CLAIM)) == "undecided"
+    assert standing(None, PaperClaim(**CLAIM)) == "not measured"
+    assert standing("higher", PaperClaim(**CLAIM | {"sign": "mixed"})) == "undecided"
+
+
+def test_only_finished_runs_are_compared(study, finish):
+    finish(worse_seed2="failed", better_seed1="unfinished", better_seed2="blocked")
+    result = compare(study, read_runs(study))
+    arms = by_name(result)
+    assert not result.complete
+    assert (arms["worse"].finished, arms["worse"].effect.seeds) == (2, [0, 1])
+    assert (arms["better"].effect, arms["better"].standing) == (None, "not measured")
+    failed = next(run for run in result.runs if run.state == "failed")
+    assert (failed.stage, failed.log, failed.success) == ("train_rl@short", "train_rl@short.log", None)
+
+
+def test_a_study_that_has_not_begun_has_no_effects(study):
+    result = compare(study, read_runs(study))
+    assert {run.state for run in result.runs} == {"unfinished"}
+    assert {arm.effect for arm in result.arms} == {None}
+    assert charts(result) == []
+
+
+def test_the_page_has_effects_curves_claims_and_what_differs(result, tmp_path):
+    html = write_page(result, tmp_path / "pages").read_text()
+    assert '<span class="strong">−30.0</span> <span class="muted">[' in html
+    assert "lower: -5.2 points" in html
+    assert "other &lt;pages&gt; there" in html, "text of a study is escaped"
+    assert "Is it 1 &lt; 2?" in html
+    assert html.count("<h3>Validation success</h3>") == html.count("<h3>Training reward</h3>") == 1
+    assert "rl.group_size: 4" in html
+    assert "Bonferroni" in html
+    assert "0123456789ab" in html
+    assert "<script" not in html
+
+
+def test_the_page_names_a_failed_run_with_its_log(study, finish, tmp_path):
+    finish(worse_seed2="failed")
+    html = write_page(compare(study, read_runs(study)), tmp_path).read_text()
+    assert "worse-seed2: failed at train_rl@short, log <code>train_rl@short.log</code>" in html
+    assert "exit &lt;1&gt;" in html
+    assert "incomplete" in html
+
+
+def test_the_json_beside_the_page_is_the_result(result, tmp_path):
+    page = write_page(result, tmp_path)
+    assert StudyResult.model_validate_json(page.with_suffix(".json").read_text()) == result
+
+
+def test_the_terminal_shows_a_line_per_arm(result):
+    lines = summary(result).splitlines()
+    assert lines[2] == "  plain: 52.5% over 3 of 3 seeds"
+    assert lines[3].startswith("  worse: 22.5% over 3 of 3 seeds; −30.0 [")
+    assert lines[3].endswith("; the paper: lower (agrees)")
+
+
+def test_six_arms_are_drawn_on_two_pairs_of_charts(result):
+    worse = by_name(result)["worse"]
+    more = [worse.model_copy(update={"arm": f"arm{n}"}) for n in range(6)]
+    runs = [run.model_copy(update={"arm": f"arm{n}"}) for n in range(6) for run in result.runs if run.arm == "worse"]
+    wide = result.model_copy(update={"arms": [result.arms[0], *more], "runs": [*result.runs, *runs]})
+    assert [len(chart.series) for chart in charts(wide)] == [6, 6, 2, 2]
+
+
+def test_the_command_writes_the_page_and_logs_one_parent_run(study, finish, capsys, tmp_path):
+    from mlflow import MlflowClient
+
+    finish(alike_seed2="failed")
+    for _ in range(2):  # a second call adds no run
+        assert main(["study", "mine.yaml", "--page", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out.partition("\n}\n{")[0] + "\n}")
+    assert printed == json.loads((tmp_path / "reports/studies/mine.json").read_text())
+    client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow/store/mlflow.db'}")
+    experiment = client.get_experiment_by_name("waymark")
+    runs = client.search_runs([experiment.experiment_id])
+    parents = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]
+    children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parents[0].info.run_id]
+    assert (len(parents), len(children)) == (1, 11)
+    assert parents[0].data.metrics["worse.effect.diff"] == pytest.approx(-0.3)
+    assert parents[0].info.status == "FAILED", "a run of the study failed"
+    assert {artifact.path for artifact in client.list_artifacts(parents[0].info.run_id)} == {"mine.html", "mine.json"}
+    child = next(run for run in children if run.data.tags["waymark.study.run"] == "worse-seed1")
+    assert (child.data.params["arm"], child.data.params["rl.group_size"]) == ("worse", "4")
+    curve = client.get_metric_history(child.info.run_id, "validation_success")
+    assert [(point.step, point.value) for point in curve] == [(0, 0.0), (1, 0.25), (2, 0.5), (3, 0.75)]
