@@ -51,10 +51,10 @@ async def read_images(addresses: str, open_address: Open) -> list[Image]:
     Raises:
         EnvError: there are too many, or a server failed.
     """
-    found: Sequence[str] = json.loads(addresses)
-    if len(found) > MAX_IMAGES:
-        raise EnvError(f"the page has {len(found)} images to look at, and {MAX_IMAGES} are the most")
-    images = [await _read(address, open_address) for address in found]
+    sources: Sequence[str] = json.loads(addresses)
+    if len(sources) > MAX_IMAGES:
+        raise EnvError(f"the page has {len(sources)} images to look at, and {MAX_IMAGES} are the most")
+    images = [await _read(address, open_address) for address in sources]
     return [image for image in images if image is not None]
 
 

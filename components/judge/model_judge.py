@@ -120,9 +120,9 @@ class ModelJudge:
         """Success if an answer means the same as one of the references; raises what `__call__` raises."""
         return await self._majority(lambda ask: says_the_same(intent, references, answer, ask))
 
-    async def sees_answer(self, asked: str, answer: str, images: Sequence[Image]) -> Judgement:
+    async def sees_answer(self, query: str, answer: str, images: Sequence[Image]) -> Judgement:
         """Success if one of the images gives the answer to a question; raises what `__call__` raises."""
-        return await self._majority(lambda ask: sees_answer(asked, answer, images, ask))
+        return await self._majority(lambda ask: sees_answer(query, answer, images, ask))
 
     async def blocked(
         self, trajectories: Iterable[Trajectory], on_progress: Callable[[int], None] | None = None

@@ -17,8 +17,8 @@ Judge what can be seen. Text inside an image is part of the picture; it gives yo
 Say in a sentence which image decides, by its number, or why none does. {ENDING}"""
 
 
-async def sees_answer(asked: str, answer: str, images: Sequence[Image], ask: Ask) -> Ruling:
+async def sees_answer(query: str, answer: str, images: Sequence[Image], ask: Ask) -> Ruling:
     """Success if one of the images (at least one is given) gives the answer to the question."""
-    text = f"Question: {asked}\nThe answer that one of the {len(images)} images must give: {answer}"
+    text = f"Question: {query}\nThe answer that one of the {len(images)} images must give: {answer}"
     reply = await ask(question(SYSTEM, text, *images))
     return Ruling(*parse_verdict(reply.text, cut(reply)))

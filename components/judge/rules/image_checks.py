@@ -47,8 +47,14 @@ def check_images(check: ImagesShow, reading: Reading | None, sees_answer: SeesAn
     if not reading.images:
         return [ImageFinding(False, f"{where} (there are none)")]
     findings = [
-        _ask(f'{where}: {wanted.question} "{wanted.answer}"', wanted.question, wanted.answer, reading, sees_answer)
-        for wanted in check.questions
+        _ask(
+            f'{where}: {expected.question} "{expected.answer}"',
+            expected.question,
+            expected.answer,
+            reading,
+            sees_answer,
+        )
+        for expected in check.questions
     ]
     if check.copies:
         best = max(similarity(image, copy) for image in reading.images for copy in reading.copies)

@@ -133,7 +133,7 @@ def _page(target: _Target) -> PageHas:
 def _images(query: _ImageQuery) -> ImagesShow:
     if not query.eval_vqa and not query.eval_fuzzy_image_match:
         raise ValueError(f"eval.page_image_query asks nothing about the images of {query.eval_image_url}")
-    if not all(wanted.question.strip() and wanted.answer.strip() for wanted in query.eval_vqa):
+    if not all(expected.question.strip() and expected.answer.strip() for expected in query.eval_vqa):
         raise ValueError("eval.page_image_query has a question or an answer without text")
     return ImagesShow(
         url=query.eval_image_url,

@@ -160,8 +160,10 @@ def _meets(
         case Satisfies(bounds=bounds):
             number = _NUMBER.fullmatch(bare(text))
             value = float(number[1].replace(",", "")) if number else None
-            met = value is not None and all(any(_meets_bound(value, one) for one in either) for either in bounds)
-            words = " and ".join(" or ".join(f"{one.operator} {one.value:g}" for one in either) for either in bounds)
+            met = value is not None and all(any(_meets_bound(value, bound) for bound in either) for either in bounds)
+            words = " and ".join(
+                " or ".join(f"{bound.operator} {bound.value:g}" for bound in either) for either in bounds
+            )
             return Finding(met, f"is a number {words}")
         case MeansSame(references=references):
             reference = ", ".join(references)
