@@ -69,7 +69,7 @@ def test_names_with_quotes_are_names():
     assert (change.table, change.before, change.after) == ('say "hi"', {"n": "1"}, {"n": "2"})
 
 
-def test_a_table_that_an_episode_creates_or_removes_is_a_change_of_its_rows():
+def test_a_table_that_an_episode_creates_or_removes_changes_its_rows():
     empty = "CREATE TABLE item (id INTEGER PRIMARY KEY, name, b)"
     more = f"{empty}; CREATE TABLE note (id INTEGER PRIMARY KEY, text); INSERT INTO note VALUES (1, 'x')"
     (added,) = changed(database(empty), database(more))
