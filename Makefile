@@ -1,12 +1,12 @@
 # make demo   the whole pipeline, then the table       make ui     MLflow and Prefect in the browser
-# make test   the tests; test-fast: the quick ones; test-slow, test-apps, test-sites, test-city, test-vllm: more   make lint   code and Dockerfile
+# make test   the tests; test-fast: the quick ones; test-slow, -apps, -sites, -city, -verified, -vllm: more   make lint   code and Dockerfile
 # make docs   the documentation in build/docs        make docs-serve   the same at http://127.0.0.1:8000
 # Everything is installed into .venv from requirements/cpu.txt, by uv; another Python: make PYTHON=/path/to/python3.12 demo
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow kiwix test-vllm vllm-cpu test-apps apps test-sites sites test-city city ui lint deps lock clean install browser check-python docs docs-serve docs-pages
+.PHONY: help demo test test-fast test-slow kiwix test-vllm vllm-cpu test-apps apps test-sites sites test-city city test-verified verified ui lint deps lock clean install browser check-python docs docs-serve docs-pages
 
 # The first that is new enough and has venv.
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do path=$$(command -v $$name) && \
@@ -110,6 +110,19 @@ city: .venv-city/.stamp
 	.venv-city/bin/python requirements/install.py requirements/city.txt
 	@touch .venv-city/.stamp
 
+# The evaluator of webarena-verified against its own verdicts; make test skips most of them where the environment is missing.
+test-verified: browser verified
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/judge/verified
+
+verified: .venv-verified/.stamp
+
+.venv-verified/.stamp: requirements/verified.txt requirements/install.py
+	@$(MAKE) --no-print-directory check-python
+	@[ -x .venv-verified/bin/python ] || "$(PYTHON)" -m venv .venv-verified
+	.venv-verified/bin/python requirements/install.py requirements/verified.txt
+	cp .venv-verified/lib/python3*/site-packages/webarena_verified/assets/dataset/webarena-verified.json data/benchmarks/
+	@touch .venv-verified/.stamp
+
 ui: install
 	@$(BIN)/python -m flows.ui
 
@@ -145,4 +158,4 @@ lock: install
 	$(BIN)/python requirements/lock.py $(UPGRADE)
 
 clean:
-	rm -rf .venv .venv-vllm .venv-docs .venv-apps .venv-sites .venv-city .waymark build ./*.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-vllm .venv-docs .venv-apps .venv-sites .venv-city .venv-verified .waymark build ./*.egg-info .pytest_cache .ruff_cache .hypothesis

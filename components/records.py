@@ -222,11 +222,13 @@ class Probe(Record):
     """A value that a task's rule needs from a page after `done`; the episode's browser reads it.
 
     `url` and `locator` are copied from the rule, which finds the reading by them. The other fields say how to read:
-    open `address` in a new tab (None: the page that the agent left), go on to the address that `resolve` gives, run the
-    statements of `prepare`, and take the value of `script` (if empty, the page's HTML). All of these are JavaScript
-    expressions; promises are awaited. If `script` throws, the reading is empty, but if the page `must_answer`, the
-    reading is an error. A probe that `reads_images` takes the images of the page in place of a text: those that the CSS
-    selector `locator` finds, or all if it is empty, and the images at the addresses of `copies`.
+    open `address` in a new tab (None: the page that the agent left), go on to the address that `resolve` gives, run
+    the statements of `prepare`, and take the value of `script` (if empty, the page's HTML). All of these are
+    JavaScript expressions; promises are awaited. If `script` throws, the reading is empty, but if the page
+    `must_answer`, the reading is an error. A probe that `reads_images` takes the images of the page in place of a
+    text: those that the CSS selector `locator` finds, or all if it is empty, and the images at the addresses of
+    `copies`. A probe that `reads_har` takes the requests of the episode, which its browser recorded if the task's
+    evaluator has `har`.
     """
 
     url: Text
@@ -237,6 +239,7 @@ class Probe(Record):
     script: Text = ""
     must_answer: bool = False
     reads_images: bool = False
+    reads_har: bool = False
     copies: list[Text] = Field(default_factory=list)
 
 

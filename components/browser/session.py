@@ -20,6 +20,7 @@ from components.browser.axtree import Placed, placed
 from components.browser.dialogs import Dialogs
 from components.browser.environment import StepResult
 from components.browser.errors import EnvError, EnvInitError, HarnessError, SandboxError
+from components.browser.har import HarRecording
 from components.browser.observing import Observer
 from components.browser.open_web import OpenWeb
 from components.browser.operation_guard import OperationGuard
@@ -55,6 +56,8 @@ class Session:
         """The episode on the pool's own site, from `start` to `end_episode`."""
         self._state_check: StateCheck | None = None
         self._ending: PageEnding | None = None
+        self._har: HarRecording | None = None
+        """The recording of the episode's requests, until a rule reads it."""
         self._open_web = OpenWeb(context, self.tabs, self.refusal) if site is None else None
 
     @property
@@ -117,6 +120,9 @@ class Session:
                 await clean_for(self._episode, self._site, self.tabs[0])
             else:
                 await log_in(self._context, task, self.params.logins)
+            if task.evaluator.get("har") is True:
+                self._har = HarRecording(self._context)
+                await self._har.start()
             self.tabs[0].notices.take()
             self._step.begin()
             async with self._step.operation("navigate"):
@@ -205,7 +211,7 @@ class Session:
             async with self._guard.operation(
                 EnvError, self.params.start_timeout_s, f"reading {probe.address or probe.url}"
             ):
-                return await read_page(self, probe)
+                return await (self._read_har(probe) if probe.reads_har else read_page(self, probe))
         except (HarnessError, SandboxError):
             raise
         except EnvError as error:
@@ -225,6 +231,9 @@ class Session:
 
     async def end_episode(self) -> None:
         """Free what the site holds for this episode."""
+        har, self._har = self._har, None
+        if har is not None:
+            har.discard()
         episode, self._episode, self._state_check = self._episode, None, None
         if episode is not None:
             await episode.end()
@@ -265,6 +274,13 @@ class Session:
         return response.headers.get(header.lower()) if header else None
 
     # ---- private ----------------------------------------------------------------------------------------------------
+
+    async def _read_har(self, probe: Probe) -> Reading:
+        """The requests of the episode so far, which are recorded no longer."""
+        har, self._har = self._har, None
+        if har is None:
+            raise EnvError("the requests of the episode were not recorded, or were read before")
+        return Reading(url=probe.url, locator=probe.locator, address=self.page.url, text=await har.stop())
 
     def _require_site(self) -> None:
         if self._episode is not None and self._episode.loss is not None:

@@ -19,6 +19,7 @@ from components.judge.rules import Rule, rule_of, rules_verdict
 from components.judge.rules.conditions import Exactly, Includes, MeansSame, Unachievable, WebArenaRule
 from components.judge.rules.published_strings import published_match
 from components.judge.rules.specs import QARule
+from components.judge.verified.rule import HAR, VerifiedRule
 from components.records import Ending, Outcome, Reading, Record, Task, Termination, Trajectory
 
 Strategy = Callable[[Task], str]
@@ -166,8 +167,14 @@ def _attack(name: str, group: Sequence[Strategy], tasks: Sequence[Task], rules: 
 
 def _episode(task: Task, rule: Rule) -> Trajectory:
     """An episode that does nothing and says `done`."""
-    pages = rule.pages if isinstance(rule, WebArenaRule) else []
-    readings = [Reading(url=page.url, locator=page.locator, address=task.start_url, text="") for page in pages]
+    empty: list[tuple[str, str, str]] = []
+    match rule:
+        case WebArenaRule(pages=pages, images=images):
+            empty = [(page.url, page.locator, "") for page in pages]
+            empty += [(check.url, check.selector, "[]") for check in images]
+        case VerifiedRule():
+            empty = [(HAR, "", "[]")]
+    readings = [Reading(url=url, locator=locator, address=task.start_url, text=text) for url, locator, text in empty]
     return Trajectory(
         trajectory_id=task.task_id,
         task=task,
@@ -192,7 +199,9 @@ def _is_unachievable(rule: Rule) -> bool:
 
 def _looks_at_the_answer(rule: Rule) -> bool:
     if isinstance(rule, WebArenaRule):
-        return bool(rule.answer) and not rule.pages and rule.ends_at is None
+        return bool(rule.answer) and not rule.pages and not rule.images and rule.ends_at is None
+    if isinstance(rule, VerifiedRule):
+        return not rule.needs_har
     return isinstance(rule, QARule)
 
 

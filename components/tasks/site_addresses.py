@@ -50,8 +50,8 @@ def website_of_start(start_url: str) -> str:
 def at_sites(task: Task, sites: Mapping[str, str]) -> Task:
     """The task with the addresses of `sites` (name to address) in place of placeholders; unknown placeholders stay.
 
-    The evaluator's `eval` and the reference answer are rewritten too, so that pages are compared with pages of the same
-    site. Not covered: `ssh://` addresses in a few answers, which the published GitLab shows.
+    The evaluator's `eval` and `addresses` and the reference answer are rewritten too, so that pages are compared with
+    pages of the same site. Not covered: `ssh://` addresses in a few answers, which the published GitLab shows.
     """
 
     def with_addresses(value: Any) -> Any:
@@ -67,7 +67,9 @@ def at_sites(task: Task, sites: Mapping[str, str]) -> Task:
 
     if not sites or (task.evaluator.get("type") != "webarena" and site_of(task.start_url) is None):
         return task
-    evaluator = task.evaluator | ({"eval": with_addresses(task.evaluator["eval"])} if "eval" in task.evaluator else {})
+    evaluator = task.evaluator | {
+        key: with_addresses(task.evaluator[key]) for key in ("eval", "addresses") if key in task.evaluator
+    }
     changes = {"start_url": with_addresses(task.start_url), "reference_answer": with_addresses(task.reference_answer)}
     return task.model_copy(update={**changes, "evaluator": evaluator})
 

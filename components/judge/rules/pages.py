@@ -21,6 +21,7 @@ from components.judge.rules.calls import AddressCall, TextCall
 from components.judge.rules.conditions import ImagesShow, PageHas, WebArenaRule
 from components.judge.rules.page_texts import page_text, shop_text
 from components.judge.rules.specs import rule_of
+from components.judge.verified.rule import VerifiedRule, har_probe
 from components.records import Probe, Task
 
 SHOP_ADMIN = {"username": "admin", "password": "admin1234"}
@@ -46,7 +47,8 @@ _NEWEST_ORDER = """
 
 
 def probes_of(task: Task, final_url: str) -> list[Probe]:
-    """The probes for the end of the episode, one per page check of the task's rule, in order, then one per image check.
+    """The probes for the end of the episode: one per page check of the task's rule, in order, then one per image check.
+    A row of webarena-verified with checks of network events has one for the HAR.
 
     Args:
         final_url: the last address of the active tab.
@@ -55,6 +57,8 @@ def probes_of(task: Task, final_url: str) -> list[Probe]:
         RuleError: the task's evaluator has an unknown form; `rule_of` says so before any episode.
     """
     rule = rule_of(task.evaluator)
+    if isinstance(rule, VerifiedRule):
+        return [har_probe()] if rule.needs_har else []
     if not isinstance(rule, WebArenaRule):
         return []
     texts = [probe_of(page, task.start_url, final_url) for page in rule.pages]

@@ -17,7 +17,7 @@ _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|\w+|[^\w\s]")
 
 def published_match(rule: WebArenaRule, answer: str) -> bool | None:
     """Whether the published code accepts an answer; None if it asks a model, or looks at pages or the address too."""
-    if rule.pages or rule.ends_at is not None or not rule.answer:
+    if rule.pages or rule.images or rule.ends_at is not None or not rule.answer:
         return None
     given = _clean(answer)
     results: list[bool | None] = []

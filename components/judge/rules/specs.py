@@ -14,6 +14,8 @@ from pydantic import Field, ValidationError
 
 from components.judge.rules.conditions import WebArenaRule
 from components.judge.rules.published_eval import webarena_rule
+from components.judge.verified.client import VerifiedError, find_python
+from components.judge.verified.rule import VerifiedRule
 from components.records import Record, Task
 
 _PLACEHOLDER = re.compile(r"__[A-Z][A-Z_]*[A-Z]__")
@@ -48,7 +50,7 @@ class NoRule(Record):
     type: str
 
 
-Rule = WebArenaRule | QARule | SiteRewardRule | HintRule | NoRule
+Rule = WebArenaRule | VerifiedRule | QARule | SiteRewardRule | HintRule | NoRule
 
 
 class RuleError(ValueError):
@@ -56,7 +58,8 @@ class RuleError(ValueError):
 
 
 def rule_of(evaluator: Mapping[str, Any]) -> Rule:
-    """The rule of a task's evaluator: `{"type": "webarena", "eval": …}` (or `visualwebarena`), `{"type": "qa",
+    """The rule of a task's evaluator: `{"type": "webarena", "eval": …}` (or `visualwebarena`), `{"type":
+    "webarena_verified", "row": …, "addresses": …}`, `{"type": "qa",
     "answers": […]}`, `{"type": "site_reward"}`, `{"type": "webvoyager", "answer_type": …, "notice": …}`; the last and
     any other type cannot decide.
 
@@ -67,6 +70,8 @@ def rule_of(evaluator: Mapping[str, Any]) -> Rule:
     try:
         if kind in _WEBARENA:
             return webarena_rule(evaluator["eval"], is_visual=kind == "visualwebarena")
+        if kind == "webarena_verified":
+            return VerifiedRule(row=evaluator["row"], addresses=evaluator["addresses"])
         if kind == "qa":
             return QARule(answers=evaluator["answers"])
         if kind == "webvoyager" and "answer_type" in evaluator:
@@ -95,13 +100,33 @@ def require_rules(tasks: Iterable[Task]) -> None:
         except RuleError as error:
             wrong[task.task_id] = str(error)
             continue
-        sites = set(_PLACEHOLDER.findall(rule.model_dump_json())) if isinstance(rule, WebArenaRule) else set()
-        if sites:
+        if isinstance(rule, VerifiedRule) and (problem := _missing_evaluator()):
+            wrong[task.task_id] = problem
+        if sites := _unplaced(rule):
             wrong[task.task_id] = f"the address of {', '.join(sorted(sites))} is unknown; give it in tasks.sites"
     if wrong:
         first, reason = next(iter(wrong.items()))
         others = f" and {len(wrong) - 1} others" if len(wrong) > 1 else ""
         raise RuleError(f"{first}{others} cannot be judged by their rules; {first}: {reason}")
+
+
+def _unplaced(rule: Rule) -> set[str]:
+    """The placeholders of sites that a rule still has in place of their addresses."""
+    match rule:
+        case WebArenaRule():
+            return set(_PLACEHOLDER.findall(rule.model_dump_json()))
+        case VerifiedRule(addresses=addresses):
+            return {address for address in addresses.values() if _PLACEHOLDER.search(address)}
+    return set()
+
+
+def _missing_evaluator() -> str:
+    """Why webarena-verified's evaluator cannot be called; empty if it can."""
+    try:
+        find_python()
+    except VerifiedError as error:
+        return str(error)
+    return ""
 
 
 def require_decisive_rules(tasks: Iterable[Task]) -> None:

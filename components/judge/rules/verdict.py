@@ -15,6 +15,8 @@ from components.judge.rules.qa import score_answer
 from components.judge.rules.site_reward import judge_site_reward, rationale
 from components.judge.rules.specs import HintRule, NoRule, QARule, rule_of
 from components.judge.rules.webarena import SameAnswer, judge_webarena
+from components.judge.verified.client import VERSION as VERIFIED_VERSION
+from components.judge.verified.rule import VerifiedRule, judge_verified
 from components.records import Image, Outcome, Termination, Trajectory, Verdict
 
 
@@ -35,7 +37,7 @@ class ImageQuestion(NamedTuple):
 
 
 JUDGE, VERSION = "rules", "site-reward-2"
-VERSIONS = {WebArenaRule: "webarena-2", QARule: "qa-em-1"}
+VERSIONS = {VerifiedRule: f"webarena-verified-{VERIFIED_VERSION}", WebArenaRule: "webarena-2", QARule: "qa-em-1"}
 """Versions of the rules that have a version of their own; all others have `VERSION`."""
 
 
@@ -53,6 +55,7 @@ def rules_verdict(
 
     Raises:
         RuleError: the task's evaluator has an unknown form.
+        VerifiedError: webarena-verified's evaluator is not installed, or died.
     """
     rule = rule_of(trajectory.task.evaluator)
     outcome, text = _judge(trajectory, rule, same_answer, sees_answer)
@@ -98,6 +101,8 @@ def _judge(
     match rule:
         case WebArenaRule():
             return judge_webarena(rule, trajectory.task.intent, answer, trajectory.ending, same_answer, sees_answer)
+        case VerifiedRule():
+            return judge_verified(rule, answer, trajectory.ending)
         case QARule(answers=golden):
             exact = score_answer(answer, golden).exact
             finding = f"the answer is {'' if exact else 'not '}the one that was asked for"

@@ -12,6 +12,7 @@ from components.tasks.rows.questions import QuestionRow
 from components.tasks.rows.training import InstaRow, WebGymRow
 from components.tasks.rows.visualwebarena import VisualWebArenaRow
 from components.tasks.rows.webarena import WebArenaRow
+from components.tasks.rows.webarena_verified import WebArenaVerifiedRow
 
 Row = (
     WebVoyagerRow
@@ -19,6 +20,7 @@ Row = (
     | DeepShopRow
     | WebArenaRow
     | VisualWebArenaRow
+    | WebArenaVerifiedRow
     | QuestionRow
     | WebGymRow
     | InstaRow
@@ -30,6 +32,7 @@ ROWS: tuple[type[Row], ...] = (
     DeepShopRow,
     WebArenaRow,
     VisualWebArenaRow,
+    WebArenaVerifiedRow,
     QuestionRow,
     WebGymRow,
     InstaRow,
