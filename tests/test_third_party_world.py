@@ -48,6 +48,7 @@ def test_an_installed_world_is_found_by_its_entry_point(importable: Path) -> Non
     assert world_class("shelf") is world_class("waymark_shelf.world:Shelf")
 
 
+@pytest.mark.slow
 def test_the_teacher_earns_the_reward_and_a_stray_click_loses_it(importable: Path) -> None:
     """Each family once; then the same again with a second deed after the first."""
     from components.browser import BrowserPool, parse_elements

@@ -198,6 +198,7 @@ print([[credit and credit.advantage for credit in turns] for turns in credits])
 """
 
 
+@pytest.mark.slow
 def test_the_example_objective_subtracts_the_mean_of_scored_members():
     """In a process of its own: the example registers itself as an objective."""
     (code,) = blocks("how-to/add-an-objective.md", "python")

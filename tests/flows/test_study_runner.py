@@ -17,6 +17,8 @@ from flows.study_folders import Checkout, NoCheckout, StudyBusy, folder_of, lock
 from flows.study_plan import ImpossibleStudy, RunPlan, StudyRun, StudyRuns, describe, make_plan
 from tests.flows.conftest import make_repository
 
+pytestmark = pytest.mark.slow
+
 STAGE = """
 import os, pathlib, sys, time, yaml
 name, seconds, out, *keys = sys.argv[1:]
@@ -250,7 +252,6 @@ run_study(Path(sys.argv[1]), study_of(SLOW), side_by_side=int(sys.argv[2]))
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("side_by_side", [1, 3])
 def test_a_killed_study_goes_on_where_it_was(tmp_path, side_by_side):
     """Every stage takes four steps and journals them; each kill lands in the middle of one."""

@@ -261,6 +261,7 @@ def journalled() -> int:
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_pays_for_no_verdict_twice(here, server):
     """A real process is killed with SIGKILL while requests are in flight; its file of answers is taken away, too."""
     count = 8
