@@ -172,6 +172,16 @@ def own_children(root: Path) -> None:
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
 
 
+def end_abandoned(root: Path) -> None:
+    """End the processes of all calls in this project whose flow was killed, and wait until they are gone.
+
+    Raises:
+        Busy: a living flow runs a call of this project.
+    """
+    for record in sorted((root / CALLS).glob("*.json")):
+        _claim(record, record.stem)
+
+
 def end(mark: str) -> int:
     """Send SIGTERM to all processes with the mark, and SIGKILL after 10 s; returns the number of processes."""
     marked = _marked_processes(mark)

@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(study, root, options)
     except _Refused as error:
         return error.status
-    except (StudyBusy, ImpossibleStudy, NoCheckout) as error:
+    except (StudyBusy, ImpossibleStudy, NoCheckout, process.Busy) as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
