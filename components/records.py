@@ -218,6 +218,10 @@ class Turn(Record):
     timings: dict[str, float] = Field(default_factory=dict)
 
 
+HAR = "network.har"
+"""The `url` of a reading whose text is the HAR of the episode, with cookies and what the agent typed into forms."""
+
+
 class Probe(Record):
     """A value that a task's rule needs from a page after `done`; the episode's browser reads it.
 

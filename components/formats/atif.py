@@ -21,7 +21,7 @@ from components.formats.atif_writing import document_of
 from components.formats.files import parsed, problems, read_json_file, short_hash
 from components.formats.interface import Damaged, Format, NotWritable, ReadTrajectory, Unreadable
 from components.formats.registry import register
-from components.records import Trajectory, Verdict
+from components.records import HAR, Reading, Trajectory, Verdict
 from components.redaction import cleaned
 
 FILE = "trajectory.json"
@@ -101,7 +101,16 @@ def _without_secrets(trajectory: Trajectory, clean: Callable[[str], str]) -> tup
         turns.append(turn if is_same else turn.model_copy(update={"token_ids": [], "logprobs": []}))
         count += not is_same
     left_out = [f"{trajectory.trajectory_id}: the tokens of {count} turns, which contain a secret"] if count else []
-    return public.model_copy(update={"turns": turns}), left_out
+    ending = public.ending
+    if ending is not None and any(reading.url == HAR and reading.text for reading in ending.readings):
+        readings = [_without_text(reading) if reading.url == HAR else reading for reading in ending.readings]
+        ending = ending.model_copy(update={"readings": readings})
+        left_out.append(f"{trajectory.trajectory_id}: the HAR, which has the cookies of its login")
+    return public.model_copy(update={"turns": turns, "ending": ending}), left_out
+
+
+def _without_text(reading: Reading) -> Reading:
+    return reading.model_copy(update={"text": None, "error": "left out of the export: it has cookies"})
 
 
 def _version() -> str:

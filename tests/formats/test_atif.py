@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from components.formats import Damaged, NotWritable, ReadTrajectory, format_named, format_of
 from components.records import (
+    HAR,
     NO_SCREENSHOT,
     Ending,
     Image,
@@ -316,3 +317,16 @@ def test_a_document_that_is_cut_off_is_named_with_its_line(tmp_path):
 def test_our_part_of_a_document_that_was_changed_is_damaged(tmp_path):
     written(a_trajectory(), tmp_path, extra={"waymark": {"attempt": "x"}})
     assert "what Waymark wrote was changed" in damaged(tmp_path)
+
+
+def test_the_har_with_the_cookies_of_the_login_is_left_out(tmp_path):
+    readings = [
+        Reading(url=HAR, locator="", address="http://a.test/", text='[{"cookies": "session=planted"}]'),
+        Reading(url="last", locator="h1", address="http://a.test/", text="Orders"),
+    ]
+    trajectory = a_trajectory(turns=1).model_copy(update={"ending": Ending(url="http://a.test/", readings=readings)})
+    (sentence,) = ATIF.write(trajectory, None, tmp_path, lambda text: text)
+    assert "the HAR" in sentence
+    assert not any(b"planted" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    (record,) = ATIF.read(tmp_path)
+    assert [reading.text for reading in record.trajectory.ending.readings] == [None, "Orders"]

@@ -12,10 +12,8 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from components.judge.verified.client import Check, VerifiedError, evaluate
-from components.records import Ending, Outcome, Probe, Record
+from components.records import HAR, Ending, Outcome, Probe, Record
 
-HAR = "network.har"
-"""The `url` of the reading with the HAR, as the package calls that file."""
 _NAMES = {"AgentResponseEvaluator": "the answer", "NetworkEventEvaluator": "the network events"}
 _MAX_SHOWN = 300
 """Characters of an evaluator's message in a rationale; they may have whole addresses."""
