@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from components.formats.atif_reading import read_document
 from components.formats.atif_records import PREFIX, Document
 from components.formats.atif_writing import document_of
-from components.formats.files import parsed, problems, read_json_file, short_hash
+from components.formats.files import parsed, problems, read_each, read_json_file, short_hash
 from components.formats.interface import Damaged, Format, NotWritable, ReadTrajectory, Unreadable
 from components.formats.registry import register
 from components.records import HAR, Reading, Trajectory, Verdict
@@ -47,16 +47,7 @@ class Atif(Format):
         files = sorted({*_files(path), *(path.rglob("*trajectory*.json") if path.is_dir() else [path])})
         if not files:
             raise Unreadable(f"{path} has no file of ATIF: name a folder with {FILE}, or such a file")
-        root = path if path.is_dir() else path.parent
-        for file in files:
-            try:
-                document = parsed(Document, read_json_file(file), str(file), "trajectory of ATIF 1.x")
-                yield read_document(document, file, str(file.relative_to(root)), root.name)
-            except Unreadable as error:
-                yield Damaged(str(file), str(error))
-            except ValidationError as error:
-                reason = f"{file}: what Waymark wrote was changed ({problems(error)}): export it again"
-                yield Damaged(str(file), reason)
+        yield from read_each(files, path, _read)
 
     def write(
         self, trajectory: Trajectory, verdict: Verdict | None, folder: Path, clean: Callable[[str], str]
@@ -90,6 +81,14 @@ def _files(path: Path) -> Iterator[Path]:
             with file.open("rb") as opened:
                 if PREFIX.encode() in opened.read(HEAD):
                     yield file
+
+
+def _read(file: Path, root: Path) -> ReadTrajectory:
+    document = parsed(Document, read_json_file(file), str(file), "trajectory of ATIF 1.x")
+    try:
+        return read_document(document, file, str(file.relative_to(root)), root.name)
+    except ValidationError as error:
+        raise Unreadable(f"{file}: what Waymark wrote was changed ({problems(error)}): export it again") from error
 
 
 def _without_secrets(trajectory: Trajectory, clean: Callable[[str], str]) -> tuple[Trajectory, list[str]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import PIL.Image
 from pydantic import BaseModel, ValidationError
 
-from components.formats.interface import Unreadable
+from components.formats.interface import Damaged, ReadTrajectory, Unreadable
 from components.records import NO_SCREENSHOT, Image
 from components.tasks.files import parse_json
 
@@ -38,6 +39,23 @@ def read_json_file(path: Path) -> Any:
         raise Unreadable(f"{path}: {error}: {AGAIN}") from error
     except OSError as error:
         raise Unreadable(f"{path} cannot be read ({error.strerror}): {AGAIN}") from error
+
+
+def read_each(
+    files: Iterable[Path], path: Path, read: Callable[[Path, Path], ReadTrajectory]
+) -> Iterator[ReadTrajectory | Damaged]:
+    """One record per file; one that cannot be read is `Damaged`.
+
+    Args:
+        path: the file or folder that the user named.
+        read: gets a file and the folder that was read (of a file, its own), and raises Unreadable.
+    """
+    root = path if path.is_dir() else path.parent
+    for file in files:
+        try:
+            yield read(file, root)
+        except Unreadable as error:
+            yield Damaged(str(file), str(error))
 
 
 def parsed(model: type[M], value: Any, place: str, what: str) -> M:

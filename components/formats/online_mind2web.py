@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from components.formats.building import thought_and_action, trajectory_of, turn_of
-from components.formats.files import Screenshot, parsed, read_json_file, read_screenshot
+from components.formats.files import Screenshot, parsed, read_each, read_json_file, read_screenshot
 from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
 from components.formats.registry import register
 from components.records import NO_SCREENSHOT, Task, Termination, ToolCall, Turn
@@ -88,12 +88,7 @@ class OnlineMind2Web(Format):
         files = sorted(_files(path)) or (sorted(path.rglob(FILE)) if path.is_dir() else [path])
         if not files:
             raise Unreadable(f"{path} has no {FILE}: name the folder that holds the tasks' folders")
-        root = path if path.is_dir() else path.parent
-        for file in files:
-            try:
-                yield _read(file, root)
-            except Unreadable as error:
-                yield Damaged(str(file), str(error))
+        yield from read_each(files, path, _read)
 
 
 def _files(path: Path) -> Iterator[Path]:

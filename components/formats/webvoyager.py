@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from components.formats.building import trajectory_of, turn_of
-from components.formats.files import MEND, Screenshot, problems, read_json_file, read_screenshot
+from components.formats.files import MEND, Screenshot, problems, read_each, read_json_file, read_screenshot
 from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
 from components.formats.registry import register
 from components.records import NO_SCREENSHOT, Task, Termination, ToolCall, Turn
@@ -72,12 +72,7 @@ class WebVoyager(Format):
         files = sorted(path.rglob(FILE)) if path.is_dir() else [path]
         if not files:
             raise Unreadable(f"{path} has no {FILE}: name the folder that holds the tasks' folders")
-        root = path if path.is_dir() else path.parent
-        for file in files:
-            try:
-                yield _read(file, root)
-            except Unreadable as error:
-                yield Damaged(str(file), str(error))
+        yield from read_each(files, path, _read)
 
 
 def _read(file: Path, root: Path) -> ReadTrajectory:

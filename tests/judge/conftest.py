@@ -1,12 +1,33 @@
-"""Episodes for the tests of judges."""
+"""Episodes for the tests of judges, and the browser of those that play one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from components.browser import BrowserPool
+from components.params import BrowserParams, EgressParams
 from components.records import Image, Observation, Task, Termination, ToolCall, Trajectory, Turn
+
+BROWSER = BrowserParams(
+    viewport=(800, 600),
+    concurrency=1,
+    start_timeout_s=20,
+    step_timeout_s=20,
+    navigation_retries=0,
+    egress=EgressParams(private_hosts=["127.0.0.1"]),
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[tuple[asyncio.Runner, BrowserPool]]:
+    with asyncio.Runner() as runner:
+        pool = BrowserPool(BROWSER, text="elements")
+        runner.run(pool.__aenter__())
+        yield runner, pool
+        runner.run(pool.__aexit__())
 
 
 def page(content: str) -> Observation:

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import pytest
 from PIL import Image as PILImage
 
-from components.browser import BrowserPool
 from components.browser.image_reading import MAX_IMAGES, MAX_SIDE
 from components.judge import JudgeClients, ModelJudge, assisted_verdict, rules_verdict
 from components.judge.rules import probes_of
@@ -22,7 +21,6 @@ from components.store import read_table, write_table
 from components.tasks import at_sites, load_files
 from tests.endpoint_server import Server, images_of, text_of
 from tests.judge.test_visualwebarena import OURS
-from tests.judge.test_webarena_episode import BROWSER
 from tests.loopback import Handler, Loopback
 from tests.samples import a_trajectory
 
@@ -107,15 +105,6 @@ def sites() -> Iterator[Sites]:
     server = Sites()
     yield server
     server.close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[tuple[asyncio.Runner, BrowserPool]]:
-    with asyncio.Runner() as runner:
-        pool = BrowserPool(BROWSER, text="elements")
-        runner.run(pool.__aenter__())
-        yield runner, pool
-        runner.run(pool.__aexit__())
 
 
 @pytest.fixture

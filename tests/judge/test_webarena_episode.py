@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -17,24 +16,14 @@ from components.agent import (
     format_call,
     format_response,
 )
-from components.browser import BrowserPool
 from components.judge import rules_verdict
 from components.judge.rules import probes_of
-from components.params import BrowserParams, EgressParams, SamplingParams
+from components.params import SamplingParams
 from components.records import Outcome, Task, Termination, ToolCall, Trajectory
 from components.rollout import collect
 from components.store import Journal, read_table, write_table
 from tests.judge.webarena_sites import Sites
 from tests.samples import recipe
-
-BROWSER = BrowserParams(
-    viewport=(800, 600),
-    concurrency=1,
-    start_timeout_s=20,
-    step_timeout_s=20,
-    navigation_retries=0,
-    egress=EgressParams(private_hosts=["127.0.0.1"]),
-)
 
 
 class Script:
@@ -58,15 +47,6 @@ def sites() -> Iterator[Sites]:
     server = Sites()
     yield server
     server.close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[tuple[asyncio.Runner, BrowserPool]]:
-    with asyncio.Runner() as runner:
-        pool = BrowserPool(BROWSER, text="elements")
-        runner.run(pool.__aenter__())
-        yield runner, pool
-        runner.run(pool.__aexit__())
 
 
 @pytest.fixture

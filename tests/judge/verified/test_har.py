@@ -12,7 +12,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.async_api import async_playwright
 
-from components.browser import BrowserPool
 from components.browser.chromium import find_chromium, launch
 from components.browser.har import MAX_JSON, slim
 from components.judge import rules_verdict
@@ -21,7 +20,6 @@ from components.judge.verified.client import evaluate
 from components.records import Ending, Outcome, Task, ToolCall, Trajectory
 from components.store import read_table, write_table
 from components.tasks import at_sites, parse_rows
-from tests.judge.test_webarena_episode import BROWSER
 from tests.loopback import Handler, Loopback
 from tests.samples import a_trajectory
 
@@ -97,15 +95,6 @@ def shop() -> Iterator[Shop]:
     server = Shop()
     yield server
     server.close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[tuple[asyncio.Runner, BrowserPool]]:
-    with asyncio.Runner() as runner:
-        pool = BrowserPool(BROWSER, text="elements")
-        runner.run(pool.__aenter__())
-        yield runner, pool
-        runner.run(pool.__aexit__())
 
 
 def task_of(shop: Shop, network: dict[str, Any]) -> Task:
