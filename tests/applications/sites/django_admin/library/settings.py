@@ -9,6 +9,7 @@ DEBUG = True
 ALLOWED_HOSTS = ["127.0.0.1"]
 ROOT_URLCONF = "library.urls"
 USE_TZ = True
+TIME_ZONE = "UTC"
 INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
