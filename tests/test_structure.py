@@ -22,6 +22,7 @@ PACKAGES = [
     "training",
     "evaluation",
     "reports",
+    "plan",
     "export",
     "pipeline",
     "benchmarks",

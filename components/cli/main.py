@@ -16,6 +16,7 @@ from components.cli import (
     export,
     judge,
     leaderboard,
+    plan,
     recipe,
     rl,
     run,
@@ -28,6 +29,7 @@ from components.cli import (
 GROUPS = (
     doctor,
     recipe,
+    plan,
     run,
     evaluate,
     compare,

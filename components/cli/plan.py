@@ -1,0 +1,81 @@
+"""`waymark plan`: memory, time and cost of a recipe before it runs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from components.cli.command import PARAMS, Subparsers, fail
+
+DOES_NOT_FIT = 3
+"""Exit status of a recipe that cannot run on the devices."""
+
+
+def add(commands: Subparsers) -> None:
+    """Register `plan`."""
+    parser = commands.add_parser(
+        "plan",
+        help="what a recipe needs before it runs: memory of each device, and what would make it fit",
+        epilog="Exit status: 0 the recipe fits; 1 the recipe or an option is wrong; 2 wrong arguments; 3 the recipe "
+        "does not fit.",
+    )
+    parser.add_argument(
+        "recipe", nargs="?", type=Path, default=PARAMS, metavar="RECIPE",
+        help="a file, or a name in recipes/; default: %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--set", action="append", default=[], type=_setting, metavar="KEY=VALUE", dest="settings",
+        help="plan with another value of a key, such as rl.micro_batch_tokens=16384; repeatable",
+    )  # fmt: skip
+    parser.add_argument("--device", metavar="NAME", help="such as H100 or L4; default: H100, or this machine's CPU")
+    parser.add_argument("--devices", type=_count, metavar="N", help="number of devices; default: the recipe's")
+    parser.add_argument(
+        "--device-memory", type=_bytes, metavar="SIZE", help="memory of each device, such as 24GiB; default: its own"
+    )
+    parser.add_argument("--format", choices=["text", "json"], default="text", help="default: %(default)s")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the plan; returns the exit status."""
+    from components.params import RecipeError
+    from components.plan import PlanOptions, as_json, as_text, plan
+
+    wishes = PlanOptions(
+        settings=dict(options.settings),
+        device=options.device,
+        devices=options.devices,
+        device_memory=options.device_memory,
+    )
+    try:
+        planned = plan(options.recipe, wishes)
+    except RecipeError as error:
+        return fail(error)
+    print(as_json(planned) if options.format == "json" else as_text(planned))
+    return 0 if planned.fits else DOES_NOT_FIT
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    from components.plan import parsed_setting
+
+    try:
+        return parsed_setting(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: write KEY=VALUE, such as model.lora.rank=16") from error
+
+
+def _bytes(text: str) -> float:
+    from components.plan import parsed_bytes
+
+    try:
+        return parsed_bytes(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: write a size with its unit, such as 24GiB") from error
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value

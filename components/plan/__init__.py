@@ -1,0 +1,13 @@
+"""Plans a run before it starts: the memory of each device, and the time, tokens and dollars of each stage.
+
+`plan` needs the recipe and the shapes of its models alone. It starts no process, loads no weight and downloads nothing.
+"""
+
+from __future__ import annotations
+
+from components.plan.fit import parsed_setting
+from components.plan.hardware import parsed_bytes
+from components.plan.planner import PlanOptions, RunPlan, plan
+from components.plan.text import as_json, as_text
+
+__all__ = ["PlanOptions", "RunPlan", "as_json", "as_text", "parsed_bytes", "parsed_setting", "plan"]

@@ -1,0 +1,167 @@
+"""The shape of a Qwen3-VL: its parameters by part, and what a token costs in memory and arithmetic.
+
+The shape is read from `config.json` in the model's directory, or from `architectures.json` for the published models.
+Nothing is downloaded, and no weight is read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
+
+from components.params import RecipeError
+
+KNOWN = Path(__file__).with_name("architectures.json")
+_EDITION = re.compile(r"-(Instruct|Thinking)$")
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class TextShape(_Shape):
+    """The language model."""
+
+    hidden_size: PositiveInt
+    intermediate_size: PositiveInt
+    num_hidden_layers: PositiveInt
+    num_attention_heads: PositiveInt
+    num_key_value_heads: PositiveInt
+    head_dim: PositiveInt
+    vocab_size: PositiveInt
+
+    @property
+    def query_width(self) -> int:
+        """Channels of all queries."""
+        return self.num_attention_heads * self.head_dim
+
+    @property
+    def key_width(self) -> int:
+        """Channels of all keys; the values have as many."""
+        return self.num_key_value_heads * self.head_dim
+
+    @property
+    def layer_matrices(self) -> int:
+        """Parameters of a layer's seven matrices."""
+        attention = 2 * self.query_width + 2 * self.key_width
+        return self.hidden_size * (attention + 3 * self.intermediate_size)
+
+
+class VisionShape(_Shape):
+    """The vision tower with its mergers."""
+
+    depth: PositiveInt
+    hidden_size: PositiveInt
+    intermediate_size: PositiveInt
+    out_hidden_size: PositiveInt
+    num_position_embeddings: PositiveInt
+    patch_size: PositiveInt
+    temporal_patch_size: PositiveInt
+    spatial_merge_size: PositiveInt
+    in_channels: PositiveInt = 3
+    deepstack_visual_indexes: tuple[int, ...] = ()
+
+    @property
+    def patch_values(self) -> int:
+        """Values of a patch: channels, frames, rows and columns."""
+        return self.in_channels * self.temporal_patch_size * self.patch_size**2
+
+
+class Architecture(_Shape):
+    """A whole model."""
+
+    name: str
+    text_config: TextShape
+    vision_config: VisionShape
+    tie_word_embeddings: bool
+
+    @property
+    def language_parameters(self) -> int:
+        """Parameters of the language model, with embeddings and output layer."""
+        text = self.text_config
+        layer = text.layer_matrices + 2 * text.hidden_size + 2 * text.head_dim
+        tables = text.vocab_size * text.hidden_size * (1 if self.tie_word_embeddings else 2)
+        return text.num_hidden_layers * layer + tables + text.hidden_size
+
+    @property
+    def vision_parameters(self) -> int:
+        """Parameters of the vision tower, the merger and the mergers of DeepStack."""
+        vision = self.vision_config
+        width, inner, merged = vision.hidden_size, vision.intermediate_size, self._merged_width
+        patches = vision.patch_values * width + width + vision.num_position_embeddings * width
+        block = 4 * width**2 + 4 * width + 2 * width * inner + inner + width + 4 * width
+        linear = merged**2 + merged + merged * vision.out_hidden_size + vision.out_hidden_size
+        deep = len(vision.deepstack_visual_indexes) * (linear + 2 * merged)
+        return patches + vision.depth * block + linear + 2 * width + deep
+
+    @property
+    def parameters(self) -> int:
+        """All parameters; tied embeddings count once."""
+        return self.language_parameters + self.vision_parameters
+
+    @property
+    def matrix_parameters(self) -> int:
+        """Parameters of the language model that each token is multiplied with: the layers and the output layer."""
+        text = self.text_config
+        return text.num_hidden_layers * text.layer_matrices + text.vocab_size * text.hidden_size
+
+    def adapter_parameters(self, rank: int) -> int:
+        """Parameters of low-rank adapters on all matrices of the layers."""
+        text = self.text_config
+        ends = (
+            2 * (text.hidden_size + text.query_width)
+            + 2 * (text.hidden_size + text.key_width)
+            + 3 * (text.hidden_size + text.intermediate_size)
+        )
+        return text.num_hidden_layers * rank * ends
+
+    def cache_bytes(self, bytes_per_value: int) -> int:
+        """Bytes of keys and values of one token in all layers."""
+        text = self.text_config
+        return 2 * text.num_hidden_layers * text.key_width * bytes_per_value
+
+    def image_patches(self, viewport: tuple[int, int]) -> int:
+        """Patches of a screenshot, whose sides are rounded to whole merged patches."""
+        side = self.vision_config.patch_size * self.vision_config.spatial_merge_size
+        columns, rows = (max(1, round(length / side)) for length in viewport)
+        return columns * rows * self.vision_config.spatial_merge_size**2
+
+    def image_tokens(self, viewport: tuple[int, int]) -> int:
+        """Tokens of a screenshot in a prompt."""
+        return self.image_patches(viewport) // self.vision_config.spatial_merge_size**2
+
+    @property
+    def _merged_width(self) -> int:
+        return self.vision_config.hidden_size * self.vision_config.spatial_merge_size**2
+
+
+def architecture_of(model: str) -> Architecture:
+    """The shape of a model, given as a directory or a Hugging Face name.
+
+    Raises:
+        RecipeError: the directory has no usable `config.json`, or the name is not in the table.
+    """
+    config = Path(model) / "config.json"
+    if config.exists():
+        return _parsed(model, json.loads(config.read_text()), str(config))
+    known: dict[str, dict[str, Any]] = json.loads(KNOWN.read_text())
+    values = known.get(_EDITION.sub("", model))
+    if values is None:
+        raise RecipeError(
+            f"the plan needs the shape of {model}: there is no {config}, and the known models are "
+            f"{', '.join(known)} (Instruct and Thinking). Name a directory with its config.json in model.base or "
+            "model.judge_base"
+        )
+    return _parsed(model, values, str(KNOWN))
+
+
+def _parsed(model: str, values: dict[str, Any], source: str) -> Architecture:
+    try:
+        return Architecture.model_validate({"tie_word_embeddings": False, **values, "name": model})
+    except ValidationError as error:
+        fields = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors())
+        raise RecipeError(f"{source}: no Qwen3-VL configuration (wrong or missing: {fields})") from error

@@ -1,0 +1,73 @@
+"""Devices: their memory, arithmetic and bandwidth, from `devices.json`, or of this machine's processor.
+
+Figures are the makers' peaks for dense arithmetic. The shares of a peak that work reaches are in `rates.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import psutil
+
+from components.params import RecipeError
+
+GIB = 2**30
+TABLE = Path(__file__).with_name("devices.json")
+DEFAULT = "H100"
+"""The device of a recipe with `model.device: cuda`, unless another is named."""
+CORE_FLOPS = 60e9
+"""Peak of a processor core in float32: two vector units of eight numbers, multiply and add, at about 2 GHz."""
+CORE_BANDWIDTH = 10e9
+"""Bytes per second that a core reads from memory."""
+_UNITS = {"B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": GIB, "TIB": 2**40, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device. `memory` is in bytes, `flops` and `bandwidth` are per second."""
+
+    name: str
+    memory: float
+    flops: float
+    bandwidth: float
+    is_cpu: bool = False
+
+
+def device_named(name: str | None, is_cuda: bool, memory: float | None = None) -> Device:
+    """A device of the table, or this machine's processor with all of its memory.
+
+    Args:
+        name: a name in `devices.json`; None takes `DEFAULT` for CUDA, and the processor else.
+        memory: replaces the device's memory, in bytes.
+
+    Raises:
+        RecipeError: the table has no such device.
+    """
+    if name is None and not is_cuda:
+        cores = os.cpu_count() or 1
+        device = Device("cpu", psutil.virtual_memory().total, cores * CORE_FLOPS, cores * CORE_BANDWIDTH, True)
+    else:
+        table = json.loads(TABLE.read_text())
+        by_lower = {known.lower(): known for known in table}
+        known = by_lower.get((name or DEFAULT).lower())
+        if known is None:
+            raise RecipeError(f"--device {name}: must be one of {', '.join(table)}")
+        row = table[known]
+        device = Device(known, row["memory_gib"] * GIB, row["bfloat16_tflops"] * 1e12, row["bandwidth_gb_s"] * 1e9)
+    return device if memory is None else replace(device, memory=memory)
+
+
+def parsed_bytes(text: str) -> float:
+    """`24GiB` or `80 GB` in bytes.
+
+    Raises:
+        ValueError: the text is no positive number with a unit.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?i?B)\s*", text, re.IGNORECASE)
+    if match is None or not float(match[1]):
+        raise ValueError(text)
+    return float(match[1]) * _UNITS[match[2].upper()]

@@ -1,0 +1,227 @@
+"""Memory of each device: a sum of parts, each with its formula.
+
+The activation formulas were fitted to what autograd saves in this repository's model (`tests/plan/test_activations.py`
+measures it again): they are exact for the language model's layers. What no test here could measure, because there was
+no GPU, is named in `ASSUMPTIONS`.
+
+Letters in formulas: N parameters, T tokens of a micro-batch, L layers, h hidden size, q and k widths of queries and
+keys, i inner width, V vocabulary, P processes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from components.params import ModelParams, OptimParams, Params
+from components.plan.architecture import Architecture, TextShape
+from components.plan.hardware import GIB, Device
+
+MAX_LOGITS = 2**26
+"""As `components.model.scoring.MAX_LOGITS`, which a test compares; the plan does not import torch."""
+LOGIT_COPIES = 5
+IMAGE_CACHE = 2**28
+"""Bytes of the encoder's cache of features; the cache of pixels is in the memory of the machine."""
+SERVER_WORK = 2 * GIB
+"""vLLM's activations and graphs beside weights and cache, at its default of 8,192 tokens in one pass."""
+SERVER_SHARE = 0.9
+"""vLLM's default of `gpu_memory_utilization`."""
+GPU_CONTEXT = 1.5 * GIB
+CPU_CONTEXT = 1.2 * GIB
+"""Python with torch, transformers and pyarrow, and the allocator's reserve."""
+BROWSER_MEMORY = 0.25 * GIB
+FRAGMENTATION = 0.05
+RESIDENT = ("weights", "frozen vision tower", "adapters", "optimiser", "reference policy", "earlier weights")
+"""Parts that stay in memory between updates; gradients and activations are freed."""
+
+ASSUMPTIONS = (
+    "bfloat16 without LoRA keeps float32 weights and rounds them in each product; autocast holds the rounded copies of "
+    "all matrices until the forward pass ends, on each process whole, also with FSDP",
+    "with gradient checkpointing a layer keeps its input; the peak is the end of the forward pass, with the rounded "
+    "weights, or the backward pass of one layer, whichever is larger",
+    f"a pass holds {LOGIT_COPIES} copies of one chunk of logits ({MAX_LOGITS:,} numbers)",
+    f"a CUDA context, its kernels and NCCL take {GPU_CONTEXT / GIB:g} GiB, and the allocator loses "
+    f"{100 * FRAGMENTATION:g}%",
+    f"vLLM takes {SERVER_WORK / GIB:g} GiB for activations and graphs",
+    "GPU memory was not measured on a GPU: the formulas of saved activations are checked on a CPU",
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One entry of a device's memory, in bytes, with its formula in words."""
+
+    name: str
+    bytes: float
+    formula: str
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What one device of a role needs at the peak of a stage."""
+
+    role: str
+    stage: str
+    devices: int
+    """Number of devices of this role."""
+    capacity: float
+    """Bytes that this role may use of a device."""
+    parts: tuple[Part, ...]
+
+    @property
+    def needed(self) -> float:
+        """Bytes of all parts."""
+        return sum(part.bytes for part in self.parts)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the parts fit."""
+        return self.needed <= self.capacity
+
+
+class Training(NamedTuple):
+    """A training stage: the model, and the tokens of a pass."""
+
+    stage: str
+    architecture: Architecture
+    tokens: int
+    reference: bool = False
+    """A frozen copy of the trained weights is kept (KL to the first policy)."""
+
+
+def saved_bytes(text: TextShape, mixed: bool) -> int:
+    """Bytes that autograd saves per token in one layer, in float32 or in mixed precision."""
+    h, q, k, i = text.hidden_size, text.query_width, text.key_width, text.intermediate_size
+    if mixed:
+        return 26 * h + 12 * q + 10 * k + 8 * i + 9 * text.num_attention_heads
+    return 24 * h + 20 * q + 16 * k + 16 * i + 9 * text.num_attention_heads
+
+
+def activation_parts(arch: Architecture, tokens: int, mixed: bool, checkpointing: bool) -> list[Part]:
+    """Activations of the language model at the peak between a forward pass and its backward pass, with the rounded
+    weights of mixed precision."""
+    text = arch.text_config
+    per_layer, layers = saved_bytes(text, mixed), text.num_hidden_layers
+    casts = 2 * arch.matrix_parameters if mixed else 0
+    gradient = tokens * 4 * (2 * text.intermediate_size + text.hidden_size)
+    if not checkpointing:
+        parts = [
+            Part("activations", tokens * layers * per_layer, f"T × L × {per_layer:,} B; T = {tokens:,}"),
+            Part("gradients of activations", gradient, "T × 4 B × (2i + h), one layer's"),
+        ]
+        return [*parts, Part("rounded weights", casts, "2 B × each matrix")] if casts else parts
+    inputs = tokens * layers * 4 * text.hidden_size
+    again = tokens * per_layer + gradient
+    formula = f"T × {per_layer:,} B and gradients"
+    if casts > again:
+        again, formula = casts, "2 B × each matrix, which is more than one layer's activations"
+    return [
+        Part("layer inputs", inputs, f"T × L × 4h; T = {tokens:,}"),
+        Part("one layer again" if again != casts else "rounded weights", again, formula),
+    ]
+
+
+def trainer_parts(training: Training, params: Params) -> list[Part]:
+    """The parts of one training process."""
+    model, arch = params.model, training.architecture
+    shares = params.training.processes if params.training.shard and params.training.processes > 1 else 1
+    mixed = model.dtype == "bfloat16" and model.lora is None
+    word = 4 if model.dtype == "float32" or mixed else 2
+    trained = _trained_parameters(model, arch)
+    tower = 0 if model.train_vision else arch.vision_parameters
+    spread = arch.parameters - tower
+    over = f" / {shares}" if shares > 1 else ""
+    parts = [Part("weights", word * spread / shares, f"{word} B × {spread / 1e9:.3g}e9{over}")]
+    if tower:
+        parts.append(Part("frozen vision tower", word * tower, f"{word} B × {tower / 1e9:.3g}e9, whole"))
+    if model.lora is not None:
+        parts.append(Part("adapters", 4 * trained / shares, f"4 B × {trained / 1e9:.3g}e9{over}, float32"))
+    parts += [
+        Part("gradients", 4 * trained / shares, f"4 B × {trained / 1e9:.3g}e9 trained{over}"),
+        Part("optimiser", 8 * trained / shares, f"8 B × {trained / 1e9:.3g}e9 trained{over}, AdamW in float32"),
+    ]
+    if training.reference:
+        parts.append(Part("reference policy", word * trained / shares, f"{word} B × trained parameters{over}"))
+    staleness = params.rl.max_staleness if training.stage == "train_rl" else 0
+    if staleness:
+        size = 2 * staleness * (4 if mixed else word) * trained
+        parts.append(Part("earlier weights", size, f"2 × max_staleness {staleness} copies of the trained weights"))
+    text = arch.text_config
+    parts += [
+        *activation_parts(arch, training.tokens, mixed, model.gradient_checkpointing),
+        Part(
+            "logits",
+            4 * LOGIT_COPIES * min(training.tokens * text.vocab_size, MAX_LOGITS),
+            f"4 B × {LOGIT_COPIES} copies × min(T × V, 2^26)",
+        ),
+        _image_features(arch, params, training.tokens, word),
+    ]
+    return parts
+
+
+def resident_parts(arch: Architecture, params: Params) -> list[Part]:
+    """What a training process keeps between updates: weights, optimiser and copies of weights."""
+    return [part for part in trainer_parts(Training("train_rl", arch, 1), params) if part.name in RESIDENT]
+
+
+def cache_part(arch: Architecture, params: Params, rows: int, length: int) -> Part:
+    """The padded cache of a generation in the trainer's process."""
+    per_token = arch.cache_bytes(4 if params.model.dtype == "float32" else 2)
+    return Part("KV cache", rows * length * per_token, f"{rows} rows × {length:,} tokens × {per_token:,} B, padded")
+
+
+def server_parts(arch: Architecture, params: Params, device: Device) -> tuple[list[Part], float, int]:
+    """The parts of one vLLM server's device, the bytes that it may use, and the sequences of full length that its cache
+    holds (0 if not even one fits)."""
+    vllm = params.inference.vllm
+    ways = 1 if device.is_cpu else vllm.gpus_per_server
+    share = vllm.engine.get("gpu_memory_utilization")
+    capacity = device.memory * (float(share) if isinstance(share, int | float) else SERVER_SHARE)
+    word = 4 if params.model.dtype == "float32" else 2
+    per_token = arch.cache_bytes(word) / ways
+    weights = word * arch.parameters / ways
+    room = capacity - weights - SERVER_WORK
+    length = params.agent.max_context_tokens
+    sequences = max(0, int(room // (per_token * length)))
+    cache = per_token * length * max(1, sequences)
+    parts = [
+        Part("weights", weights, f"{word} B × {arch.parameters / 1e9:.3g}e9 / {ways} GPUs of a server"),
+        Part("activations and graphs", SERVER_WORK, "vLLM's own"),
+        Part("KV cache", cache, f"{max(1, sequences)} × {length:,} tokens × {per_token:,.0f} B; at least 1"),
+    ]
+    return parts, capacity, sequences
+
+
+def with_context(parts: list[Part], device: Device, browsers: int = 0) -> tuple[Part, ...]:
+    """The parts with those of the process itself."""
+    lost = FRAGMENTATION * sum(part.bytes for part in parts)
+    context = CPU_CONTEXT if device.is_cpu else GPU_CONTEXT
+    name = "Python and torch" if device.is_cpu else "CUDA context"
+    own = [Part(name, context, "assumed"), Part("fragmentation", lost, f"{100 * FRAGMENTATION:g}% of the rest")]
+    if device.is_cpu and browsers:
+        own.append(Part("browsers", browsers * BROWSER_MEMORY, f"{browsers} × {BROWSER_MEMORY / GIB:g} GiB"))
+    return (*parts, *own)
+
+
+def pass_tokens(optim: OptimParams | int, longest: int) -> int:
+    """Tokens of one pass: those of a micro-batch, or of one sample that is longer."""
+    return max(optim if isinstance(optim, int) else optim.micro_batch_tokens, longest)
+
+
+def _trained_parameters(model: ModelParams, arch: Architecture) -> int:
+    if model.lora is not None:
+        return arch.adapter_parameters(model.lora.rank)
+    return arch.parameters if model.train_vision else arch.language_parameters
+
+
+def _image_features(arch: Architecture, params: Params, tokens: int, word: int) -> Part:
+    """Pixels and features of the images of a pass, the tower's work on them, and the cache of features."""
+    vision = arch.vision_config
+    patches = arch.image_patches(params.browser.viewport)
+    of_image = arch.image_tokens(params.browser.viewport)
+    has_images = params.observation.text in ("none", "elements")
+    images = max(1, tokens // (2 * of_image)) if has_images else 0
+    feature = (1 + len(vision.deepstack_visual_indexes)) * of_image * vision.out_hidden_size * word
+    work = images * patches * (4 * vision.patch_values + word * (5 * vision.hidden_size + 2 * vision.intermediate_size))
+    formula = f"up to {images} images × {patches:,} patches in one pass of the tower, features of 1 + DeepStack layers"
+    return Part("image features", IMAGE_CACHE + images * feature + work, formula)

@@ -1,0 +1,151 @@
+"""Which stage keeps what on which devices, and the memory at the peak of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from components.params import Params
+from components.plan.architecture import architecture_of
+from components.plan.hardware import GIB, Device
+from components.plan.memory import (
+    MemoryPlan,
+    Part,
+    Training,
+    cache_part,
+    pass_tokens,
+    resident_parts,
+    server_parts,
+    trainer_parts,
+    with_context,
+)
+
+MAX_ROWS = 64
+"""As `TransformersPolicy.max_batch`."""
+JUDGE_ROWS = 32
+"""As `DistilledJudge`'s batch."""
+JUDGE_TEXT = 3000
+"""Tokens of the task, the responses and the feedback in a question to a judge: 30 turns of 100 tokens."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The devices of a run."""
+
+    device: Device
+    count: int
+
+
+def devices_of(params: Params) -> int:
+    """Number of devices that the recipe asks for: those of the trainer and those of the servers."""
+    if params.model.device == "cpu":
+        return 1
+    if params.inference.engine != "vllm":
+        return params.training.processes
+    vllm = params.inference.vllm
+    return max(params.training.processes, vllm.first_gpu + vllm.servers * vllm.gpus_per_server)
+
+
+def memory_plans(params: Params, machine: Machine) -> list[MemoryPlan]:
+    """The peak of each training stage on a device of the trainer, and that of a server."""
+    device, is_local = machine.device, params.inference.engine == "transformers"
+    policy, judge = architecture_of(params.model.base), architecture_of(params.model.judge_base)
+    longest = params.agent.max_context_tokens
+    has_reference = float(getattr(params.rl.objective, "kl", 0.0) or 0.0) > 0
+    trainings = [
+        Training("train_sft", policy, pass_tokens(params.sft, longest)),
+        Training("distill_judge", judge, pass_tokens(params.judge.distill.optim, longest)),
+        Training("train_rl", policy, pass_tokens(params.rl.micro_batch_tokens, longest), has_reference),
+    ]
+    shared = 0.0
+    plans = []
+    if not is_local:
+        parts, capacity, _ = server_parts(policy, params, device)
+        vllm = params.inference.vllm
+        count = vllm.servers * (1 if device.is_cpu else vllm.gpus_per_server)
+        plans.append(MemoryPlan("server", "rollouts", count, capacity, tuple(parts)))
+        overlaps = not device.is_cpu and vllm.first_gpu < params.training.processes
+        shared = capacity if overlaps else 0.0
+        if device.is_cpu:
+            shared = sum(part.bytes for part in parts) * vllm.servers
+    server_share = 0.0 if device.is_cpu else shared
+    for training in trainings:
+        in_use = shared if training.stage == "train_rl" else server_share
+        parts = trainer_parts(training, params)
+        browsers = params.browser.concurrency if training.stage == "train_rl" else 0
+        if training.stage == "train_rl":
+            parts += _judge_weights(params)
+        plans.append(_trainer_plan(f"{training.stage}, update", parts, machine, params, in_use, browsers))
+    judging, browsers = _judging(params), params.browser.concurrency
+    plans.append(_trainer_plan("distill_judge, judging", judging, machine, params, server_share, 0))
+    plans.append(_trainer_plan("train_rl, rollouts", _rollout_parts(params), machine, params, shared, browsers))
+    return plans
+
+
+def _trainer_plan(
+    stage: str, parts: list[Part], machine: Machine, params: Params, in_use: float, browsers: int
+) -> MemoryPlan:
+    device, processes = machine.device, params.training.processes
+    if device.is_cpu:  # all processes share the memory
+        parts = [_times(part, processes) for part in parts] if processes > 1 else parts
+        processes = 1
+    return MemoryPlan("trainer", stage, processes, device.memory - in_use, with_context(parts, device, browsers))
+
+
+def _rollout_parts(params: Params) -> list[Part]:
+    """The trainer's process while episodes run: what it keeps, the policy's cache, and the distilled judge's."""
+    policy, judge = architecture_of(params.model.base), architecture_of(params.model.judge_base)
+    parts = resident_parts(policy, params) + _judge_weights(params)
+    if params.inference.engine == "transformers":
+        rows = min(MAX_ROWS, params.browser.concurrency)
+        parts.append(cache_part(policy, params, rows, params.agent.max_context_tokens))
+    if params.judge.reward == "distilled":
+        parts.append(cache_part(judge, params, JUDGE_ROWS, judge_length(params)))
+    return parts
+
+
+def _judging(params: Params) -> list[Part]:
+    """The distilled judge on held-out trajectories."""
+    judge = architecture_of(params.model.judge_base)
+    weights = [part for part in resident_parts(judge, params) if part.name != "optimiser"]
+    return [*weights, cache_part(judge, params, JUDGE_ROWS, judge_length(params))]
+
+
+def judge_length(params: Params) -> int:
+    """Tokens of a question to the distilled judge with its answer: screenshots, the history, the verdict."""
+    image = architecture_of(params.model.judge_base).image_tokens(params.browser.viewport)
+    distill = params.judge.distill
+    return distill.screenshots * image + JUDGE_TEXT + distill.max_response_tokens
+
+
+def sequences_of(params: Params, device: Device) -> int:
+    """Sequences of full length that the cache of one server holds."""
+    return server_parts(architecture_of(params.model.base), params, device)[2]
+
+
+def _judge_weights(params: Params) -> list[Part]:
+    """The distilled judge, which answers in the process of the trainer during RL."""
+    if params.judge.reward != "distilled":
+        return []
+    judge = architecture_of(params.model.judge_base)
+    word = 4 if params.model.dtype == "float32" else 2
+    size = word * judge.parameters
+    return [Part("distilled judge", size, f"{word} B × {judge.parameters / 1e9:.3g}e9, on the first device")]
+
+
+def _times(part: Part, count: int) -> Part:
+    return Part(part.name, part.bytes * count, f"{part.formula}, × {count} processes")
+
+
+def shortage(plans: list[MemoryPlan], params: Params, machine: Machine) -> list[str]:
+    """Why the recipe does not fit, one sentence for each role and stage; none if it fits."""
+    needed = devices_of(params)
+    reasons = []
+    if needed > machine.count:
+        reasons.append(f"the recipe asks for {needed} devices, and there are {machine.count}")
+    reasons += [
+        f"{plan.stage} needs {plan.needed / GIB:.1f} GiB on each device of the {plan.role}, which may use "
+        f"{plan.capacity / GIB:.1f} GiB; the largest part is {max(plan.parts, key=lambda part: part.bytes).name}"
+        for plan in plans
+        if not plan.fits
+    ]
+    return reasons

@@ -1,0 +1,155 @@
+"""Memory of devices: sums by hand, refusals with a remedy that works, and more memory that never hurts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from components.cli.main import main
+from components.params import RecipeError
+from components.plan import PlanOptions, parsed_bytes, plan
+from components.plan.fit import parsed_setting, recipe_with
+from components.plan.hardware import GIB
+from components.plan.memory import Training, trainer_parts
+
+SMALL = Path("recipes/demo.yaml")
+LARGE = Path("recipes/openwebrl-4b.yaml")
+
+
+def parts(recipe: Path, stage: str, role: str = "trainer", **changed) -> dict[str, float]:
+    planned = plan(recipe, PlanOptions(settings={key.replace("__", "."): value for key, value in changed.items()}))
+    item = next(item for item in planned.memory if (item.stage, item.role) == (stage, role))
+    return {part.name: part.bytes for part in item.parts}
+
+
+def test_state_of_a_sharded_bfloat16_training_is_as_by_hand():
+    # 4,022,468,096 parameters of the language model on 4 processes, 415,347,712 of the frozen tower on each
+    sizes = parts(LARGE, "train_sft, update")
+    assert sizes["weights"] == 4 * 4_022_468_096 / 4
+    assert sizes["gradients"] == 4 * 4_022_468_096 / 4
+    assert sizes["optimiser"] == 8 * 4_022_468_096 / 4
+    assert sizes["frozen vision tower"] == 4 * 415_347_712
+    assert sizes["layer inputs"] == 32_768 * 36 * 4 * 2560
+
+
+def test_adapters_leave_bfloat16_weights_and_a_small_optimiser():
+    sizes = parts(LARGE, "train_sft, update", model__lora={"rank": 16, "alpha": 32})
+    assert sizes["weights"] == 2 * 4_022_468_096 / 4
+    # per layer: q, o: 2 × (2560 + 4096); k, v: 2 × (2560 + 1024); gate, up, down: 3 × (2560 + 9728)
+    adapters = 36 * 16 * (2 * 6656 + 2 * 3584 + 3 * 12288)
+    assert sizes["adapters"] == sizes["gradients"] == 4 * adapters / 4
+    assert sizes["optimiser"] == 8 * adapters / 4
+
+
+def test_a_trained_tower_has_gradients_too():
+    sizes = parts(LARGE, "train_rl, update", model__train_vision=True)
+    assert sizes["optimiser"] == 8 * (4_022_468_096 + 415_347_712) / 4
+    assert "frozen vision tower" not in sizes
+
+
+def test_a_server_keeps_144_kib_of_keys_and_values_per_token():
+    sizes = parts(LARGE, "rollouts", "server")
+    per_token = 2 * 36 * 8 * 128 * 2
+    assert per_token == 144 * 1024
+    assert sizes["KV cache"] % (per_token * 32_768) == 0
+
+
+def test_a_reference_policy_is_counted_if_the_objective_has_a_kl():
+    name = "train_rl, update"
+    without = parts(SMALL, name, rl__objective={"name": "mm_grpo", "kl": 0.0})
+    with_kl = parts(SMALL, name, rl__objective={"name": "mm_grpo", "kl": 0.1})
+    assert "reference policy" not in without
+    assert with_kl["reference policy"] > 0
+
+
+def test_the_paper_recipe_fits_on_its_eight_gpus_and_not_on_seven():
+    assert plan(LARGE).fits
+    assert "asks for 8 devices, and there are 7" in plan(LARGE, PlanOptions(devices=7)).reasons[0]
+
+
+@pytest.mark.parametrize(("devices", "memory"), [(1, "24GiB"), (1, "79GiB"), (2, "79GiB"), (8, "40GiB")])
+def test_a_refused_recipe_fits_with_the_remedy_that_is_named(devices, memory):
+    wishes = PlanOptions(devices=devices, device_memory=parsed_bytes(memory))
+    refused = plan(LARGE, wishes)
+    assert not refused.fits
+    assert refused.remedy is not None
+    mended = plan(LARGE, PlanOptions(refused.remedy, devices=devices, device_memory=parsed_bytes(memory)))
+    assert mended.fits, mended.reasons
+
+
+def test_a_machine_that_is_too_small_for_any_change_is_refused_without_one():
+    planned = plan(LARGE, PlanOptions(devices=1, device_memory=GIB))
+    assert not planned.fits
+    assert planned.remedy is None
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    memory=st.floats(1, 200), more=st.floats(0, 200), tokens=st.sampled_from([4096, 32768]), lora=st.booleans(),
+    servers=st.integers(1, 4),
+)  # fmt: skip
+def test_more_memory_never_turns_a_fit_into_a_refusal(memory, more, tokens, lora, servers):
+    values = {"rl.micro_batch_tokens": tokens, "inference.vllm.servers": servers}
+    values |= {"model.lora": {"rank": 8, "alpha": 8}} if lora else {}
+    little = plan(LARGE, PlanOptions(values, devices=8, device_memory=memory * GIB))
+    much = plan(LARGE, PlanOptions(values, devices=8, device_memory=(memory + more) * GIB))
+    assert much.fits or not little.fits
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(512, 65536), st.integers(512, 65536), st.booleans())
+def test_longer_micro_batches_never_need_less(tokens, others, checkpointing):
+    params = recipe_with(LARGE, {"model.gradient_checkpointing": checkpointing})
+    from components.plan.architecture import architecture_of
+
+    architecture = architecture_of(params.model.base)
+    short, long = (
+        sum(part.bytes for part in trainer_parts(Training("train_rl", architecture, count), params))
+        for count in sorted((tokens, others))
+    )
+    assert short <= long
+
+
+@pytest.mark.parametrize(("text", "size"), [("24GiB", 24 * 2**30), ("80 GB", 80e9), ("1.5MiB", 1.5 * 2**20)])
+def test_sizes_have_a_unit(text, size):
+    assert parsed_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["24", "GiB", "-1GiB", "0GiB", "24 gallons"])
+def test_a_size_without_a_sense_is_refused(text):
+    with pytest.raises(ValueError):
+        parsed_bytes(text)
+
+
+@pytest.mark.parametrize("text", ["rl.lr", "=3", "rl..lr=3", "rl.lr=[3"])
+def test_a_setting_needs_a_key_and_a_value(text):
+    with pytest.raises(ValueError):
+        parsed_setting(text)
+
+
+def test_a_setting_of_an_unknown_key_is_refused_by_its_name():
+    with pytest.raises(RecipeError, match=r"--set rl\.speed: rl\.speed"):
+        plan(SMALL, PlanOptions({"rl.speed": 3}))
+
+
+def test_the_command_prints_json_whose_parts_sum_to_what_is_needed(capsys):
+    assert main(["plan", "demo", "--format", "json", "--device-memory", "16GiB"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["fits"]
+    assert all(item["needed"] == sum(part["bytes"] for part in item["parts"]) for item in printed["memory"])
+
+
+def test_the_command_refuses_with_status_3_and_names_what_would_fit(capsys):
+    assert main(["plan", "openwebrl-4b", "--devices", "1", "--device-memory", "24GiB"]) == 3
+    out = capsys.readouterr().out
+    assert "does not fit" in out
+    assert "--set model.lora=" in out
+
+
+def test_the_command_names_the_devices_that_it_knows(capsys):
+    assert main(["plan", "demo", "--device", "abacus"]) == 1
+    assert "must be one of L4, A10" in capsys.readouterr().err
