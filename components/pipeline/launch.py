@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+import torch.distributed
 
 from components.params import load
 from components.training.workers import Workers
@@ -47,6 +48,8 @@ def process_group(module: str, *arguments: str) -> Iterator[Workers]:
     yield workers
     if workers.is_main:  # after an error the launcher ends the other ranks, which may be in the middle of a job
         workers.shut_down()
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def launcher(processes: int, module: str, *arguments: str) -> list[str]:

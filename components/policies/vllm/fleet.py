@@ -19,6 +19,7 @@ import httpx
 
 from components.agent.policy import RequestClock
 from components.params import ModelParams, VLLMParams
+from components.policies.vllm.environment import VISIBLE, visible_gpus, without_launch
 from components.policies.vllm.processes import free_port, log_tail, stop, wait_for_end
 
 SCRIPT = Path(__file__).parent / "engine/server.py"
@@ -265,7 +266,7 @@ class Fleet:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env=os.environ | self._environment(server.number),
+                env=self._environment(server.number),
                 start_new_session=True,
             )  # fmt: skip
         try:
@@ -306,9 +307,14 @@ class Fleet:
         }
 
     def _environment(self, number: int) -> dict[str, str]:
-        environment = {"PYTHONPATH": str(SCRIPT.parent)}  # for `waymark_worker`
+        environment = without_launch(os.environ) | {"PYTHONPATH": str(SCRIPT.parent)}  # for `waymark_worker`
         if self._model.device == "cpu":
             return environment
         gpus = self._params.gpus_per_server
         first = self._params.first_gpu + number * gpus
-        return environment | {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(first, first + gpus)))}
+        try:
+            return environment | {VISIBLE: visible_gpus(os.environ.get(VISIBLE), first, gpus)}
+        except ValueError as error:
+            raise ServerError(
+                f"{error}: lower inference.vllm.servers, gpus_per_server or first_gpu, or show this process more GPUs"
+            ) from error
