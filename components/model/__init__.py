@@ -1,7 +1,8 @@
 """The Qwen3-VL in this process.
 
 - `vlm`: loads and saves the model, its tokenizer and image processor (`VLM`). `lora` adds adapters.
-- `encoding`: encodes prompts as token ids (`Encoder`); `vision` as pixels and image features.
+- `encoding`: encodes prompts as token ids (`Encoder`); `vision` as pixels and image features, which `feature_cache`
+  keeps.
 - `attention`: attention over packed rows. `scoring`: log-probabilities of given tokens. `patch_embedding`: a faster
   first layer of the vision tower.
 """

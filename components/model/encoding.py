@@ -18,6 +18,7 @@ from transformers import PreTrainedTokenizerBase
 from components.agent.rendering import IM_END, Prompt, Response, Text
 from components.model.vision import Vision
 from components.model.vlm import VLM
+from components.params import ImageCacheParams
 from components.records import Image
 
 VISION_START, VISION_END, IMAGE_PAD = "<|vision_start|>", "<|vision_end|>", "<|image_pad|>"
@@ -62,12 +63,12 @@ class Encoder:
     """Encodes prompts for one model.
 
     Args:
-        cache_bytes: size of the cache of pixels, and of that of features (`Vision`).
+        image_cache: where pixels and features of images are kept; None takes the default.
     """
 
-    def __init__(self, vlm: VLM, cache_bytes: int = 2**28) -> None:
+    def __init__(self, vlm: VLM, image_cache: ImageCacheParams | None = None) -> None:
         self.tokenizer = vlm.tokenizer
-        self.vision = Vision(vlm, cache_bytes)
+        self.vision = Vision(vlm, image_cache or ImageCacheParams())
         config = vlm.model.config
         self.image_token_id: int = config.image_token_id
         self.device = vlm.model.device

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import io
+import operator
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +18,16 @@ import torch
 from cachetools import LRUCache
 from PIL import Image as PILImage
 from torch.distributed.fsdp import FSDPModule
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
 from transformers.models.qwen3_vl.modeling_qwen3_vl import BaseModelOutputWithDeepstackFeatures
 
+from components.model.feature_cache import FeatureCache, Features, tower_fingerprint
 from components.model.vlm import VLM
+from components.params import ImageCacheParams
 from components.records import Image
 
-_Features = tuple[torch.Tensor, ...]
-"""Of one image: the features at its placeholders, then those that DeepStack adds at each of the first layers."""
+ENCODED_PATCHES = 2**16
+"""Patches that the tower encodes at once, unless one image has more: 18 screenshots of 1280×720."""
 
 
 @dataclass(frozen=True)
@@ -33,37 +38,66 @@ class ServerImage:
     sha256: str
 
 
-class Vision:
-    """The images of one model. Pixels and features are cached by image content, up to `cache_bytes` of each."""
+@dataclass(frozen=True)
+class ImageCounts:
+    """How often images were prepared (decoded and cut into patches) and encoded (read by the vision tower)."""
 
-    def __init__(self, vlm: VLM, cache_bytes: int = 2**28) -> None:
-        self._model, self._processor = vlm.model.model, vlm.images
-        self._lock = threading.Lock()
-        self._pixels: LRUCache[str, tuple[torch.Tensor, torch.Tensor]] = LRUCache(cache_bytes, lambda p: p[0].nbytes)
-        self._features: LRUCache[str, _Features] = LRUCache(cache_bytes, lambda f: sum(part.nbytes for part in f))
+    prepared: int
+    encoded: int
+
+
+class Vision:
+    """The images of one model. Pixels and features are cached by image content, up to `memory_gib` of each."""
+
+    def __init__(self, vlm: VLM, cache: ImageCacheParams) -> None:
+        self._vlm, self._model, self._processor = vlm, vlm.model.model, vlm.images
+        self._lock, self._encoding = threading.Lock(), threading.Lock()
+        self._pixels: LRUCache[str, tuple[torch.Tensor, torch.Tensor]] = LRUCache(
+            cache.memory_gib * 2**30, lambda pixels: pixels[0].nbytes
+        )
+        self._grids: LRUCache[str, tuple[int, int]] = LRUCache(2**16)
+        self._cache = FeatureCache(cache, self._fingerprint)
+        self._threads = ThreadPoolExecutor(cache.threads, "prepare-images")
         self._version = self._weights_version()
+        self._prepared = self._encoded = 0
+
+    def grid(self, image: Image) -> tuple[int, int]:
+        """Rows and columns of patches of an image. They follow from its size, so that no pixel is read."""
+        with self._lock:
+            grid = self._grids.get(image.sha256)
+        if grid is None:
+            with PILImage.open(io.BytesIO(image.data)) as picture:
+                columns, rows = picture.size
+            patch, size = self._processor.patch_size, self._processor.size
+            limits = {"min_pixels": size["shortest_edge"], "max_pixels": size["longest_edge"]}
+            resized = smart_resize(rows, columns, patch * self._processor.merge_size, **limits)
+            grid = resized[0] // patch, resized[1] // patch
+            with self._lock:
+                self._grids[image.sha256] = grid
+        return grid
 
     def pixels(self, image: Image) -> tuple[torch.Tensor, torch.Tensor]:
         """Patches (P, D) and grid (1, 3) of an image: time, height, width in patches."""
-        with self._lock:  # the event loop counts tokens while the decoder's thread reads pixels
-            inputs = self._pixels.get(image.sha256)
-            if inputs is None:
-                picture = PILImage.open(io.BytesIO(image.data)).convert("RGB")
-                out = self._processor(images=[picture], return_tensors="pt")
-                inputs = (out["pixel_values"], out["image_grid_thw"])
-                if inputs[0].nbytes <= self._pixels.maxsize:
-                    self._pixels[image.sha256] = inputs
-            return inputs
+        with self._lock:
+            pixels = self._pixels.get(image.sha256)
+        if pixels is None:
+            picture = PILImage.open(io.BytesIO(image.data)).convert("RGB")
+            out = self._processor(images=[picture], return_tensors="pt")
+            pixels = (out["pixel_values"].to(self._vlm.feature_dtype), out["image_grid_thw"])
+            with self._lock:
+                self._prepared += 1
+                if pixels[0].nbytes <= self._pixels.maxsize:
+                    self._pixels[image.sha256] = pixels
+        return pixels
 
     def tokens(self, image: Image) -> int:
         """Number of placeholders of an image in a sequence."""
-        _, grid = self.pixels(image)
-        return int(grid.prod()) // self._processor.merge_size**2
+        rows, columns = self.grid(image)
+        return rows * columns // self._processor.merge_size**2
 
     def for_server(self, image: Image) -> ServerImage:
         """An image for an inference server, resized here, so that the server does not resize it differently."""
-        _, grid = self.pixels(image)
-        _, rows, columns = grid[0].tolist()
+        rows, columns = self.grid(image)
         patch = self._processor.patch_size
         picture, size = PILImage.open(io.BytesIO(image.data)), (columns * patch, rows * patch)
         rgb = picture.convert("RGB")
@@ -75,7 +109,30 @@ class Vision:
 
     def grids(self, images: Sequence[Image]) -> torch.Tensor | None:
         """Grids (len(images), 3) of images in patches: time, height, width; None without images."""
-        return torch.cat([self.pixels(image)[1] for image in images]) if images else None
+        return torch.tensor([(1, *self.grid(image)) for image in images]) if images else None
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether the vision tower is trained. Then its features have gradients and are not cached in a training
+        pass."""
+        return any(parameter.requires_grad for parameter in self._model.visual.parameters())
+
+    def is_of(self, vlm: VLM) -> bool:
+        """Whether the features are those of this model, too: the towers are frozen and have the same tensors."""
+        own, other = (list(model.visual.parameters()) for model in (self._model, vlm.model.model))
+        return not self.is_trained and len(own) == len(other) and all(map(operator.is_, own, other))
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the processes of a machine share the features that each computes."""
+        return self._cache.is_shared and not self.is_trained and not self.is_sharded
+
+    def take_counts(self) -> ImageCounts:
+        """What was prepared and encoded since the last call."""
+        with self._lock:
+            counts = ImageCounts(self._prepared, self._encoded)
+            self._prepared = self._encoded = 0
+        return counts
 
     @property
     def is_sharded(self) -> bool:
@@ -100,8 +157,8 @@ class Vision:
         if not images:
             return {}
         unique = {image.sha256: image for image in images}
-        trained = torch.is_grad_enabled() and any(p.requires_grad for p in self._model.visual.parameters())
-        features = self._encode(unique) if trained else self._cached(unique)
+        with_gradients = torch.is_grad_enabled() and self.is_trained
+        features = dict(self._encode(unique)) if with_gradients else self._cached(unique)
         parts = [features[image.sha256] for image in images]
         return {
             "image": BaseModelOutputWithDeepstackFeatures(
@@ -111,36 +168,75 @@ class Vision:
             )
         }
 
-    def _cached(self, images: dict[str, Image]) -> dict[str, _Features]:
-        with self._lock:
+    def encode(self, images: Sequence[Image]) -> None:
+        """Fill the cache with the features of images, unless the tower is trained."""
+        if not self.is_trained:
+            self._cached({image.sha256: image for image in images}, kept=False)
+
+    def _cached(self, images: dict[str, Image], kept: bool = True) -> dict[str, Features]:
+        """Features by hash, from the cache or encoded now; nothing if they are not `kept`."""
+        features: dict[str, Features] = {}
+        with self._encoding:  # no two threads encode one image
             if self._version != (version := self._weights_version()):
-                self._features.clear()
+                self._cache.clear()
                 self._version = version
-            features = {key: self._features[key] for key in images if key in self._features}
-        missing = {key: image for key, image in images.items() if key not in features}
-        if missing:
+            missing: dict[str, Image] = {}
+            for key, image in images.items():
+                if (known := self._cache.get(key, self._model.visual.device)) is None:
+                    missing[key] = image
+                elif kept:
+                    features[key] = known
             with torch.inference_mode(False), torch.no_grad():  # a trainer's graph may use features of a rollout
-                encoded = self._encode(missing)
-            with self._lock:
-                for key, parts in encoded.items():
-                    if sum(part.nbytes for part in parts) <= self._features.maxsize:
-                        self._features[key] = tuple(part.clone() for part in parts)  # a view would keep all images
-            features |= encoded
+                for key, parts in self._encode(missing):
+                    self._cache.put(key, parts)
+                    if kept:
+                        features[key] = parts
         return features
 
-    def _encode(self, images: dict[str, Image]) -> dict[str, _Features]:
-        out = self._model.get_image_features(*self._patches(images.values()))
-        return dict(zip(images, zip(out.pooler_output, *out.deepstack_features, strict=True), strict=True))
+    def _encode(self, images: dict[str, Image]) -> Iterator[tuple[str, Features]]:
+        """Features of images by hash. Threads prepare the next images while the tower encodes others."""
+        batches = self._batches(images)
+        ahead = [[self._threads.submit(self.pixels, image) for image in batch.values()] for batch in batches[:1]]
+        for number, batch in enumerate(batches):
+            ahead += [
+                [self._threads.submit(self.pixels, image) for image in following.values()]
+                for following in batches[number + 1 : number + 2]
+            ]
+            inputs = self._on_device([pixels.result() for pixels in ahead.pop(0)])
+            with self._vlm.precision():
+                out = self._model.get_image_features(*inputs)
+            with self._lock:
+                self._encoded += len(batch)
+            yield from zip(batch, zip(out.pooler_output, *out.deepstack_features, strict=True), strict=True)
+
+    def _batches(self, images: dict[str, Image]) -> list[dict[str, Image]]:
+        """Images in order, divided so that the tower encodes at most `ENCODED_PATCHES` at once."""
+        batches: list[dict[str, Image]] = []
+        patches = 0
+        for key, image in images.items():
+            rows, columns = self.grid(image)
+            patches += rows * columns
+            if not batches or patches > ENCODED_PATCHES:
+                batches.append({})
+                patches = rows * columns
+            batches[-1][key] = image
+        return batches
 
     def _patches(self, images: Iterable[Image]) -> tuple[torch.Tensor, torch.Tensor]:
         """Patches and grids of all images, concatenated, on the tower's device."""
-        pixels, grids = zip(*map(self.pixels, images), strict=True)
+        return self._on_device(list(map(self.pixels, images)))
+
+    def _on_device(self, images: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> tuple[torch.Tensor, torch.Tensor]:
+        pixels, grids = zip(*images, strict=True)
         device = self._model.visual.device
         return torch.cat(pixels).to(device), torch.cat(grids).to(device)
 
     def _weights_version(self) -> int:
         """A number that grows with every in-place change of the tower's weights."""
         return sum(parameter._version for parameter in self._model.visual.parameters())
+
+    def _fingerprint(self) -> str:
+        return tower_fingerprint(self._model.visual, self._vlm.feature_dtype, self._processor.to_dict())
 
 
 def _sha256(picture: PILImage.Image) -> str:

@@ -171,9 +171,14 @@ class VLM:
         return torch.autocast(self.model.device.type, self.compute_dtype)
 
     @property
+    def feature_dtype(self) -> torch.dtype:
+        """The dtype of the vision tower's features."""
+        return self.compute_dtype or self.model.dtype
+
+    @property
     def tolerances(self) -> Tolerances:
         """Differences that rounding explains in the dtype of a forward pass."""
-        return TOLERANCES["bfloat16" if (self.compute_dtype or self.model.dtype) == torch.bfloat16 else "float32"]
+        return TOLERANCES["bfloat16" if self.feature_dtype == torch.bfloat16 else "float32"]
 
     def freeze_vision(self) -> None:
         """Freeze the vision tower (OpenWebRL, section 4.2)."""

@@ -43,6 +43,7 @@ from components.params.judge import (
 )
 from components.params.learning import (
     EvaluationParams,
+    ImageCacheParams,
     InferenceParams,
     LoRAParams,
     ModelParams,
@@ -99,6 +100,7 @@ __all__ = [
     "FilterParams",
     "FilteredBCParams",
     "HorizonParams",
+    "ImageCacheParams",
     "InferenceParams",
     "JudgeParams",
     "JudgeProtocolName",

@@ -24,6 +24,20 @@ class LoRAParams(Section):
     """Dropout on an adapter's input in supervised training. In RL it would add noise to the ratio, so RL uses none."""
 
 
+class ImageCacheParams(Section):
+    """Where a process keeps what it has computed from screenshots, so that each is prepared and encoded once."""
+
+    memory_gib: Annotated[float, NoEffect] = Field(default=0.5, ge=0)
+    """Memory of a process for the features of a frozen vision tower, in GiB. Pixels get as much."""
+    disk_gib: Annotated[float, NoEffect] = Field(default=0.0, ge=0)
+    """Disk for features, in GiB. The processes of a machine share it: each encodes a part of an iteration's images and
+    reads the other parts. The oldest files are deleted first. 0 keeps features in memory only."""
+    directory: Annotated[str | None, NoEffect] = None
+    """Where those files are. Null is `waymark-features` in the system's directory of temporary files."""
+    threads: Annotated[int, NoEffect] = Field(default=1, gt=0)
+    """Threads of a process that prepare the next images while the tower encodes others."""
+
+
 class ModelParams(Section):
     """The policy and the judge, both Qwen3-VL."""
 
@@ -41,6 +55,7 @@ class ModelParams(Section):
     """Compute activations again in the backward pass. It saves memory and takes about a third more time."""
     think_prefix: bool = False
     """True if the chat template of the base opens `<think>` itself (Qwen3-VL Thinking models)."""
+    image_cache: ImageCacheParams = ImageCacheParams()
 
     @model_validator(mode="after")
     def _adapters_leave_vision(self) -> ModelParams:

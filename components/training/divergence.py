@@ -37,7 +37,7 @@ def kl_by_family(learner: Learner, trajectories: Sequence[Trajectory], model: Pa
     drawn = random.Random(f"{params.seed}:kl:{trajectories[0].policy}").sample(turns, min(TURNS, len(turns)))
     other = VLM.load(model, params.model)
     other.model.eval()
-    encoder = Encoder(other)
+    encoder = Encoder(other, params.model.image_cache)
     renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
     samples = [
         Sample(

@@ -44,9 +44,13 @@ def naive_logprobs(
     vlm: VLM, encoder: Encoder, samples: Sequence[Sample], temperature: float = 1.0
 ) -> list[torch.Tensor]:
     """`response_logprobs` with every sample as a padded sequence of its own: the reference for packing."""
-    inputs = encoder.collate(
-        [s.prompt.ids + s.response for s in samples], [s.prompt.images for s in samples], pad="right"
-    )
+    images = [image for sample in samples for image in sample.prompt.images]
+    grids = encoder.vision.grids(images)
+    inputs: dict[str, Any] = {
+        **encoder.collate([s.prompt.ids + s.response for s in samples], pad="right"),
+        "image_grid_thw": grids if grids is None else grids.to(encoder.device),
+        **encoder.vision.inputs(images),
+    }
     length = inputs["input_ids"].shape[1]
     begins = [row * length + len(sample.prompt.ids) - 1 for row, sample in enumerate(samples)]
     predictors = [np.arange(begin, begin + len(s.response)) for begin, s in zip(begins, samples, strict=True)]

@@ -72,7 +72,8 @@ class Learner:
                 shard(reference, workers)
         optimizer = torch.optim.AdamW(vlm.trainable(), lr=rl.lr, betas=rl.betas, weight_decay=rl.weight_decay)
         warm_up(optimizer, rl.warmup_steps)
-        return cls(vlm, Encoder(vlm), params, optimizer, objective, reference, demonstrations, workers)
+        encoder = Encoder(vlm, params.model.image_cache)
+        return cls(vlm, encoder, params, optimizer, objective, reference, demonstrations, workers)
 
     @classmethod
     def load_model(cls, workers: Workers, model: Path, params: Params, demonstrations: Path | None = None) -> Learner:

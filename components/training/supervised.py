@@ -71,7 +71,7 @@ def train_model(
     vlm.prepare(params.model, params.seed)
     if params.training.shard and workers.size > 1:
         shard(vlm, workers)
-    encoder = Encoder(vlm)
+    encoder = Encoder(vlm, params.model.image_cache)
     data = objective.samples(trajectories, encoder)
     packing = train(vlm, encoder, data, optim, params.seed, report, workers)
     return TrainedModel(vlm, whole_state(vlm), len(trajectories), sum(map(len, data)), packing)

@@ -5,7 +5,7 @@ import copy
 import torch
 
 from components.model import VLM, Encoder
-from components.params import Params, RLParams, SamplingParams, parse
+from components.params import ImageCacheParams, Params, RLParams, SamplingParams, parse
 from components.policies.generation import Row, generate_batch
 from components.records import Reward, Termination, Trajectory, Turn
 from components.rollout import Group
@@ -42,13 +42,14 @@ def update(
     reference: VLM | None = None,
     shown: list[Trajectory] | None = None,
     workers: Workers = SINGLE_PROCESS,
+    image_cache: ImageCacheParams | None = None,
 ) -> UpdateStats:
     """An update with the objective that `rl` names; the reference is passed on only if the objective needs one."""
     recipe = recipe_with(rl)
     objective = objective_of(recipe)
     context = UpdateContext(
         vlm,
-        Encoder(vlm),
+        Encoder(vlm, image_cache),
         recipe,
         optimizer,
         seed=5,

@@ -16,7 +16,7 @@ from components.agent import Prompt
 from components.agent.rendering import Text
 from components.model import VLM, Encoder, Sample, scoring
 from components.model.lora import ADAPTER, merged_weights
-from components.params import LoRAParams, OptimParams, parse
+from components.params import ImageCacheParams, LoRAParams, OptimParams, parse
 from components.training.learner import Learner
 from components.training.objectives import WeightedSample, objective_of
 from components.training.sharding import is_sharded, shard, whole_state
@@ -173,6 +173,16 @@ def overlap(workers: Workers, model: Path) -> list[dict]:
     return stats
 
 
+def encode_images(workers: Workers, cache: Path) -> dict:
+    """Run an update whose processes share the features of images, and return its figures."""
+    vlm = prepared("copies")
+    groups = [group_of(roll(vlm, Encoder(vlm), 4, [1, 3, 2]), [1, 0, 0, 1])]
+    params = RL.model_copy(update={"objective": parameters("m_grpo", epochs=2, kl=0.1), "micro_batch_tokens": 150})
+    optimizer = torch.optim.SGD(vlm.trainable(), lr=0.1)
+    kept = ImageCacheParams(disk_gib=0.01, directory=str(cache))
+    return asdict(update(vlm, groups, params, optimizer, vlm.frozen_copy(), workers=workers, image_cache=kept))
+
+
 def adapters(learners: Replicas[Learner]) -> torch.Tensor:
     """Return the trained weights that a rollout would get now."""
     state = learners.run(Learner.gathered_weights, True) or learners.local.vlm.model.state_dict()
@@ -187,6 +197,8 @@ def main(out: Path, objective: str, kind: str) -> None:
         return workers.serve_jobs()
     if kind == "overlap":
         found = overlap(workers, out.with_name("model"))
+    elif kind == "images":
+        found = workers.run(encode_images, out.with_name("cache"))
     else:
         found = workers.run(teach, objective, kind, out.with_name("checkpoint.pt"))
     workers.shut_down()

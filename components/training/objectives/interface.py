@@ -55,8 +55,9 @@ class UpdateStats:
 
     `logprob_gap_max` and `logprob_gap_mean` (trainer against rollout, over tokens) and `packing_gap` (packed against
     single samples) are in nats, measured before the first step; `packed` is 0 if the latter was too large.
-    `tokens_per_s` counts prompts and responses of all turns in each pass, as if no prefix were shared. The rest are
-    means over the optimiser steps.
+    `tokens_per_s` counts prompts and responses of all turns in each pass, as if no prefix were shared. `images`,
+    `preparations_per_image` and `encodings_per_image` are those of `ImageFigures`. The rest are means over the
+    optimiser steps.
     """
 
     turns: int
@@ -72,6 +73,9 @@ class UpdateStats:
     grad_norm: float
     tokens_per_s: float
     train_s: float
+    images: float = 0.0
+    preparations_per_image: float = 0.0
+    encodings_per_image: float = 0.0
 
 
 NO_UPDATE = UpdateStats(

@@ -17,7 +17,7 @@ import random
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import torch
@@ -35,6 +35,7 @@ from components.training.agreement import (
     logprob_gaps,
 )
 from components.training.forward import CHECKED, Forward, checked_forward, score, token_count
+from components.training.images import image_figures, share_images
 from components.training.objectives.interface import Objective, UpdateContext, UpdateStats
 from components.training.objectives.sft import demonstrations
 from components.training.objectives.supervised import WeightedSample
@@ -151,6 +152,7 @@ class _PolicyUpdate:
         turns = turn_samples(groups, context.renderer, context.encoder, self.objective)
         vlm.model.eval()
         samples = [turn.sample for turn in turns]
+        share_images(context.encoder, samples, context.workers)
         self.forward, packing_gap = checked_forward(
             vlm, context.encoder, samples, rl.temperature, rl.max_packing_gap, context.workers
         )
@@ -191,6 +193,7 @@ class _PolicyUpdate:
             grad_norm=sum(norms) / len(norms),
             tokens_per_s=(self.objective.epochs + 1) * token_count(samples) / seconds,
             train_s=seconds,
+            **asdict(image_figures(context.encoder, samples, context.workers)),
         )
 
     def _demonstrations(self) -> list[WeightedSample]:
@@ -252,9 +255,10 @@ class _PolicyUpdate:
         """The turns with the reference's log-probabilities and the correction for the server, if there are any."""
         rl, reference = self.rl, self.context.reference
         if reference is not None:
+            encoder = self.context.encoder
             reference_logprobs = score(
                 reference,
-                Encoder(reference),
+                encoder if encoder.vision.is_of(reference) else Encoder(reference),
                 [turn.sample for turn in turns],
                 rl.temperature,
                 rl.micro_batch_tokens,

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar, Self
 
 from typing_extensions import override
@@ -33,6 +33,7 @@ from components.records import Trajectory, Turn
 from components.rollout import Group, SampledGroups
 from components.tasks import Funnel, curate_rft, mix
 from components.training.forward import token_count
+from components.training.images import image_figures, share_images
 from components.training.objectives.interface import (
     NO_UPDATE,
     Objective,
@@ -80,6 +81,8 @@ class RFT(Objective):
             *demonstrations(mixed_in, context.renderer, context.encoder),
         ]
         data = shuffle_units(params.sft.shuffle, trajectories)
+        samples = [turn.sample for turns in trajectories for turn in turns]
+        share_images(context.encoder, samples, context.workers)
         losses: list[float] = []
 
         def report(step: int, steps: int, loss: float) -> None:
@@ -99,7 +102,6 @@ class RFT(Objective):
         )
         packing = train(context.vlm, context.encoder, data, optim, context.seed, report, context.workers)
         seconds = time.monotonic() - started
-        samples = [turn.sample for turns in trajectories for turn in turns]
         return replace(
             NO_UPDATE,
             turns=len(samples),
@@ -108,6 +110,7 @@ class RFT(Objective):
             loss=sum(losses) / len(losses),
             tokens_per_s=self.params.epochs * token_count(samples) / seconds,
             train_s=seconds,
+            **asdict(image_figures(context.encoder, samples, context.workers)),
         )
 
     @override

@@ -1,0 +1,118 @@
+"""Each image is prepared and encoded once, whoever asks, and its features are those of the tower as it is."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.model import VLM, Encoder, vision
+from components.params import ImageCacheParams, ModelParams
+from tests.vlm import TASK, observation, picture, random_vlm, renderer
+
+MODEL = random_vlm()
+IMAGES = [picture(seed) for seed in range(5)]
+
+
+@torch.no_grad()
+def features(encoder: Encoder, images=IMAGES) -> list[torch.Tensor]:
+    out = encoder.vision.features(images)["image"]
+    return [torch.cat(parts) for parts in (out.pooler_output, *out.deepstack_features)]
+
+
+def counts(encoder: Encoder) -> tuple[int, int]:
+    taken = encoder.vision.take_counts()
+    return taken.prepared, taken.encoded
+
+
+def alike(first: list[torch.Tensor], second: list[torch.Tensor]) -> bool:
+    return all(torch.allclose(one, two, atol=1e-5) for one, two in zip(first, second, strict=True))
+
+
+@given(st.integers(1, 1400), st.integers(1, 1400))
+def test_the_grid_follows_from_the_size_alone(width, height):
+    encoder, image = Encoder(MODEL), picture(1, width, height)
+    if max(width, height) / min(width, height) > 200:
+        for ask in (encoder.vision.grid, encoder.vision.pixels):
+            with pytest.raises(ValueError, match="aspect ratio"):
+                ask(image)
+        return
+    rows, columns = encoder.vision.grid(image)
+    assert encoder.vision.pixels(image)[1].tolist() == [[1, rows, columns]]
+
+
+def test_counting_tokens_and_positions_prepares_no_image():
+    encoder = Encoder(MODEL)
+    prompt = encoder.encode(renderer().prompt(TASK, [], observation(1)))
+    encoder.positions(prompt.ids, prompt.images)
+    assert encoder.length(renderer().prompt(TASK, [], observation(2))) == len(prompt.ids)
+    assert counts(encoder) == (0, 0)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_images_that_are_encoded_in_parts_have_the_same_features(monkeypatch, threads):
+    whole = features(Encoder(MODEL))
+    monkeypatch.setattr(vision, "ENCODED_PATCHES", 50)  # two images
+    encoder = Encoder(MODEL, ImageCacheParams(threads=threads))
+    assert alike(features(encoder, [*IMAGES, IMAGES[0]])[:1], [torch.cat([whole[0], whole[0][:6]])])
+    assert counts(encoder) == (5, 5)
+    assert alike(features(encoder), whole)
+    assert counts(encoder) == (0, 0)
+
+
+def test_features_on_disk_serve_another_process_and_no_other_tower(tmp_path):
+    params = ImageCacheParams(memory_gib=0, disk_gib=0.01, directory=str(tmp_path))
+    first, second = Encoder(random_vlm(), params), Encoder(random_vlm(), params)
+    whole = features(first)
+    assert counts(first) == (5, 5)
+    assert alike(features(first), whole)
+    assert alike(features(second), whole)
+    assert counts(first) == counts(second) == (0, 0)
+    changed = random_vlm()
+    other = Encoder(changed, params)
+    with torch.no_grad():
+        changed.model.model.visual.blocks[0].mlp.linear_fc1.weight.mul_(1.5)
+    assert not alike(features(other), whole)
+    assert counts(other) == (5, 5)
+
+
+def test_without_room_an_image_is_encoded_again():
+    encoder = Encoder(MODEL, ImageCacheParams(memory_gib=0))
+    whole = features(encoder)
+    assert alike(features(encoder), whole)
+    assert counts(encoder) == (10, 10)
+
+
+def test_a_change_of_the_tower_is_seen(tmp_path):
+    changing = random_vlm()
+    encoder = Encoder(changing, ImageCacheParams(disk_gib=0.01, directory=str(tmp_path)))
+    before = features(encoder)
+    with torch.no_grad():
+        changing.model.model.visual.blocks[0].mlp.linear_fc1.weight.mul_(1.5)
+    assert not alike(features(encoder), before)
+
+
+def test_encoding_ahead_leaves_nothing_to_do():
+    encoder = Encoder(frozen := random_vlm())
+    frozen.freeze_vision()
+    encoder.vision.encode(IMAGES)
+    assert counts(encoder) == (5, 5)
+    assert alike(features(encoder), features(Encoder(MODEL)))
+    assert counts(encoder) == (0, 0)
+
+
+def test_a_copy_of_a_frozen_tower_has_the_same_features():
+    model = random_vlm()
+    encoder = Encoder(model)
+    assert not encoder.vision.is_of(model.frozen_copy()), "its tower is trained"
+    model.freeze_vision()
+    assert encoder.vision.is_of(model.frozen_copy())
+    assert not encoder.vision.is_of(random_vlm())
+
+
+def test_a_tower_in_mixed_precision_computes_in_that_dtype(tmp_path):
+    random_vlm().save(tmp_path)
+    mixed = VLM.load(tmp_path, ModelParams(base="", judge_base="", dtype="bfloat16"), train=True)
+    mixed.freeze_vision()
+    encoder = Encoder(mixed)
+    assert {part.dtype for part in features(encoder)} == {torch.bfloat16}
+    assert encoder.vision.pixels(IMAGES[0])[0].dtype == torch.bfloat16
