@@ -9,7 +9,7 @@ import torch
 
 from components.agent import Request
 from components.model import Encoder, Sample
-from components.params import SamplingParams
+from components.params import ImageCacheParams, SamplingParams
 from components.policies import TransformersPolicy
 from components.policies.drafts import NgramDrafts
 from components.policies.generation import Generation, Row, generate_batch
@@ -109,7 +109,7 @@ def test_a_failing_model_raises_in_its_callers_and_serves_on(vlm):
 
 
 def test_the_pixel_cache_is_bounded_and_changes_nothing(vlm):
-    generous, none = Encoder(vlm), Encoder(vlm, cache_bytes=0)
+    generous, none = Encoder(vlm), Encoder(vlm, ImageCacheParams(memory_gib=0))
     for encoder in (generous, none):
         first = [encoder.vision.pixels(observation(seed).screenshot)[0] for seed in (1, 2, 1)]
         assert torch.equal(first[0], first[2])
