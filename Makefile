@@ -14,6 +14,8 @@ PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do path=
 BIN := .venv/bin
 RECIPE ?=
 UPGRADE ?=
+# Tests at a time. A test of the browser waits for a third of its time, so that two cores have room for three.
+JOBS ?= 3
 
 help:
 	@sed -n '1,4s/^# //p' Makefile
@@ -46,16 +48,16 @@ kiwix: install
 demo: browser
 	@$(BIN)/python -m flows.demo $(if $(RECIPE),--recipe $(RECIPE))
 
-# Two at a time, a file's tests in one process; torch has a thread in each then.
+# A file's tests run in one process, in which torch has one thread.
 test: browser kiwix
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not vllm"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow and not vllm"
 
 # Those that start no browser, server or process, by what they name (tests/conftest.py).
 test-fast: install
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not vllm and not heavy"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow and not vllm and not heavy"
 
 test-slow: browser kiwix
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "slow and not vllm"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "slow and not vllm"
 
 test-vllm: browser vllm-cpu
 	$(BIN)/python -m pytest -m vllm
@@ -73,7 +75,7 @@ vllm-cpu: .venv-vllm/.stamp
 
 # The browser's tests on real applications; make test-slow skips them where the environment is missing.
 test-apps: browser apps
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load tests/applications
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist load tests/applications
 
 apps: .venv-apps/.stamp
 
@@ -85,7 +87,7 @@ apps: .venv-apps/.stamp
 
 # Worlds of one's own sites, and the example packages in docs/examples with their applications.
 test-sites: browser sites
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load tests/worlds/own_site
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist load tests/worlds/own_site
 
 # Fossil is a Debian package; without it, its tests are skipped.
 sites: .venv-sites/.stamp
@@ -100,7 +102,7 @@ sites: .venv-sites/.stamp
 
 # The world city: its sites, tasks and oracles; make test-slow skips most of them where the environment is missing.
 test-city: browser city
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/worlds/city
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/worlds/city
 
 city: .venv-city/.stamp
 
@@ -112,7 +114,7 @@ city: .venv-city/.stamp
 
 # The evaluator of webarena-verified against its own verdicts; make test skips most of them where the environment is missing.
 test-verified: browser verified
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/judge/verified
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/judge/verified
 
 verified: .venv-verified/.stamp
 
