@@ -31,11 +31,18 @@ An operation that fails or exceeds its limit raises one of `errors`, which ends 
 call that fails is only a line of feedback. Every await has a limit. `SandboxError` is never caused by the page; such
 episodes run again. An unexpected exception becomes a `HarnessError` and ends its own episode only.
 
+What drives a browser is imported when it is first used (`_DRIVING`), so that training and rendering of prompts need no
+Playwright.
+
 `python -m perf.rollouts`, `perf.faults` and `perf.egress` measure speed, survived faults, and the egress guard.
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from components.browser.axtree import Placed
-from components.browser.chromium import find_chromium
 from components.browser.elements import Listed, element_list, parse_elements
 from components.browser.environment import Environment, Environments, StepResult
 from components.browser.errors import (
@@ -46,11 +53,14 @@ from components.browser.errors import (
     HarnessError,
     SandboxError,
 )
-from components.browser.pool import BrowserPool
-from components.browser.session import Session
 from components.browser.site import Site, SiteCookie, SiteEpisode
-from components.browser.site_pools import SitePools, open_browsers
 from components.browser.tools import ALL_TOOLS, TOOLS, acts, check_call
+
+if TYPE_CHECKING:
+    from components.browser.chromium import find_chromium
+    from components.browser.pool import BrowserPool
+    from components.browser.session import Session
+    from components.browser.site_pools import SitePools, open_browsers
 
 __all__ = [
     "ALL_TOOLS",
@@ -79,3 +89,19 @@ __all__ = [
     "open_browsers",
     "parse_elements",
 ]
+
+_DRIVING = {
+    "BrowserPool": "pool",
+    "Session": "session",
+    "SitePools": "site_pools",
+    "find_chromium": "chromium",
+    "open_browsers": "site_pools",
+}
+"""Names that this package exports, with the modules that define them."""
+
+
+def __getattr__(name: str) -> Any:
+    """PEP 562: import a name of `_DRIVING` at its first use."""
+    if name not in _DRIVING:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_DRIVING[name]}"), name)

@@ -17,7 +17,8 @@ from components.browser.axtree_element import UnknownElementError
 from components.browser.effects import ActingSession, ObservedCall, closed_tab, navigation_timeout_ms, to_viewport
 from components.browser.element_actions import ELEMENT_ACTIONS, Actions, drag, press
 from components.browser.errors import EnvError, SandboxError
-from components.browser.keys import held, normalise_keys
+from components.browser.held_keys import held
+from components.browser.keys import normalise_keys
 from components.browser.page_state import Aim
 from components.browser.playwright_errors import ClosedError, translate
 from components.browser.uploads import FileChooser

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from re import compile as pattern
+from typing import TYPE_CHECKING
 
-from playwright.async_api import Page
+if TYPE_CHECKING:
+    from playwright.async_api import Page
 
 _HERE = Path(__file__).parent
 _LIST = ("composed.js", "survey.js", "controls.js", "hits.js", "elements.js")

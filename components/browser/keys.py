@@ -6,12 +6,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import AsyncIterator, Sequence
-
-from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import Keyboard
 
 _ALIASES = {
     "ctrl": "Control",
@@ -91,19 +86,6 @@ def modifier_names(value: str) -> list[str]:
         if name not in MODIFIERS:
             raise ValueError(f'"{name}" is no modifier; modifiers are ctrl, shift, alt and meta')
     return names
-
-
-@contextlib.asynccontextmanager
-async def held(keyboard: Keyboard, modifiers: Sequence[str]) -> AsyncIterator[None]:
-    """Hold modifiers, in Playwright's names, during a click."""
-    for name in modifiers:
-        await keyboard.down(name)
-    try:
-        yield
-    finally:
-        for name in modifiers:
-            with contextlib.suppress(PlaywrightError):  # the click may have closed the page
-                await keyboard.up(name)
 
 
 def is_typed(key: str) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
-
-from playwright.async_api import Page
+from typing import TYPE_CHECKING, Protocol
 
 from components.params import ContextParams
 from components.records import TABS, StateCheck, Task
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
 
 
 @dataclass(frozen=True)

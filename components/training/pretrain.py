@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -26,9 +27,11 @@ from components.model.vlm import VLM, generate
 from components.params import ModelParams, PretrainParams, PretrainPhase
 from components.records import Image
 from components.training.application_questions import ask_on_application
-from components.training.page_rendering import Page
 from components.training.pages import random_label, random_word
 from components.training.questions import Question, ask
+
+if TYPE_CHECKING:
+    from components.training.page_rendering import Page
 
 SPECIAL = ["<|endoftext|>", IM_START, IM_END, VISION_START, VISION_END, IMAGE_PAD, "<|video_pad|>"]
 MARKS = ["<think>", "</think>", "<tool_call>", "</tool_call>"]
