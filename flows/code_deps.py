@@ -162,14 +162,15 @@ def _imported(path: Path) -> frozenset[Path]:
 
 
 def _source_of(module: str, name: str) -> Path | None:
-    """The file that defines `name` of `module`; the `__init__` of a package only re-exports names of its modules."""
+    """The file that defines `name` of `module`; the `__init__` of a package only re-exports names of its modules, some
+    of which it imports at their first use and names for the type checker alone."""
     submodule = _module_file(f"{module}.{name}")
     if submodule is not None:
         return submodule
     file = _module_file(module)
     if file is None or file.name != "__init__.py":
         return file
-    for node in ast.parse(file.read_text()).body:
+    for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and name in {a.asname or a.name for a in node.names}:
             return _source_of(node.module, name)
     return file
