@@ -28,6 +28,7 @@ from pathlib import Path
 
 from components import store
 from flows import process
+from flows.crash_safe_dvc import repair
 
 STUDIES = store.STATE / "studies"
 LEFT_OUT = ("dvc.lock", "params.yaml", "docs/images/", "perf/", "tests/")
@@ -105,12 +106,15 @@ def locked(root: Path, study: str) -> Iterator[None]:
 def prepare(checkout: Checkout, folder: Path, params: str) -> None:
     """Make a run's folder, or bring it up to date with the project's files; results and states in it stay.
 
-    A stage that a killed study left at work is ended first: it holds DVC's locks, and would run changing code.
+    A stage that a killed study left at work is ended first: it holds DVC's locks, and would run changing code. Then the
+    files that a killed DVC left are repaired, because DVC reads them when the study is planned.
 
     Raises:
         Busy: a living process runs a stage in this folder.
     """
     process.end_abandoned(folder)
+    if (folder / ".dvc").exists():
+        repair(folder)
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / _COPIED
     former = set(json.loads(record.read_text())) if record.exists() else set()

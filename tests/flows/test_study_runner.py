@@ -273,5 +273,14 @@ def test_a_killed_study_goes_on_where_it_was(tmp_path, side_by_side):
     assert sum(journal.name == "filter_tasks" for journal in journals) == 2
 
 
+@pytest.mark.parametrize("text", ["", '{"write": {"data'])
+def test_a_study_is_planned_with_the_damaged_locks_that_a_kill_left(tmp_path, text):
+    project, study = make_project(tmp_path / "project"), study_of(SLOW, seeds=(0,))
+    run_study(project, study)
+    for run in study.runs:
+        (folder_of(project, study.name, run.name) / ".dvc/tmp/rwlock").write_text(text)
+    assert not any(plan.due for plan in planned(project, study))
+
+
 def steps(project: Path) -> int:
     return sum(len(path.read_text()) for path in (project / ".waymark/studies").glob("*/*/.waymark/state/*"))

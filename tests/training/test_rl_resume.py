@@ -130,7 +130,7 @@ class Left:
 
 def run_to_end(model: Path, where: Path, kind: str = "plain") -> Left:
     last = Run(model, where, kind)
-    last.process.join(240)
+    last.process.join(600)
     assert last.process.exitcode == 0, last.log.read_text()[-3000:]
     return Left(json.loads(last.out.read_text()), torch.load(last.out.with_suffix(".pt"), weights_only=True))
 
@@ -209,6 +209,7 @@ def test_a_watched_run_killed_in_validation_and_after_a_fall_ends_the_same(model
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # beside two other tests of training
 @pytest.mark.parametrize("kind", ["lora", "async", "staler", "spread"])
 def test_killed_runs_with_adapters_or_overlap_end_as_undisturbed_ones(model, tmp_path, kind):
     quiet, where = run_to_end(model, tmp_path / "quiet", kind), tmp_path / "killed"
