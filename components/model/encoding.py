@@ -9,9 +9,11 @@ import copy
 import io
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
+from threading import Lock
 
 import torch
+from cachetools import LRUCache, cached
 from PIL import Image as PILImage
 from transformers import PreTrainedTokenizerBase
 
@@ -22,6 +24,10 @@ from components.params import ImageCacheParams
 from components.records import Image
 
 VISION_START, VISION_END, IMAGE_PAD = "<|vision_start|>", "<|vision_end|>", "<|image_pad|>"
+
+
+KEPT_TOKENS = 2**22
+"""Tokens of texts that an encoder keeps: about 150 MB with their texts, enough for some hundred long pages."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,8 @@ class Encoder:
         """Tokens that stand for images, which a policy must never sample."""
         self._placeholder_ids = torch.tensor(self.placeholder_ids, device=self.device)
         self._rope_index = vlm.model.model.get_rope_index
-        self._tokenize = lru_cache(maxsize=16384)(self._tokenize_text)
+        texts: LRUCache[tuple[str], tuple[int, ...]] = LRUCache(KEPT_TOKENS, getsizeof=len)
+        self._tokenize = cached(texts, key=lambda text: (text,), lock=Lock())(self._tokenize_text)
 
     def _tokenize_text(self, text: str) -> tuple[int, ...]:
         return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])

@@ -112,7 +112,8 @@ class Learner:
         """The model's state without its frozen parameters, which are as the stage loaded them. Of a sharded model the
         main process gets the whole state, and all ranks call this."""
         state = trained_state(self.vlm) if is_sharded(self.vlm) else self.vlm.model.state_dict()
-        return {name: tensor for name, tensor in state.items() if name not in self._frozen()}
+        frozen = self._frozen()
+        return {name: tensor for name, tensor in state.items() if name not in frozen}
 
     def gathered_weights(self, adapters: bool = False) -> Weights | None:
         """The whole state of a sharded model, or that of its `adapters` only, on the main process; None if the model is
