@@ -15,7 +15,7 @@ from PIL import Image as PILImage
 
 from components.model import VLM
 from components.model.vision import Vision
-from components.params import PretrainParams, load
+from components.params import ImageCacheParams, PretrainParams, load
 from components.records import Image
 
 ROOT = Path(__file__).parents[2]
@@ -95,7 +95,7 @@ def test_a_base_is_trained_further_on_pages_of_applications(project: Path) -> No
     shot = PILImage.new("RGB", (1024, 576))
     data = io.BytesIO()
     shot.save(data, "PNG")
-    assert Vision(further).tokens(Image.of(data.getvalue())) <= 128 * 64 // 32**2
+    assert Vision(further, ImageCacheParams()).tokens(Image.of(data.getvalue())) <= 128 * 64 // 32**2
 
 
 def test_the_default_parameters_are_those_of_the_shipped_base() -> None:
