@@ -1,7 +1,7 @@
-"""How often an update prepares and encodes each screenshot, by the room for its features: `python -m perf.images`.
+"""How often an update prepares and encodes each screenshot, by the capacity of the cache: `python -m perf.images`.
 
-An update reads its turns several times: to score them, and once per PPO epoch, shuffled anew. With room for a few
-images only, most are decoded, cut into patches and read by the vision tower again in every pass. Three rooms are
+An update reads its turns several times: to score them, and once per PPO epoch, shuffled anew. If a few
+images fit only, most are decoded, cut into patches and read by the vision tower again in every pass. Three caches are
 compared on the same turns: for `--few` images, for all of them in memory, and in files alone, as a second process of
 the machine meets them. Times are of the images' part of an update, without the language model. Also the time in which a
 screenshot's tokens are counted from its size, as a part of the time that preparing it takes. Last line: JSON.
@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--model", choices=SHAPES, default=next(iter(SHAPES)))
     parser.add_argument("--turns", type=int, default=60, help="turns, each with its screenshot (default: 60)")
     parser.add_argument("--passes", type=int, default=3, help="passes of an update over its turns (default: 3)")
-    parser.add_argument("--few", type=int, default=7, help="images for which the small memory has room (default: 7)")
+    parser.add_argument("--few", type=int, default=7, help="images that fit into the small memory (default: 7)")
     options = parser.parse_args()
     vlm = random_model(options.model, "cpu", None)
     vlm.freeze_vision()
