@@ -31,17 +31,18 @@ import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import openai
 from aiolimiter import AsyncLimiter
-from openai.types.chat import ChatCompletion
 from pydantic import ValidationError
 
 from components.params import EndpointParams
 from components.records import Image, Record
 from components.redaction import redacted
 from components.store import STATE, read_json, write_json
+
+if TYPE_CHECKING:
+    import openai  # 0.8 s to import, so it is loaded by the first endpoint that is entered
 
 ANSWERS = STATE / "answers.sqlite"
 """The file of answers that all stages share. It is no DVC output and no stage's state, so `waymark clean` keeps it."""
@@ -150,6 +151,8 @@ class Endpoint:
         self._client: openai.AsyncOpenAI | None = None
 
     async def __aenter__(self) -> Endpoint:
+        import openai
+
         variable = self.params.key_variable
         if variable is not None and not os.environ.get(variable):
             raise EndpointError(
@@ -234,6 +237,9 @@ class Endpoint:
         return answer if first else answer.model_copy(update={"cached": True})
 
     async def _request(self, request: dict[str, Any], extra: dict[str, Any]) -> Answer:
+        import openai
+        from openai.types.chat import ChatCompletion
+
         if self._client is None:
             raise RuntimeError("use an Endpoint inside of `async with`")
         params = self.params
@@ -273,6 +279,8 @@ class Endpoint:
         )
 
     def _translated(self, error: openai.OpenAIError) -> EndpointError:
+        import openai
+
         kind, hint = EndpointError, "mend that and run again to go on"
         if isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError) or (
             isinstance(error, openai.APIStatusError) and error.status_code == 413
@@ -336,6 +344,8 @@ class Answers:
 
 def _is_out_of_credit(error: openai.OpenAIError) -> bool:
     """Whether the account has no credit. The status is that of a rate limit, but waiting does not help."""
+    import openai
+
     return isinstance(error, openai.APIError) and error.code == "insufficient_quota"
 
 
