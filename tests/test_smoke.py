@@ -1,4 +1,7 @@
-"""The whole pipeline on the smoke recipe, as `make demo` runs it: every stage for real, on a copy of the project."""
+"""The whole pipeline on the smoke recipe, as `make demo` runs it: every stage for real, on a copy of the project.
+
+Its tasks are of two worlds, MiniWoB++ and a package of another distribution (`tests/third_party_world`).
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,22 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from components.records import Outcome, Trajectory, Verdict
+from components.store import read_table
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
+THIRD_PARTY_WORLD = ROOT / "tests/third_party_world"
 STAGES = set(
     "collect_tasks filter_tasks dedup_tasks teacher_rollouts label_trajectories curate_sft train_sft judge_rollouts "
     "distill_judge train_rl@short train_rl@long evaluate@base evaluate@sft evaluate@rl".split()
@@ -49,6 +58,14 @@ def copy_project(where: Path) -> None:
         subprocess.run(["git", *command], cwd=where, check=True)
 
 
+def pip_install(package: Path, target: Path) -> None:
+    """Install a distribution into a folder as pip installs it, its entry points included."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = shutil.copytree(package, Path(folder) / "source", ignore=shutil.ignore_patterns("__pycache__"))
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
+        subprocess.run([*pip, "--target", str(target), str(source)], check=True)
+
+
 def run(where: Path, *command: str) -> str:
     bin_dir = Path(sys.executable).parent
     environment = {**os.environ, **PLANTED, "PATH": f"{bin_dir}{os.pathsep}{os.environ['PATH']}"}
@@ -64,14 +81,21 @@ def logs(where: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory) -> Path:
-    where = tmp_path_factory.mktemp("project")
+def project(tmp_path_factory) -> Iterator[Path]:
+    where, package = tmp_path_factory.mktemp("project"), tmp_path_factory.mktemp("site")
     copy_project(where)
+    pip_install(THIRD_PARTY_WORLD, package)
     recipe = where / "recipes/smoke.yaml"
-    address = f'"ray://admin:{RECIPE_PASSWORD}@127.0.0.1:10001"'
-    recipe.write_text(recipe.read_text() + f"rollout: {{ray_address: {address}}}\n")
-    run(where, "-m", "flows.demo", "--recipe", "recipes/smoke.yaml")
-    return where
+    raw = yaml.safe_load(recipe.read_text())
+    raw["rollout"] = {"ray_address": f"ray://admin:{RECIPE_PASSWORD}@127.0.0.1:10001"}
+    raw["worlds"]["miniwob"] |= {"train": ["click-test-2", "click-button"], "eval_per_family": 3}
+    raw["worlds"]["shelf"] = {"train_per_family": 8, "eval_per_family": 2}
+    raw["teacher"]["tasks"], raw["curate"]["max_trajectories"] = 20, 15
+    recipe.write_text(yaml.safe_dump(raw, sort_keys=False))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")]))
+        run(where, "-m", "flows.demo", "--recipe", "recipes/smoke.yaml")
+        yield where
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +107,7 @@ def report(project) -> dict:
 def test_every_stage_ran_and_left_its_figures(report):
     assert set(report["stages"]) == STAGES
     assert all(stage["ran"] and stage["wall_s"] > 0 for stage in report["stages"].values())
-    assert report["tasks"]["collected"] == 3 * (8 + 4) + 2 + 6 + 2, "the last two are for validation"
+    assert report["tasks"]["collected"] == 2 * (8 + 3) + 3 * (8 + 2) + 2 + 6 + 2, "the last two are for validation"
     assert report["tasks"]["rejected"] == 0
     for name in ("base", "sft", "rl"):
         success = report["success"][name]
@@ -91,6 +115,20 @@ def test_every_stage_ran_and_left_its_figures(report):
         assert success["ci95"][0] <= success["rate"] <= success["ci95"][1]
     assert set(report["paired"]) == {"sft_minus_base", "rl_minus_sft"}
     assert 0 <= report["judge"]["accuracy"] <= 1
+
+
+@pytest.mark.timeout(1600)
+def test_each_episode_is_on_the_pages_of_its_own_world(project):
+    trajectories = read_table(project / "data/teacher/trajectories.parquet", Trajectory)
+    outcomes = {v.trajectory_id: v.outcome for v in read_table(project / "data/teacher/verdicts.parquet", Verdict)}
+    assert {one.task.source for one in trajectories} == {"shelf", "miniwob"}
+    for one in trajectories:
+        assert all(turn.observation.url.startswith(f"http://{one.task.source}/") for turn in one.turns)
+    shelf = [one for one in trajectories if one.task.source == "shelf"]
+    assert Outcome.SUCCESS in {outcomes[one.trajectory_id] for one in shelf}
+    assert {Path(one.task.website).name for one in shelf} == {"borrow", "search", "rate"}
+    evaluated = read_table(project / "data/evaluation/rl/trajectories.parquet", Trajectory)
+    assert {one.task.source for one in evaluated} == {"shelf", "miniwob"}
 
 
 @pytest.mark.timeout(1600)

@@ -33,6 +33,6 @@ def test_a_trained_tower_encodes_in_every_pass(rolled):
 
 @pytest.mark.slow
 def test_two_processes_encode_each_image_once_together(tmp_path):
-    stats = launched(tmp_path, "m_grpo", "images")
+    stats = launched(tmp_path, "images")
     assert stats["images"] == 7
     assert (stats["preparations_per_image"], stats["encodings_per_image"]) == (1.0, 1.0)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +18,31 @@ from components.training.workers import SINGLE_PROCESS, Workers
 from tests.training.workers_child import overlap, teach
 
 
-def launched(where: Path, objective: str, kind: str) -> Any:
-    command = launcher(2, "tests.training.workers_child", str(where / "out.json"), objective, kind)
+def launched(where: Path, kind: str, *objectives: str) -> Any:
+    command = launcher(2, "tests.training.workers_child", str(where / "out.json"), kind, *objectives)
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-6000:]
     return json.loads((where / "out.json").read_text())
 
 
+OBJECTIVES = {
+    "copies": [*objective_classes()],
+    "shard": [*objective_classes()],
+    "lora": ["m_grpo"],
+    "vision": ["m_grpo"],
+}
+
+
+@pytest.fixture(scope="module")
+def of_two_processes(tmp_path_factory) -> Callable[[str], dict[str, Any]]:
+    """What two processes found, by objective. They are started once for all objectives of a kind."""
+    return functools.cache(lambda kind: launched(tmp_path_factory.mktemp(kind), kind, *OBJECTIVES[kind]))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "objective"),
-    [*itertools.product(["copies", "shard"], objective_classes()), ("lora", "m_grpo"), ("vision", "m_grpo")],
-)
-def test_two_processes_take_the_steps_of_one(tmp_path, objective, kind):
-    two = launched(tmp_path, objective, kind)
+@pytest.mark.parametrize(("kind", "objective"), [(kind, name) for kind, names in OBJECTIVES.items() for name in names])
+def test_two_processes_take_the_steps_of_one(tmp_path, of_two_processes, objective, kind):
+    two = of_two_processes(kind)[objective]
     workers = Workers()
     (tmp_path / "alone").mkdir()
     one = teach(workers, objective, kind, tmp_path / "alone/checkpoint.pt")
@@ -47,7 +59,7 @@ def test_two_processes_take_the_steps_of_one(tmp_path, objective, kind):
 @pytest.mark.slow
 def test_two_overlapping_processes_take_the_steps_of_one(tmp_path):
     """`overlap` itself holds the weights that a rollout gets to those of the update before, and a resumed run to it."""
-    two = launched(tmp_path, "m_grpo", "overlap")
+    two = launched(tmp_path, "overlap")
     (tmp_path / "alone").mkdir()
     one = overlap(Workers(), tmp_path / "alone/model")
     for ours, theirs in zip(two, one, strict=True):

@@ -189,7 +189,7 @@ def adapters(learners: Replicas[Learner]) -> torch.Tensor:
     return torch.cat([tensor.flatten().clone() for name, tensor in state.items() if ".lora_" in name])
 
 
-def main(out: Path, objective: str, kind: str) -> None:
+def main(out: Path, kind: str, *objectives: str) -> None:
     torch.set_num_threads(1)
     scoring.MAX_LOGITS = 3 * CONFIG.vocabulary  # several chunks in a row, where one process alone has one
     workers = Workers.join(cpu=True)
@@ -200,11 +200,14 @@ def main(out: Path, objective: str, kind: str) -> None:
     elif kind == "images":
         found = workers.run(encode_images, out.with_name("cache"))
     else:
-        found = workers.run(teach, objective, kind, out.with_name("checkpoint.pt"))
+        found = {}
+        for name in objectives:
+            (out.parent / name).mkdir()
+            found[name] = workers.run(teach, name, kind, out.parent / name / "checkpoint.pt")
     workers.shut_down()
     out.write_text(json.dumps(found))
     return None
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])
+    main(Path(sys.argv[1]), *sys.argv[2:])
