@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from packaging import requirements
 
 from components import plugins
 from components.params import RecipeError, find, load
+from components.plan.hardware import Gpu, gpus
 from components.worlds import Requirement, WorldError, installed_worlds, worlds_of
 
 LOCK = Path("requirements/cpu.txt")
@@ -53,6 +54,7 @@ def examine(root: Path = Path("."), lock: Path = LOCK) -> list[Check]:
         *broken_worlds(),
         dvc(root),
         recipe(root / "params.yaml"),
+        *fits(root / "params.yaml", gpus()),
         base_model(root),
         cores(),
         memory(),
@@ -161,6 +163,30 @@ def recipe(path: Path) -> Check:
         return Check("params.yaml", True, f"recipe {load(path).name}")
     except RecipeError as error:
         return Check("params.yaml", False, str(error).splitlines()[0], "waymark use recipes/demo.yaml")
+
+
+def fits(path: Path, devices: Sequence[Gpu]) -> list[Check]:
+    """Whether the recipe in use fits in the memory of these GPUs, or of this machine without them (`waymark plan`).
+
+    Nothing for a recipe that cannot be read, or whose models have a shape that is not known here.
+    """
+    from components.plan import PlanOptions, plan
+
+    try:
+        params = load(path)
+        if params.model.device == "cpu":
+            planned = plan(path)
+        elif not devices:
+            fix = f"run it on a machine with one; `waymark plan {params.name}` says what it needs"
+            return [Check("recipe fits", False, f"{params.name} asks for a GPU, and nvidia-smi lists none", fix)]
+        else:
+            planned = plan(path, PlanOptions(devices=len(devices), device_memory=min(gpu.memory for gpu in devices)))
+    except RecipeError:
+        return []
+    if planned.fits:
+        place = ", ".join(gpu.name for gpu in devices) if params.model.device == "cuda" else "this machine's memory"
+        return [Check("recipe fits", True, f"{params.name} in {place}, by `waymark plan`")]
+    return [Check("recipe fits", False, planned.reasons[0], "`waymark plan` names changes with which it would")]
 
 
 def base_model(root: Path) -> Check:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import re
 import shutil
 import subprocess
@@ -15,7 +16,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from components import doctor
-from components.params import complete
+from components.params import complete, load
+from components.plan.hardware import Gpu, parse_gpus
 from components.worlds import WorldError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -169,3 +171,37 @@ def _environment() -> dict[str, str]:
     import os
 
     return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def test_gpus_are_read_from_what_nvidia_smi_prints() -> None:
+    lines = ["NVIDIA L4, 23034", "NVIDIA H100 80GB HBM3, 81559", "No devices were found"]
+    assert parse_gpus(lines) == [
+        Gpu("NVIDIA L4", 23_034 * 2**20),
+        Gpu("NVIDIA H100 80GB HBM3", 81_559 * 2**20),
+    ]
+
+
+def a_recipe(folder: Path, name: str, **changed: object) -> Path:
+    values = load(ROOT / f"recipes/{name}.yaml").model_dump(mode="json")
+    values["model"] |= changed
+    path = folder / "params.yaml"
+    path.write_text(json.dumps(values))
+    return path
+
+
+@pytest.mark.parametrize(("gib", "fits"), [(22, True), (8, False)])
+def test_the_doctor_says_whether_a_recipe_fits_on_the_gpu(tmp_path: Path, gib: int, fits: bool) -> None:
+    [check] = doctor.fits(a_recipe(tmp_path, "one-gpu"), [Gpu("L4", gib * 2**30)])
+    assert check.ok == fits
+    assert fits or "GiB on each device" in check.finding
+
+
+def test_a_recipe_for_a_gpu_is_refused_without_one(tmp_path: Path) -> None:
+    [check] = doctor.fits(a_recipe(tmp_path, "one-gpu"), [])
+    assert not check.ok
+    assert check.required
+    assert "asks for a GPU" in check.finding
+
+
+def test_models_of_unknown_shape_are_not_judged(tmp_path: Path) -> None:
+    assert doctor.fits(a_recipe(tmp_path, "one-gpu", base="a/b", judge_base="a/b"), [Gpu("L4", 2**30)]) == []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from components.agent import Prompt
 from components.agent.rendering import IM_END, IM_START, Text
@@ -70,21 +70,10 @@ class DistilledJudge:
     def judge(self, trajectories: Sequence[Trajectory]) -> list[Verdict]:
         """One verdict per trajectory, in order; blocks the thread."""
         verdicts = []
-        for begin in range(0, len(trajectories), self.batch):
-            part = trajectories[begin : begin + self.batch]
-            started = time.monotonic()
-            rows = [
-                Row(
-                    self.encoder.encode(render(trajectory, self.params)),
-                    self.sampling,
-                    self.params.judge.distill.max_response_tokens,
-                    self.seed,
-                )
-                for trajectory in part
-            ]
-            for trajectory, row, completion in zip(
-                part, rows, generate_batch(self.vlm, self.encoder, rows), strict=True
-            ):
+        started = time.monotonic()
+        for batch in self._batches(trajectories):
+            completions = generate_batch(self.vlm, self.encoder, [row for _, row in batch])
+            for (trajectory, row), completion in zip(batch, completions, strict=True):
                 outcome, rationale = parse_verdict(completion.text, truncated=completion.finish_reason == "length")
                 verdicts.append(
                     Verdict(
@@ -94,7 +83,27 @@ class DistilledJudge:
                         judge="distilled",
                         judge_version=self.version,
                         tokens=len(row.prompt.ids) + len(completion.token_ids),
-                        latency_s=(time.monotonic() - started) / len(part),
+                        latency_s=(time.monotonic() - started) / len(batch),
                     )
                 )
+            started = time.monotonic()
         return verdicts
+
+    def _batches(self, trajectories: Sequence[Trajectory]) -> Iterator[list[tuple[Trajectory, Row]]]:
+        """The questions in order, in batches of at most `batch` rows and `decoding_tokens` padded tokens.
+
+        A question that is longer than that is a batch of its own.
+        """
+        distill = self.params.judge.distill
+        batch: list[tuple[Trajectory, Row]] = []
+        longest = 0
+        for trajectory in trajectories:
+            prompt = self.encoder.encode(render(trajectory, self.params))
+            row = Row(prompt, self.sampling, distill.max_response_tokens, self.seed)
+            longest = max(longest, len(prompt.ids) + distill.max_response_tokens)
+            if batch and (len(batch) == self.batch or (len(batch) + 1) * longest > distill.decoding_tokens):
+                yield batch
+                batch, longest = [], len(prompt.ids) + distill.max_response_tokens
+            batch.append((trajectory, row))
+        if batch:
+            yield batch

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from components.params.data import EndpointParams
 from components.params.optim import OptimParams
-from components.params.section import Section
+from components.params.section import NoEffect, Section
 
 JudgeProtocolName = Literal[
     "openwebrl", "webvoyager", "webvoyager_hinted", "agenttrek", "webjudge", "deepshop", "webgym_rubric"
@@ -53,6 +53,9 @@ class DistillParams(Section):
     screenshots: int = Field(default=3, ge=0)
     """The number of last screenshots in its prompt."""
     max_response_tokens: int = Field(default=256, gt=0)
+    decoding_tokens: Annotated[int, NoEffect] = Field(default=65536, gt=0)
+    """Tokens of the verdicts that are decoded together: rows times the longest question with its answer. At most 32
+    rows are decoded together. This bounds the key-value cache, which has 112 KiB per token for Qwen3-VL-2B."""
     balance: bool = True
     """Give both classes the same weight in training."""
     optim: OptimParams

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -71,3 +73,27 @@ def parsed_bytes(text: str) -> float:
     if match is None or not float(match[1]):
         raise ValueError(text)
     return float(match[1]) * _UNITS[match[2].upper()]
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU of this machine; `memory` is in bytes."""
+
+    name: str
+    memory: float
+
+
+def gpus() -> list[Gpu]:
+    """The GPUs of this machine as `nvidia-smi` lists them; none if it is not there or fails."""
+    command = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]
+    try:
+        lines = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return parse_gpus(lines)
+
+
+def parse_gpus(lines: Iterable[str]) -> list[Gpu]:
+    """The GPUs of lines such as `NVIDIA L4, 23034`; the memory is in MiB. Lines without a memory are left out."""
+    pairs = (line.rpartition(",") for line in lines)
+    return [Gpu(name.strip(), int(mib) * 2**20) for name, _, mib in pairs if mib.strip().isdigit()]

@@ -67,16 +67,15 @@ def memory_plans(params: Params, machine: Machine) -> list[MemoryPlan]:
         shared = capacity if overlaps else 0.0
         if device.is_cpu:
             shared = sum(part.bytes for part in parts) * vllm.servers
-    server_share = 0.0 if device.is_cpu else shared
     for training in trainings:
-        in_use = shared if training.stage == "train_rl" else server_share
+        in_use = shared if training.stage == "train_rl" else 0.0  # servers end with the stage that started them
         parts = trainer_parts(training, params)
         browsers = params.browser.concurrency if training.stage == "train_rl" else 0
         if training.stage == "train_rl":
             parts += _judge_weights(params)
         plans.append(_trainer_plan(f"{training.stage}, update", parts, machine, params, in_use, browsers))
     judging, browsers = _judging(params), params.browser.concurrency
-    plans.append(_trainer_plan("distill_judge, judging", judging, machine, params, server_share, 0))
+    plans.append(_trainer_plan("distill_judge, judging", judging, machine, params, 0.0, 0))
     plans.append(_trainer_plan("train_rl, rollouts", _rollout_parts(params), machine, params, shared, browsers))
     return plans
 
@@ -99,7 +98,7 @@ def _rollout_parts(params: Params) -> list[Part]:
         rows = min(MAX_ROWS, params.browser.concurrency)
         parts.append(cache_part(policy, params, rows, params.agent.max_context_tokens))
     if params.judge.reward == "distilled":
-        parts.append(cache_part(judge, params, JUDGE_ROWS, judge_length(params)))
+        parts.append(cache_part(judge, params, judge_rows(params), judge_length(params)))
     return parts
 
 
@@ -107,7 +106,7 @@ def _judging(params: Params) -> list[Part]:
     """The distilled judge on held-out trajectories."""
     judge = architecture_of(params.model.judge_base)
     weights = [part for part in resident_parts(judge, params) if part.name != "optimiser"]
-    return [*weights, cache_part(judge, params, JUDGE_ROWS, judge_length(params))]
+    return [*weights, cache_part(judge, params, judge_rows(params), judge_length(params))]
 
 
 def judge_length(params: Params) -> int:
@@ -115,6 +114,11 @@ def judge_length(params: Params) -> int:
     image = architecture_of(params.model.judge_base).image_tokens(params.browser.viewport)
     distill = params.judge.distill
     return distill.screenshots * image + JUDGE_TEXT + distill.max_response_tokens
+
+
+def judge_rows(params: Params) -> int:
+    """Questions to the distilled judge that are answered together."""
+    return max(1, min(JUDGE_ROWS, params.judge.distill.decoding_tokens // judge_length(params)))
 
 
 def sequences_of(params: Params, device: Device) -> int:

@@ -1,7 +1,9 @@
 """The judge model: what it reads and learns, and that it cannot gain by rambling."""
 
+import pytest
+
 from components.agent.rendering import Text
-from components.judge import parse_verdict, rules_verdict
+from components.judge import distilled, parse_verdict, rules_verdict
 from components.judge.distilled import DistilledJudge, hold_out, render, training_sample
 from components.model import Encoder
 from components.records import Outcome
@@ -57,3 +59,20 @@ def test_samples_differ_by_seed_and_the_greedy_verdict_does_not():
     assert said() == said(seed=7)
     assert said(temperature=1.0, seed=1) == said(temperature=1.0, seed=1)
     assert said(temperature=1.0, seed=1) != said(temperature=1.0, seed=2)
+
+
+def test_verdicts_that_are_decoded_together_have_a_bound_of_tokens(monkeypatch: pytest.MonkeyPatch):
+    vlm, sizes = random_vlm(), []
+    trajectories = [a_trajectory(a_task(seed), turns=1) for seed in range(5)]
+    length = max(len(Encoder(vlm).encode(render(trajectory, PARAMS)).ids) for trajectory in trajectories) + 6
+
+    expected = [verdict.rationale for verdict in DistilledJudge(vlm, "v", PARAMS).judge(trajectories)]
+    generate = distilled.generate_batch
+    monkeypatch.setattr(distilled, "generate_batch", lambda *args: sizes.append(len(args[2])) or generate(*args))
+    for tokens, expected_sizes in [(2 * length, [2, 2, 1]), (1, [1] * 5), (5 * length, [5])]:
+        sizes.clear()
+        params = recipe(
+            agent__prompt="compact", judge__distill__max_response_tokens=6, judge__distill__decoding_tokens=tokens
+        )
+        assert [verdict.rationale for verdict in DistilledJudge(vlm, "v", params).judge(trajectories)] == expected
+        assert sizes == expected_sizes

@@ -81,6 +81,20 @@ def test_a_refused_recipe_fits_with_the_remedy_that_is_named(devices, memory):
     assert mended.fits, mended.reasons
 
 
+def test_the_recipe_for_one_gpu_fits_on_24_gb_and_with_4b_on_40():
+    assert plan(Path("one-gpu"), PlanOptions(device="L4")).fits
+    large = PlanOptions({"model.base": "Qwen/Qwen3-VL-4B-Instruct"}, device="A100-40")
+    assert plan(Path("one-gpu"), large).fits
+
+
+def test_servers_are_counted_only_in_the_stage_that_starts_them():
+    planned = plan(Path("one-gpu"), PlanOptions(device="A100-40"))
+    capacity = {item.stage: item.capacity for item in planned.memory}
+    device = planned.machine.device.memory
+    assert capacity["train_sft, update"] == capacity["distill_judge, judging"] == device
+    assert capacity["train_rl, update"] == pytest.approx(device * (1 - 0.4))
+
+
 def test_a_machine_that_is_too_small_for_any_change_is_refused_without_one():
     planned = plan(LARGE, PlanOptions(devices=1, device_memory=GIB))
     assert not planned.fits
