@@ -361,12 +361,29 @@ class Outcome(StrEnum):
     ERROR = "error"
 
 
+class ProcessReport(Record):
+    """How an agent worked, apart from what came of it (after arXiv 2604.06240)."""
+
+    score: float = Field(ge=0, le=1)
+    """Share of the criteria that the agent met, as far as it could: those that failed for a reason outside of its
+    control count as met."""
+    failure: Literal["none", "controllable", "uncontrollable"]
+    """Why criteria are not met: by the agent's doing at least in part, only for reasons outside of its control, or
+    none is."""
+    side_effects: list[Text] = Field(default_factory=list)
+    """Changes that the task does not ask for, in words."""
+    critical_points: list[Text] = Field(default_factory=list)
+    """Acts that commit the user or cannot be taken back, done without the task's leave, in words."""
+
+
 class Verdict(Record):
     """A judge's verdict on one trajectory."""
 
     trajectory_id: str
     outcome: Outcome
     rationale: Text
+    process: ProcessReport | None = None
+    """None for judges of the outcome alone."""
     judge: str
     judge_version: str
     tokens: int = 0

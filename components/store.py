@@ -124,6 +124,7 @@ SCHEMAS: dict[type[Record], pa.Schema] = {
             ("tokens", pa.int64()),
             ("cost_usd", pa.float64()),
             ("latency_s", pa.float64()),
+            ("process", pa.string()),
         ]
     ),
     Reward: pa.schema(
@@ -136,7 +137,7 @@ SCHEMAS: dict[type[Record], pa.Schema] = {
         ]
     ),
 }
-_JSON_FIELDS = {"evaluator", "arguments", "timings", "state_check", "diagnostics"}
+_JSON_FIELDS = {"evaluator", "arguments", "timings", "state_check", "diagnostics", "process"}
 
 
 def write_table(path: Path | str, kind: type[R], records: Iterable[R], rows_per_group: int = 256) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from components.endpoint import Spent
 from components.formats import ReadTrajectory
-from components.records import Outcome, Record, Verdict
+from components.records import Outcome, ProcessReport, Record, Verdict
 from components.statistics import Interval, SuccessRate, success_rate
 
 EXAMPLES = 3
@@ -68,6 +68,20 @@ class JudgedRecord(Record):
         return json.dumps(fields | self.verdict.model_dump(mode="json"), ensure_ascii=False)
 
 
+class ProcessSummary(Record):
+    """What a judge that rules on the process found, over the records that have its report.
+
+    `score` is the mean over `reports` records; the other figures are numbers of records.
+    """
+
+    reports: int
+    score: float
+    uncontrollable: int
+    """Not all criteria are met, and only for reasons outside of the agent's control."""
+    side_effects: int
+    critical_points: int
+
+
 class RunSummary(Record):
     """What a run found. Rates are over tasks; several attempts at a task have their mean.
 
@@ -85,6 +99,7 @@ class RunSummary(Record):
     unjudged: dict[Unjudged, int]
     examples: dict[Unjudged, list[str]]
     judged_without_some_screenshots: int
+    process: ProcessSummary | None
     cost: dict[str, float]
 
 
@@ -117,7 +132,20 @@ def summarise(lines: Sequence[JudgedRecord], judge: str, version: str, spent: Sp
         unjudged=dict(Counter(line.unjudged for line in lines if line.unjudged is not None).most_common()),
         examples=examples,
         judged_without_some_screenshots=sum(bool(line.missing_screenshots) for line in judged),
+        process=_process([line.verdict.process for line in judged if line.verdict.process is not None]),
         cost=asdict(spent),
+    )
+
+
+def _process(reports: Sequence[ProcessReport]) -> ProcessSummary | None:
+    if not reports:
+        return None
+    return ProcessSummary(
+        reports=len(reports),
+        score=sum(report.score for report in reports) / len(reports),
+        uncontrollable=sum(report.failure == "uncontrollable" for report in reports),
+        side_effects=sum(bool(report.side_effects) for report in reports),
+        critical_points=sum(bool(report.critical_points) for report in reports),
     )
 
 
@@ -136,6 +164,12 @@ def as_text(summary: RunSummary) -> str:
         lines += ["  …"] if count > len(summary.examples[reason]) else []
     if summary.judged_without_some_screenshots:
         lines.append(f"judged without some of their screenshots: {summary.judged_without_some_screenshots}")
+    if (process := summary.process) is not None:
+        lines.append(
+            f"process: {process.score:.1%} of the criteria, over {process.reports} records; "
+            f"failed beyond the agent's control: {process.uncontrollable}; with side effects: {process.side_effects}; "
+            f"past a critical point: {process.critical_points}"
+        )
     if summary.cost["requests"] or summary.cost["cached"]:
         lines.append(
             f"{summary.cost['requests']:.0f} requests, {summary.cost['cached']:.0f} answers from earlier ones, "

@@ -22,7 +22,7 @@ from components.judge.protocols.images import SYSTEM as LOOK
 from components.judge.protocols.reference import SYSTEM as COMPARE
 from components.judge.reward import needs_judge
 from components.params import EndpointParams, ModelJudgeParams
-from components.records import Image, Outcome, Trajectory, Verdict
+from components.records import Image, Outcome, ProcessReport, Trajectory, Verdict
 
 PAUSES_S = (30.0, 60.0, 120.0, 300.0, 600.0)
 """Seconds to wait for an endpoint that is down; the last value repeats."""
@@ -42,6 +42,7 @@ class Judgement(NamedTuple):
     tokens: int = 0
     cost_usd: float = 0.0
     latency_s: float = 0.0
+    process: ProcessReport | None = None
 
     @property
     def says(self) -> bool | None:
@@ -54,6 +55,7 @@ class Judgement(NamedTuple):
             trajectory_id=trajectory.trajectory_id,
             outcome=self.outcome,
             rationale=self.rationale,
+            process=self.process,
             judge=judge,
             judge_version=version,
             tokens=self.tokens,
@@ -112,7 +114,9 @@ class ModelJudge:
         """The verdict on one trajectory; see `__call__` for what is raised."""
         ruling = settled(trajectory)
         judgement = (
-            Judgement(*ruling) if ruling else await self._majority(lambda ask: self.protocol.judge(trajectory, ask))
+            Judgement(ruling.outcome, ruling.rationale)
+            if ruling
+            else await self._majority(lambda ask: self.protocol.judge(trajectory, ask))
         )
         return judgement.verdict(trajectory, self.name, self.version)
 
@@ -190,13 +194,14 @@ class ModelJudge:
         rulings = await asyncio.gather(
             *(self._ruling(number, voter, answers, judge) for number, voter in enumerate(self._voters))
         )
-        outcome, rationale = rulings[0] if len(rulings) == 1 else vote(rulings)
+        ruling = rulings[0] if len(rulings) == 1 else vote(rulings)
         return Judgement(
-            outcome,
-            rationale,
+            ruling.outcome,
+            ruling.rationale,
             tokens=sum(answer.tokens for answer in answers),
             cost_usd=sum(answer.usd for answer in answers),
             latency_s=sum(answer.latency_s for answer in answers),
+            process=ruling.process,
         )
 
     async def _ruling(

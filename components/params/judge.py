@@ -11,7 +11,7 @@ from components.params.optim import OptimParams
 from components.params.section import NoEffect, Section
 
 JudgeProtocolName = Literal[
-    "openwebrl", "webvoyager", "webvoyager_hinted", "agenttrek", "webjudge", "deepshop", "webgym_rubric"
+    "openwebrl", "webvoyager", "webvoyager_hinted", "agenttrek", "webjudge", "deepshop", "webgym_rubric", "universal"
 ]
 
 

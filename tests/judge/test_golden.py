@@ -17,6 +17,7 @@ from components.endpoint import Answer, Message
 from components.judge import rules_verdict
 from components.judge.protocols import Ruling, says_the_same, vote
 from components.judge.protocols.deepshop import parse as parse_deepshop
+from components.judge.protocols.universal.verdict import parse_outcome
 from components.judge.rules import rule_of
 from components.judge.rules.conditions import WebArenaRule
 from components.judge.verdicts import (
@@ -49,6 +50,9 @@ def yes_or_no(form: VerdictForm) -> Callable[[str, bool], str]:
 PARSERS: dict[str, Callable[[str, bool], str]] = {
     **{name: by(form) for name, form in FORMS.items()},
     "deepshop": lambda text, truncated: parse_deepshop(text, truncated).outcome.value,
+    "universal": lambda text, truncated: (
+        "unparsed" if (answer := parse_outcome(text, truncated)) is None else answer.outcome.value
+    ),
     "blocking": yes_or_no(BLOCKED),
     "webgym_keypage": yes_or_no(KEEP),
     "webjudge_score": lambda text, truncated: str(read_score(text, truncated)[0] or "unparsed"),
@@ -77,7 +81,7 @@ def test_every_file_has_every_kind_of_text():
     assert {name for name in texts if "" not in texts[name]} <= {"rules", "vote"}
 
 
-@pytest.mark.parametrize("name", [*FORMS, "deepshop", "reference"])
+@pytest.mark.parametrize("name", [*FORMS, "deepshop", "universal", "reference"])
 def test_unsuccessful_is_in_every_file_whose_word_is_success(name):
     lookalikes = [row for row in FILES[name] if "unsuccessful" in (row["text"] or "").lower()]
     assert {row["kind"] for row in lookalikes} == {"lookalike"}

@@ -146,7 +146,7 @@ def webjudge(scores: list[str], verdict: str = "Thoughts: x\nStatus: success", p
 
 def test_webjudge_shows_pages_that_score_three_or_more_with_the_reasons(episode: Episode) -> None:
     model = webjudge(["none\nScore: 1", "hint\nScore: 3", "weak\nScore: 2", "proof\nScore: 5"])
-    assert rule("webjudge", episode(*THREE), model) == (S, "Thoughts: x")
+    assert rule("webjudge", episode(*THREE), model) == Ruling(S, "Thoughts: x")
     (verdict,) = model.to(VERDICT)
     assert (len(model.to(SCORE)), images_of(verdict)) == (4, 2)
     assert "1. hint\n2. proof" in text_of(verdict)

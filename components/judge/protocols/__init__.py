@@ -14,6 +14,7 @@ from components.judge.protocols.deepshop import DEEPSHOP
 from components.judge.protocols.images import sees_answer
 from components.judge.protocols.openwebrl import SCREENSHOTS, openwebrl
 from components.judge.protocols.reference import says_the_same
+from components.judge.protocols.universal import UNIVERSAL
 from components.judge.protocols.vote import vote, voted
 from components.judge.protocols.webgym_rubric import WEBGYM_RUBRIC
 from components.judge.protocols.webjudge import WEBJUDGE
@@ -41,6 +42,7 @@ PROTOCOLS: dict[JudgeProtocolName, JudgeProtocol] = {
     "webjudge": WEBJUDGE,
     "deepshop": DEEPSHOP,
     "webgym_rubric": WEBGYM_RUBRIC,
+    "universal": UNIVERSAL,
 }
 """The protocols with their published numbers of screenshots."""
 

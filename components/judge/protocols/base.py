@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from components.agent.rendering import plain
 from components.endpoint import Answer, Message, image_part, text_part
-from components.records import Image, Outcome, Trajectory
+from components.records import Image, Outcome, ProcessReport, Trajectory
 
 ENDING = """Then end with one line, either
 Verdict: SUCCESS
@@ -27,6 +27,8 @@ class Ruling(NamedTuple):
 
     outcome: Outcome
     rationale: str
+    process: ProcessReport | None = None
+    """How the agent worked, by protocols that judge it apart from the outcome."""
 
 
 class JudgeProtocol(NamedTuple):

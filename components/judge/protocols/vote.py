@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from components.judge.protocols.base import Ruling
-from components.records import Outcome, Verdict
+from components.records import Outcome, ProcessReport, Verdict
 
 
 def vote(rulings: Sequence[Ruling]) -> Ruling:
@@ -30,7 +30,8 @@ def vote(rulings: Sequence[Ruling]) -> Ruling:
     )
     for outcome in (Outcome.SUCCESS, Outcome.FAILURE):
         if counts[outcome] * 2 > len(rulings):
-            return Ruling(outcome, rationales)
+            agreeing = [ruling.process for ruling in rulings if ruling.outcome is outcome and ruling.process]
+            return Ruling(outcome, rationales, _common(agreeing))
     return Ruling(Outcome.ERROR if counts[Outcome.ERROR] else Outcome.UNPARSED, rationales)
 
 
@@ -42,14 +43,27 @@ def voted(verdicts: Sequence[Verdict], judge: str = "vote") -> Verdict:
     """
     if len({verdict.trajectory_id for verdict in verdicts}) > 1:
         raise ValueError("verdicts on different trajectories do not vote together: join them by id")
-    outcome, rationale = vote([Ruling(verdict.outcome, verdict.rationale) for verdict in verdicts])
+    ruling = vote([Ruling(verdict.outcome, verdict.rationale, verdict.process) for verdict in verdicts])
     return Verdict(
         trajectory_id=verdicts[0].trajectory_id,
-        outcome=outcome,
-        rationale=rationale,
+        outcome=ruling.outcome,
+        rationale=ruling.rationale,
+        process=ruling.process,
         judge=judge,
         judge_version="+".join(dict.fromkeys(verdict.judge_version for verdict in verdicts)),
         tokens=sum(verdict.tokens for verdict in verdicts),
         cost_usd=sum(verdict.cost_usd for verdict in verdicts),
         latency_s=max(verdict.latency_s for verdict in verdicts),
+    )
+
+
+def _common(reports: Sequence[ProcessReport]) -> ProcessReport | None:
+    """The mean score, the commonest cause, and what any of the reports names; None without reports."""
+    if not reports:
+        return None
+    return ProcessReport(
+        score=sum(report.score for report in reports) / len(reports),
+        failure=Counter(report.failure for report in reports).most_common(1)[0][0],
+        side_effects=list(dict.fromkeys(text for report in reports for text in report.side_effects)),
+        critical_points=list(dict.fromkeys(text for report in reports for text in report.critical_points)),
     )
