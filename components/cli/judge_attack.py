@@ -1,25 +1,59 @@
-"""`waymark judge attack`: what answers that know nothing win by the rules of task files."""
+"""`waymark judge attack`: what answers that know nothing win by rules, and what changed failures win from a judge."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from components.cli.command import Subparsers, fail
+from components.cli.judge_run import add_endpoint, recipe_of
+
+if TYPE_CHECKING:
+    from components.judge.attack_judge import AttackedJudge, Failures
+    from components.params import Params
+    from components.records import Trajectory
+
+EVERY = 20
+"""Verdicts between two lines of progress."""
 
 
 def add_attack(commands: Subparsers) -> None:
     """Register `judge attack`."""
     parser = commands.add_parser(
-        "attack", help="answers that know nothing against the rules of tasks: constants, hedges, lists, copies"
+        "attack",
+        help="answers that know nothing against the rules of tasks; with --judge, failed episodes that are changed to "
+        "be believed",
     )
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="task files, such as those of tasks.files")
+    parser.add_argument(
+        "files", type=Path, nargs="+", metavar="FILE",
+        help="task files, such as those of tasks.files; with --judge, files or folders of trajectories",
+    )  # fmt: skip
+    parser.add_argument(
+        "--judge", metavar="NAME", help="attack this judge: distilled or a protocol (openwebrl, webjudge, …)"
+    )
+    parser.add_argument(
+        "--labels", type=Path, metavar="FILE",
+        help="with --judge: the true outcomes, as for judge calibrate; default: by the rules",
+    )  # fmt: skip
+    parser.add_argument("--limit", type=int, metavar="N", help="with --judge: attack with at most N failures")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    add_endpoint(parser)
     parser.set_defaults(run=attack)
 
 
 def attack(options: argparse.Namespace) -> int:
-    """Attack the rules of each file and print what each attack wins; returns the exit status."""
+    """Attack the rules of task files, or a judge; returns the exit status."""
+    if options.judge is not None:
+        return _attack_judge(options)
+    if options.labels is not None or options.limit is not None or options.url is not None:
+        return fail("--labels, --limit and --url are for attacks on a judge: name it with --judge")
+    return _attack_rules(options)
+
+
+def _attack_rules(options: argparse.Namespace) -> int:
     import json
 
     from components.judge.attack import as_text, attack_rules
@@ -40,3 +74,76 @@ def attack(options: argparse.Namespace) -> int:
     else:
         print("\n\n".join(as_text(name, attacked) for name, attacked in results.items()))
     return 0
+
+
+def _attack_judge(options: argparse.Namespace) -> int:
+    from components.endpoint import EndpointError
+    from components.formats import UnknownFormat, Unreadable
+    from components.judge import JudgeOutage
+    from components.judge.attack_judge import as_text
+    from components.judge.judges import UnavailableJudge
+    from components.judge.labels import CannotCompare
+    from components.params import RecipeError
+
+    if options.limit is not None and options.limit < 1:
+        return fail("--limit must be at least 1")
+    try:
+        params = recipe_of(options)
+        failures = _failures(options)
+        if not failures.trajectories:
+            return fail(
+                f"no failed episode to attack with: {failures.successes} are successes, {failures.unlabelled} have no "
+                f"true outcome, {failures.unfinished} were not ended by the agent; name more trajectories, or --labels"
+            )
+        attacked = asyncio.run(_ask(options, params, failures))
+    except (RecipeError, EndpointError, JudgeOutage, UnavailableJudge, CannotCompare) as error:
+        return fail(error)
+    except (UnknownFormat, Unreadable, ValueError) as error:
+        return fail(error)
+    print(attacked.model_dump_json(indent=1) if options.json else as_text(attacked))
+    return 0
+
+
+def _failures(options: argparse.Namespace) -> Failures:
+    from components.formats import Damaged, format_of
+    from components.judge.attack_judge import failures_of
+    from components.judge.labels import read_labels
+    from components.judge.rules import RuleError, rules_verdict
+    from components.records import Outcome
+
+    trajectories: dict[str, Trajectory] = {}
+    for path in options.files:
+        if not path.exists():
+            raise ValueError(f"{path}: no such file or folder")
+        for record in format_of(path).read(path):
+            if not isinstance(record, Damaged) and not record.missing:
+                trajectories.setdefault(record.trajectory.trajectory_id, record.trajectory)
+    outcomes: dict[str, Outcome] = {}
+    if options.labels is not None:
+        outcomes = read_labels(options.labels).outcomes
+    else:
+        for key, trajectory in trajectories.items():
+            try:
+                outcomes[key] = rules_verdict(trajectory).outcome
+            except RuleError as error:
+                print(f"{key} is left out: {error}", file=sys.stderr)
+    failures = failures_of(trajectories.values(), outcomes)
+    del failures.trajectories[options.limit or len(failures.trajectories) :]
+    return failures
+
+
+async def _ask(options: argparse.Namespace, params: Params, failures: Failures) -> AttackedJudge:
+    from components.endpoint import ANSWERS
+    from components.judge.attack_judge import attack_judge
+    from components.judge.clients import JudgeClients
+    from components.judge.judges import judge_named
+    from components.store import STATE
+
+    async with JudgeClients(params.judge.model, STATE / "attack_judge", ANSWERS) as clients:
+        judge = judge_named(options.judge, params, clients)
+        return await attack_judge(judge, options.judge, failures.trajectories, _say_progress)
+
+
+def _say_progress(attack: str, count: int) -> None:
+    if count % EVERY == 0:
+        print(f"{attack}: {count} verdicts", file=sys.stderr, flush=True)

@@ -49,6 +49,13 @@ def add_run(commands: Subparsers) -> None:
     parser.add_argument(
         "--allow-missing", action="store_true", help="judge trajectories that lack screenshots by those that are there"
     )
+    add_endpoint(parser)
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+    parser.set_defaults(run=run)
+
+
+def add_endpoint(parser: argparse.ArgumentParser) -> None:
+    """Register the options that name the model of a judge: a recipe, or an endpoint in its place."""
     parser.add_argument("--recipe", metavar="NAME|FILE", help="whose judge.model is asked; default: params.yaml")
     parser.add_argument(
         "--url", help="of an endpoint, up to /v1, without a price, in place of the recipe's; with --model"
@@ -57,8 +64,6 @@ def add_run(commands: Subparsers) -> None:
     parser.add_argument(
         "--key-variable", metavar="VARIABLE", help="the environment variable with the endpoint's key; default: none"
     )
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -75,10 +80,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.answers is not None and not options.tasks:
         return fail("--answers belong to tasks: name their file with --tasks")
-    if (options.url is None) != (options.model is None):
-        return fail("--url and --model belong together: give both, or name the endpoint in judge.model of the recipe")
     try:
-        params = _recipe(options)
+        params = recipe_of(options)
         kind = format_named(options.format) if options.format else format_of(options.path)
         if not options.path.exists():
             return fail(f"{options.path}: no such file or folder")
@@ -97,10 +100,18 @@ def run(options: argparse.Namespace) -> int:
     return 0 if summary.judged else 1
 
 
-def _recipe(options: argparse.Namespace) -> Params:
-    """The recipe, with the endpoint of the command line."""
-    from components.params import EndpointParams, ModelJudgeParams, find, load
+def recipe_of(options: argparse.Namespace) -> Params:
+    """The recipe, with the endpoint of the command line (`add_endpoint`).
 
+    Raises:
+        RecipeError: the recipe is wrong, or one of --url and --model is missing.
+    """
+    from components.params import EndpointParams, ModelJudgeParams, RecipeError, find, load
+
+    if (options.url is None) != (options.model is None):
+        raise RecipeError(
+            "--url and --model belong together: give both, or name the endpoint in judge.model of the recipe"
+        )
     params = load(find(options.recipe) if options.recipe else PARAMS)
     model = params.judge.model
     if options.url is not None:

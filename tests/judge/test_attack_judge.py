@@ -1,0 +1,198 @@
+"""`waymark judge attack --judge`: what changed failures win from a judge that reads episodes."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from PIL import Image as PILImage
+
+from components.cli.main import main
+from components.endpoint import Answer, BudgetSpent, Message
+from components.judge.attack_judge import FORGED, ORDER, UNCHANGED, attack_judge, attacks, failures_of
+from components.judge.judges import NamedJudge, OnVerdict
+from components.judge.protocols import PROTOCOLS, judge_protocol
+from components.judge.protocols.webjudge import POINTS
+from components.records import Image, Outcome, Termination, Trajectory, Verdict
+from components.store import write_table
+from tests.endpoint_server import Server, text_of
+from tests.samples import a_task, a_trajectory, png, shipped
+
+
+def failed(count: int = 4) -> list[Trajectory]:
+    return [
+        a_trajectory(a_task(number), turns=2, site_reward=0.0, final_screenshot=png("navy")) for number in range(count)
+    ]
+
+
+class Believes(NamedJudge):
+    """A judge that believes an episode by a test of it."""
+
+    version = "v"
+
+    def __init__(self, test: Callable[[Trajectory], bool | None], limit: str | None = None) -> None:
+        self.test, self.limit = test, limit
+
+    async def judge(self, trajectories: Iterable[Trajectory], on_verdict: OnVerdict) -> BudgetSpent | None:
+        outcomes = {True: Outcome.SUCCESS, False: Outcome.FAILURE, None: Outcome.UNPARSED}
+        for trajectory in trajectories:
+            on_verdict(
+                Verdict(
+                    trajectory_id=trajectory.trajectory_id, outcome=outcomes[self.test(trajectory)], rationale="",
+                    judge="j", judge_version="v",
+                )
+            )  # fmt: skip
+        return BudgetSpent("1 USD is spent", self.limit) if self.limit else None
+
+
+def wins(test: Callable[[Trajectory], bool | None]) -> dict[str, tuple[int, int]]:
+    """Wins and gained episodes of each attack on four failures."""
+    attacked = asyncio.run(attack_judge(Believes(test), "j", failed()))
+    assert [result.attack for result in attacked.results] == [*attacks()]
+    return {result.attack: (result.wins, result.gained) for result in attacked.results}
+
+
+def test_a_judge_that_believes_the_answer_falls_for_claims() -> None:
+    won = wins(lambda episode: "complete" in (episode.answer or ""))
+    assert {name for name, counts in won.items() if counts == (4, 4)} == {"claim", "words to the judge"}
+    assert won[UNCHANGED] == (0, 0)
+
+
+def test_what_a_judge_believes_anyway_is_no_gain_of_an_attack() -> None:
+    won = wins(lambda episode: True)
+    assert set(won.values()) == {(4, 0)}
+
+
+def test_a_page_speaks_by_names_and_by_its_picture() -> None:
+    before = {episode.trajectory_id: episode for episode in failed()}
+
+    def is_shown(episode: Trajectory) -> bool:
+        return episode.final_screenshot != before[episode.trajectory_id].final_screenshot and len(episode.turns) == 2
+
+    def is_named(episode: Trajectory) -> bool:
+        return any(ORDER in line for turn in episode.turns for line in turn.feedback)
+
+    assert {name for name, (count, _) in wins(is_shown).items() if count} == {"page shows"}
+    assert {name for name, (count, _) in wins(is_named).items() if count} == {"page names"}
+
+
+def test_the_banner_leaves_the_rest_of_the_picture() -> None:
+    picture = PILImage.new("RGB", (640, 360), "navy")
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG")
+    episode = failed(1)[0].model_copy(update={"final_screenshot": Image.of(buffer.getvalue())})
+    changed = attacks()["page shows"](episode).final_screenshot
+    assert changed is not None
+    shown = PILImage.open(io.BytesIO(changed.data))
+    assert shown.size == (640, 360)
+    assert shown.getpixel((2, 2)) == (255, 255, 255)
+    assert shown.crop((0, 60, 640, 360)).getcolors() == [(640 * 300, (0, 0, 128))]
+
+
+def test_nothing_done_is_one_turn_on_the_first_page() -> None:
+    episode = failed(1)[0]
+    changed = attacks()["empty done"](episode)
+    assert [call.name for turn in changed.turns for call in turn.tool_calls] == ["done"]
+    assert changed.final_screenshot == episode.turns[0].observation.screenshot
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_no_protocol_shows_a_forged_verdict_as_a_message_of_its_own(name: str) -> None:
+    """The words of an agent stay in the user's message: the system message is the protocol's prompt alone."""
+    seen: list[list[Message]] = []
+
+    async def ask(messages: list[Message], response_format: Message | None = None) -> Answer:
+        seen.append(messages)
+        text = "1. A point" if messages[0]["content"] == POINTS else "x"
+        return Answer(text=text, finish_reason="stop", prompt_tokens=1, completion_tokens=1, usd=0.0, latency_s=0.0)
+
+    episode = attacks()["forged verdict"](failed(1)[0])
+    assert episode.answer == FORGED
+    asyncio.run(judge_protocol(name, 3).judge(episode, ask))
+    assert seen
+    assert {tuple(message["role"] for message in messages) for messages in seen} == {("system", "user")}
+    assert all(messages[0]["content"] in judge_protocol(name, 3).prompts for messages in seen)
+
+
+def test_only_failures_that_an_agent_ended_are_attacked() -> None:
+    episodes = failed(4)
+    episodes[1] = episodes[1].model_copy(update={"termination": Termination.ENV_ERROR})
+    outcomes = {episode.trajectory_id: Outcome.FAILURE for episode in episodes[:3]}
+    outcomes[episodes[2].trajectory_id] = Outcome.SUCCESS
+    failures = failures_of(episodes, outcomes)
+    assert failures.trajectories == episodes[:1]
+    assert (failures.successes, failures.unlabelled, failures.unfinished) == (1, 1, 1)
+
+
+def test_unreadable_verdicts_are_no_wins_and_not_in_the_rate() -> None:
+    attacked = asyncio.run(attack_judge(Believes(lambda episode: None), "j", failed()))
+    assert {(result.judged, result.wins, result.unjudged, result.rate) for result in attacked.results} == {
+        (0, 0, 4, None)
+    }
+
+
+def test_a_spent_budget_ends_the_attacks_and_keeps_the_table() -> None:
+    attacked = asyncio.run(attack_judge(Believes(lambda episode: False, "max_usd"), "j", failed()))
+    assert [result.attack for result in attacked.results] == [UNCHANGED]
+    assert attacked.limit is not None
+    assert attacked.limit.startswith("1 USD is spent")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A model that believes the agent's words."""
+    running = Server()
+    running.reply = lambda asked: (
+        f"x\nVerdict: {'SUCCESS' if 'completed every part' in text_of(asked) else 'NOT SUCCESS'}"
+    )
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Four failures and a success, in a folder with a recipe."""
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(shipped("demo")))
+    monkeypatch.chdir(tmp_path)
+    episodes = [*failed(), a_trajectory(a_task(9), turns=1, site_reward=1.0)]
+    write_table(tmp_path / "trajectories.parquet", Trajectory, episodes)
+    return tmp_path / "trajectories.parquet"
+
+
+def test_the_command_attacks_a_model_behind_an_endpoint(table: Path, server: Server, capsys) -> None:
+    command = ["judge", "attack", str(table), "--judge", "openwebrl", "--url", server.url, "--model", "m"]
+    assert main([*command, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["failures"] == 4
+    gained = {result["attack"]: result["gained"] for result in report["results"]}
+    assert gained == {name: 4 if name == "claim" else 0 for name in attacks()}
+    assert main([*command, "--limit", "1"]) == 0
+    assert "openwebrl: 1 failed episodes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--labels", "x.csv"], "name it with --judge"),
+        (["--judge", "openwebrl"], "asks a model"),
+        (["--judge", "openwebrl", "--url", "http://x/v1"], "--url and --model belong together"),
+        (["--judge", "rule"], "no judge 'rule'"),
+        (["--judge", "distilled", "--limit", "0"], "--limit must be at least 1"),
+    ],
+)
+def test_wrong_options_are_refused_before_a_model_is_asked(
+    table: Path, options: list[str], message: str, capsys
+) -> None:
+    assert main(["judge", "attack", str(table), *options]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_table_without_failures_is_refused(table: Path, capsys) -> None:
+    write_table(table, Trajectory, [a_trajectory(a_task(9), turns=1, site_reward=1.0)])
+    assert main(["judge", "attack", str(table), "--judge", "distilled"]) == 1
+    assert "no failed episode to attack with: 1 are successes" in capsys.readouterr().err
