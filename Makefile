@@ -1,24 +1,26 @@
 # make demo   the whole pipeline, then the table       make ui     MLflow and Prefect in the browser
 # make test   the tests; test-fast: the quick ones; test-slow, -apps, -sites, -city, -verified, -vllm: more   make lint   code and Dockerfile
 # make docs   the documentation in build/docs        make docs-serve   the same at http://127.0.0.1:8000
+# make gpu-check   does training work on this machine's GPU? 25 minutes; without one: the same in tiny sizes, a minute
 # Everything is installed into .venv from requirements/cpu.txt, by uv; another Python: make PYTHON=/path/to/python3.12 demo
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow kiwix test-vllm vllm-cpu test-apps apps test-sites sites test-city city test-verified verified ui lint deps lock clean install browser check-python docs docs-serve docs-pages
+.PHONY: help demo test test-fast test-slow kiwix test-vllm vllm-cpu test-apps apps test-sites sites test-city city test-verified verified gpu-check ui lint deps lock clean install browser check-python docs docs-serve docs-pages
 
 # The first that is new enough and has venv.
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do path=$$(command -v $$name) && \
   $$path -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$path && break; done)
 BIN := .venv/bin
 RECIPE ?=
+OPTIONS ?=
 UPGRADE ?=
 # Tests at a time. A test of the browser waits for a third of its time, so that two cores have room for three.
 JOBS ?= 3
 
 help:
-	@sed -n '1,4s/^# //p' Makefile
+	@sed -n '1,5s/^# //p' Makefile
 
 check-python:
 	@python="$(PYTHON)"; [ -n "$$python" ] && "$$python" -c \
@@ -124,6 +126,12 @@ verified: .venv-verified/.stamp
 	.venv-verified/bin/python requirements/install.py requirements/verified.txt
 	cp .venv-verified/lib/python3*/site-packages/webarena_verified/assets/dataset/webarena-verified.json data/benchmarks/
 	@touch .venv-verified/.stamp
+
+# Packages and server of a GPU machine are those of docs/how-to/first-run-on-a-gpu.md: this takes .venv as it is, if it is there.
+# More options: make gpu-check OPTIONS="--parts exactness learning --seconds 120"
+gpu-check:
+	@[ -x $(BIN)/python ] || $(MAKE) --no-print-directory install
+	$(BIN)/python -m perf.gpu_check --output build/gpu-check.json $(OPTIONS)
 
 ui: install
 	@$(BIN)/python -m flows.ui

@@ -2,6 +2,7 @@
 
 - `rollouts`, `faults`, `egress`: speed, robustness and isolation of the browser environment.
 - `decoding`, `generate`: the policy in this process against transformers.
-- `packing`: training on packed rows. `dedup`: deduplication of tasks.
+- `gpu_check`: exactness, memory, speed and learning on a GPU. `packing`: training on packed rows.
+  `dedup`: deduplication of tasks.
 - `steps`: optimiser steps of shuffled turns against steps of whole groups.
 """

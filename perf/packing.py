@@ -26,7 +26,6 @@ from __future__ import annotations
 import components.stages  # noqa: F401, isort: skip  (thread settings, before torch)
 
 import argparse
-import io
 import itertools
 import json
 import resource
@@ -37,58 +36,33 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import torch
-from PIL import Image as PILImage
 from transformers import AttentionInterface
 
-from components.model import VLM, Encoded, Encoder, Sample
+from components.model import VLM, Encoder, Sample
 from components.model.attention import Segments
-from components.records import Image
 from components.training.forward import response_logprobs
 from components.training.packing import micro_batches, pack
-from perf.training_workload import SHAPES, TrajectoryShape, random_model, training_flops
+from perf.training_workload import SHAPES, random_model, training_flops, trajectory
 
 FORMS = ("naive", "dense", "ours")
 Figures = dict[str, float]
 
 
-def trajectory(encoder: Encoder, turns: int, shapes: TrajectoryShape) -> list[Sample]:
-    """The turns of a generated trajectory with random tokens and pixels."""
-    rng = np.random.default_rng(turns)
-
-    def words(count: int) -> list[int]:
-        return rng.integers(20, 1000, count).tolist()
-
-    history, samples = words(shapes.system), []
-    start, end = encoder.tokens("<|vision_start|>"), encoder.tokens("<|vision_end|>")
-    for _ in range(turns):
-        out = io.BytesIO()
-        width, height = shapes.screenshot
-        pixels = rng.integers(0, 255, (height, width, 3), dtype=np.uint8)
-        PILImage.fromarray(pixels).save(out, "PNG")
-        image = Image.of(out.getvalue())
-        pads = [encoder.image_token_id] * encoder.vision.tokens(image)
-        response = words(shapes.response)
-        samples.append(Sample(Encoded([*history, *start, *pads, *end], [image]), response))
-        history = [*history, *response, *words(shapes.feedback)]
-    return samples
-
-
 def passes(vlm: VLM, encoder: Encoder, samples: list[Sample], form: str, row_tokens: int) -> None:
     """Forward and backward over all samples."""
-    for batch in _rows(samples, encoder, row_tokens, form):
+    for batch in rows_of(samples, encoder, row_tokens, form):
         logprobs = response_logprobs(vlm, encoder, batch, share=form != "naive")
         (-torch.cat(list(logprobs)).sum()).backward()
 
 
 def row_token_count(encoder: Encoder, samples: list[Sample], form: str, row_tokens: int) -> int:
     """Number of tokens in all rows of a form."""
-    rows = _rows(samples, encoder, row_tokens, form)
+    rows = rows_of(samples, encoder, row_tokens, form)
     return sum(len(pack(batch, encoder, share=form != "naive").ids) for batch in rows)
 
 
-def _rows(samples: list[Sample], encoder: Encoder, row_tokens: int, form: str) -> list[list[Sample]]:
+def rows_of(samples: list[Sample], encoder: Encoder, row_tokens: int, form: str) -> list[list[Sample]]:
     if form != "naive":
         return [[samples[index] for index in batch] for batch in micro_batches(samples, encoder, row_tokens)]
     rows: list[list[Sample]] = [[]]
@@ -121,7 +95,7 @@ class DenseAttention:
         **kwargs: object,
     ) -> tuple[torch.Tensor, None]:
         if self._segments is not segments:
-            self._segments, self._mask = segments, self._make(segments).to(query.device)
+            self._segments, self._mask = segments, dense_mask(segments).to(query.device)
         if query.is_cuda:  # no fused kernel supports a mask with fewer heads of keys
             key, value = (part.repeat_interleave(query.shape[1] // part.shape[1], dim=1) for part in (key, value))
         out = torch.nn.functional.scaled_dot_product_attention(
@@ -129,14 +103,16 @@ class DenseAttention:
         )
         return out.transpose(1, 2).contiguous(), None
 
-    def _make(self, segments: Segments) -> torch.Tensor:
-        mask = torch.zeros(segments[-1].end, segments[-1].end, dtype=torch.bool)
-        for segment in segments:
-            own = slice(segment.begin, segment.end)
-            mask[own, own] = torch.ones(segment.end - segment.begin, segment.end - segment.begin).tril().bool()
-            for begin, end in segment.context:
-                mask[own, begin:end] = True
-        return mask[None, None]
+
+def dense_mask(segments: Segments) -> torch.Tensor:
+    """Which tokens of a row attend to which, as one mask (1, 1, L, L)."""
+    mask = torch.zeros(segments[-1].end, segments[-1].end, dtype=torch.bool)
+    for segment in segments:
+        own = slice(segment.begin, segment.end)
+        mask[own, own] = torch.ones(segment.end - segment.begin, segment.end - segment.begin).tril().bool()
+        for begin, end in segment.context:
+            mask[own, begin:end] = True
+    return mask[None, None]
 
 
 def measure(form: str, options: argparse.Namespace) -> None:

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-ABSENT = ("playwright", "prefect", "mlflow", "dvc", "great_expectations", "ray")
+ABSENT = ("playwright", "prefect", "mlflow", "dvc", "great_expectations", "ray", "vllm")
 LIGHT = (
     "components.agent",
     "components.model",
@@ -13,6 +13,7 @@ LIGHT = (
     "components.training.pretrain",
     "components.training.rl",
     "components.training.supervised",
+    "perf.gpu_check.__main__",
 )
 
 

@@ -15,6 +15,7 @@ from components.browser.chromium import launch, launch_flags
 from components.browser.elements import element_list
 from components.params import PageKindName
 from components.training import application_pages, pages
+from components.training.pages import Page
 
 _FOCUS_ONE = """share => {
     const all = document.querySelectorAll('a, button, input');
@@ -41,14 +42,6 @@ PAGE_KINDS: dict[PageKindName, PageKind] = {
     "widgets": PageKind(pages.random_page, pages.SIZE, details=False),
     "applications": PageKind(application_pages.application_page, application_pages.SIZE, details=True),
 }
-
-
-@dataclass(frozen=True)
-class Page:
-    """A rendered page: its screenshot as PNG bytes, and the lines of its element list."""
-
-    png: bytes
-    lines: list[str]
 
 
 async def render_pages(count: int, seed: int, kind: PageKindName = "widgets") -> list[Page]:

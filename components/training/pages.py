@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import random
+from dataclasses import dataclass
 
 WORDS = """
 ok cancel submit yes no previous next login search send home about help menu open close save delete edit view
@@ -38,6 +39,14 @@ CODAS = ["", "", "", "s", "m", "t", "n", "r", "c", "x", "nt"]
 ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 SIZE = 160, 210
 """Width and height of the viewport for which the pages are made."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A rendered page: its screenshot as PNG bytes, and the lines of its element list."""
+
+    png: bytes
+    lines: list[str]
 
 
 def random_word(rng: random.Random) -> str:

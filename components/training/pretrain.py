@@ -12,7 +12,6 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -27,11 +26,8 @@ from components.model.vlm import VLM, generate
 from components.params import ModelParams, PretrainParams, PretrainPhase
 from components.records import Image
 from components.training.application_questions import ask_on_application
-from components.training.pages import random_label, random_word
+from components.training.pages import Page, random_label, random_word
 from components.training.questions import Question, ask
-
-if TYPE_CHECKING:
-    from components.training.page_rendering import Page
 
 SPECIAL = ["<|endoftext|>", IM_START, IM_END, VISION_START, VISION_END, IMAGE_PAD, "<|video_pad|>"]
 MARKS = ["<think>", "</think>", "<tool_call>", "</tool_call>"]
@@ -316,11 +312,12 @@ def accuracy(
             )
             for (_, question), row in zip(part, out[:, inputs["input_ids"].shape[1] :].tolist(), strict=True):
                 ids = row[: row.index(encoder.end_id)] if encoder.end_id in row else row
-                right[mode].append(_same_calls(encoder.decode(ids), question.response))
+                right[mode].append(same_calls(encoder.decode(ids), question.response))
     return {f"accuracy_{mode}": round(sum(values) / len(values), 3) for mode, values in right.items()}
 
 
-def _same_calls(text: str, expected: str) -> bool:
+def same_calls(text: str, expected: str, tolerance: int = 15) -> bool:
+    """Whether an answer has the expected tool calls, with every coordinate within `tolerance` of 1000."""
     actual, target = parse_response(text), parse_response(expected)
     if actual.error or len(actual.calls) != len(target.calls):
         return False
@@ -329,7 +326,7 @@ def _same_calls(text: str, expected: str) -> bool:
             return False
         for key, value in target_call.arguments.items():
             other = actual_call.arguments[key]
-            if isinstance(value, int) and isinstance(other, int) and abs(value - other) <= 15:
+            if isinstance(value, int) and isinstance(other, int) and abs(value - other) <= tolerance:
                 continue
             if value != other:
                 return False

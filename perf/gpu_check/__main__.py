@@ -1,0 +1,51 @@
+"""The command: `python -m perf.gpu_check` writes a report and exits with 1 if the check did not pass."""
+
+from __future__ import annotations
+
+import components.stages  # noqa: F401, isort: skip  (thread settings, before torch)
+
+import argparse
+import contextlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from perf.gpu_check.report import PARTS, run_parts
+from perf.gpu_check.setting import DeviceKind, Setting, Size
+
+LIMIT_S = 1500.0
+"""The whole check in the full size, in seconds."""
+OTHERS_S = 240.0
+"""What exactness, generation and the last step of the part `training` may take of it."""
+LEARNING_S: dict[Size, float] = {"full": 600.0, "tiny": 20.0}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check, print the report as one line of JSON on stdout, and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m perf.gpu_check", description="Does training work on this GPU?")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--size", choices=("tiny", "full"), help="full on a GPU, tiny on a CPU")
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="a GPU if there is one")
+    parser.add_argument("--seconds", type=float, help="of training in the part learning: 600, or 20 if tiny")
+    parser.add_argument("--output", type=Path, help="a file for the report, too")
+    options = parser.parse_args(arguments)
+    device: DeviceKind = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    size: Size = options.size or ("full" if device == "cuda" else "tiny")
+    learning_s = options.seconds or LEARNING_S[size]
+    setting = Setting(device, size, learning_s, max(60.0, LIMIT_S - learning_s - OTHERS_S))
+    with contextlib.redirect_stdout(sys.stderr):  # libraries print, and the last line of stdout is the report
+        report = run_parts(setting, options.parts)
+    values = asdict(report)
+    if options.output is not None:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(json.dumps(values, indent=1) + "\n")
+    print(json.dumps(values), flush=True)
+    return 0 if report.passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""What the parts of the check share: where they run, how much they measure, and what they hand back."""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+
+from components.plan.hardware import TABLE
+
+GIB = 2**30
+DeviceKind = Literal["cpu", "cuda"]
+Size = Literal["tiny", "full"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where and how much to measure."""
+
+    device: DeviceKind
+    size: Size
+    learning_s: float
+    """Seconds for which the part `learning` trains."""
+    training_s: float
+    """Seconds after which the part `training` begins no further measurement."""
+
+    @property
+    def is_tiny(self) -> bool:
+        """Whether the sizes are those of a test."""
+        return self.size == "tiny"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a part hands back."""
+
+    figures: Any
+    """A dataclass."""
+    reasons: list[str] = field(default_factory=list)
+    """Why the part did not pass, one sentence each; none if it passed."""
+    warnings: list[str] = field(default_factory=list)
+    """What does not stop training but should be known."""
+
+
+def say(text: str) -> None:
+    """Print progress on stderr."""
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
+
+
+def clock(device: DeviceKind) -> float:
+    """Seconds of a monotonic clock, after the device has done its work."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.monotonic()
+
+
+def free_memory(device: DeviceKind) -> None:
+    """Free what nothing refers to any more, and reset the peak of allocated memory."""
+    gc.collect()
+    if device == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+
+
+def peak_gib(device: DeviceKind) -> float | None:
+    """Peak of allocated memory since `free_memory`; None on a CPU, where torch does not count it."""
+    return torch.cuda.max_memory_allocated() / GIB if device == "cuda" else None
+
+
+def peak_flops(name: str) -> float | None:
+    """Peak operations per second in bfloat16 of a device, by the name that its driver gives; None if unknown.
+
+    A device of `devices.json` matches if each part of its name is a word of the driver's name; of several that match,
+    the longest counts: `A100-80` is `NVIDIA A100-SXM4-80GB`, and `L4` is not `NVIDIA L40S`.
+    """
+    words = set(re.split(r"[^A-Z0-9]+", re.sub(r"(?<=\d)GB\b", "", name.upper())))
+    table = json.loads(TABLE.read_text())
+    names = [known for known in table if set(known.upper().split("-")) <= words]
+    return table[max(names, key=len)]["bfloat16_tflops"] * 1e12 if names else None
