@@ -17,13 +17,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from packaging import requirements
 
 from components import plugins
 from components.params import RecipeError, find, load
-from components.plan.hardware import Gpu, gpus
 from components.worlds import Requirement, WorldError, installed_worlds, worlds_of
+
+if TYPE_CHECKING:
+    from components.plan.hardware import Gpu
 
 LOCK = Path("requirements/cpu.txt")
 MIN_MEMORY_GIB = 8.0
@@ -54,7 +57,7 @@ def examine(root: Path = Path("."), lock: Path = LOCK) -> list[Check]:
         *broken_worlds(),
         dvc(root),
         recipe(root / "params.yaml"),
-        *fits(root / "params.yaml", gpus()),
+        *recipe_fits(root / "params.yaml"),
         base_model(root),
         cores(),
         memory(),
@@ -163,6 +166,15 @@ def recipe(path: Path) -> Check:
         return Check("params.yaml", True, f"recipe {load(path).name}")
     except RecipeError as error:
         return Check("params.yaml", False, str(error).splitlines()[0], "waymark use recipes/demo.yaml")
+
+
+def recipe_fits(path: Path) -> list[Check]:
+    """`fits` on this machine; nothing while a package of the plan is missing, which `packages` says."""
+    try:
+        from components.plan.hardware import gpus
+    except ImportError:
+        return []
+    return fits(path, gpus())
 
 
 def fits(path: Path, devices: Sequence[Gpu]) -> list[Check]:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from components.cli.command import PARAMS, Subparsers, fail
 
+if TYPE_CHECKING:
+    from components.plan import TimeOptions
+
+CALIBRATION = Path("reports/calibration.json")
+"""Where `--calibrate` writes, in the folder of the run."""
 DOES_NOT_FIT = 3
 """Exit status of a recipe that cannot run on the devices."""
 
@@ -16,7 +22,7 @@ def add(commands: Subparsers) -> None:
     """Register `plan`."""
     parser = commands.add_parser(
         "plan",
-        help="what a recipe needs before it runs: memory of each device, and what would make it fit",
+        help="what a recipe needs before it runs: memory of each device, what would make it fit, time and cost",
         epilog="Exit status: 0 the recipe fits; 1 the recipe or an option is wrong; 2 wrong arguments; 3 the recipe "
         "does not fit.",
     )
@@ -33,6 +39,19 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--device-memory", type=_bytes, metavar="SIZE", help="memory of each device, such as 24GiB; default: its own"
     )
+    measured = parser.add_mutually_exclusive_group()
+    measured.add_argument(
+        "--calibrate", type=Path, metavar="RUN_DIR",
+        help="take the rates from a checkout with finished stages, and write them to RUN_DIR/reports/calibration.json",
+    )  # fmt: skip
+    measured.add_argument("--calibration", type=Path, metavar="FILE", help="take the rates that --calibrate wrote")
+    parser.add_argument(
+        "--cores", type=_count, default=0, metavar="N",
+        help="cores for browsers; default: this machine's for a recipe without GPU, else one per browser",
+    )  # fmt: skip
+    parser.add_argument("--device-hour", type=float, metavar="USD", help="price of a device for an hour")
+    parser.add_argument("--browser-hour", type=float, metavar="USD", help="price of a browser for an hour")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the times into an .svg, .png or .pdf, too")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="default: %(default)s")
     parser.set_defaults(run=run)
 
@@ -40,7 +59,7 @@ def add(commands: Subparsers) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the plan; returns the exit status."""
     from components.params import RecipeError
-    from components.plan import PlanOptions, as_json, as_text, plan
+    from components.plan import PlanOptions, as_json, as_text, plan, time_plan
 
     wishes = PlanOptions(
         settings=dict(options.settings),
@@ -50,10 +69,30 @@ def run(options: argparse.Namespace) -> int:
     )
     try:
         planned = plan(options.recipe, wishes)
+        times = time_plan(planned.recipe, planned.machine, _time_options(options))
+        if options.picture is not None:
+            from components.plan.picture import draw  # matplotlib takes a second to import
+
+            draw(times, planned.recipe.name, options.picture)
     except RecipeError as error:
         return fail(error)
-    print(as_json(planned) if options.format == "json" else as_text(planned))
+    print(as_json(planned, times) if options.format == "json" else as_text(planned, times))
     return 0 if planned.fits else DOES_NOT_FIT
+
+
+def _time_options(options: argparse.Namespace) -> TimeOptions:
+    """Rates and prices. A calibration is made on the device of the run: that of its recipe, or `--device`."""
+    from components.plan import TimeOptions, read_rates, write_rates
+
+    rates = None if options.calibration is None else read_rates(options.calibration)
+    if options.calibrate is not None:
+        from components.plan.calibration import calibrated
+
+        rates = calibrated(options.calibrate, options.device, options.cores)
+        path = options.calibrate / CALIBRATION
+        write_rates(path, rates)
+        print(f"wrote {path}", file=sys.stderr)
+    return TimeOptions(rates, options.cores, options.device_hour, options.browser_hour)
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -8,6 +8,22 @@ from __future__ import annotations
 from components.plan.fit import parsed_setting
 from components.plan.hardware import parsed_bytes
 from components.plan.planner import PlanOptions, RunPlan, plan
+from components.plan.rates import Rates, read_rates, write_rates
 from components.plan.text import as_json, as_text
+from components.plan.time_plan import TimeOptions, TimePlan, time_plan
 
-__all__ = ["PlanOptions", "RunPlan", "as_json", "as_text", "parsed_bytes", "parsed_setting", "plan"]
+__all__ = [
+    "PlanOptions",
+    "Rates",
+    "RunPlan",
+    "TimeOptions",
+    "TimePlan",
+    "as_json",
+    "as_text",
+    "parsed_bytes",
+    "parsed_setting",
+    "plan",
+    "read_rates",
+    "time_plan",
+    "write_rates",
+]

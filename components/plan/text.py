@@ -10,12 +10,16 @@ from components.plan.fit import as_options
 from components.plan.hardware import GIB
 from components.plan.memory import MemoryPlan
 from components.plan.planner import RunPlan
+from components.plan.time_plan import TimePlan
+from components.plan.time_text import time_lines, time_values
 
 
-def as_text(plan: RunPlan) -> str:
-    """The plan in lines of at most about 130 characters."""
+def as_text(plan: RunPlan, time: TimePlan | None = None) -> str:
+    """The plan in lines of at most about 160 characters: memory, then time."""
     lines = [_headline(plan), "", *_memory_lines(plan.memory)]
-    lines += ["", "Assumptions", *(f"  - {line}" for line in plan.assumptions)]
+    lines += ["", "Assumptions of memory", *(f"  - {line}" for line in plan.assumptions)]
+    if time is not None:
+        lines += ["", *time_lines(time)]
     if not plan.fits:
         lines += ["", *verdict(plan)]
     return "\n".join(lines)
@@ -31,9 +35,10 @@ def verdict(plan: RunPlan) -> list[str]:
     return [*lines, f"It would fit with: {as_options(plan.remedy)}"]
 
 
-def as_json(plan: RunPlan) -> str:
-    """The plan as a JSON object; sizes are in bytes."""
-    return json.dumps(json_values(plan), indent=1, ensure_ascii=False)
+def as_json(plan: RunPlan, time: TimePlan | None = None) -> str:
+    """The plan as a JSON object; sizes are in bytes, times in seconds."""
+    values = json_values(plan) | ({} if time is None else {"time": time_values(time)})
+    return json.dumps(values, indent=1, ensure_ascii=False)
 
 
 def json_values(plan: RunPlan) -> dict[str, Any]:

@@ -1,0 +1,261 @@
+"""Rates from a finished run: `waymark plan RECIPE --calibrate RUN_DIR`.
+
+Habits and shares of groups are means of what the run recorded. Rates of browsers and of the policy are found by
+bisection: with them the simulated episodes take as long as the recorded ones, so that waiting for cores and for servers
+is not counted twice. Rates of training follow from the update's seconds. What a stage took beside its simulated work is
+its start-up. A part that the run does not have keeps its default.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from components.params import EndpointTeacherParams
+from components.plan.finished_run import FinishedRun, Played, read_run
+from components.plan.hardware import device_named
+from components.plan.placement import Machine, devices_of
+from components.plan.rates import EVERY, Counts, Habits, Rates, default_rates
+from components.plan.rollout_time import Batch, rollouts
+from components.plan.setting import Setting, tasks_digest
+from components.plan.stages import IterationTime, StageTime, iteration_time, phases, stage_times
+from components.plan.training_time import OPTIMISER_BYTES
+
+BISECTIONS = 16
+POLICY_STAGES = ("judge_rollouts", "evaluate@base", "evaluate@sft", "evaluate@rl")
+TRAINING_STAGES = ("train_sft", "distill_judge")
+
+
+def calibrated(folder: Path, device: str | None = None, cores: int = 0) -> Rates:
+    """The rates of a run.
+
+    Args:
+        device: on which it ran; None takes the default of its recipe.
+        cores: that its browsers had; 0 takes the default.
+
+    Raises:
+        RecipeError: the folder has no finished stage, or the device is unknown.
+    """
+    run = read_run(folder)
+    machine = Machine(device_named(device, run.params.model.device == "cuda"), devices_of(run.params))
+    setting = Setting(run.params, machine, default_rates(run.params, machine.device), cores)
+    for step in (_recorded, _with_browsers, _with_policy, _with_phases, _with_loading, _with_training, _with_startup):
+        setting = step(setting, run)
+    return setting.rates
+
+
+def _changed(setting: Setting, **values: Any) -> Setting:
+    return replace(setting, rates=setting.rates.model_copy(update=values))
+
+
+def _recorded(setting: Setting, run: FinishedRun) -> Setting:
+    """What the run recorded as it is: habits, shares of groups, numbers of tasks, the judge's and the disk's speed."""
+    rates, params = setting.rates, run.params
+    values: dict[str, Any] = {"source": f"the run {params.name} with seed {params.seed}"}
+    habits = dict(rates.habits)
+    for stage, played in run.played.items():
+        habits[stage] = _habits(setting, run, stage, played)
+    shares, trained = {}, {}
+    for name, phase in phases(setting).items():
+        figures, stage = run.iterations(name), f"train_rl@{name}"
+        effective, sampled = (sum(row[f"{kind}_groups"] for row in figures) for kind in ("effective", "sampled"))
+        if not effective:
+            continue
+        turns = statistics.fmean(row["turns_mean"] for row in figures)
+        tokens = statistics.fmean(row["response_tokens_mean"] for row in figures)
+        judged = habits.get("judge_rollouts", habits[EVERY]).judged
+        habits[stage] = _share(turns, phase.max_steps, tokens, params.agent.max_response_tokens, judged)
+        shares[stage] = effective / sampled
+        trained[stage] = sum(row["turns"] for row in figures) / (effective * params.rl.group_size * turns)
+    sft = habits.get("evaluate@sft")
+    teacher = habits.get("teacher_rollouts")
+    if sft and teacher and not run.played["teacher_rollouts"].response_tokens:  # a script has no tokens
+        habits["teacher_rollouts"] = teacher.model_copy(update={"response": sft.response})
+    if sft:
+        habits[EVERY] = sft
+    values |= {"habits": habits, "effective_share": {**rates.effective_share, **shares}, "trained_share": trained}
+    collected, evaluated = run.results.get("collect_tasks", {}), run.played.get("evaluate@sft")
+    if collected.get("collected") and evaluated:
+        values["counts"] = Counts(
+            tasks=tasks_digest(params), collected=int(collected["collected"]), evaluation=evaluated.episodes
+        )
+    if run.judge_s:
+        values["judge_s"] = run.judge_s
+    values |= _page_tokens(setting, run) | _storage(setting, run)
+    return _changed(setting, **values)
+
+
+def _habits(setting: Setting, run: FinishedRun, stage: str, played: Played) -> Habits:
+    """The habits of a stage. The table of judge_rollouts has the finished episodes only; the others went on to the
+    limit."""
+    params = run.params
+    most = params.teacher.max_steps if stage == "teacher_rollouts" else params.evaluation.max_steps
+    episodes = int(run.results[stage].get("trajectories", played.episodes)) if stage == "judge_rollouts" else 0
+    turns, judged = played.turns, played.judged
+    if episodes > played.episodes:
+        turns = (played.episodes * turns + (episodes - played.episodes) * most) / episodes
+        judged = played.episodes / episodes
+    default = setting.rates.habits_of(EVERY).response * params.agent.max_response_tokens
+    return _share(turns, most, played.response_tokens or default, params.agent.max_response_tokens, judged)
+
+
+def _share(turns: float, most: int, tokens: float, limit: int, judged: float) -> Habits:
+    return Habits(turns=min(1.0, max(turns / most, 1e-3)), response=min(1.0, max(tokens / limit, 1e-3)), judged=judged)
+
+
+def _page_tokens(setting: Setting, run: FinishedRun) -> dict[str, Any]:
+    """Tokens of the first prompt beside instructions and screenshot."""
+    firsts = [run.played[stage].first_prompt for stage in POLICY_STAGES if stage in run.played]
+    if not firsts:
+        return {}
+    shape = setting.prompt_shape(EVERY)
+    return {"page_tokens": max(0, round(statistics.fmean(firsts) - shape.instructions - shape.image))}
+
+
+def _storage(setting: Setting, run: FinishedRun) -> dict[str, Any]:
+    stages = [f"train_rl@{name}" for name in phases(setting)]
+    seconds = sum(run.total(stage, "checkpoints", "seconds") for stage in stages)
+    written = sum(len(run.results.get(stage, {}).get("checkpoints", [])) for stage in stages)
+    size = OPTIMISER_BYTES * setting.training(setting.policy).trained_parameters
+    return {"storage_bytes_per_s": size * written / seconds} if seconds and written else {}
+
+
+def _with_browsers(setting: Setting, run: FinishedRun) -> Setting:
+    """Seconds of a browser step and of opening a page: those of the teacher, which is a script if that is possible."""
+    stage = "teacher_rollouts" if "teacher_rollouts" in run.played else "evaluate@sft"
+    played = run.played.get(stage)
+    if played is None or not played.step_s:
+        return setting
+    opening = played.open_s / played.step_s
+    if stage == "teacher_rollouts" and isinstance(run.params.teacher, EndpointTeacherParams) and played.policy_s:
+        setting = _changed(setting, endpoint_tokens_per_s=max(1.0, played.response_tokens) / played.policy_s)
+    units = setting.units(stage)
+    if stage != "teacher_rollouts" or units["cores"] >= units["browsers"]:  # no step waits for a core
+        core_s, wait_s = 0.1 * played.step_s, 0.9 * played.step_s
+        return _changed(
+            setting, step_core_s=core_s, step_wait_s=wait_s, open_core_s=opening * core_s, open_wait_s=opening * wait_s
+        )
+
+    def with_core_s(core_s: float) -> Setting:
+        return _changed(setting, step_core_s=core_s, step_wait_s=0.0, open_core_s=opening * core_s, open_wait_s=0.0)
+
+    def seconds(core_s: float) -> float:
+        return _episodes_s(with_core_s(core_s), run, [stage])
+
+    return with_core_s(_bisected(seconds, _measured_s(run, [stage]), (1e-4, 10 * played.step_s)))
+
+
+def _with_policy(setting: Setting, run: FinishedRun) -> Setting:
+    """One factor on all rates of reading prompts and decoding."""
+    stages = [stage for stage in POLICY_STAGES[1:] if stage in run.played]
+    if not stages:
+        return setting
+    rates = setting.rates
+
+    def slower(factor: float) -> Setting:
+        return _changed(
+            setting,
+            prefill_share=rates.prefill_share / factor,
+            bandwidth_share=rates.bandwidth_share / factor,
+            token_s=rates.token_s * factor,
+            row_s=rates.row_s * factor,
+        )
+
+    def seconds(factor: float) -> float:
+        return _episodes_s(slower(factor), run, stages)
+
+    return slower(_bisected(seconds, _measured_s(run, stages), (1e-3, 1e3)))
+
+
+def _measured_s(run: FinishedRun, stages: list[str]) -> float:
+    """Recorded seconds of all episodes of some stages."""
+    return sum(run.played[stage].episodes * run.played[stage].wall_s for stage in stages)
+
+
+def _episodes_s(setting: Setting, run: FinishedRun, stages: list[str]) -> float:
+    """The same by simulation: the seconds in which browsers are busy."""
+    params = run.params
+    total = 0.0
+    for stage in stages:
+        most = params.teacher.max_steps if stage == "teacher_rollouts" else params.evaluation.max_steps
+        timed = rollouts(setting, Batch(stage, run.played[stage].episodes, most))
+        total += timed.usage.busy["browsers"]
+    return total
+
+
+def _with_phases(setting: Setting, run: FinishedRun) -> Setting:
+    """Corrections of the rollouts of each phase, by their recorded seconds."""
+    scales = {}
+    for name, iteration in _iterations(setting, run).items():
+        measured = statistics.fmean(row["rollout_s"] for row in run.iterations(name))
+        simulated = iteration.parts["rollouts"].usage.seconds
+        if measured and simulated:
+            scales[f"train_rl@{name}"] = measured / simulated
+    return _changed(setting, rollout_scale=scales)
+
+
+def _iterations(setting: Setting, run: FinishedRun) -> dict[str, IterationTime]:
+    """One iteration of each phase of which the run has figures."""
+    return {name: iteration_time(setting, name) for name in phases(setting) if run.iterations(name)}
+
+
+def _with_loading(setting: Setting, run: FinishedRun) -> Setting:
+    """The start-up of a stage of which nothing else is known: that of the shortest stage."""
+    walls = [wall for stage in run.results if (wall := run.wall_s(stage)) is not None]
+    return _changed(setting, startup_s={EVERY: min(walls)})
+
+
+def _with_training(setting: Setting, run: FinishedRun) -> Setting:
+    """The shares of the peak that training stages reach."""
+    shares = {}
+    for name, iteration in _iterations(setting, run).items():
+        measured = statistics.fmean(row["train_s"] for row in run.iterations(name))
+        simulated, stage = iteration.parts["update"].usage.seconds, f"train_rl@{name}"
+        if measured and simulated:
+            shares[stage] = setting.rates.training_share_of(stage) * simulated / measured
+    times = {time.stage: time for time in stage_times(setting, _all_iterations(setting))}
+    loading = _loading_s(times, run) or setting.rates.startup_of(EVERY)
+    for stage in TRAINING_STAGES:
+        wall, work = run.wall_s(stage), times[stage].parts.get("training", 0.0)
+        if wall is not None and work and wall > loading:
+            shares[stage] = setting.rates.training_share_of(stage) * work / (wall - loading)
+    return _changed(setting, training_share={**setting.rates.training_share, **shares})
+
+
+def _with_startup(setting: Setting, run: FinishedRun) -> Setting:
+    """What each stage took beside its simulated work."""
+    setting = _changed(setting, startup_s={EVERY: setting.rates.startup_of(EVERY)})
+    startup = {
+        time.stage: max(0.0, wall - (time.seconds - time.parts.get("start-up", 0.0)))
+        for time in stage_times(setting, _all_iterations(setting))
+        if (wall := run.wall_s(time.stage)) is not None
+    }
+    return _changed(setting, startup_s={**setting.rates.startup_s, **startup})
+
+
+def _all_iterations(setting: Setting) -> dict[str, IterationTime]:
+    return {name: iteration_time(setting, name) for name, phase in phases(setting).items() if phase.iterations}
+
+
+def _loading_s(times: dict[str, StageTime], run: FinishedRun) -> float | None:
+    """Seconds of a stage that loads a model beside its work: the median of the stages that roll out a model."""
+    rest = []
+    for stage in POLICY_STAGES:
+        wall = run.wall_s(stage)
+        if wall is not None and stage in run.played:
+            rest.append(
+                max(0.0, wall - times[stage].parts.get("rollouts", 0.0) - times[stage].parts.get("judging", 0.0))
+            )
+    return statistics.median(rest) if rest else None
+
+
+def _bisected(measure: Callable[[float], float], target: float, bounds: tuple[float, float]) -> float:
+    """The value in bounds at which a growing measure reaches a target, as a factor of at most 1%."""
+    low, high = bounds
+    for _ in range(BISECTIONS):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if measure(middle) < target else (low, middle)
+    return (low * high) ** 0.5

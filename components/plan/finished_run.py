@@ -1,0 +1,139 @@
+"""What a finished run recorded about its times: the results of its stages, and the timings in its trajectories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from components.judge import needs_judge
+from components.params import Params, RecipeError
+from components.plan.fit import recipe_with
+from components.plan.stages import STAGES
+from components.records import Trajectory
+from components.store import read_json, read_table
+
+TABLES = {
+    "teacher_rollouts": "data/teacher/trajectories.parquet",
+    "judge_rollouts": "data/judge/trajectories.parquet",
+    "evaluate@base": "data/evaluation/base/trajectories.parquet",
+    "evaluate@sft": "data/evaluation/sft/trajectories.parquet",
+    "evaluate@rl": "data/evaluation/rl/trajectories.parquet",
+}
+VERDICTS = "data/teacher/verdicts.parquet"
+Figures = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Played:
+    """The episodes of a stage, as means. Seconds are of wall time.
+
+    Attributes:
+        response_tokens: of a turn; 0 if the policy was a script.
+        step_s: of a browser step.
+        open_s: of opening the start page.
+        policy_s: of a response.
+        wall_s: of an episode.
+        first_prompt: tokens of the first turn's prompt; 0 if the policy was a script.
+    """
+
+    episodes: int
+    turns: float
+    response_tokens: float
+    judged: float
+    step_s: float
+    open_s: float
+    policy_s: float
+    wall_s: float
+    first_prompt: float
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """The recipe of a run, the result of each stage that finished, and the episodes of its tables."""
+
+    params: Params
+    results: dict[str, Figures]
+    played: dict[str, Played]
+    judge_s: float | None
+    """Seconds of a question to the endpoint that labelled; None if the rules did."""
+
+    def wall_s(self, stage: str) -> float | None:
+        """Wall time of a stage; None if it did not finish."""
+        value = self.results.get(stage, {}).get("wall_s")
+        return None if value is None else float(value)
+
+    def iterations(self, phase: str) -> list[Figures]:
+        """The figures of a phase's iterations."""
+        return list(self.results.get(f"train_rl@{phase}", {}).get("iterations", []))
+
+    def total(self, stage: str, table: str, figure: str) -> float:
+        """The sum of a figure over the rows of a table in a stage's result."""
+        return sum(float(row[figure]) for row in self.results.get(stage, {}).get(table, []) if row.get(figure))
+
+
+def read_run(folder: Path) -> FinishedRun:
+    """Read a checkout in which stages have finished.
+
+    Raises:
+        RecipeError: the folder has no `params.yaml`, or no result of a stage with its wall time, or another version
+            wrote its trajectories.
+    """
+    recipe, stages = folder / "params.yaml", folder / "reports/stages"
+    results = {name: read_json(stages / f"{name}.json") for name in STAGES if (stages / f"{name}.json").exists()}
+    if not recipe.exists() or not any("wall_s" in result for result in results.values()):
+        raise RecipeError(
+            f"{folder} has no finished stage: --calibrate takes a checkout with params.yaml and reports/stages/*.json, "
+            "in which `dvc repro` has run"
+        )
+    played = {}
+    for stage, path in TABLES.items():
+        if stage in results and (folder / path).exists():
+            played[stage] = _played(_trajectories(folder / path))
+    known = {stage: means for stage, means in played.items() if means is not None}
+    return FinishedRun(recipe_with(recipe, {}), results, known, _judge_s(folder / VERDICTS))
+
+
+def _trajectories(path: Path) -> list[Trajectory]:
+    try:
+        return read_table(path, Trajectory)
+    except ValidationError as error:
+        raise RecipeError(f"{path} was written by another version: calibrate with the code of that checkout") from error
+
+
+def _played(trajectories: Sequence[Trajectory]) -> Played | None:
+    turns = [turn for trajectory in trajectories for turn in trajectory.turns]
+    if not turns:
+        return None
+    steps = [sum(turn.timings.values()) - turn.timings.get("policy", 0.0) for turn in turns if len(turn.timings) > 1]
+    starts = [start for t in trajectories if isinstance(start := t.diagnostics.get("start"), dict)]
+    walls = [float(wall) for t in trajectories if (wall := t.diagnostics.get("wall_s")) is not None]
+    firsts = [t.turns[0].prompt_tokens for t in trajectories if t.turns]
+    return Played(
+        episodes=len(trajectories),
+        turns=len(turns) / len(trajectories),
+        response_tokens=_mean([len(turn.token_ids) for turn in turns]),
+        judged=_mean([needs_judge(trajectory) for trajectory in trajectories]),
+        step_s=_mean(steps),
+        open_s=_mean([sum(start.values()) for start in starts]),
+        policy_s=_mean([turn.timings.get("policy", 0.0) for turn in turns]),
+        wall_s=_mean(walls),
+        first_prompt=_mean(firsts),
+    )
+
+
+def _judge_s(path: Path) -> float | None:
+    if not path.exists():
+        return None
+    rows = pq.read_table(path, columns=["tokens", "latency_s"]).to_pylist()
+    seconds = [float(row["latency_s"]) for row in rows if row["tokens"] and row["latency_s"]]
+    return _mean(seconds) if seconds else None
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if len(values) else 0.0

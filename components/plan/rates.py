@@ -1,0 +1,210 @@
+"""Rates of a machine and habits of a policy, from which times follow: assumptions, or measurements of a finished run.
+
+Rates of models are shares of a device's peak, so that another device, another model or adapters change the times.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from components.params import Params, RecipeError
+from components.plan.hardware import Device
+
+Share = Annotated[float, Field(gt=0)]
+"""A share of a peak. A calibrated one may be above 1, because what is counted as work is a model of it."""
+Seconds = Annotated[float, Field(ge=0)]
+EVERY = "*"
+"""The key of a stage that has no entry of its own."""
+
+
+class Habits(BaseModel):
+    """How the episodes of a stage go on average."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    turns: float = Field(gt=0, le=1)
+    """Turns of an episode as a share of the step limit."""
+    response: float = Field(gt=0, le=1)
+    """Tokens of a response as a share of their limit."""
+    judged: float = Field(ge=0, le=1)
+    """Share of the episodes that end with an answer, so that a judge is asked."""
+
+
+class Counts(BaseModel):
+    """Numbers of tasks that a run had."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tasks: str = ""
+    """A digest of the recipe's sections `worlds` and `tasks`: the numbers hold for these alone."""
+    collected: int = Field(gt=0)
+    evaluation: int = Field(ge=0)
+    """Tasks of one evaluation, of trained and held-out families."""
+
+
+class Rates(BaseModel):
+    """All rates. `source` says where they come from; dictionaries are by stage, `*` is every other stage."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    training_share: dict[str, Share]
+    """Share of the peak arithmetic that training reaches."""
+    prefill_share: Share
+    """The same for reading prompts."""
+    bandwidth_share: Share
+    """Share of the memory bandwidth that decoding reaches."""
+    token_s: Seconds
+    """Seconds of a decoding step beside the memory's: kernel launches, sampling."""
+    row_s: Seconds
+    """The same for each sequence of the batch."""
+    step_core_s: Seconds
+    """Seconds of a core in a browser step."""
+    step_wait_s: Seconds
+    """Seconds of a browser step in which the page or the network is waited for."""
+    open_core_s: Seconds
+    """Seconds of a core to open a browser on the start page."""
+    open_wait_s: Seconds
+    judge_s: Seconds
+    """Seconds of a question to a judge behind an endpoint."""
+    endpoint_tokens_per_s: float = Field(gt=0)
+    """Tokens that a teacher behind an endpoint gives to one request in a second."""
+    startup_s: dict[str, Seconds]
+    """Seconds of a stage before and after its work: imports, loading of models, tracking, tables."""
+    task_s: dict[str, Seconds]
+    """Seconds per collected task of the stages that work on tables."""
+    server_start_s: Seconds
+    """Until a vLLM server answers; servers start together."""
+    storage_bytes_per_s: float = Field(gt=0)
+    """Of checkpoints, and of weights on their way to servers."""
+    effective_share: dict[str, Share]
+    """Share of the sampled groups from which the objective learns."""
+    failed_share: float = Field(ge=0, le=1)
+    """Share of the groups without any success, which get `rl.extra_attempts`."""
+    trained_share: dict[str, Share] = Field(default_factory=dict)
+    """Turns that an update trains on as a share of those of the first attempts of the effective groups; a phase without
+    an entry follows from the objective."""
+    rollout_scale: dict[str, Share] = Field(default_factory=dict)
+    """Measured by simulated seconds of rollouts, 1 without an entry."""
+    page_tokens: int | None = Field(default=None, ge=0)
+    """Tokens of a page's text and of what else a prompt has beside instructions, screenshots and history; null follows
+    from `observation.text`."""
+    habits: dict[str, Habits]
+    counts: Counts | None = None
+    """Null: counted in the recipe, as far as it says."""
+
+    def habits_of(self, stage: str) -> Habits:
+        """The habits of a stage's episodes."""
+        return _of(self.habits, stage)
+
+    def training_share_of(self, stage: str) -> float:
+        """The share of the peak that a training stage reaches."""
+        return _of(self.training_share, stage)
+
+    def effective_share_of(self, stage: str) -> float:
+        """The share of effective groups in a phase."""
+        return _of(self.effective_share, stage)
+
+    def trained_share_of(self, stage: str) -> float | None:
+        """The share of turns that updates of a phase train on, if it was measured."""
+        return self.trained_share.get(stage)
+
+    def startup_of(self, stage: str) -> float:
+        """Seconds of a stage beside its work."""
+        return _of(self.startup_s, stage)
+
+
+V = TypeVar("V")
+
+
+def _of(values: Mapping[str, V], stage: str) -> V:
+    """The entry of a stage with its variant, else that of all of its variants, else that of every stage."""
+    names = (stage, stage.partition("@")[0], EVERY)
+    return next(values[name] for name in names if name in values)
+
+
+def default_rates(params: Params, device: Device) -> Rates:
+    """Rates that are assumed; `assumptions` says them in words. Those of a CPU are rounded from one run of the recipe
+    `smoke` on two cores, those of GPUs were not measured."""
+    on_web = bool(params.tasks.files)
+    is_cpu = device.is_cpu
+    return Rates(
+        source="defaults",
+        training_share={EVERY: 0.15 if is_cpu else 0.3},
+        prefill_share=0.5 if is_cpu else 0.4,
+        bandwidth_share=0.5,
+        token_s=0.006 if is_cpu else 0.004,
+        row_s=0.0005 if is_cpu else 0.00005,
+        step_core_s=0.5 if on_web else 0.12,
+        step_wait_s=3.7 if on_web else 0.02,
+        open_core_s=1.0 if on_web else 0.15,
+        open_wait_s=5.0 if on_web else 0.1,
+        judge_s=8.0,
+        endpoint_tokens_per_s=40.0,
+        startup_s={EVERY: 12.0 if is_cpu else 60.0},
+        task_s={"collect_tasks": 0.6 if on_web else 0.02, "filter_tasks": 0.002, "dedup_tasks": 0.005},
+        server_start_s=60.0 if is_cpu else 90.0,
+        storage_bytes_per_s=1e9,
+        effective_share={EVERY: 0.4},
+        failed_share=0.3,
+        habits={EVERY: Habits(turns=0.75, response=0.3, judged=0.7)},
+    )
+
+
+def assumptions(rates: Rates, params: Params) -> list[str]:
+    """What the times assume, in sentences."""
+    habits = rates.habits_of(EVERY)
+    page = f"{rates.step_core_s:.3g} s of a core and {rates.step_wait_s:.3g} s of waiting"
+    lines = [
+        f"the rates are those of {rates.source}"
+        if rates.source != "defaults"
+        else "no rate was measured: --calibrate on a finished run replaces what follows",
+        f"training reaches {_range(rates.training_share)} of the peak arithmetic, reading prompts "
+        f"{rates.prefill_share:.2g}, and decoding {rates.bandwidth_share:.2g} of the memory bandwidth with "
+        f"{1000 * rates.token_s:.3g} ms per step on top",
+        f"a browser step takes {page}; opening a page {rates.open_core_s:.3g} s and {rates.open_wait_s:.3g} s",
+    ]
+    if rates.source == "defaults":
+        lines.append(
+            f"an episode has {habits.turns:.2g} of its step limit in turns, and a response {habits.response:.2g} of "
+            "agent.max_response_tokens (OpenWebRL: 14.0 to 8.9 of 15 turns, 282 to 325 of 1,024 tokens); "
+            f"{habits.judged:.0%} of the episodes end with an answer"
+        )
+    lines.append(
+        f"{_range(rates.effective_share, '.0%')} of the sampled groups are effective"
+        + (" (OpenWebRL: 54K trajectories in 90 iterations of 48 groups of 5)" if rates.source == "defaults" else "")
+    )
+    if params.judge.model is not None:
+        lines.append(f"the judge's endpoint gets one question per trajectory, which takes {rates.judge_s:.3g} s")
+    if params.rollout.per_host is not None or params.rollout.host_delay_s:
+        lines.append("the limits per website (rollout.per_host, rollout.host_delay_s) delay nothing")
+    return lines
+
+
+def read_rates(path: Path) -> Rates:
+    """Rates of an earlier calibration.
+
+    Raises:
+        RecipeError: the file is missing or is no calibration.
+    """
+    try:
+        return Rates.model_validate(json.loads(path.read_text()))
+    except (OSError, json.JSONDecodeError, ValidationError) as error:
+        raise RecipeError(
+            f"{path} is no calibration: write one with `waymark plan RECIPE --calibrate RUN_DIR`"
+        ) from error
+
+
+def write_rates(path: Path, rates: Rates) -> None:
+    """Write rates for `read_rates`."""
+    path.write_text(json.dumps(rates.model_dump(exclude_none=True), indent=1) + "\n")
+
+
+def _range(shares: dict[str, float], form: str = ".2g") -> str:
+    low, high = (format(share, form) for share in (min(shares.values()), max(shares.values())))
+    return low if low == high else f"{low} to {high}"

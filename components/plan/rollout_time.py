@@ -1,0 +1,232 @@
+"""Times of rollouts and of judges: a batch of episodes, and the rollouts of one RL iteration.
+
+An iteration works as `rollout.sampling.sample_groups` and `training.rl_rollouts` do. A wave of groups ends with its
+last episode. Then its answers are judged, and failed tasks get further attempts, which are judged too. Waves follow
+until enough groups are effective.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from functools import cache
+
+from components.params import EndpointTeacherParams, RLPhase
+from components.plan.episodes import FEEDBACK, PromptShape, draw_episodes, mean_turns
+from components.plan.placement import judge_rows
+from components.plan.setting import Setting
+from components.plan.simulation import Episode, Facilities, Usage, queue, roll_out
+from components.rollout.sampling import SMALLEST_WAVE
+
+MOST_SIMULATED = 400
+"""Episodes of a stage that are simulated; the time of more is in proportion."""
+JUDGE_INSTRUCTIONS = {"full": 350, "extended": 350, "compact": 40}
+"""Tokens of a judge's instructions with the task, by `agent.prompt`; an endpoint gets the full ones."""
+CALL = 20
+"""Tokens of a turn's calls in a question to a judge, which does not get the reasoning."""
+VERDICT = 0.3
+"""Tokens of a verdict as a share of their limit."""
+ENDPOINT_VERDICT = 250
+"""Tokens of a verdict from an endpoint."""
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Tokens and questions of a stage."""
+
+    prompt: float = 0.0
+    """Tokens of the policy's prompts, those in a cache included."""
+    response: float = 0.0
+    trained: float = 0.0
+    """Tokens of all training passes, prefixes that samples share counted once in each pass."""
+    judge_calls: float = 0.0
+    judge_prompt: float = 0.0
+    judge_response: float = 0.0
+    endpoint_usd: float = 0.0
+    """Dollars for endpoints, at the prices of the recipe."""
+
+    def __add__(self, other: Tokens) -> Tokens:
+        return Tokens(*(a + b for a, b in zip(self._values, other._values, strict=True)))
+
+    def times(self, factor: float) -> Tokens:
+        """As often as `factor` says."""
+        return Tokens(*(factor * value for value in self._values))
+
+    @property
+    def _values(self) -> tuple[float, ...]:
+        judge = (self.judge_calls, self.judge_prompt, self.judge_response)
+        return (self.prompt, self.response, self.trained, *judge, self.endpoint_usd)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A part of a stage: its seconds and busy resources, and its tokens."""
+
+    usage: Usage = field(default_factory=Usage)
+    tokens: Tokens = Tokens()
+
+    def __add__(self, other: Timed) -> Timed:
+        return Timed(self.usage + other.usage, self.tokens + other.tokens)
+
+    def times(self, factor: float) -> Timed:
+        """As often as `factor` says."""
+        return Timed(self.usage.times(factor), self.tokens.times(factor))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Episodes that begin together.
+
+    Attributes:
+        stage: whose habits and rates apply.
+        seed: of the draws.
+    """
+
+    stage: str
+    episodes: int
+    max_steps: int
+    seed: str = ""
+
+
+@dataclass(frozen=True)
+class IterationRollouts:
+    """The rollouts of one iteration."""
+
+    rollouts: Timed
+    judging: Timed
+    groups: int
+    effective: int
+    trajectories: int
+    waves: int
+    turns: float
+    """Of a trajectory, on average."""
+
+
+def rollouts(setting: Setting, batch: Batch) -> Timed:
+    """The time of a batch of episodes, by simulation."""
+    if not batch.episodes:
+        return Timed()
+    rates, habits = setting.rates, setting.rates.habits_of(batch.stage)
+    shape = setting.prompt_shape(batch.stage)
+    turns = mean_turns(habits, batch.max_steps)
+    facilities = _facilities(setting, batch, shape.mean_length(turns))
+    count = min(batch.episodes, max(MOST_SIMULATED, 2 * setting.params.browser.concurrency))
+    is_cached = setting.has_servers or batch.stage == "teacher_rollouts"
+    episodes = draw_episodes(count, shape, rates, (turns, batch.max_steps), is_cached, f"{batch.stage}:{batch.seed}")
+    simulated = Timed(roll_out(episodes, facilities), _tokens(setting, batch, episodes, shape))
+    scaled = simulated.times(batch.episodes / count)
+    return Timed(scaled.usage.times(rates.rollout_scale.get(batch.stage, 1.0)), scaled.tokens)
+
+
+def _tokens(setting: Setting, batch: Batch, episodes: list[Episode], shape: PromptShape) -> Tokens:
+    prompt = sum(shape.length(index) for episode in episodes for index in range(len(episode.turns)))
+    response = sum(turn.response_tokens for episode in episodes for turn in episode.turns)
+    teacher = setting.params.teacher
+    if batch.stage != "teacher_rollouts":
+        return Tokens(prompt, response)
+    if not isinstance(teacher, EndpointTeacherParams):
+        return Tokens()
+    prices = teacher.endpoint.usd_per_million_prompt, teacher.endpoint.usd_per_million_completion
+    return Tokens(prompt, response, endpoint_usd=(prices[0] * prompt + prices[1] * response) / 1e6)
+
+
+def _facilities(setting: Setting, batch: Batch, context: float) -> Facilities:
+    units = setting.units(batch.stage)
+    browsers, cores, servers = units["browsers"], units["cores"], units["servers"]
+    if batch.stage == "teacher_rollouts":
+        token_s = 1 / setting.rates.endpoint_tokens_per_s
+        return Facilities(browsers, cores, servers, 1, token_s=lambda sequences: token_s)
+    speeds = setting.serving()
+    patches = setting.policy.image_patches(setting.params.browser.viewport)
+    has_images = setting.params.observation.text in ("none", "elements")
+
+    @cache
+    def prefill_s(tokens: int) -> float:
+        return speeds.prefill_s(tokens, float(has_images), patches)
+
+    @cache
+    def token_s_of(sequences: int) -> float:
+        return speeds.token_s(sequences, context)
+
+    return Facilities(browsers, cores, servers, setting.slots(context), prefill_s, token_s_of)
+
+
+def judged_by_model(setting: Setting, stage: str, calls: float, turns: float, resource: str = "judge") -> Timed:
+    """Questions to the judge's endpoint, and to its voters; no time without one."""
+    model = setting.params.judge.model
+    if model is None or not round(calls):
+        return Timed()
+    endpoints = [model.endpoint, *model.voters]
+    jobs = [setting.rates.judge_s] * round(calls * len(endpoints))
+    image = setting.policy.image_tokens(setting.params.browser.viewport)
+    prompt = JUDGE_INSTRUCTIONS["full"] + turns * (CALL + FEEDBACK["full"]) + model.screenshots * image
+    usd = sum(
+        calls
+        * (endpoint.usd_per_million_prompt * prompt + endpoint.usd_per_million_completion * ENDPOINT_VERDICT)
+        / 1e6
+        for endpoint in endpoints
+    )
+    tokens = Tokens(0, 0, 0, len(jobs), len(jobs) * prompt, len(jobs) * ENDPOINT_VERDICT, usd)
+    return Timed(queue(jobs, setting.units(stage)[resource], resource), tokens)
+
+
+def distilled_prompt(setting: Setting, turns: float) -> float:
+    """Tokens of a question to the distilled judge."""
+    params = setting.params
+    image = setting.judge.image_tokens(params.browser.viewport)
+    history = turns * (CALL + FEEDBACK[params.agent.prompt])
+    return JUDGE_INSTRUCTIONS[params.agent.prompt] + history + params.judge.distill.screenshots * image
+
+
+def judged_by_distilled(setting: Setting, calls: float, turns: float) -> Timed:
+    """Questions to the distilled judge, which answers in batches."""
+    if not round(calls):
+        return Timed()
+    params, speeds = setting.params, setting.judging()
+    prompt, answer = distilled_prompt(setting, turns), VERDICT * params.judge.distill.max_response_tokens
+    patches = setting.judge.image_patches(params.browser.viewport)
+    seconds, rows_left = 0.0, round(calls)
+    while rows_left:
+        rows = min(judge_rows(params), rows_left)
+        seconds += rows * speeds.prefill_s(prompt, params.judge.distill.screenshots, patches)
+        seconds += answer * speeds.token_s(rows, prompt + answer)
+        rows_left -= rows
+    tokens = Tokens(0, 0, 0, calls, calls * prompt, calls * answer)
+    return Timed(Usage(seconds, {"judge": seconds}), tokens)
+
+
+def rewarded(setting: Setting, stage: str, calls: float, turns: float) -> Timed:
+    """The judge that rewards RL, and the auditor beside it."""
+    judge = setting.params.judge
+    if judge.reward == "model":
+        return judged_by_model(setting, stage, calls, turns)
+    if judge.reward == "rules":
+        return Timed()
+    audit = calls * judge.trust.audit_share if judge.labels == "model" else 0.0
+    return judged_by_distilled(setting, calls, turns) + judged_by_model(setting, stage, audit, turns, "auditor")
+
+
+def iteration_rollouts(setting: Setting, phase: RLPhase, stage: str) -> IterationRollouts:
+    """The rollouts and the judging of one iteration. The sampler knows the rate of effective groups by then.
+
+    Args:
+        stage: with its phase, such as `train_rl@short`.
+    """
+    rl, rates = setting.params.rl, setting.rates
+    habits, share = rates.habits_of(stage), rates.effective_share_of(stage)
+    turns = mean_turns(habits, phase.max_steps)
+    rng = random.Random(f"{setting.params.seed}:{stage}")
+    rolled, judging = Timed(), Timed()
+    groups = effective = trajectories = waves = 0
+    while effective < rl.effective_groups and groups < rl.max_sampled_groups:
+        rate = max(effective / groups if groups else share, rl.task_sampling.min_wave_rate)
+        wave = max(round((rl.effective_groups - effective) / rate), SMALLEST_WAVE)
+        wave = min(wave, rl.max_sampled_groups - groups)
+        for episodes in (wave * rl.group_size, round(wave * rates.failed_share) * rl.extra_attempts):
+            waves += episodes > 0
+            rolled += rollouts(setting, Batch(stage, episodes, phase.max_steps, str(waves)))
+            judging += rewarded(setting, stage, episodes * habits.judged, turns)
+            trajectories += episodes
+        groups += wave
+        effective += sum(rng.random() < share for _ in range(wave))
+    return IterationRollouts(rolled, judging, groups, effective, trajectories, waves, turns)

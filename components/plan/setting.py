@@ -1,0 +1,156 @@
+"""What all times of a plan follow from: the recipe, the machine, the rates, and the units of each resource."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from components.params import EndpointTeacherParams, Params, Section
+from components.plan.architecture import Architecture, architecture_of
+from components.plan.episodes import PromptShape, prompt_shape
+from components.plan.placement import MAX_ROWS, Machine, sequences_of
+from components.plan.rates import Counts, Rates
+from components.plan.speeds import Speeds
+from components.store import digest
+
+TASKS_OF_A_FILE = 300
+"""Tasks of a file that is not there."""
+RESOURCES = ("browsers", "cores", "servers", "judge", "auditor", "trainer")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A recipe on a machine.
+
+    Attributes:
+        cores: cores for browsers; 0 takes this machine's for a recipe without GPU, and one per browser else.
+        more: factors of the units of resources, to see what more of one would change.
+    """
+
+    params: Params
+    machine: Machine
+    rates: Rates
+    cores: int = 0
+    more: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def policy(self) -> Architecture:
+        """The shape of the policy."""
+        return architecture_of(self.params.model.base)
+
+    @property
+    def judge(self) -> Architecture:
+        """The shape of the distilled judge."""
+        return architecture_of(self.params.model.judge_base)
+
+    @property
+    def has_servers(self) -> bool:
+        """Whether vLLM servers answer; else the process of the stage does."""
+        return self.params.inference.engine == "vllm"
+
+    def units(self, stage: str) -> dict[str, int]:
+        """The units of each resource that a stage has."""
+        params, stage = self.params, stage.partition("@")[0]
+        is_cpu = self.machine.device.is_cpu
+        cores = self.cores or ((os.cpu_count() or 1) if is_cpu else params.browser.concurrency)
+        servers = params.inference.vllm.servers if self.has_servers else 1
+        if stage == "teacher_rollouts":
+            teacher = params.teacher
+            servers = teacher.endpoint.max_in_flight if isinstance(teacher, EndpointTeacherParams) else 0
+        requests = 0 if params.judge.model is None else params.judge.model.endpoint.max_in_flight
+        is_distilled = stage == "distill_judge" or (stage == "train_rl" and params.judge.reward == "distilled")
+        judges = (1, requests) if is_distilled else (requests, 0)
+        units = (params.browser.concurrency, cores, servers, *judges, params.training.processes)
+        return {
+            name: max(1, round(number * self.more.get(name, 1.0))) if number else 0
+            for name, number in zip(RESOURCES, units, strict=True)
+        }
+
+    def serving(self) -> Speeds:
+        """The speeds of one server of the policy, or of the policy in the process of the stage, which decodes on
+        half of a processor."""
+        params, device = self.params, self.machine.device
+        vllm = params.inference.vllm
+        if device.is_cpu:
+            ways = 0.5 / (vllm.servers if self.has_servers else 1)
+        else:
+            ways = float(vllm.gpus_per_server) if self.has_servers else 1.0
+        return Speeds(self.policy, params.model, device, self.rates, ways)
+
+    def training(self, architecture: Architecture) -> Speeds:
+        """The speeds of the processes that train together; on a CPU they share it."""
+        processes = 1.0 if self.machine.device.is_cpu else float(self.params.training.processes)
+        ways = processes * self.more.get("trainer", 1.0)
+        return Speeds(architecture, self.params.model, self.machine.device, self.rates, ways)
+
+    def judging(self) -> Speeds:
+        """The speeds of the distilled judge, which answers on one device of the trainer."""
+        ways = self.more.get("judge", 1.0)
+        return Speeds(self.judge, self.params.model, self.machine.device, self.rates, ways)
+
+    def prompt_shape(self, stage: str) -> PromptShape:
+        """The prompts of a stage's episodes, with its mean response."""
+        params, rates = self.params, self.rates
+        response = rates.habits_of(stage).response * params.agent.max_response_tokens
+        shape = prompt_shape(params, self.policy, response)
+        return shape if rates.page_tokens is None else replace(shape, text=rates.page_tokens)
+
+    def slots(self, context: float) -> int:
+        """Sequences of `context` tokens that one server decodes together, as far as its memory allows."""
+        params = self.params
+        if not self.has_servers:
+            return MAX_ROWS
+        tokens = sequences_of(params, self.machine.device) * params.agent.max_context_tokens
+        return max(1, min(params.inference.vllm.max_in_flight, int(tokens // context)))
+
+    def counts(self) -> tuple[Counts, list[str]]:
+        """Numbers of tasks, and what was assumed about them."""
+        known = self.rates.counts
+        if known is not None and known.tasks == tasks_digest(self.params):
+            return known, []
+        collected = evaluated = 0
+        for section in self.params.worlds.values():
+            train, *others = (_tasks_of(section, split) for split in ("train", "eval", "heldout"))
+            collected, evaluated = collected + train + sum(others), evaluated + sum(others)
+        lines = []
+        for file in self.params.tasks.files:
+            rows = _rows(Path(file.path))
+            if rows is None:
+                rows = TASKS_OF_A_FILE
+                lines.append(f"{file.path} is not there and counts as {rows} tasks")
+            collected += rows
+            evaluated += rows if file.split in (None, "eval", "heldout") else 0
+        collected = max(collected, self.params.teacher.tasks + evaluated)  # the teacher has its tasks from somewhere
+        return Counts(collected=collected, evaluation=evaluated), lines
+
+
+def tasks_digest(params: Params) -> str:
+    """A digest of the sections that say which tasks there are."""
+    sections = {name: section.model_dump(mode="json") for name, section in params.worlds.items()}
+    return digest(json.dumps([sections, params.tasks.model_dump(mode="json")], sort_keys=True))
+
+
+def _tasks_of(section: Section, split: str) -> int:
+    """Tasks of a world in a split: a number of its own, or a number for each name that it lists."""
+    values: dict[str, Any] = section.model_dump()
+    if isinstance(values.get(split), int):
+        return int(values[split])
+    names = values.get("heldout" if split == "heldout" else "train")
+    each = [number for key, number in values.items() if key.startswith(f"{split}_per_") and isinstance(number, int)]
+    return sum(each) * len(names) if isinstance(names, list) else 0
+
+
+def _rows(path: Path) -> int | None:
+    """Rows of a task file; None if it is not there."""
+    if not path.exists():
+        return None
+    if path.suffix == ".parquet":
+        return int(pq.read_metadata(path).num_rows)
+    text = path.read_text()
+    return text.count('"task_id"') or text.count("\n") or 1

@@ -1,0 +1,194 @@
+"""The time of each stage of dvc.yaml, from its start-up and the parts of its work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from components.params import RLPhase
+from components.plan.episodes import mean_turns
+from components.plan.rollout_time import (
+    Batch,
+    IterationRollouts,
+    Timed,
+    iteration_rollouts,
+    judged_by_model,
+    rollouts,
+)
+from components.plan.setting import Setting
+from components.plan.simulation import Usage
+from components.plan.training_time import checkpoint_time, distillation_time, sft_time, update_time, weights_time
+
+STAGES = (
+    "collect_tasks", "filter_tasks", "dedup_tasks", "teacher_rollouts", "label_trajectories", "curate_sft",
+    "train_sft", "judge_rollouts", "distill_judge", "train_rl@short", "train_rl@long",
+    "evaluate@base", "evaluate@sft", "evaluate@rl", "report",
+)  # fmt: skip
+"""The stages of a run in their order; a test compares them with dvc.yaml. `pretrain_base` is frozen."""
+
+
+@dataclass(frozen=True)
+class StageTime:
+    """The time of one stage.
+
+    Attributes:
+        parts: seconds by part of the work; they add up to the stage's seconds, unless rollouts overlap with updates.
+        units: units of each resource that the stage has.
+    """
+
+    stage: str
+    timed: Timed
+    parts: dict[str, float]
+    units: dict[str, int]
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of the stage."""
+        return self.timed.usage.seconds
+
+    @property
+    def utilisation(self) -> dict[str, float]:
+        """Share of the wall time in which a unit of each resource is busy on average; without what is never busy."""
+        return utilisation(self.timed.usage, self.units)
+
+
+@dataclass(frozen=True)
+class IterationTime:
+    """One RL iteration of a phase."""
+
+    phase: str
+    rolled: IterationRollouts
+    parts: dict[str, Timed]
+    is_overlapped: bool
+    """Rollouts run during updates (`rl.max_staleness`), so that the longer of both decides."""
+    units: dict[str, int]
+
+    @property
+    def timed(self) -> Timed:
+        """All parts."""
+        total = sum(self.parts.values(), Timed())
+        if not self.is_overlapped:
+            return total
+        rolled = sum(self.parts[name].usage.seconds for name in ("rollouts", "judging"))
+        seconds = max(rolled, total.usage.seconds - rolled)
+        return Timed(Usage(seconds, total.usage.busy), total.tokens)
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of the iteration."""
+        return self.timed.usage.seconds
+
+    @property
+    def utilisation(self) -> dict[str, float]:
+        """As `StageTime.utilisation`."""
+        return utilisation(self.timed.usage, self.units)
+
+
+def utilisation(usage: Usage, units: dict[str, int]) -> dict[str, float]:
+    """Busy seconds of each resource by those of all of its units."""
+    if not usage.seconds:
+        return {}
+    return {
+        name: usage.busy[name] / (number * usage.seconds)
+        for name, number in units.items()
+        if number and usage.busy.get(name)
+    }
+
+
+def phases(setting: Setting) -> dict[str, RLPhase]:
+    """The phases of the horizon curriculum."""
+    return {"short": setting.params.rl.short, "long": setting.params.rl.long}
+
+
+def iteration_time(setting: Setting, name: str) -> IterationTime:
+    """One iteration of a phase."""
+    stage = f"train_rl@{name}"
+    rolled = iteration_rollouts(setting, phases(setting)[name], stage)
+    parts = {
+        "rollouts": rolled.rollouts,
+        "judging": rolled.judging,
+        "update": update_time(setting, rolled, stage),
+        "weights": weights_time(setting),
+        "checkpoint": checkpoint_time(setting),
+    }
+    return IterationTime(name, rolled, parts, setting.params.rl.max_staleness > 0, setting.units("train_rl"))
+
+
+def stage_times(setting: Setting, iterations: dict[str, IterationTime]) -> Iterator[StageTime]:
+    """All stages in order.
+
+    Args:
+        iterations: of each phase that has any, from `iteration_time`.
+    """
+    for stage in STAGES:
+        parts = {"start-up": _fixed(setting.rates.startup_of(stage)), **_work(setting, stage, iterations)}
+        total = sum(parts.values(), Timed())
+        seconds = {part: timed.usage.seconds for part, timed in parts.items() if timed.usage.seconds}
+        yield StageTime(stage, total, seconds, setting.units(stage.partition("@")[0]))
+
+
+def _work(setting: Setting, stage: str, iterations: dict[str, IterationTime]) -> dict[str, Timed]:
+    name, _, variant = stage.partition("@")
+    params = setting.params
+    match name:
+        case "teacher_rollouts":
+            teacher = params.teacher
+            return {"rollouts": rollouts(setting, Batch(stage, teacher.tasks * teacher.attempts, teacher.max_steps))}
+        case "label_trajectories":
+            teacher = params.teacher
+            return {
+                "judging": _labels(setting, "teacher_rollouts", teacher.tasks * teacher.attempts, teacher.max_steps)
+            }
+        case "train_sft":
+            return {"training": sft_time(setting)}
+        case "judge_rollouts":
+            distill = params.judge.distill
+            episodes = distill.rollout_tasks * distill.rollout_attempts
+            return _rolled_out(setting, Batch(stage, episodes, params.evaluation.max_steps))
+        case "distill_judge":
+            return {"training": distillation_time(setting)}
+        case "evaluate":
+            counts, _ = setting.counts()
+            return _rolled_out(setting, Batch(stage, counts.evaluation, params.evaluation.max_steps))
+        case "train_rl":
+            return _phase(setting, variant, iterations[variant]) if variant in iterations else {}
+        case _:
+            counts, _ = setting.counts()
+            return {"tables": _fixed(setting.rates.task_s.get(stage, 0.0) * counts.collected)}
+
+
+def _phase(setting: Setting, name: str, iteration: IterationTime) -> dict[str, Timed]:
+    """Each part of a phase over all of its iterations, and its validations."""
+    phase, validation = phases(setting)[name], setting.params.rl.validation
+    parts = {part: timed.times(phase.iterations) for part, timed in iteration.parts.items()}
+    if iteration.is_overlapped:
+        parts = {"iterations": iteration.timed.times(phase.iterations)}
+    if validation.every:
+        number = 1 + -(-phase.iterations // validation.every)
+        batch = Batch(f"train_rl@{name}", validation.tasks + validation.heldout, phase.max_steps, "validation")
+        rolled = _rolled_out(setting, batch, with_servers=False)
+        parts["validation"] = sum(rolled.values(), Timed()).times(number)
+    return {"servers": _servers(setting), **parts}
+
+
+def _rolled_out(setting: Setting, batch: Batch, with_servers: bool = True) -> dict[str, Timed]:
+    """Rollouts of a model with the start of its servers, and their labels."""
+    parts = {"servers": _servers(setting)} if with_servers else {}
+    labels = _labels(setting, batch.stage, batch.episodes, batch.max_steps)
+    return {**parts, "rollouts": rollouts(setting, batch), "judging": labels}
+
+
+def _labels(setting: Setting, stage: str, episodes: int, max_steps: int) -> Timed:
+    """The labels of a stage's episodes: rules take no time, a model its own."""
+    if setting.params.judge.labels != "model":
+        return Timed()
+    habits = setting.rates.habits_of(stage)
+    return judged_by_model(setting, stage, episodes * habits.judged, mean_turns(habits, max_steps))
+
+
+def _servers(setting: Setting) -> Timed:
+    return _fixed(setting.rates.server_start_s if setting.has_servers else 0.0)
+
+
+def _fixed(seconds: float) -> Timed:
+    return Timed(Usage(seconds))

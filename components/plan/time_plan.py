@@ -1,0 +1,152 @@
+"""The time and the cost of a run: stages, RL iterations, utilisation, and what more of each resource would change."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from components.params import Params
+from components.plan.placement import Machine
+from components.plan.rates import Rates, assumptions, default_rates
+from components.plan.rollout_time import Tokens
+from components.plan.setting import RESOURCES, Setting
+from components.plan.stages import IterationTime, StageTime, iteration_time, phases, stage_times
+
+PRICES = Path(__file__).with_name("prices.json")
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Dollars per hour of one device and of one browser with its core and memory. Endpoints have their prices in the
+    recipe (`usd_per_million_prompt`, `usd_per_million_completion`)."""
+
+    device_hour: float
+    browser_hour: float
+
+
+@dataclass(frozen=True)
+class TimeOptions:
+    """What the user says about time and cost.
+
+    Attributes:
+        rates: from a calibration; None takes assumptions.
+        cores: cores for browsers; 0 takes this machine's, or one per browser beside GPUs.
+        device_hour, browser_hour: dollars; None takes those of `prices.json`, and 0 for a device that is not there.
+    """
+
+    rates: Rates | None = None
+    cores: int = 0
+    device_hour: float | None = None
+    browser_hour: float | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Hours and dollars of a run."""
+
+    device_hours: float
+    browser_hours: float
+    """Hours of open browsers."""
+    device_usd: float
+    browser_usd: float
+    endpoint_usd: float
+
+    @property
+    def usd(self) -> float:
+        """All dollars."""
+        return self.device_usd + self.browser_usd + self.endpoint_usd
+
+
+@dataclass(frozen=True)
+class TimePlan:
+    """The time of a run.
+
+    Attributes:
+        iterations: one iteration of each phase that has any.
+        changes: by resource, the seconds of an iteration of the phase that takes longest with twice as many units, as a
+            share of the seconds now.
+    """
+
+    stages: list[StageTime]
+    iterations: list[IterationTime]
+    changes: dict[str, float]
+    tokens: Tokens
+    cost: Cost
+    prices: Prices
+    assumptions: tuple[str, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of all stages, one after the other."""
+        return sum(stage.seconds for stage in self.stages)
+
+    @property
+    def bottleneck(self) -> str | None:
+        """The resource of which twice as many shorten an RL iteration most; None if none does by a hundredth."""
+        name = min(self.changes, key=lambda name: self.changes[name], default=None)
+        return None if name is None or self.changes[name] > 0.99 else name
+
+
+def time_plan(params: Params, machine: Machine, options: TimeOptions = TimeOptions()) -> TimePlan:
+    """Simulate a recipe on a machine.
+
+    Raises:
+        RecipeError: the shape of a model is unknown.
+    """
+    setting = Setting(params, machine, options.rates or default_rates(params, machine.device), options.cores)
+    iterations = {name: iteration_time(setting, name) for name, phase in phases(setting).items() if phase.iterations}
+    stages = list(stage_times(setting, iterations))
+    tokens = sum((stage.timed.tokens for stage in stages), Tokens())
+    prices = prices_of(machine, options)
+    counts, unknown = setting.counts()
+    lines = [
+        *assumptions(setting.rates, params),
+        f"an evaluation has {counts.evaluation:,} tasks, and {counts.collected:,} are collected",
+        *unknown,
+        "stages run one after the other on a machine that does nothing else, none is repeated, and no episode fails by "
+        "its environment",
+        _prices_in_words(machine, prices),
+    ]
+    return TimePlan(
+        stages, list(iterations.values()), _changes(setting, iterations), tokens,
+        _cost(stages, tokens, machine, prices), prices, tuple(lines),
+    )  # fmt: skip
+
+
+def prices_of(machine: Machine, options: TimeOptions) -> Prices:
+    """The prices of the options, or those of `prices.json`. This machine's own processor costs nothing."""
+    table = json.loads(PRICES.read_text())
+    device, browser = options.device_hour, options.browser_hour
+    if device is None:
+        device = 0.0 if machine.device.is_cpu else float(table["device_hour"].get(machine.device.name, 0.0))
+    if browser is None:
+        browser = 0.0 if machine.device.is_cpu else float(table["browser_hour"])
+    return Prices(device, browser)
+
+
+def _changes(setting: Setting, iterations: dict[str, IterationTime]) -> dict[str, float]:
+    """What twice as many of each resource change in an iteration of the phase that takes longest."""
+    if not iterations:
+        return {}
+    name, before = max(iterations.items(), key=lambda item: phases(setting)[item[0]].iterations * item[1].seconds)
+    changes = {}
+    for resource in RESOURCES:
+        if before.timed.usage.busy.get(resource):
+            more = replace(setting, more={resource: 2.0})
+            changes[resource] = iteration_time(more, name).seconds / before.seconds
+    return changes
+
+
+def _cost(stages: list[StageTime], tokens: Tokens, machine: Machine, prices: Prices) -> Cost:
+    hours = sum(stage.seconds for stage in stages) / 3600
+    devices = 0.0 if machine.device.is_cpu and not prices.device_hour else hours * machine.count
+    browsers = sum(stage.timed.usage.busy.get("browsers", 0.0) for stage in stages) / 3600
+    return Cost(devices, browsers, devices * prices.device_hour, browsers * prices.browser_hour, tokens.endpoint_usd)
+
+
+def _prices_in_words(machine: Machine, prices: Prices) -> str:
+    return (
+        f"an hour of a {machine.device.name} costs ${prices.device_hour:g}, for every device and the whole run, and an "
+        f"hour of a browser ${prices.browser_hour:g} (--device-hour, --browser-hour); endpoints cost as the recipe says"
+    )

@@ -1,0 +1,136 @@
+"""Times of training: supervised stages, and the update of an RL iteration with its checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from components.params import FilteredBCParams, OptimParams, Params, RFTParams
+from components.plan.architecture import Architecture
+from components.plan.episodes import PromptShape, mean_turns
+from components.plan.rollout_time import (
+    VERDICT,
+    IterationRollouts,
+    Timed,
+    Tokens,
+    distilled_prompt,
+    judged_by_distilled,
+)
+from components.plan.setting import Setting
+from components.plan.simulation import Usage
+
+SUCCESS = 0.5
+"""Share of successes among the attempts of an iteration, for objectives that learn from successes alone."""
+UNDECIDED = 0.2
+"""Share of the held-out trajectories on which a third verdict is drawn."""
+OPTIMISER_BYTES = 12
+"""Bytes of a checkpoint per trained parameter."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What one pass of a training reads: samples of a mean length, and tokens with shared prefixes counted once."""
+
+    count: float
+    length: float
+    tokens: float
+    images: float
+
+
+def sft_time(setting: Setting) -> Timed:
+    """Behaviour cloning of the curated trajectories."""
+    params = setting.params
+    turns = mean_turns(setting.rates.habits_of("teacher_rollouts"), params.teacher.max_steps)
+    trajectories = min(params.curate.max_trajectories, params.teacher.tasks)
+    shape = setting.prompt_shape("teacher_rollouts")
+    packed = trajectories * shape.packed(turns) if params.sft.shuffle == "trajectories" else None
+    samples = _turns(trajectories * turns, shape, turns, params.sft.micro_batch_tokens, packed)
+    return _supervised(setting, "train_sft", setting.policy, params.sft, samples)
+
+
+def distillation_time(setting: Setting) -> Timed:
+    """The training of the judge, and the verdicts of the base, of the trained judge and of its vote on held-out
+    trajectories."""
+    params, habits = setting.params, setting.rates.habits_of("judge_rollouts")
+    distill = params.judge.distill
+    turns = mean_turns(habits, params.evaluation.max_steps)
+    rolled_out = distill.rollout_tasks * distill.rollout_attempts * habits.judged
+    tested = distill.holdout_share * rolled_out
+    count = rolled_out - tested + params.teacher.tasks * params.teacher.attempts
+    prompt, answer = distilled_prompt(setting, turns), VERDICT * distill.max_response_tokens
+    samples = Samples(count, prompt + answer, count * (prompt + answer), count * distill.screenshots)
+    verdicts = judged_by_distilled(setting, (3 + UNDECIDED) * tested, turns)
+    return _supervised(setting, "distill_judge", setting.judge, distill.optim, samples) + verdicts
+
+
+def update_time(setting: Setting, rolled: IterationRollouts, stage: str) -> Timed:
+    """The update of one RL iteration: the log-probabilities of all turns, then the epochs of its objective.
+
+    Args:
+        stage: with its phase, such as `train_rl@short`.
+    """
+    params, shape = setting.params, setting.prompt_shape(stage)
+    objective = params.rl.objective
+    samples = _turns(trained_turns(setting, rolled, stage), shape, rolled.turns, params.rl.micro_batch_tokens, None)
+    speeds = setting.training(setting.policy)
+    scorings = 1 + (float(getattr(objective, "kl", 0.0) or 0.0) > 0)
+    seconds = objective.epochs * speeds.training_s(stage, samples.tokens, samples.length)
+    seconds += scorings * speeds.scoring_s(stage, samples.tokens, samples.length)
+    seconds += speeds.tower_s(stage, samples.images, _patches(params, setting.policy), objective.epochs)
+    return _timed(seconds, (objective.epochs + scorings) * samples.tokens, params)
+
+
+def trained_turns(setting: Setting, rolled: IterationRollouts, stage: str) -> float:
+    """Turns that an update trains on: those of the effective groups, or as the objective chooses among the sampled."""
+    params, objective = setting.params, setting.params.rl.objective
+    turns = rolled.effective * params.rl.group_size * rolled.turns
+    if setting.rates.trained_share_of(stage) is not None:
+        return turns * (setting.rates.trained_share_of(stage) or 0.0)
+    if isinstance(objective, FilteredBCParams):
+        return SUCCESS * rolled.trajectories * rolled.turns
+    if isinstance(objective, RFTParams):
+        shown = min(params.curate.max_trajectories, params.teacher.tasks)
+        return turns / params.rl.group_size + objective.demonstrations * shown * rolled.turns
+    return turns
+
+
+def weights_time(setting: Setting) -> Timed:
+    """New weights on their way to the servers, once per iteration; none if the trainer answers itself."""
+    if not setting.has_servers:
+        return Timed()
+    model = setting.params.model
+    word = 4 if model.dtype == "float32" else 2
+    speeds = setting.training(setting.policy)
+    size = 4 * speeds.trained_parameters if model.lora is not None else word * setting.policy.parameters
+    return Timed(Usage(size / setting.rates.storage_bytes_per_s))
+
+
+def checkpoint_time(setting: Setting) -> Timed:
+    """The checkpoint after an iteration, averaged over those without."""
+    size = OPTIMISER_BYTES * setting.training(setting.policy).trained_parameters
+    return Timed(Usage(size / setting.rates.storage_bytes_per_s / setting.params.rl.checkpoints.every))
+
+
+def _supervised(
+    setting: Setting, stage: str, architecture: Architecture, optim: OptimParams, samples: Samples
+) -> Timed:
+    speeds = setting.training(architecture)
+    seconds = speeds.training_s(stage, samples.tokens, samples.length, optim.epochs)
+    seconds += speeds.tower_s(stage, samples.images, _patches(setting.params, architecture), optim.epochs)
+    return _timed(seconds, optim.epochs * samples.tokens, setting.params)
+
+
+def _turns(count: float, shape: PromptShape, turns: float, micro_batch: int, packed: float | None) -> Samples:
+    """Turns in random order, which share the instructions within a micro-batch, or `packed` tokens."""
+    length = shape.mean_length(turns)
+    batches = max(1.0, count * length / micro_batch)
+    tokens = count * (length - shape.instructions) + min(count, batches) * shape.instructions
+    images = count * (shape.image > 0)  # each screenshot is encoded once
+    return Samples(count, length, tokens if packed is None else packed, images)
+
+
+def _timed(seconds: float, tokens: float, params: Params) -> Timed:
+    return Timed(Usage(seconds, {"trainer": seconds * params.training.processes}), Tokens(trained=tokens))
+
+
+def _patches(params: Params, architecture: Architecture) -> int:
+    return architecture.image_patches(params.browser.viewport)

@@ -1,0 +1,209 @@
+"""Calibration against runs whose rates are known: the folder is written from a simulation, and read back as rates."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from components.cli.main import main
+from components.params import RecipeError, parse
+from components.plan.calibration import calibrated
+from components.plan.finished_run import TABLES, read_run
+from components.plan.hardware import device_named
+from components.plan.placement import Machine
+from components.plan.rates import EVERY, Habits, default_rates, read_rates
+from components.plan.rollout_time import Batch, rollouts
+from components.plan.setting import Setting
+from components.plan.stages import STAGES, iteration_time, stage_times
+from components.records import Trajectory
+from components.store import write_json, write_table
+from tests.samples import a_task, a_trajectory, a_turn, shipped
+
+CORES = 2
+RATES = {
+    "step_core_s": 0.3,
+    "step_wait_s": 0.0,
+    "open_core_s": 0.6,
+    "open_wait_s": 0.0,
+    # the policy at half of its default speed in every respect
+    "token_s": 0.012,
+    "row_s": 0.001,
+    "prefill_share": 0.25,
+    "bandwidth_share": 0.25,
+    "effective_share": {EVERY: 0.5},
+    "trained_share": {"train_rl@short": 1.2, "train_rl@long": 0.9},
+    "training_share": {EVERY: 0.1, "train_sft": 0.2, "distill_judge": 0.05, "train_rl@short": 0.15},
+    "startup_s": {EVERY: 5.0, "train_sft": 9.0, "evaluate": 9.0, "judge_rollouts": 9.0, "distill_judge": 9.0},
+    "habits": {EVERY: Habits(turns=0.5, response=0.25, judged=1.0)},
+}
+"""What the run is made with; what is not here has its default."""
+
+
+def made_recipe() -> dict:
+    raw = shipped("demo")
+    raw["worlds"]["miniwob"] |= {"eval_per_family": 3, "heldout_per_family": 2}
+    raw["teacher"] |= {"tasks": 20}
+    raw["judge"]["distill"] |= {"rollout_tasks": 15}
+    raw["rl"]["short"]["max_steps"] = raw["rl"]["long"]["max_steps"] = 4
+    raw["rl"] |= {"effective_groups": 4, "max_sampled_groups": 40}
+    return raw
+
+
+def truth() -> Setting:
+    params = parse(made_recipe())
+    machine = Machine(device_named(None, False), 1)
+    return Setting(params, machine, default_rates(params, machine.device).model_copy(update=RATES), CORES)
+
+
+def played(setting: Setting, stage: str, episodes: int, most: int) -> list[Trajectory]:
+    """Episodes whose mean seconds are those of the simulation. Half of the step limit are turns; a step takes half as
+    long as opening the page, as in `RATES`."""
+    wall_s = rollouts(setting, Batch(stage, episodes, most)).usage.busy["browsers"] / episodes
+    turns = most // 2
+    shape = setting.prompt_shape(stage)
+    prompt = shape.instructions + shape.image + shape.text
+    turn = {
+        "token_ids": [7] * 24,
+        "logprobs": [0.0] * 24,
+        "prompt_tokens": prompt,
+        "timings": {"policy": 0.4, "act": 0.7},
+    }
+    diagnostics = {"wall_s": wall_s, "start": {"navigate": 1.4}}
+    made = [a_trajectory(a_task(number), diagnostics=diagnostics) for number in range(episodes)]
+    steps = [a_turn(index, **turn) for index in range(turns)]
+    return [trajectory.model_copy(update={"turns": steps}) for trajectory in made]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """A folder as a run with these rates leaves it."""
+    folder, setting = tmp_path_factory.mktemp("run"), truth()
+    params = setting.params
+    (folder / "params.yaml").write_text(yaml.safe_dump(made_recipe()))
+    iterations = {name: iteration_time(setting, name) for name in ("short", "long")}
+    results = {time.stage: {"wall_s": time.seconds} for time in stage_times(setting, iterations)}
+    counts, _ = setting.counts()
+    results["collect_tasks"]["collected"] = counts.collected
+    for name, iteration in iterations.items():
+        rolled, share = iteration.rolled, RATES["trained_share"][f"train_rl@{name}"]
+        results[f"train_rl@{name}"]["iterations"] = [
+            {
+                "effective_groups": rolled.effective,
+                "sampled_groups": 2 * rolled.effective,
+                "turns_mean": rolled.turns,
+                "response_tokens_mean": 24.0,
+                "turns": share * rolled.effective * params.rl.group_size * rolled.turns,
+                "rollout_s": iteration.parts["rollouts"].usage.seconds,
+                "train_s": iteration.parts["update"].usage.seconds,
+            }
+        ] * 3
+    sizes = {
+        "teacher_rollouts": (params.teacher.tasks * params.teacher.attempts, params.teacher.max_steps),
+        "judge_rollouts": (15 * params.judge.distill.rollout_attempts, params.evaluation.max_steps),
+    }
+    for stage, path in TABLES.items():
+        episodes, most = sizes.get(stage, (counts.evaluation, params.evaluation.max_steps))
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        write_table(folder / path, Trajectory, played(setting, stage, episodes, most))
+    results["judge_rollouts"]["trajectories"] = sizes["judge_rollouts"][0]
+    for stage, result in results.items():
+        (folder / "reports/stages").mkdir(parents=True, exist_ok=True)
+        write_json(folder / f"reports/stages/{stage}.json", result)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def rates(run):
+    return calibrated(run, cores=CORES)
+
+
+def test_a_calibrated_plan_of_the_same_recipe_gives_the_times_of_the_run(run, rates):
+    setting = truth()
+    recorded = read_run(run)
+    guessed = Setting(recorded.params, setting.machine, rates, CORES)
+    iterations = {name: iteration_time(guessed, name) for name in ("short", "long")}
+    for time in stage_times(guessed, iterations):
+        assert time.seconds == pytest.approx(recorded.wall_s(time.stage), rel=0.06), time.stage
+
+
+def test_rates_of_browsers_come_back(rates):
+    assert rates.step_core_s == pytest.approx(0.3, rel=0.05)
+    assert rates.open_core_s == pytest.approx(0.6, rel=0.05)
+
+
+def test_the_speed_of_the_policy_comes_back(run, rates):
+    known, found = truth(), Setting(read_run(run).params, truth().machine, rates, CORES)
+    for sequences in (1, 12):
+        assert found.serving().token_s(sequences, 400) == pytest.approx(
+            known.serving().token_s(sequences, 400), rel=0.1
+        )
+
+
+def test_shares_of_groups_and_habits_are_the_recorded_ones(rates):
+    assert rates.effective_share_of("train_rl@short") == 0.5
+    assert rates.trained_share == pytest.approx(RATES["trained_share"])
+    for stage in ("teacher_rollouts", "judge_rollouts", "evaluate@rl", "train_rl@long"):
+        assert rates.habits_of(stage).turns == pytest.approx(0.5)
+        assert rates.habits_of(stage).response == pytest.approx(0.25)
+
+
+def test_training_that_was_measured_alone_has_its_share(rates):
+    # the seconds of an update are recorded; those of SFT are what the stage took beside loading the model
+    assert rates.training_share["train_rl@short"] == pytest.approx(0.15, rel=0.05)
+    assert rates.training_share["train_sft"] == pytest.approx(0.2, rel=0.1)
+
+
+def test_what_a_stage_took_beside_its_work_is_its_start_up(rates):
+    assert rates.startup_of("label_trajectories") == pytest.approx(5.0, abs=0.1)
+    assert rates.startup_of("train_sft") == pytest.approx(9.0, rel=0.1)
+
+
+def test_the_command_writes_a_calibration_that_it_reads_again(run, capsys):
+    options = ["plan", "demo", "--cores", "2", "--format", "json"]
+    assert main([*options, "--calibrate", str(run)]) == 0
+    first = json.loads(capsys.readouterr().out)["time"]
+    file = run / "reports/calibration.json"
+    assert read_rates(file).source == "the run demo with seed 0"
+    assert main([*options, "--calibration", str(file)]) == 0
+    assert json.loads(capsys.readouterr().out)["time"] == first
+    assert [stage["stage"] for stage in first["stages"]] == list(STAGES)
+
+
+def test_numbers_of_tasks_hold_for_the_same_tasks_only(run, rates):
+    own = Setting(read_run(run).params, truth().machine, rates, CORES)
+    other = Setting(parse(shipped("demo")), truth().machine, rates, CORES)
+    assert own.counts()[0] == rates.counts
+    assert other.counts()[0].evaluation == 12 * 18 + 2 * 20
+
+
+def test_what_a_run_does_not_have_keeps_its_default(run, tmp_path):
+    (tmp_path / "params.yaml").write_text((run / "params.yaml").read_text())
+    (tmp_path / "reports/stages").mkdir(parents=True)
+    write_json(tmp_path / "reports/stages/curate_sft.json", {"wall_s": 7.0})
+    partial = calibrated(tmp_path, cores=CORES)
+    defaults = default_rates(truth().params, truth().machine.device)
+    assert partial.startup_of("curate_sft") == 7.0
+    for name in ("step_core_s", "token_s", "habits", "effective_share"):
+        assert getattr(partial, name) == getattr(defaults, name), name
+
+
+def test_tables_of_another_version_are_refused_with_their_name(run, tmp_path):
+    folder = shutil.copytree(run, tmp_path / "run")
+    table = folder / TABLES["teacher_rollouts"]
+    rows = pq.read_table(table)
+    pq.write_table(rows.append_column("mood", pa.array(["good"] * rows.num_rows)), table)
+    with pytest.raises(RecipeError, match=r"teacher/trajectories.parquet was written by another version"):
+        calibrated(folder, cores=CORES)
+
+
+def test_a_folder_without_results_is_refused(tmp_path, capsys):
+    with pytest.raises(RecipeError, match="has no finished stage"):
+        calibrated(tmp_path)
+    assert main(["plan", "demo", "--calibrate", str(tmp_path)]) == 1
+    assert "dvc repro" in capsys.readouterr().err

@@ -1,0 +1,229 @@
+"""Times of whole recipes: what a change of the recipe or of the machine does to them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from components.cli.main import main
+from components.params import RecipeError
+from components.plan import PlanOptions, TimeOptions, plan, time_plan
+from components.plan.hardware import Device
+from components.plan.picture import draw
+from components.plan.placement import Machine
+from components.plan.rates import EVERY, default_rates, read_rates, write_rates
+from components.plan.setting import Setting
+from components.plan.stages import STAGES, iteration_time
+from components.plan.training_time import trained_turns
+
+LARGE, SMALL = Path("openwebrl-4b"), Path("demo")
+SLOW_JUDGE = {"endpoint": {"url": "http://127.0.0.1:1/v1", "model": "judge", "max_in_flight": 1}}
+CORES = Device("cpu", 16e9, 120e9, 20e9, True)
+
+
+def setting(recipe=LARGE, device="H100", devices=None, rates=None, **changed) -> Setting:
+    settings = {key.replace("__", "."): value for key, value in changed.items()}
+    planned = plan(recipe, PlanOptions(settings, device, devices))
+    machine = planned.machine if recipe == LARGE else Machine(CORES, 1)
+    return Setting(
+        planned.recipe, machine, rates or default_rates(planned.recipe, machine.device), 2 if recipe == SMALL else 0
+    )
+
+
+def iteration_s(**changed) -> float:
+    return iteration_time(setting(**changed), "short").seconds
+
+
+def part_s(part: str, **changed) -> float:
+    return iteration_time(setting(**changed), "short").parts[part].usage.seconds
+
+
+@pytest.fixture(scope="module")
+def small():
+    chosen = setting(SMALL)
+    return time_plan(chosen.params, chosen.machine, TimeOptions(cores=2))
+
+
+def test_the_stages_are_those_of_the_dag():
+    names = []
+    for name, stage in yaml.safe_load(Path("dvc.yaml").read_text())["stages"].items():
+        if not stage.get("frozen"):
+            names += [f"{name}@{variant}" for variant in stage["foreach"]] if "foreach" in stage else [name]
+    assert sorted(STAGES) == sorted(names)
+
+
+def test_an_iteration_of_the_paper_takes_about_as_long_as_published():
+    # 300 B200 hours for 90 iterations: 25 minutes on 8 of them (OpenWebRL, section 5.1)
+    assert 12 < iteration_s(device="B200") / 60 < 50
+
+
+def test_a_phase_has_about_as_many_trajectories_as_published():
+    # 54K in 90 iterations
+    assert 450 < iteration_time(setting(), "short").rolled.trajectories < 750
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("rollouts", {"inference__vllm__servers": 1}),
+        ("rollouts", {"browser__concurrency": 20}),
+        ("rollouts", {"rl__short": {"iterations": 90, "max_steps": 30}}),
+        ("rollouts", {"observation__screenshots": 3}),
+        ("update", {"observation__screenshots": 3}),
+        ("update", {"training__processes": 2}),
+        ("update", {"rl__objective": {"name": "mm_grpo", "ppo_epochs": 4}}),
+        ("update", {"rl__objective": {"name": "mm_grpo", "kl": 0.01}}),
+        ("update", {"model__train_vision": True}),
+        ("judging", {"judge__distill__screenshots": 6}),
+        ("judging", {"judge__reward": "model", "judge__trust__min_agreement": 0.0, "judge__model": SLOW_JUDGE}),
+    ],
+)  # fmt: skip
+def test_a_heavier_recipe_takes_longer(part, change):
+    assert part_s(part, **change) > 1.05 * part_s(part)
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("update", {"model__lora": {"rank": 16, "alpha": 32}}),
+        ("update", {"model__gradient_checkpointing": False}),
+        ("update", {"device": "B200"}),
+        ("rollouts", {"device": "B200"}),
+        ("judging", {"model__judge_base": "Qwen/Qwen3-VL-4B-Instruct"}),
+        ("checkpoint", {"model__lora": {"rank": 16, "alpha": 32}}),
+    ],
+)
+def test_a_lighter_recipe_takes_less_time(part, change):
+    assert part_s(part, **change) < 0.95 * part_s(part)
+
+
+def test_one_gpu_of_24_gib_takes_several_times_as_long():
+    refused = plan(LARGE, PlanOptions(device="RTX-4090", devices=1))
+    assert refused.remedy is not None
+    small = plan(LARGE, PlanOptions(refused.remedy, "RTX-4090", devices=1))
+    assert small.fits
+    rates = default_rates(small.recipe, small.machine.device)
+    alone = iteration_time(Setting(small.recipe, small.machine, rates), "short")
+    assert alone.seconds > 3 * iteration_s()
+    assert alone.parts["update"].usage.seconds > 4 * part_s("update")
+
+
+def test_rollouts_that_overlap_with_updates_shorten_an_iteration():
+    apart, overlapped = (iteration_time(setting(rl__max_staleness=steps), "short") for steps in (0, 1))
+    rolled = sum(overlapped.parts[name].usage.seconds for name in ("rollouts", "judging"))
+    assert overlapped.seconds == max(rolled, apart.seconds - rolled)
+    assert overlapped.seconds < apart.seconds
+
+
+def test_an_update_trains_on_the_turns_of_effective_groups():
+    chosen = setting()
+    rolled = iteration_time(chosen, "short").rolled
+    assert trained_turns(chosen, rolled, "train_rl@short") == rolled.effective * 5 * rolled.turns
+
+
+def test_rejection_fine_tuning_trains_on_one_attempt_per_group():
+    chosen = setting(rl__objective={"name": "rft", "demonstrations": 0.5}, curate__max_trajectories=100)
+    rolled = iteration_time(chosen, "short").rolled
+    assert trained_turns(chosen, rolled, "train_rl@short") == pytest.approx((rolled.effective + 50) * rolled.turns)
+
+
+def test_failed_tasks_get_their_further_attempts():
+    plain, more = (iteration_time(setting(rl__extra_attempts=count), "short").rolled for count in (0, 5))
+    assert more.trajectories == plain.trajectories + 5 * round(0.3 * plain.groups)
+
+
+def test_parts_of_a_stage_add_up_to_its_time(small):
+    for stage in small.stages:
+        assert stage.seconds == pytest.approx(sum(stage.parts.values())), stage.stage
+        assert all(0 < share <= 1 + 1e-9 for share in stage.utilisation.values()), stage.stage
+    assert small.seconds == pytest.approx(sum(stage.seconds for stage in small.stages))
+
+
+def test_a_phase_is_its_iterations_and_its_validations(small):
+    # 12 iterations; validations at 0, 6 and 12
+    phase = next(stage for stage in small.stages if stage.stage == "train_rl@short")
+    iteration = small.iterations[0]
+    rest = phase.parts["start-up"] + phase.parts["validation"]
+    assert phase.seconds == pytest.approx(12 * iteration.seconds + rest)
+
+
+def test_the_bottleneck_is_what_shortens_an_iteration_most(small):
+    assert small.bottleneck == min(small.changes, key=small.changes.get)
+    assert all(change <= 1.1 for change in small.changes.values())
+
+
+def test_costs_are_hours_times_prices():
+    chosen = setting(rl__short={"iterations": 2, "max_steps": 5}, rl__long={"iterations": 0, "max_steps": 5})
+    times = time_plan(chosen.params, chosen.machine, TimeOptions(device_hour=2.0, browser_hour=0.5))
+    hours = times.seconds / 3600
+    assert times.cost.device_hours == pytest.approx(8 * hours)
+    assert times.cost.device_usd == pytest.approx(16 * hours)
+    assert times.cost.browser_usd == pytest.approx(0.5 * times.cost.browser_hours)
+    assert times.cost.browser_hours <= 80 * hours
+
+
+def test_a_teacher_behind_an_endpoint_costs_what_the_recipe_says():
+    none = {"iterations": 0, "max_steps": 5}
+    endpoint = "teacher.endpoint.usd_per_million"
+    short = {"rl.short": none, "rl.long": none, "teacher.tasks": 50}
+    dear = short | {f"{endpoint}_prompt": 1.0, f"{endpoint}_completion": 2.0}
+    free, paid = (plan(LARGE, PlanOptions(settings)) for settings in (short, dear))
+    before, after = (time_plan(planned.recipe, planned.machine) for planned in (free, paid))
+    tokens = next(stage.timed.tokens for stage in after.stages if stage.stage == "teacher_rollouts")
+    added = after.cost.endpoint_usd - before.cost.endpoint_usd
+    assert added == pytest.approx((tokens.prompt + 2 * tokens.response) / 1e6)
+
+
+def test_a_recipe_without_gpu_costs_nothing_by_default(small):
+    assert small.cost.usd == 0
+    assert small.cost.browser_hours > 0
+
+
+def test_rates_survive_a_file(tmp_path):
+    rates = setting(SMALL).rates
+    write_rates(tmp_path / "rates.json", rates)
+    assert read_rates(tmp_path / "rates.json") == rates
+    (tmp_path / "rates.json").write_text('{"source": "me"}')
+    with pytest.raises(RecipeError, match="is no calibration"):
+        read_rates(tmp_path / "rates.json")
+
+
+def test_a_stage_takes_the_rates_of_its_variant_first():
+    rates = default_rates(setting(SMALL).params, CORES).model_copy(
+        update={"startup_s": {EVERY: 1.0, "evaluate": 2.0, "evaluate@rl": 3.0}}
+    )
+    assert [rates.startup_of(stage) for stage in ("report", "evaluate@sft", "evaluate@rl")] == [1.0, 2.0, 3.0]
+
+
+def test_a_picture_shows_every_stage(tmp_path, small):
+    draw(small, "demo", tmp_path / "plan.svg")
+    root = ElementTree.parse(tmp_path / "plan.svg").getroot()
+    text = (tmp_path / "plan.svg").read_text()
+    assert root.tag.endswith("svg")
+    assert all(f"<!-- {stage} -->" in text for stage in STAGES)
+    draw(small, "demo", tmp_path / "plan.png")
+    assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(RecipeError, match="must end in"):
+        draw(small, "demo", tmp_path / "plan.gif")
+
+
+def test_the_command_prints_memory_then_time(capsys, tmp_path):
+    assert main(["plan", "demo", "--cores", "2", "--picture", str(tmp_path / "plan.svg")]) == 0
+    text = capsys.readouterr().out
+    assert text.index("Memory of each device") < text.index("Time and cost: ")
+    assert all(
+        word in text for word in ("RL iteration, short", "Bottleneck: ", "browser hours", "no rate was measured")
+    )
+    assert (tmp_path / "plan.svg").exists()
+
+
+def test_json_has_memory_and_time(capsys):
+    assert main(["plan", "demo", "--format", "json", "--browser-hour", "0.1"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["memory"]
+    assert [stage["stage"] for stage in values["time"]["stages"]] == list(STAGES)
+    assert values["time"]["cost"]["browser_usd"] == pytest.approx(0.1 * values["time"]["cost"]["browser_hours"])
