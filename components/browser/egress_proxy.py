@@ -134,7 +134,9 @@ class Proxy:
         finally:
             for end in (upstream, writer):
                 if end is not None:
-                    with contextlib.suppress(Exception):
+                    with contextlib.suppress(
+                        Exception, asyncio.CancelledError
+                    ):  # cancelled a second time while it waits
                         end.close()
                         await end.wait_closed()
 

@@ -1,0 +1,128 @@
+"""What a machine lacks to reproduce a published result, each line with what to do. Nothing here costs money.
+
+Looked at are the recipe in use, the checkpoint, the device, the task files, the judge with its key, and whether names
+of hosts on the live web resolve.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from components.benchmarks.judging import require_judge
+from components.benchmarks.reproduction import Reproduction
+from components.benchmarks.spec import Benchmark, BenchmarkError, file_tasks
+from components.params import Params
+from components.plan.hardware import gpus
+from components.records import Task
+
+RESOLVE_S = 10.0
+
+
+def missing_everywhere(reproduction: Reproduction, params: Params, checkpoint: Path | None) -> list[str]:
+    """What no benchmark can do without.
+
+    Args:
+        params: the recipe in use.
+        checkpoint: the folder of the checkpoint; None if it is not here.
+    """
+    lines = []
+    values = params.model_dump(mode="json")
+    others = {key: _value(values, key) for key in reproduction.harness}
+    others = {key: value for key, value in others.items() if value != reproduction.harness[key]}
+    if others:
+        named = ", ".join(f"{key} is {value!r} and not {reproduction.harness[key]!r}" for key, value in others.items())
+        lines.append(f"the recipe in use has another harness ({named}): `waymark use {reproduction.recipe}`")
+    if checkpoint is None:
+        revision = f" --revision {reproduction.revision}" if reproduction.revision else ""
+        lines.append(
+            f"the checkpoint is not here: `hf download {reproduction.checkpoint}{revision}`, or name its folder with "
+            "--checkpoint"
+        )
+    if params.model.device == "cuda" and not gpus():
+        lines.append("the recipe asks for a GPU, and nvidia-smi lists none: run on a machine with one")
+    if params.inference.engine == "vllm" and not Path(params.inference.vllm.python).exists():
+        lines.append(
+            f"{params.inference.vllm.python} does not exist: install vLLM as docs/how-to/first-run-on-a-gpu.md shows"
+        )
+    return lines
+
+
+def missing_for(benchmark: Benchmark, params: Params, files: Path) -> list[str]:
+    """What one benchmark cannot do without, the judge that the claim was judged by included."""
+    lines = []
+    try:
+        benchmark.over(params)
+    except BenchmarkError as error:
+        lines.append(str(error))
+    tasks: list[Task] = []
+    if benchmark.file is not None:
+        try:
+            tasks, _ = file_tasks(benchmark, files)
+        except BenchmarkError as error:
+            lines.append(str(error))
+    lines += _judge(benchmark, params)
+    if benchmark.reach.allowed_hosts == ["*"]:
+        lines += _web(benchmark, tasks)
+    return lines
+
+
+def cached_checkpoint(name: str, revision: str | None) -> Path | None:
+    """The folder of a checkpoint in the cache of the Hugging Face hub; None if it was not downloaded."""
+    from huggingface_hub import try_to_load_from_cache
+
+    config = try_to_load_from_cache(name, "config.json", revision=revision)
+    if not isinstance(config, str):
+        return None
+    folder = Path(config).parent
+    return folder if list(folder.glob("*.safetensors")) else None
+
+
+def _judge(benchmark: Benchmark, params: Params) -> list[str]:
+    try:
+        require_judge(benchmark, params)
+    except BenchmarkError as error:
+        return [str(error)]
+    if benchmark.judge_model is None or params.judge.model is None:
+        return []
+    endpoint = params.judge.model.endpoint
+    lines = []
+    if endpoint.model != benchmark.judge_model:
+        lines.append(
+            f"the claim was judged by {benchmark.judge_model}, and judge.model.endpoint.model of the recipe in use is "
+            f"{endpoint.model}: set it before this benchmark"
+        )
+    if endpoint.key_variable is not None and not os.environ.get(endpoint.key_variable):
+        lines.append(f"the judge's key is not in ${endpoint.key_variable}: export it")
+    return lines
+
+
+def _web(benchmark: Benchmark, tasks: list[Task]) -> list[str]:
+    """A line if names of the benchmark's sites do not resolve. Hosts are reached through a proxy where one is set."""
+    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy")):
+        return []
+    hosts = list(dict.fromkeys(host for task in tasks if (host := urlsplit(task.start_url).hostname)))[:3]
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(RESOLVE_S)
+    try:
+        for host in hosts:
+            try:
+                socket.getaddrinfo(host, 443)
+            except OSError:
+                continue
+            return []
+    finally:
+        socket.setdefaulttimeout(before)
+    names = ", ".join(hosts)
+    return [f"{benchmark.name} is on the live web, and {names} do not resolve: connect this machine"] if hosts else []
+
+
+def _value(values: dict[str, Any], key: str) -> Any:
+    """The value of a dotted key; None if there is none."""
+    value: Any = values
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value

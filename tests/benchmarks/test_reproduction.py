@@ -1,0 +1,167 @@
+"""`waymark reproduce`: claimed beside reproduced, with the denominators and all that is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from components.benchmarks.reproduction import Reproduction, compare_with_claims, load_reproduction
+from components.benchmarks.requirements import cached_checkpoint, missing_everywhere, missing_for
+from components.benchmarks.results import write_result
+from components.benchmarks.spec import BenchmarkError, load_benchmark
+from components.cli.main import main
+from components.params import complete, load
+from components.reports import published
+from components.statistics import Interval
+from tests.benchmarks.price_shops import TRUE_PRICES, Shop, task_row
+from tests.benchmarks.test_results import a_result
+from tests.benchmarks.test_run import lay_out
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = sorted(path.stem for path in (ROOT / "recipes/reproductions").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_reproduction_has_a_claim_on_each_of_its_benchmarks(name: str) -> None:
+    reproduction = load_reproduction(name)
+    row = reproduction.claims()
+    assert all(row.share(load_benchmark(benchmark).name) is not None for benchmark in reproduction.benchmarks)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_recipe_that_is_named_has_the_harness_that_is_pinned(name: str) -> None:
+    reproduction = load_reproduction(name)
+    lines = missing_everywhere(reproduction, load(ROOT / f"recipes/{reproduction.recipe}.yaml"), ROOT)
+    assert not any("harness" in line for line in lines)
+
+
+def test_openwebrls_claims_are_those_of_table_2() -> None:
+    compared = compare_with_claims(load_reproduction("openwebrl-4b"), [], {}, None)
+    assert [(line.benchmark, line.claimed) for line in compared.benchmarks] == [
+        ("webvoyager-595", 0.741),
+        ("online-mind2web", 0.67),
+        ("deepshop", 0.64),
+    ]
+    assert not compared.is_complete
+
+
+def test_a_recipe_with_another_harness_is_named_key_by_key() -> None:
+    reproduction = load_reproduction("openwebrl-4b")
+    [harness, checkpoint] = missing_everywhere(reproduction, load(ROOT / "recipes/demo.yaml"), None)
+    assert "browser.viewport is [160, 210] and not [1280, 720]" in harness
+    assert "`waymark use openwebrl-4b`" in harness
+    assert "agent.protocol" not in harness
+    assert "hf download OpenWebRL/OpenWebRL-4B`" in checkpoint
+
+
+def test_a_pinned_revision_is_asked_for() -> None:
+    reproduction = load_reproduction("openwebrl-4b-sft")
+    lines = missing_everywhere(reproduction, load(ROOT / "recipes/openwebrl-4b.yaml"), None)
+    assert any("--revision 15e777db2ddba2e0e82080ebccd3ad8d215b7f0a" in line for line in lines)
+    assert cached_checkpoint("nobody/nothing", None) is None
+
+
+def test_another_judge_and_its_missing_key_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    params = load(ROOT / "recipes/openwebrl-4b.yaml")
+    lines = missing_for(load_benchmark("online-mind2web"), params, tmp_path)
+    assert any("online_mind2web_300.json is missing: download it" in line for line in lines)
+    assert any("judged by o4-mini" in line and "gpt-4.1" in line for line in lines)
+    assert any("$OPENAI_API_KEY" in line for line in lines)
+
+
+def a_reproduction(**changes: object) -> Reproduction:
+    values = load_reproduction(ROOT / "recipes/reproductions/openwebrl-4b.yaml").model_dump(mode="json")
+    return Reproduction.model_validate(values | {"benchmarks": ["deepshop"]} | changes)
+
+
+@pytest.mark.parametrize(("interval", "holds"), [((0.6, 0.7), True), ((0.65, 0.7), False), ((0.1, 0.63), False)])
+def test_a_claim_is_held_against_the_interval(tmp_path: Path, interval: tuple[float, float], holds: bool) -> None:
+    benchmark, result = load_benchmark("deepshop"), a_result()
+    assert result.summary is not None
+    summary = result.summary.model_copy(update={"ci95": Interval(*interval)})
+    changes = {"benchmark": "deepshop", "version": benchmark.identity, "summary": summary}
+    write_result(result.model_copy(update=changes | {"status": "complete", "problem": None}), tmp_path)
+    [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
+    assert (line.claimed, line.reproduced, line.n, line.is_reproduced) == (0.64, 0.5, 4, holds)
+    assert line.progress is not None
+    assert (line.progress.tasks, line.progress.asked, line.progress.done) == (9, 4, 4)
+    write_result(result.model_copy(update=changes), tmp_path)
+    [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
+    assert (line.status, line.is_reproduced) == ("partial", None), "a partial result decides nothing"
+
+
+def test_results_on_another_revision_or_by_another_model_do_not_count(tmp_path: Path) -> None:
+    write_result(a_result(benchmark="deepshop", version="another"), tmp_path)
+    [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
+    assert line.reproduced is None
+    write_result(a_result(benchmark="deepshop", version=load_benchmark("deepshop").identity), tmp_path)
+    [line] = compare_with_claims(a_reproduction(), [], {}, "fffff", tmp_path).benchmarks
+    assert line.reproduced is None
+
+
+def test_a_row_that_the_paper_does_not_have_is_refused() -> None:
+    with pytest.raises(BenchmarkError, match="has 0 rows 'OpenWebRL-5B'"):
+        compare_with_claims(a_reproduction(row="OpenWebRL-5B"), [], {}, None)
+    assert published.table("OpenWebRL", "2", "success")
+
+
+def test_an_unknown_name_is_refused_with_those_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "openwebrl-5b"]) == 1
+    assert "name one of openwebrl-4b, openwebrl-4b-sft" in capsys.readouterr().err
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "openwebrl-4b", "--checkpoint", str(tmp_path)]) == 1
+    assert "has no config.json" in capsys.readouterr().err
+
+
+def test_the_command_prints_what_is_missing_and_ends_with_3(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "params.yaml").write_text(complete(ROOT / "recipes/demo.yaml"))
+    (tmp_path / "recipes").symlink_to(ROOT / "recipes")
+    monkeypatch.chdir(tmp_path)
+    assert main(["reproduce", "openwebrl-4b"]) == 3
+    out = capsys.readouterr().out
+    assert "claimed     74.1% of the 595 tasks" in out
+    assert "reproduced  nothing yet" in out
+    assert "data/benchmarks/deepshop_150.jsonl is missing" in out
+    assert main(["reproduce", "openwebrl-4b", "--format", "json"]) == 3
+    assert len(json.loads(capsys.readouterr().out)["benchmarks"]) == 3
+
+
+@pytest.mark.slow
+def test_a_checkpoint_that_is_here_is_evaluated_and_compared(tmp_path: Path) -> None:
+    shop = Shop("127.0.0.2")
+    try:
+        rows = [task_row(shop, item) for item in list(TRUE_PRICES)[:3]]
+        lay_out(
+            tmp_path,
+            rows,
+            "http://127.0.0.1:9/v1",
+            ["127.0.0.2"],
+            politeness={"per_host": 2, "delay_s": 0.1, "robots": True},
+        )
+        values = a_reproduction(benchmarks=["shops.yaml"], harness={"agent.protocol": "openwebrl"})
+        (tmp_path / "mine.yaml").write_text(yaml.safe_dump(values.model_dump(mode="json")))
+        command = [sys.executable, "-m", "components.cli.main", "reproduce", "mine.yaml", "--files", "."]
+        command += ["--checkpoint", str(ROOT / "data/base_model"), "--format", "json"]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        before = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+        assert before.returncode == 3, before.stderr
+        after = subprocess.run(
+            [*command, "--run"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert after.returncode == 0, after.stderr
+        [line] = json.loads(after.stdout[after.stdout.index("{\n") :])["benchmarks"]
+        assert (line["status"], line["n"], line["progress"]["done"]) == ("complete", 3, 3)
+        assert line["claimed"] is None
+    finally:
+        shop.close()
