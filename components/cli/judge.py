@@ -1,4 +1,4 @@
-"""`waymark judge calibrate`: several judges against labels; `judge_attack` and `judge_run` have the other commands."""
+"""`waymark judge calibrate`: several judges against labels; `judge_attack`, `judge_review`, `judge_run`: the others."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from pathlib import Path
 
 from components.cli.command import PARAMS, Subparsers, fail
 from components.cli.judge_attack import add_attack
+from components.cli.judge_review import add_review
 from components.cli.judge_run import add_run
 
 TRAJECTORIES = Path("data/judge/trajectories.parquet")
 
 
 def add(commands: Subparsers) -> None:
-    """Register `judge calibrate`, `judge run` and `judge attack`."""
+    """Register `judge calibrate`, `judge run`, `judge attack` and `judge review`."""
     judge = commands.add_parser("judge", help="judges: verdicts on any trajectories, and how far they can be trusted")
     of_judge = judge.add_subparsers(required=True, metavar="COMMAND")
     add_run(of_judge)
     add_attack(of_judge)
+    add_review(of_judge)
     parser = of_judge.add_parser(
         "calibrate", help="judges against labels: accuracy, precision, recall, F1, kappa, confusion"
     )

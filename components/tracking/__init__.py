@@ -10,19 +10,24 @@ MLflow is imported inside of functions, because its import takes a second.
 
 from components.tracking.backend import TrackingError
 from components.tracking.registry import JUDGE, POLICY, ModelVersion, champion, promote, registered
+from components.tracking.reviews import HumanLabel, OpenedReview, human_labels, open_review
 from components.tracking.runs import StageRun, stage_run
 from components.tracking.studies import StudyChild, StudyParent, log_study
 
 __all__ = [
     "JUDGE",
     "POLICY",
+    "HumanLabel",
     "ModelVersion",
+    "OpenedReview",
     "StageRun",
     "StudyChild",
     "StudyParent",
     "TrackingError",
     "champion",
+    "human_labels",
     "log_study",
+    "open_review",
     "promote",
     "registered",
     "stage_run",

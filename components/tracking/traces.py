@@ -5,13 +5,14 @@ Spans are created afterwards from the recorded timings and end now: durations ar
 
 from __future__ import annotations
 
+import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from components.records import Image, Trajectory, Turn, Verdict
+from components.records import NO_SCREENSHOT, Image, Trajectory, Turn, Verdict
 from components.tracking.backend import Backend, with_retries
 
 if TYPE_CHECKING:
@@ -34,10 +35,22 @@ def log_traces(
     if samples == 0:
         return
     verdict_of = {verdict.trajectory_id: verdict for verdict in verdicts}
-    logged = _logged_ids(backend, run_id)
+    logged = logged_ids(backend, run_id)
     for trajectory in sample(trajectories, verdict_of, samples):
         if trajectory.trajectory_id not in logged:
             _log_trace(backend, run_id, stage, trajectory, verdict_of.get(trajectory.trajectory_id))
+
+
+def log_conversations(backend: Backend, run_id: str, stage: str, trajectories: Iterable[Trajectory]) -> None:
+    """Log trajectories as conversations, for people to label, without those that the run already has.
+
+    The page of a review shows the messages of a trace's root: the task, each turn's calls, feedback and screenshot, and
+    the answer. Rewards, verdicts and the agent's reasoning are left out, because they sway people.
+    """
+    logged = logged_ids(backend, run_id)
+    for trajectory in trajectories:
+        if trajectory.trajectory_id not in logged:
+            _log_conversation(backend, run_id, stage, trajectory)
 
 
 def sample(trajectories: Iterable[Trajectory], verdict_of: dict[str, Verdict], samples: int) -> list[Trajectory]:
@@ -52,7 +65,8 @@ def sample(trajectories: Iterable[Trajectory], verdict_of: dict[str, Verdict], s
     return [trajectory for row in rounds for trajectory in row if trajectory is not None][:samples]
 
 
-def _logged_ids(backend: Backend, run_id: str) -> set[str]:
+def logged_ids(backend: Backend, run_id: str) -> set[str]:
+    """The trajectories that a run has traces of."""
     traces = with_retries(
         lambda: backend.client.search_traces(locations=[backend.experiment_id], run_id=run_id, include_spans=False)
     )
@@ -93,10 +107,63 @@ def _log_trace(backend: Backend, run_id: str, stage: str, trajectory: Trajectory
     if trajectory.final_screenshot:
         outputs["final_screenshot"] = _attachment(trajectory.final_screenshot)
     root.set_outputs(outputs)
+    _preview(root, trajectory)
     status = SpanStatusCode.OK if trajectory.termination.is_agents_doing else SpanStatusCode.ERROR
     root.end(status=status, end_time_ns=clock)
     if verdict:
         _log_feedback(root.trace_id, verdict)
+
+
+def _log_conversation(backend: Backend, run_id: str, stage: str, trajectory: Trajectory) -> None:
+    import mlflow
+    from mlflow.entities import SpanType
+    from mlflow.tracing.constant import TraceMetadataKey
+
+    root = mlflow.start_span_no_context(
+        trajectory.task_id,
+        span_type=SpanType.CHAT_MODEL,
+        inputs={"messages": _messages(trajectory)},
+        tags={TRAJECTORY: trajectory.trajectory_id, "waymark.stage": stage},
+        metadata={TraceMetadataKey.SOURCE_RUN: run_id},
+        experiment_id=backend.experiment_id,
+    )
+    root.set_outputs({"choices": [{"index": 0, "message": {"role": "assistant", "content": _ending(trajectory)}}]})
+    _preview(root, trajectory)
+    root.end()
+
+
+def _preview(root: LiveSpan, trajectory: Trajectory) -> None:
+    """Show the intent and the answer in lists of traces, not JSON. The span is in no context, so that MLflow's
+    `update_current_trace` does not find its trace."""
+    from mlflow.tracing.trace_manager import InMemoryTraceManager
+
+    with InMemoryTraceManager.get_instance().get_trace(root.trace_id) as trace:
+        if trace is not None:
+            trace.info.request_preview, trace.info.response_preview = trajectory.task.intent, _ending(trajectory)
+
+
+def _ending(trajectory: Trajectory) -> str:
+    return trajectory.answer or f"(no answer: {trajectory.termination.value})"
+
+
+def _messages(trajectory: Trajectory) -> list[dict[str, Any]]:
+    """The episode in the form of chat messages: screenshots are the user's, calls the assistant's."""
+    messages: list[dict[str, Any]] = []
+    text = f"{trajectory.task.intent}\n{trajectory.task.start_url}"
+    for turn in trajectory.turns:
+        messages.append({"role": "user", "content": _shown(text, turn.observation.screenshot)})
+        calls = [f"{call.name} {json.dumps(call.arguments, ensure_ascii=False)}" for call in turn.tool_calls]
+        messages.append({"role": "assistant", "content": "\n".join(calls) or "(no call)"})
+        text = "\n".join(turn.feedback) or "(no feedback)"
+    messages.append({"role": "user", "content": _shown(text, trajectory.final_screenshot)})
+    return messages
+
+
+def _shown(text: str, image: Image | None) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
+    if image is not None and image != NO_SCREENSHOT:
+        parts.append({"type": "image_url", "image_url": {"url": _attachment(image)}})
+    return parts
 
 
 def _log_turn(root: LiveSpan, turn: Turn, clock: int) -> int:
@@ -160,7 +227,7 @@ def _log_feedback(trace_id: str, verdict: Verdict) -> None:
 def _attachment(image: Image) -> Attachment:
     from mlflow.tracing.attachments import Attachment
 
-    return Attachment(content_type="image/png", content_bytes=image.data)
+    return Attachment(content_type=image.media_type, content_bytes=image.data)
 
 
 def _duration(turn: Turn) -> int:

@@ -1,0 +1,119 @@
+"""`waymark judge review`: people label trajectories in MLflow, and their labels come back as a file."""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from components.cli.command import PARAMS, Subparsers, fail
+
+if TYPE_CHECKING:
+    from components.records import Trajectory
+    from components.tracking import HumanLabel
+
+MAX_REVIEWERS = 10
+
+
+def add_review(commands: Subparsers) -> None:
+    """Register `judge review open` and `judge review collect`."""
+    review = commands.add_parser("review", help="people label trajectories in MLflow; their labels as a CSV file")
+    of_review = review.add_subparsers(required=True, metavar="COMMAND")
+    opening = of_review.add_parser("open", help="put trajectories into a review queue of MLflow")
+    opening.add_argument("path", type=Path, metavar="PATH", help="a file or folder of trajectories, as of judge run")
+    opening.add_argument("--name", required=True, metavar="NAME", help="of the review; one that exists gets more")
+    opening.add_argument("--limit", type=_positive, default=50, metavar="N", help="at most N; default: %(default)s")
+    opening.add_argument(
+        "--reviewer", action="append", default=[], metavar="USER",
+        help="a user of MLflow's authentication whose queue it is too; repeatable",
+    )  # fmt: skip
+    opening.set_defaults(run=open_queue)
+    collecting = of_review.add_parser("collect", help="write the labels of a review, for judge.trust.labels")
+    collecting.add_argument("name", metavar="NAME", help="of the review")
+    collecting.add_argument("--out", type=Path, required=True, metavar="FILE.csv", help="trajectory_id and outcome")
+    collecting.set_defaults(run=collect)
+
+
+def open_queue(options: argparse.Namespace) -> int:
+    """Open a review and say where it is; returns the exit status."""
+    from components.formats import UnknownFormat, Unreadable
+    from components.params import RecipeError, load
+    from components.tracking import TrackingError, open_review
+
+    if len(options.reviewer) > MAX_REVIEWERS:
+        return fail(f"{len(options.reviewer)} reviewers: a queue of MLflow has {MAX_REVIEWERS} at most")
+    try:
+        trajectories = _trajectories(options.path, options.limit)
+        if not trajectories:
+            return fail(f"{options.path} has no trajectory that an agent ended: name another file")
+        review = open_review(load(PARAMS).tracking, options.name, trajectories, options.reviewer)
+    except (RecipeError, TrackingError, UnknownFormat, Unreadable, ValueError) as error:
+        return fail(error)
+    print(
+        f"review {review.name}: {review.trajectories} trajectories, {review.added} of them new\n"
+        f"`make ui`, then MLflow, experiment {review.experiment_id}, Reviews; then `waymark judge review collect "
+        f"{review.name} --out labels.csv`"
+    )
+    return 0
+
+
+def collect(options: argparse.Namespace) -> int:
+    """Write the labels of a review; returns the exit status, 1 if there are none."""
+    import csv
+
+    from components.params import RecipeError, load
+    from components.tracking import TrackingError, human_labels
+
+    try:
+        labels = human_labels(load(PARAMS).tracking, options.name)
+    except (RecipeError, TrackingError) as error:
+        return fail(error)
+    by_trajectory: defaultdict[str, list[HumanLabel]] = defaultdict(list)
+    for label in labels:
+        by_trajectory[label.trajectory_id].append(label)
+    agreed = {key: answers for key, answers in by_trajectory.items() if len({label.outcome for label in answers}) == 1}
+    if not agreed:
+        return fail(f"review {options.name} has no label yet: answer its question in MLflow")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    with options.out.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["trajectory_id", "outcome", "reviewers", "comment"])
+        for key, answers in sorted(agreed.items()):
+            comments = " | ".join(label.comment for label in answers if label.comment)
+            writer.writerow([key, answers[0].outcome.value, ";".join(label.reviewer for label in answers), comments])
+    print(_said(options.out, by_trajectory, agreed))
+    return 0
+
+
+def _said(out: Path, labels: dict[str, list[HumanLabel]], agreed: dict[str, list[HumanLabel]]) -> str:
+    """What was written, and how far people agree with each other."""
+    line = f"{out}: {len(agreed)} labelled trajectories"
+    several = [key for key, answers in labels.items() if len(answers) > 1]
+    if several:
+        same = sum(key in agreed for key in several)
+        line += f"; people agree on {same} of the {len(several)} that several labelled, the others are left out"
+    return line
+
+
+def _trajectories(path: Path, limit: int) -> Sequence[Trajectory]:
+    """The first trajectories that an agent ended: a person can judge no others."""
+    from components.formats import Damaged, format_of
+
+    if not path.exists():
+        raise ValueError(f"{path}: no such file or folder")
+    trajectories: dict[str, Trajectory] = {}
+    for record in format_of(path).read(path):
+        if len(trajectories) == limit:
+            break
+        if not isinstance(record, Damaged) and record.trajectory.termination.is_agents_doing:
+            trajectories.setdefault(record.trajectory.trajectory_id, record.trajectory)
+    return list(trajectories.values())
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
