@@ -12,7 +12,6 @@ from components.cli.command import PARAMS, Subparsers, fail
 if TYPE_CHECKING:
     from components.plan import TimeOptions
 
-CALIBRATION = Path("reports/calibration.json")
 """Where `--calibrate` writes, in the folder of the run."""
 DOES_NOT_FIT = 3
 """Exit status of a recipe that cannot run on the devices."""
@@ -86,6 +85,7 @@ def _time_options(options: argparse.Namespace) -> TimeOptions:
 
     rates = None if options.calibration is None else read_rates(options.calibration)
     if options.calibrate is not None:
+        from components.plan.beside_spent import CALIBRATION
         from components.plan.calibration import calibrated
 
         rates = calibrated(options.calibrate, options.device, options.cores)

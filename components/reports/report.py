@@ -9,7 +9,7 @@ The page is one file of less than `MAX_BYTES`: screenshots are reduced step by s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,8 @@ class StageReport(Record):
 
     wall_s: float
     ran: bool
+    planned_s: float | None = None
+    """Wall time by `waymark plan`; None if the stage was not planned."""
 
 
 class TaskReport(Record):
@@ -123,6 +125,14 @@ def elapsed(spans: list[tuple[float, float]]) -> float:
         total += max(0.0, end - max(begin, until))
         until = max(until, end)
     return round(total, 2)
+
+
+def with_plan(report: Report, planned_s: Mapping[str, float]) -> Report:
+    """The report with the planned seconds of each stage beside those that it took."""
+    stages = {
+        name: stage.model_copy(update={"planned_s": planned_s.get(name)}) for name, stage in report.stages.items()
+    }
+    return report.model_copy(update={"stages": stages})
 
 
 def build(

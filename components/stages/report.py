@@ -4,7 +4,8 @@ from pathlib import Path
 
 from components.pipeline.leaderboard import publish
 from components.pipeline.stage_run import RESULTS, stage
-from components.reports import build, read_episodes, read_results, read_teacher, write_report
+from components.plan.beside_spent import planned_seconds
+from components.reports import build, read_episodes, read_results, read_teacher, with_plan, write_report
 from components.store import write_json
 
 EVALUATION, TEACHER = Path("data/evaluation"), Path("data/teacher")
@@ -19,9 +20,17 @@ def main() -> None:
         evaluated = read_episodes(EVALUATION)
         teacher, evaluation = read_teacher(TEACHER), run.params.evaluation
         report = build(results, evaluated, teacher, evaluation.bootstrap, run.params.seed, run.tracker.parent_id)
+        planned_s = planned_seconds(run.params)
+        report = with_plan(report, planned_s)
         write_json(REPORTS / f"{name}.json", report.model_dump(mode="json"))
         size = write_report(report, results, evaluated, EVALUATION, name, REPORTS / f"{name}.html")
         publish(run)
+        both = [stage for stage in planned_s if stage in report.stages]
+        spent_s = [report.stages[stage].wall_s for stage in both]
+        run.tracker.table(
+            "planned_beside_spent",
+            {"stage": both, "planned_s": [planned_s[stage] for stage in both], "spent_s": spent_s},
+        )
         run.result(
             {
                 "wall_s_total": report.wall_s,

@@ -14,7 +14,7 @@ from PIL import Image as Pillow
 from components.evaluation import ActionSummary, EvaluationError
 from components.evaluation.actions import MeanActions
 from components.records import Image, Trajectory
-from components.reports import build, read_episodes, read_results, read_teacher, write_report
+from components.reports import build, read_episodes, read_results, read_teacher, with_plan, write_report
 from components.reports.report import MAX_BYTES
 from components.store import read_json, read_table, write_json, write_table
 from tests.evaluation.run_records import observation
@@ -50,8 +50,17 @@ def test_the_json_has_the_promised_keys(made):
     }
     judge = {"n", "accuracy", "precision", "recall", "f1", "majority_accuracy", "untrained_accuracy"}
     assert set(value["judge"]) == judge
-    assert value["stages"]["train_sft"] == {"wall_s": 61.0, "ran": True}
+    assert value["stages"]["train_sft"] == {"wall_s": 61.0, "ran": True, "planned_s": None}
     assert [name for name, one in value["stages"].items() if not one["ran"]] == ["collect_tasks"]
+
+
+def test_planned_seconds_stand_beside_those_that_a_stage_took(run_on_disk, made, tmp_path):
+    results, evaluated, report = made
+    planned = with_plan(report, {"train_sft": 125.0, "another": 3.0})
+    assert (planned.stages["train_sft"].wall_s, planned.stages["train_sft"].planned_s) == (61.0, 125.0)
+    assert planned.stages["collect_tasks"].planned_s is None
+    write_report(planned, results, evaluated, run_on_disk.evaluation, "demo", tmp_path / "demo.html")
+    assert "1 min 1 s (planned 2 min 5 s)" in (tmp_path / "demo.html").read_text()
 
 
 def test_the_page_says_what_a_success_is_and_what_it_took(made, page):
