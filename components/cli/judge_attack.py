@@ -36,7 +36,7 @@ def add_attack(commands: Subparsers) -> None:
     )
     parser.add_argument(
         "--labels", type=Path, metavar="FILE",
-        help="with --judge: the true outcomes, as for judge calibrate; default: by the rules",
+        help="with --judge: the true outcomes, a verdicts.parquet or a CSV file; default: by the rules",
     )  # fmt: skip
     parser.add_argument("--limit", type=int, metavar="N", help="with --judge: attack with at most N failures")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
@@ -98,7 +98,7 @@ def _attack_judge(options: argparse.Namespace) -> int:
         attacked = asyncio.run(_ask(options, params, failures))
     except (RecipeError, EndpointError, JudgeOutage, UnavailableJudge, CannotCompare) as error:
         return fail(error)
-    except (UnknownFormat, Unreadable, ValueError) as error:
+    except (UnknownFormat, Unreadable, OSError, ValueError) as error:
         return fail(error)
     print(attacked.model_dump_json(indent=1) if options.json else as_text(attacked))
     return 0

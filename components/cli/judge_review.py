@@ -53,7 +53,7 @@ def open_queue(options: argparse.Namespace) -> int:
         return fail(error)
     print(
         f"review {review.name}: {review.trajectories} trajectories, {review.added} of them new\n"
-        f"`make ui`, then MLflow, experiment {review.experiment_id}, Reviews; then `waymark judge review collect "
+        f"`make ui`, then MLflow, experiment {review.experiment_id}, Review; then `waymark judge review collect "
         f"{review.name} --out labels.csv`"
     )
     return 0

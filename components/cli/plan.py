@@ -12,7 +12,6 @@ from components.cli.command import PARAMS, Subparsers, fail
 if TYPE_CHECKING:
     from components.plan import TimeOptions
 
-"""Where `--calibrate` writes, in the folder of the run."""
 DOES_NOT_FIT = 3
 """Exit status of a recipe that cannot run on the devices."""
 
@@ -41,7 +40,8 @@ def add(commands: Subparsers) -> None:
     measured = parser.add_mutually_exclusive_group()
     measured.add_argument(
         "--calibrate", type=Path, metavar="RUN_DIR",
-        help="take the rates from a checkout with finished stages, and write them to RUN_DIR/reports/calibration.json",
+        help="take the rates from a checkout with finished stages, and write them to RUN_DIR/reports/calibration.json; "
+        "--device and --cores are then those of that run",
     )  # fmt: skip
     measured.add_argument("--calibration", type=Path, metavar="FILE", help="take the rates that --calibrate wrote")
     parser.add_argument(
