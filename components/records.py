@@ -365,11 +365,9 @@ class ProcessReport(Record):
     """How an agent worked, apart from what came of it (after arXiv 2604.06240)."""
 
     score: float = Field(ge=0, le=1)
-    """Share of the criteria that the agent met, as far as it could: those that failed for a reason outside of its
-    control count as met."""
+    """Mean over the criteria: met, or failed for a reason outside of the agent's control, 1; partly met 0.5; else 0."""
     failure: Literal["none", "controllable", "uncontrollable"]
-    """Why criteria are not met: by the agent's doing at least in part, only for reasons outside of its control, or
-    none is."""
+    """Why criteria are not met: in part at least by the agent; only for reasons outside of its control; all are met."""
     side_effects: list[Text] = Field(default_factory=list)
     """Changes that the task does not ask for, in words."""
     critical_points: list[Text] = Field(default_factory=list)

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from components.benchmarks.results import FOLDER, BenchmarkResult, Progress
-from components.benchmarks.spec import Benchmark, BenchmarkError, load_benchmark
-from components.params import NoEffect, RecipeError, Section, from_chain, read_chain
+from components.benchmarks.spec import Benchmark, BenchmarkError, load_benchmark, load_named
+from components.params import NoEffect, Section
 from components.records import Record
 from components.reports import published
 from components.reports.published import PublishedRow
@@ -120,16 +120,7 @@ def load_reproduction(named: str | Path) -> Reproduction:
     Raises:
         BenchmarkError: there is none of this name, or a field is wrong.
     """
-    path = Path(named)
-    if path.suffix != ".yaml":
-        path = RECIPES / f"{named}.yaml"
-    if not path.exists():
-        known = ", ".join(sorted(path.stem for path in RECIPES.glob("*.yaml")))
-        raise BenchmarkError(f"no reproduction {str(named)!r}; name one of {known or '(none here)'}, or a .yaml file")
-    try:
-        return from_chain(read_chain(path, RECIPES), Reproduction)
-    except RecipeError as error:
-        raise BenchmarkError(str(error)) from error
+    return load_named(named, RECIPES, Reproduction)
 
 
 def compare_with_claims(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import yaml
@@ -45,6 +45,7 @@ RECIPES = Path("recipes/benchmarks")
 FILES = Path("data/benchmarks")
 """The default folder of task files."""
 
+S = TypeVar("S", bound=Section)
 JudgeName = Literal["rules", JudgeProtocolName, "vote"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -210,14 +211,23 @@ def load_benchmark(named: str | Path) -> Benchmark:
     Raises:
         BenchmarkError: there is no such benchmark, or a field is wrong.
     """
+    return load_named(named, RECIPES, Benchmark)
+
+
+def load_named(named: str | Path, folder: Path, kind: type[S]) -> S:
+    """Read a file, or a name in a folder, as a section, with all that it `extends`.
+
+    Raises:
+        BenchmarkError: there is no such file, or a field is wrong.
+    """
     path = Path(named)
     if path.suffix != ".yaml":
-        path = RECIPES / f"{named}.yaml"
+        path = folder / f"{named}.yaml"
     if not path.exists():
-        known = ", ".join(sorted(path.stem for path in RECIPES.glob("*.yaml")))
-        raise BenchmarkError(f"no benchmark {str(named)!r}; name one of {known or '(none here)'}, or a .yaml file")
+        known = ", ".join(sorted(path.stem for path in folder.glob("*.yaml"))) or "(none here)"
+        raise BenchmarkError(f"no {kind.__name__.lower()} {str(named)!r}; name one of {known}, or a .yaml file")
     try:
-        return from_chain(read_chain(path, RECIPES), Benchmark)
+        return from_chain(read_chain(path, folder), kind)
     except RecipeError as error:
         raise BenchmarkError(str(error)) from error
 

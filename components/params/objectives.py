@@ -5,12 +5,23 @@ They are in this package and not with the objectives, because reading a recipe m
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field
 
 from components.params.choice import Choice
 from components.params.section import Section
+
+
+class SampledRound(NamedTuple):
+    """An expected iteration, by numbers of trajectories, for `waymark plan`."""
+
+    sampled: float
+    successes: float
+    effective_groups: float
+    group_size: int
+    demonstrations: float
+    """Those that SFT learned from."""
 
 
 class OnlineParams(Section):
@@ -25,6 +36,10 @@ class OnlineParams(Section):
     of single tokens differ by several nats."""
     max_mean_logprob_gap: float | None = Field(default=None, gt=0)
     """The same for the mean over tokens. null is 1e-4 in float32 and 0.05 in bfloat16."""
+
+    def trained_trajectories(self, sampled: SampledRound) -> float:
+        """Expected number of trajectories that an update trains on: those of the effective groups."""
+        return sampled.effective_groups * sampled.group_size
 
 
 class PolicyGradientParams(OnlineParams):
@@ -84,6 +99,10 @@ class FilteredBCParams(OnlineParams):
     drop_repeats: bool = True
     """Leave out turns after which the screenshot did not change (WebGym, section 5.2)."""
 
+    def trained_trajectories(self, sampled: SampledRound) -> float:
+        """Expected number of trajectories that an update trains on: the successes."""
+        return sampled.successes
+
 
 class RFTParams(Section):
     """Rejection fine-tuning (BrowserAgent, sections 2.4 and B.5): an iteration is a round."""
@@ -98,6 +117,10 @@ class RFTParams(Section):
     max_per_source: dict[str, Annotated[int, Field(ge=0)]] | None = None
     """Maximum number of questions per source in a round. The name of a source is the stem of its task file. The paper
     has 400 of NQ and 673 of HotpotQA. A source without an entry has no maximum; null sets none."""
+
+    def trained_trajectories(self, sampled: SampledRound) -> float:
+        """Expected number of trajectories that a round trains on: one of each effective group, and demonstrations."""
+        return sampled.effective_groups + self.demonstrations * sampled.demonstrations
 
 
 Objective: TypeAlias = Annotated[

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.params import FilteredBCParams, OptimParams, Params, RFTParams
+from components.params import OptimParams, Params
+from components.params.objectives import SampledRound
 from components.plan.architecture import Architecture
 from components.plan.episodes import PromptShape, mean_turns
 from components.plan.rollout_time import (
@@ -81,16 +82,15 @@ def update_time(setting: Setting, rolled: IterationRollouts, stage: str) -> Time
 
 def trained_turns(setting: Setting, rolled: IterationRollouts, stage: str) -> float:
     """Turns that an update trains on: those of the effective groups, or as the objective chooses among the sampled."""
-    params, objective = setting.params, setting.params.rl.objective
-    turns = rolled.effective * params.rl.group_size * rolled.turns
-    if setting.rates.trained_share_of(stage) is not None:
-        return turns * (setting.rates.trained_share_of(stage) or 0.0)
-    if isinstance(objective, FilteredBCParams):
-        return SUCCESS * rolled.trajectories * rolled.turns
-    if isinstance(objective, RFTParams):
-        shown = min(params.curate.max_trajectories, params.teacher.tasks)
-        return turns / params.rl.group_size + objective.demonstrations * shown * rolled.turns
-    return turns
+    params = setting.params
+    share = setting.rates.trained_share_of(stage)
+    if share is not None:
+        return share * rolled.effective * params.rl.group_size * rolled.turns
+    shown = min(params.curate.max_trajectories, params.teacher.tasks)
+    sampled = SampledRound(
+        rolled.trajectories, SUCCESS * rolled.trajectories, rolled.effective, params.rl.group_size, shown
+    )
+    return params.rl.objective.trained_trajectories(sampled) * rolled.turns
 
 
 def weights_time(setting: Setting) -> Timed:

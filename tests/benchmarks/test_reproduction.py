@@ -64,7 +64,7 @@ def test_a_pinned_revision_is_asked_for() -> None:
     reproduction = load_reproduction("openwebrl-4b-sft")
     lines = missing_everywhere(reproduction, load(ROOT / "recipes/openwebrl-4b.yaml"), None)
     assert any("--revision 15e777db2ddba2e0e82080ebccd3ad8d215b7f0a" in line for line in lines)
-    assert cached_checkpoint("nobody/nothing", None) is None
+    assert cached_checkpoint("no-such/model", None) is None
 
 
 def test_another_judge_and_its_missing_key_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

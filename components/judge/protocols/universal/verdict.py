@@ -22,8 +22,7 @@ OUTCOME = """You decide whether a user has what they asked a web agent for. You 
 each of its criteria, what was found on the pages, the agent's actions with the browser's feedback, its final answer, \
 and the last pages.
 
-- Only the result counts here. A way that nobody would have expected is fine; the right steps without the result are \
-not.
+- Only the result counts here. An unexpected way is fine; the right steps without the result are not.
 - Every criterion must hold in the end, whatever kept the agent from it. A task that the site made impossible is NOT \
 SUCCESS, unless the task itself asks to find that out.
 - An answer that the pages do not support is NOT SUCCESS.
