@@ -49,11 +49,11 @@ class PolicyGradientParams(OnlineParams):
     """Passes over an iteration's turns."""
     clip_low: float = Field(default=0.2, gt=0)
     tis_cap: float | None = Field(default=None, gt=0)
-    """Truncated importance sampling: cap of the weight of a token, the trainer's probability over the rollout's. With it
-    the ratio and its clip are against the trainer's weights before the update. It corrects for servers that compute
-    otherwise than the trainer, and with `rl.max_staleness` for older weights: that is the decoupled ratio (Hilton et
-    al. 2022, "Batch size-invariance for policy optimization"; AsyncWebRL, arXiv 2606.05597). Null: the ratio is against
-    the rollout's own log-probabilities."""
+    """Truncated importance sampling: cap of the weight of a token, which is the trainer's probability over that of the
+    rollout. With it the ratio and its clip are against the trainer's weights before the update. It corrects for servers
+    that compute otherwise than the trainer, and with `rl.max_staleness` for older weights: that is the decoupled ratio
+    (Hilton et al. 2022, "Batch size-invariance for policy optimization"; AsyncWebRL, arXiv 2606.05597). Null: the ratio
+    is against the rollout's own log-probabilities."""
     dual_clip: float | None = Field(default=None, gt=1)
     """c: a token with a negative advantage A counts at most as c A (Ye et al. 2020, "Mastering Complex Control in MOBA
     Games with Deep Reinforcement Learning", where c is 3). Null sets no bound: a token that became 5 nats likelier
