@@ -10,7 +10,7 @@ from mlflow.entities import Trace
 from mlflow.tracing.attachments import Attachment
 
 from components.params import Params
-from components.records import Outcome, Trajectory, Verdict
+from components.records import Outcome, Termination, Trajectory, Verdict
 from components.tracking import stage_run
 from tests.samples import a_task, a_trajectory, a_turn, a_verdict, png, recipe
 
@@ -43,6 +43,16 @@ def test_each_turn_is_a_span_with_observation_response_and_feedback(params: Para
     assert first.end_time_ns - first.start_time_ns == 750_000_000  # 0.5 s policy + 0.25 s click
     assert [span.status.status_code.value for span in (root, first, second)] == ["OK", "OK", "ERROR"]
     assert trace.info.tags["waymark.termination"] == "done"
+
+
+@pytest.mark.parametrize(("answer", "shown"), [("It is 5.", "It is 5."), (None, "(no answer: max_steps)")])
+def test_lists_of_traces_show_the_task_and_the_answer(
+    params: Params, client: MlflowClient, answer: str | None, shown: str
+) -> None:
+    ending = {"answer": answer} if answer else {"answer": None, "termination": Termination.MAX_STEPS}
+    trajectory = a_trajectory(turns=1, **ending)
+    (trace,) = logged(params, client, [(trajectory, a_verdict(trajectory))])
+    assert (trace.info.request_preview, trace.info.response_preview) == (trajectory.task.intent, shown)
 
 
 def test_screenshots_are_attached_byte_for_byte(params: Params, client: MlflowClient, checkout: Path) -> None:
