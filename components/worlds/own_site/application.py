@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -142,6 +144,14 @@ class Application:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        if process.returncode < 0:  # the supervisor was killed, and its application lives on
+            with contextlib.suppress(ProcessLookupError, FileNotFoundError, ValueError):
+                os.killpg(int(self._group_file.read_text()), signal.SIGKILL)
+        self._group_file.unlink(missing_ok=True)
+
+    @property
+    def _group_file(self) -> Path:
+        return Path(self._own.name) / "process_group"
 
     def close(self) -> None:
         """End the process and remove its data."""
@@ -162,7 +172,7 @@ class Application:
         log = Path(self._own.name) / "output.log"
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-S", supervisor.__file__, self._site.start],
+                [sys.executable, "-S", supervisor.__file__, self._site.start, str(self._group_file)],
                 env=self._environment(),
                 cwd=self.data,
                 stdin=subprocess.PIPE,

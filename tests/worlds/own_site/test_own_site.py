@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 import yaml
 
@@ -112,6 +113,7 @@ def test_an_episode_on_a_dead_process_is_lost_and_the_next_one_runs(world: OwnSi
                 assert isinstance(episode, OwnEpisode)
                 process = episode.application._process
                 assert process is not None
+                started.extend(psutil.Process(process.pid).children(recursive=True))
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait()
                 with pytest.raises(SandboxError, match="ended during the episode"):
@@ -119,7 +121,10 @@ def test_an_episode_on_a_dead_process_is_lost_and_the_next_one_runs(world: OwnSi
             async with pool.session(task) as session:
                 return (await session.start(task)).text or ""
 
+    started: list[psutil.Process] = []
     assert "Done with" in asyncio.run(episodes())
+    assert started
+    assert psutil.wait_procs(started, timeout=10)[1] == [], "what the killed process had started lives on"
 
 
 def test_the_front_leads_by_the_cookie_of_an_episode_alone(world: OwnSite) -> None:
