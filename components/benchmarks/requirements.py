@@ -19,8 +19,6 @@ from components.params import Params
 from components.plan.hardware import gpus
 from components.records import Task
 
-RESOLVE_S = 10.0
-
 
 def missing_everywhere(reproduction: Reproduction, params: Params, checkpoint: Path | None) -> list[str]:
     """What no benchmark can do without.
@@ -105,17 +103,12 @@ def _web(benchmark: Benchmark, tasks: list[Task]) -> list[str]:
     if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy")):
         return []
     hosts = list(dict.fromkeys(host for task in tasks if (host := urlsplit(task.start_url).hostname)))[:3]
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(RESOLVE_S)
-    try:
-        for host in hosts:
-            try:
-                socket.getaddrinfo(host, 443)
-            except OSError:
-                continue
-            return []
-    finally:
-        socket.setdefaulttimeout(before)
+    for host in hosts:
+        try:
+            socket.getaddrinfo(host, 443)
+        except OSError:
+            continue
+        return []
     names = ", ".join(hosts)
     return [f"{benchmark.name} is on the live web, and {names} do not resolve: connect this machine"] if hosts else []
 
