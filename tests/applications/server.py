@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import httpx
 
+from components.ports import free_port
 from tests.applications.steps import Step
 
 ROOT = Path(__file__).parents[2]
@@ -97,13 +97,6 @@ def serve(application: Application, folder: Path) -> Iterator[Running]:
         yield running
     finally:
         _stop(process)
-
-
-def free_port() -> int:
-    """A port of loopback on which nothing listens now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def _environment(application: Application, running: Running) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from components.ports import free_port
 from tests.flows.conftest import FINAL, make_project, ran
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,9 +51,7 @@ class Prefect:
     """A server with a home of its own, and the command line talking to it."""
 
     def __init__(self, home: Path, project: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.project = project
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")},

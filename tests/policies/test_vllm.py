@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import time
 from dataclasses import replace
@@ -21,6 +20,7 @@ from components.model import VLM, Encoder, Sample
 from components.params import EndpointParams, FilteredBCParams, LoRAParams, RLPhase
 from components.policies import EndpointPolicy, open_model, training_policies
 from components.policies.vllm import ServerMismatchError, VLLMPolicy
+from components.ports import free_port
 from components.training.forward import score
 from components.training.learner import Learner
 from components.training.rl import RLTrainer
@@ -197,9 +197,7 @@ def test_an_adapter_that_is_swapped_in_answers_at_once(vlm, encoder, tmp_path):
 
 
 def test_vllms_own_openai_server_is_an_endpoint_like_any_other(encoder, tmp_path):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     options = [
         "--enforce-eager",
         "--dtype",

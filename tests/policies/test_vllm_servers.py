@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -106,6 +107,25 @@ def impatient(monkeypatch) -> None:
     """Ask for health all the time, and believe soon that a server hangs."""
     monkeypatch.setattr("components.policies.vllm.fleet.HEALTH_INTERVAL_S", 0.2)
     monkeypatch.setattr("components.policies.vllm.fleet.HEALTH_TIMEOUT_S", 2.0)
+
+
+def test_no_other_process_can_take_the_port_of_a_server_that_starts(tmp_path):
+    async def main():
+        fleet = fleet_of(BASE, tmp_path)
+        (server,) = fleet._servers
+        starting = asyncio.create_task(fleet.__aenter__())
+        taken = 0
+        while not starting.done():
+            if server.process is not None:
+                with socket.socket() as other, pytest.raises(OSError, match="Address already in use"):
+                    other.bind(("127.0.0.1", server.port))
+                taken += 1
+            await asyncio.sleep(0.1)
+        await starting
+        await fleet.__aexit__()
+        return taken
+
+    assert asyncio.run(main()) > 10
 
 
 def test_a_server_that_starts_slower_than_an_answer_loses_no_episode(served, encoder, tmp_path, monkeypatch):

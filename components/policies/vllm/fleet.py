@@ -20,7 +20,7 @@ import httpx
 from components.agent.policy import RequestClock
 from components.params import ModelParams, VLLMParams
 from components.policies.vllm.environment import VISIBLE, visible_gpus, without_launch
-from components.policies.vllm.processes import free_port, log_tail, stop, wait_for_end
+from components.policies.vllm.processes import log_tail, reserved_port, stop, wait_for_end
 
 SCRIPT = Path(__file__).parent / "engine/server.py"
 HEALTH_POLL_S = 0.5
@@ -257,10 +257,10 @@ class Fleet:
                 server.process.kill()
 
     async def _start(self, server: _Server) -> None:
-        server.port = free_port()
         server.log.parent.mkdir(parents=True, exist_ok=True)
-        with server.log.open("ab") as log:
-            options = ["--port", str(server.port), "--engine", json.dumps(self._engine_arguments())]
+        with reserved_port() as reserved, server.log.open("ab") as log:
+            server.port = reserved.getsockname()[1]
+            options = ["--socket", str(reserved.fileno()), "--engine", json.dumps(self._engine_arguments())]
             server.process = subprocess.Popen(
                 [self._params.python, "-P", str(SCRIPT), *options],
                 stdin=subprocess.PIPE,
@@ -268,6 +268,7 @@ class Fleet:
                 stderr=log,
                 env=self._environment(server.number),
                 start_new_session=True,
+                pass_fds=[reserved.fileno()],
             )  # fmt: skip
         try:
             async with asyncio.timeout(self._params.start_timeout_s):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 POLL_S = 0.1
 STOP_TIMEOUT_S = 20.0
-LOG_LINES = 15
+LOG_LINES = 40
 """Last lines of a log that an error message shows."""
 
 
@@ -44,11 +44,11 @@ def stop(process: subprocess.Popen[bytes] | None) -> None:
         process.stdin.close()
 
 
-def free_port() -> int:
-    """A port on which no process listens now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def reserved_port() -> socket.socket:
+    """A socket that holds a port of 127.0.0.1. Connections to it are refused until a process listens on the socket."""
+    reserved = socket.socket()
+    reserved.bind(("127.0.0.1", 0))
+    return reserved
 
 
 def log_tail(log: Path) -> str:

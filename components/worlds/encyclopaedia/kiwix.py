@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from components.ports import free_port
 from components.worlds import WorldError
 
 START_TIMEOUT_S = 30.0
@@ -71,7 +71,7 @@ class KiwixServer:
         page.write_text(index)
         output = ""
         for _ in range(ATTEMPTS):
-            self.port = _free_port()
+            self.port = free_port()
             options = ["--attachToProcess", str(os.getpid()), "--customIndex", str(page), "--threads", str(THREADS)]
             options += ["--nolibrarybutton", *([] if bar else ["--nosearchbar"])]
             self._process = subprocess.Popen(
@@ -115,9 +115,3 @@ class KiwixServer:
             self._process.kill()
             output, _ = self._process.communicate()
         return output.decode(errors="replace")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

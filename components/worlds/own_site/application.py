@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from typing import Any
 
 import httpx
 
+from components.ports import free_port
 from components.worlds.effects import describe
 from components.worlds.own_site import supervisor
 from components.worlds.own_site.http_client import Client, log_in
@@ -168,7 +168,7 @@ class Application:
         self.stop()
         shutil.rmtree(self.data, ignore_errors=True)
         shutil.copytree(self._image, self.data, symlinks=True)
-        self.port = _free_port()
+        self.port = free_port()
         log = Path(self._own.name) / "output.log"
         with log.open("wb") as output:
             self._process = subprocess.Popen(
@@ -244,9 +244,3 @@ def _loaded(script: Path) -> bytes:
     with contextlib.closing(sqlite3.connect(":memory:")) as database:
         database.executescript(script.read_text())
         return database.serialize()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

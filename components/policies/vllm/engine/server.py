@@ -1,7 +1,9 @@
 """A server around a vLLM engine that takes token ids and images, and returns token ids and log-probabilities.
 
-It is a script in vLLM's environment, without Waymark: `python server.py --port 8100 --engine JSON`, with the JSON of
-`AsyncEngineArgs`. It ends when its standard input closes, so it never outlives the process that started it.
+It is a script in vLLM's environment, without Waymark: `python server.py --socket 3 --engine JSON`, with an inherited
+socket that has its address, and the JSON of `AsyncEngineArgs`. The socket is bound before the script starts: vLLM needs
+half a minute to start, in which another process could take a port that is only named. The script ends when its standard
+input closes, so it never outlives the process that started it.
 
 vLLM's OpenAI server is not used, because it renders a conversation by a template and tokenises it anew. The policy must
 read its earlier responses exactly as they were sampled, and the trainer must be able to check that.
@@ -17,6 +19,7 @@ import io
 import json
 import os
 import signal
+import socket
 import threading
 import uuid
 from collections.abc import AsyncIterator
@@ -61,7 +64,7 @@ class Weights(BaseModel):
     path: str
 
 
-def serve(engine_args: dict[str, Any], port: int) -> None:
+def serve(engine_args: dict[str, Any], listener: socket.socket) -> None:
     """Serve until SIGTERM."""
 
     @asynccontextmanager
@@ -104,7 +107,7 @@ def serve(engine_args: dict[str, Any], port: int) -> None:
         await engine.reset_encoder_cache()
         return {"weights": weights.path}
 
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
+    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
 
 
 async def _answer(engine: AsyncLLM, question: Question) -> dict[str, Any]:
@@ -157,8 +160,9 @@ def _end_with_parent() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--socket", type=int, required=True)
     parser.add_argument("--engine", type=json.loads, required=True)
     options = parser.parse_args()
     _end_with_parent()
-    serve(options.engine, options.port)
+    os.set_inheritable(options.socket, False)
+    serve(options.engine, socket.socket(fileno=options.socket))
