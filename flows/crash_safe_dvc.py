@@ -107,8 +107,8 @@ def repair(root: Path | str = ".") -> list[str]:
     """Repair the files that a killed dvc left; returns a line per repair. Waits for a running dvc."""
     root = Path(root).resolve()
     repairs: list[str] = []
-    with _held(root / ".dvc/tmp/lock"):
-        with _held(root / ".dvc/tmp/rwlock.lock"):
+    with held(root / ".dvc/tmp/lock"):
+        with held(root / ".dvc/tmp/rwlock.lock"):
             repairs += _repair_rwlock(root / ".dvc/tmp/rwlock")
         repairs += _repair_lockfile(root)
     return repairs
@@ -117,15 +117,15 @@ def repair(root: Path | str = ".") -> list[str]:
 def keep_good_lock(root: Path | str = ".") -> None:
     """Keep a copy of dvc.lock, if it is complete, for later repairs."""
     root = Path(root).resolve()
-    with _held(root / ".dvc/tmp/lock"):
+    with held(root / ".dvc/tmp/lock"):
         text = _read(root / "dvc.lock")
     if text and _is_complete(text):
         _publish(root / GOOD_LOCK, text)
 
 
 @contextlib.contextmanager
-def _held(path: Path) -> Iterator[None]:
-    """Hold one of DVC's own locks, as `dvc --wait-for-lock` does. Only a living process can hold it."""
+def held(path: Path) -> Iterator[None]:
+    """Hold a lock file, such as one of DVC's own, as `dvc --wait-for-lock` does. Only a living process can hold it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:
         try:

@@ -14,7 +14,8 @@ class Stage:
     """One stage of dvc.yaml.
 
     `needs` are the stages before it, `metrics` its metric files relative to the project, `params` the dotted keys of
-    the recipe that it depends on, `stale` is the reason why DVC would run it now, or None.
+    the recipe that it depends on, `stale` is the reason why DVC would run it now, or None, and `uncached` are its
+    outputs that DVC's cache does not keep, relative to the project.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Stage:
     metrics: tuple[str, ...]
     params: tuple[str, ...] = ()
     stale: str | None = None
+    uncached: tuple[str, ...] = ()
 
 
 def read(root: Path | str = ".", with_status: bool = False, target: str | None = None) -> dict[str, Stage]:
@@ -62,6 +64,7 @@ def read(root: Path | str = ".", with_status: bool = False, target: str | None =
                     sorted(key for dep in stage.deps if isinstance(dep, ParamsDependency) for key in dep.params)
                 ),
                 stale=_reason(status.get(stage.addressing)),
+                uncached=tuple(out.def_path for out in stage.outs if not out.use_cache),
             )
     return stages
 

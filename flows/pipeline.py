@@ -11,8 +11,9 @@ fail again. Stages after a failed one do not run; all others do.
 If more stages are ready than may run at once, the stage with the longest chain after it runs first
 (`flows.scheduling`).
 
-Accepted trade-offs: a task is "running" in Prefect while it waits for one of the `side_by_side` slots, and the stages
-of a project run on the machine of the flow run.
+With `placement` in the recipe, stages run in work pools of other machines (`flows.placement`); all others run on the
+machine of the flow run. Accepted trade-off: a task is "running" in Prefect while it waits for one of the `side_by_side`
+slots.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ from flows import graph, process
 from flows.artifacts import PROGRESS, ProgressArtifact, publish_metrics, read_progress
 from flows.console import StageConsole
 from flows.crash_safe_dvc import InfrastructureFailed, Outcome, StageFailed, repair, repro
+from flows.placement.pool import Pools, placement_of
+from flows.placement.shared_store import StoreError
 from flows.scheduling import StageSlots
 
 POLL_S = 1.0
@@ -58,9 +61,10 @@ def pipeline(recipe: str | None = None, side_by_side: int = 2) -> dict[str, str]
 
     Args:
         recipe: a recipe to put in use first; None uses the present params.yaml.
-        side_by_side: concurrent stages on this machine.
+        side_by_side: concurrent stages on this machine. Stages in work pools do not count.
 
     Raises:
+        StageFailed: the recipe is wrong, or a work pool that it names does not exist.
         PipelineFailed: a stage failed; the stages that do not need it are done.
     """
     logger = get_run_logger()
@@ -71,6 +75,7 @@ def pipeline(recipe: str | None = None, side_by_side: int = 2) -> dict[str, str]
         logger.warning(line)
     stages = graph.read(root, with_status=True)
     due = graph.to_run(stages)
+    pools = Pools(placement_of(root), stages, root)
     logger.info(
         "%d of %d stages to run: %s", len(due), len(stages), ", ".join(name for name in stages if name in due) or "none"
     )
@@ -88,6 +93,7 @@ def pipeline(recipe: str | None = None, side_by_side: int = 2) -> dict[str, str]
                         stage.name in due,
                         quote(display),
                         quote(slots),
+                        quote(pools),
                         wait_for=[futures[need] for need in stage.needs],
                     )
                 wait(list(futures.values()))
@@ -127,20 +133,24 @@ def _was_killed(_task: object, _run: object, state: State) -> bool:
 
 
 @task(retries=1, retry_delay_seconds=2, retry_condition_fn=_was_killed, cache_policy=NO_CACHE, persist_result=False)
-def run_stage(stage: graph.Stage, due: bool, display: StageConsole, slots: StageSlots) -> State:
-    """Run one stage through DVC. The final state has its outcome."""
+def run_stage(stage: graph.Stage, due: bool, display: StageConsole, slots: StageSlots, pools: Pools) -> State:
+    """Run one stage through DVC, here or in its work pool. The final state has its outcome."""
     logger = get_run_logger()
     root = Path.cwd()
     if not due:
         display.ended(stage.name, str(Outcome.UP_TO_DATE))
         return Completed(name="Cached", message=str(Outcome.UP_TO_DATE))
-    with slots.hold(stage.name):
+    in_pool = pools.has(stage.name)
+    with slots.elsewhere(stage.name) if in_pool else slots.hold(stage.name):
         logger.info("%s: %s", stage.name, stage.stale or "a stage before it ran")
         display.started(stage.name, stage.description)
         (root / PROGRESS / f"{stage.name}.json").unlink(missing_ok=True)
         try:
-            outcome = repro(stage.name, root, on_poll=watch(stage.name, root, display))
-        except (StageFailed, InfrastructureFailed, process.Busy, process.Stopped) as error:
+            if in_pool:
+                outcome = pools.run(stage, lambda progress: display.progressed(stage.name, progress))
+            else:
+                outcome = repro(stage.name, root, on_poll=watch(stage.name, root, display))
+        except (StageFailed, InfrastructureFailed, StoreError, process.Busy, process.Stopped) as error:
             display.ended(stage.name, "failed", str(error))
             raise
     for file in stage.metrics:

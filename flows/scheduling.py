@@ -51,6 +51,17 @@ class StageSlots:
                 self._done |= {name} if succeeded else set()
                 self._changed.notify_all()
 
+    @contextlib.contextmanager
+    def elsewhere(self, name: str) -> Iterator[None]:
+        """Run a ready stage on another machine: it needs no slot."""
+        with self._changed:
+            self._started.add(name)
+            self._changed.notify_all()
+        yield
+        with self._changed:
+            self._done.add(name)
+            self._changed.notify_all()
+
     def release_all(self) -> None:
         """Let all stages start: the run is being stopped, which each stage notices at its start."""
         with self._changed:

@@ -138,7 +138,7 @@ def test_running_text_is_told_from_methods_and_fields_of_that_name(code, runs):
 
 
 def test_flows_import_of_components_only_names():
-    used = {package for path in (ROOT / "flows").glob("*.py") for package in packages_used(path)}
+    used = {package for path in (ROOT / "flows").rglob("*.py") for package in packages_used(path)}
     assert used <= {*BASE, "stages"}
 
 

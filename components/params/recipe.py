@@ -33,6 +33,7 @@ from components.params.learning import (
     TrainingParams,
 )
 from components.params.optim import SFTParams
+from components.params.placement import PlacementParams
 from components.params.pretrain import PretrainParams
 from components.params.rl import (
     RLParams,
@@ -54,6 +55,7 @@ class Params(Section):
     agent: AgentParams
     browser: BrowserParams = BrowserParams()
     rollout: Annotated[RolloutParams, NoEffect] = RolloutParams()
+    placement: Annotated[PlacementParams, NoEffect] = PlacementParams()
     pretrain: PretrainParams = PretrainParams()
     """The stage `pretrain_base`, which trains the base model of the small recipes."""
     worlds: WorldSections

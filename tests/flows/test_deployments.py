@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +12,7 @@ import yaml
 
 from components.ports import free_port
 from tests.flows.conftest import FINAL, make_project, ran
+from tests.flows.prefect_server import Prefect
 
 ROOT = Path(__file__).resolve().parents[2]
 NIGHTLY = """
@@ -47,83 +42,28 @@ def test_the_nightly_evaluation_is_scheduled_and_nothing_names_a_directory() -> 
     assert "pull" not in yaml.safe_load(text)
 
 
-class Prefect:
-    """A server with a home of its own, and the command line talking to it."""
-
-    def __init__(self, home: Path, project: Path) -> None:
-        self.port = free_port()
-        self.project = project
-        self.environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")},
-            "PREFECT_HOME": str(home),
-            "PREFECT_API_URL": f"http://127.0.0.1:{self.port}/api",
-            "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        }
-
-    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        log = (self.project.parent / f"{arguments[0]}.log").open("wb")
-        command = [sys.executable, "-m", "prefect", *arguments]
-        return subprocess.Popen(command, cwd=self.project, env=self.environment, stdout=log, stderr=log)
-
-    def run(self, *arguments: str) -> str:
-        command = [sys.executable, "-m", "prefect", *arguments]
-        done = subprocess.run(
-            command, cwd=self.project, env=self.environment, capture_output=True, text=True, check=False, timeout=240
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def ask(self, path: str, body: dict | None = None) -> list[dict]:
-        data = json.dumps(body or {}).encode()
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/api{path}", data=data)
-        request.add_header("Content-Type", "application/json")
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.load(answer)
-
-    def wait_until_healthy(self) -> None:
-        for _ in range(240):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/health", timeout=2).close()
-                return
-            except OSError:
-                time.sleep(0.5)
-        raise AssertionError("the Prefect server did not come up")
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """Ask it to end; a worker that is asked does not always (it hung once for nine minutes, with nothing running)."""
-    process.terminate()
-    try:
-        process.wait(timeout=30)
-    except subprocess.TimeoutExpired:
-        process.kill()
-
-
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Prefect]:
     """A toy project with Waymark's flows and prefect.yaml, deployed to a server, a worker started in its directory."""
     project = make_project(tmp_path / "project", seconds=0.2)
     (project / "flows").symlink_to(ROOT / "flows")
     shutil.copy(ROOT / "prefect.yaml", project)
-    for folder in ("components", "components/benchmarks", "components/cli"):
+    own = ("benchmarks", "cli")
+    for folder in ("components", *(f"components/{name}" for name in own)):
         (project / folder).mkdir(parents=True, exist_ok=True)
         (project / folder / "__init__.py").touch()
+    for entry in (ROOT / "components").iterdir():
+        if entry.name not in (*own, "__init__.py", "__pycache__"):
+            (project / "components" / entry.name).symlink_to(entry)
     (project / "components/benchmarks/nightly.py").write_text(NIGHTLY)
     (project / "components/cli/main.py").write_text(BENCHMARK)
-    home = tmp_path / "home"
-    home.mkdir()
-    prefect = Prefect(home, project)
+    prefect = Prefect(tmp_path / "home", free_port(), project)
     with ExitStack() as stack:
-
-        def keep(*arguments: str) -> None:
-            started = stack.enter_context(prefect.start(*arguments))
-            stack.callback(end, started)
-
-        keep("server", "start", "--host", "127.0.0.1", "--port", str(prefect.port))
+        stack.enter_context(prefect.running("server", "start", "--host", "127.0.0.1", "--port", str(prefect.port)))
         prefect.wait_until_healthy()
         prefect.run("work-pool", "create", "waymark", "--type", "process")
         prefect.run("--no-prompt", "deploy", "--all")
-        keep("worker", "start", "--pool", "waymark")
+        stack.enter_context(prefect.running("worker", "start", "--pool", "waymark"))
         yield prefect
 
 
@@ -131,8 +71,8 @@ def served(tmp_path: Path) -> Iterator[Prefect]:
 @pytest.mark.timeout(600)
 def test_a_worker_runs_the_pipeline_and_the_nightly_evaluation(served: Prefect) -> None:
     served.run("deployment", "run", "pipeline/demo", "--watch", "--watch-timeout", "200")
-    assert (served.project / "reports/report.txt").read_text() == FINAL
-    assert ran(served.project)[0] == "collect"
+    assert (served.folder / "reports/report.txt").read_text() == FINAL
+    assert ran(served.folder)[0] == "collect"
 
     served.run("deployment", "run", "evaluate/nightly", "--watch", "--watch-timeout", "200")
     artifacts = {one["key"]: one for one in served.ask("/artifacts/filter")}

@@ -1,0 +1,184 @@
+"""What one machine hands to another: an order with the recipe and `dvc.lock`, outputs of stages, and the outcome."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from flows import process
+from flows.crash_safe_dvc import LOGS, InfrastructureFailed, held
+from flows.placement.shared_store import SharedStore
+
+REMOTE = "waymark-placement"
+"""The name of the DVC remote in the store. `.dvc/config.local` has it."""
+DVC_LOCK = Path(".dvc/tmp/lock")
+"""DVC's own lock."""
+OWNER = "owner"
+"""The file with the token of the last order: only who has this order may write."""
+ORDER, OUTCOME, BEAT = "order.json", "outcome.json", "beat.json"
+
+
+class OrderRefused(RuntimeError):
+    """This clone cannot carry out an order; the message says what to change."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """A stage to run.
+
+    `token` is new with each try. `needs` are the stages before it, `needed_files` their outputs that DVC's cache does
+    not keep, `own_files` those of the stage. `commit` is that of the pipeline flow's clone, with `+changes` where
+    tracked files differ from it. `lock` has the entries of `dvc.lock` by stage.
+    """
+
+    token: str
+    stage: str
+    needs: list[str]
+    needed_files: list[str]
+    own_files: list[str]
+    commit: str
+    params: str
+    lock: dict[str, Any]
+    sync_s: float
+    lost_after_s: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """How an order ended: with an outcome and the stage's entry of `dvc.lock`, or with an error."""
+
+    token: str
+    outcome: str = ""
+    entry: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+    is_stages_own: bool = False
+    """The error is the stage's own and would come again on any machine."""
+
+
+def of_stage(store: SharedStore, stage: str) -> SharedStore:
+    """The part of the store with the order, the signs of life and the outcome of a stage."""
+    return store.child(f"stages/{stage}")
+
+
+def state_of_stage(store: SharedStore, stage: str) -> SharedStore:
+    """The part of the store with the copy of a stage's state."""
+    return store.child(f"state/{stage}")
+
+
+def send(store: SharedStore, order: Order) -> None:
+    """Write an order. From now on, who has an older one may not write."""
+    place = of_stage(store, order.stage)
+    place.write_json(ORDER, asdict(order))
+    place.write(OWNER, order.token.encode())
+
+
+def receive(store: SharedStore, stage: str, token: str) -> Order:
+    """Read the order with a token.
+
+    Raises:
+        OrderRefused: there is a newer order.
+    """
+    content = of_stage(store, stage).read_json(ORDER)
+    if content is None or content["token"] != token:
+        raise OrderRefused(f"{stage}: the order {token} was replaced; nothing is to be done")
+    return Order(**content)
+
+
+def report_of(store: SharedStore, stage: str) -> Report | None:
+    """The last report of a stage, whatever order it belongs to."""
+    content = of_stage(store, stage).read_json(OUTCOME)
+    return None if content is None else Report(**content)
+
+
+def commit(root: Path) -> str:
+    """The commit of a clone, with `+changes` if tracked files differ from it; empty without a repository."""
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)
+    if head.returncode:
+        return ""
+    ours = ["--", ".", ":!params.yaml", ":!dvc.lock"]  # they travel with each order
+    changed = subprocess.run(["git", "diff", "--quiet", "HEAD", *ours], cwd=root, check=False)
+    return head.stdout.strip() + ("+changes" if changed.returncode else "")
+
+
+def lock_entries(root: Path) -> dict[str, Any]:
+    """The entries of `dvc.lock` by stage."""
+    path = root / "dvc.lock"
+    with held(root / DVC_LOCK):
+        return (yaml.safe_load(path.read_text()) or {}).get("stages", {}) if path.exists() else {}
+
+
+def add_to_lock(root: Path, entries: dict[str, Any]) -> None:
+    """Write entries of stages into `dvc.lock`, in place of those that it has."""
+    from dvc.utils.serialize import dump_yaml
+
+    path = root / "dvc.lock"
+    with held(root / DVC_LOCK):
+        content = yaml.safe_load(path.read_text()) if path.exists() else None
+        content = content or {"schema": "2.0", "stages": {}}
+        if all(content["stages"].get(name) == entry for name, entry in entries.items()):
+            return
+        content["stages"] |= entries
+        partial = path.with_name(".dvc.lock.part")
+        dump_yaml(partial, content)
+        partial.replace(path)
+
+
+def push(root: Path, store: SharedStore, stages: list[str], uncached: list[str]) -> None:
+    """Bring outputs of stages into the store.
+
+    Raises:
+        InfrastructureFailed: DVC could not write them.
+        StoreError: the store cannot be written.
+    """
+    if stages:
+        _dvc(root, store, f"push-{stages[0]}", "push", *stages)
+    for name in uncached:
+        for path in _files(root / name):
+            store.write(f"files/{path.relative_to(root)}", path.read_bytes())
+
+
+def pull(root: Path, store: SharedStore, stages: list[str], uncached: list[str]) -> None:
+    """Bring outputs of stages from the store into this clone.
+
+    Raises:
+        InfrastructureFailed: DVC could not read them, or would overwrite files that it does not know.
+        StoreError: the store cannot be read.
+    """
+    names = store.child("files").names() if uncached else []
+    for name in names:
+        if any(name == output or name.startswith(f"{output}/") for output in uncached):
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial = path.with_name(f".{path.name}.part")
+            partial.write_bytes(store.read(f"files/{name}") or b"")
+            partial.replace(path)
+    if stages:
+        _dvc(root, store, f"pull-{stages[0]}", "pull", *stages)
+
+
+def _files(path: Path) -> list[Path]:
+    return [file for file in sorted(path.rglob("*")) if file.is_file()] if path.is_dir() else [path]
+
+
+def _dvc(root: Path, store: SharedStore, name: str, command: str, *targets: str) -> None:
+    """Call DVC with the store as its remote."""
+    log = root / LOGS / f"{name}.log"
+    remote = [sys.executable, "-m", "dvc", "remote", "add", "--local", "--force", REMOTE, f"{store.url}/dvc"]
+    transfer = [sys.executable, "-m", "dvc", "--wait-for-lock", command, "--remote", REMOTE, *targets]
+    settings = root / ".dvc/config.local"
+    with held(root / ".dvc/tmp/placement.lock"):
+        if not settings.exists() or f"url = {store.url}/dvc\n" not in settings.read_text():
+            _call(remote, f"remote-{name}", log, root)
+    _call(transfer, name, log, root)
+
+
+def _call(command: list[str], name: str, log: Path, root: Path) -> None:
+    code = process.call(command, name=name, log=log, root=root, environment={"DVC_NO_ANALYTICS": "1"})
+    if code:
+        tail = "\n".join(log.read_text(errors="replace").strip().splitlines()[-15:])
+        raise InfrastructureFailed(f"`{' '.join(command[2:])}` failed with status {code}; log: {log}\n{tail}")

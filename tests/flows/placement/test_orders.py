@@ -1,0 +1,127 @@
+"""What a worker does with an order, without a Prefect server: the flow's function in a clone of a real project."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prefect.logging import disable_run_logger
+
+from flows.crash_safe_dvc import InfrastructureFailed, StageFailed, repro
+from flows.placement import handover, worker
+from flows.placement.handover import Order, OrderRefused
+from flows.placement.shared_store import SharedStore
+from flows.placement.worker import run_order
+from tests.flows.placement.clones import journal, make_clones
+
+pytestmark = pytest.mark.slow
+
+
+class Leader:
+    """The pipeline flow's clone, which has run `collect`, and a worker's clone."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = SharedStore(str(folder / "store"))
+        self.root, self.other, self.third = make_clones(folder, self.store.url, 3)
+        repro("collect", self.root)
+        handover.push(self.root, self.store, ["collect"], ["reports/collect.json"])
+
+    def order(self, token: str = "first", stage: str = "train", **other: object) -> Order:
+        order = Order(
+            token=token, stage=stage, needs=["collect"], needed_files=["reports/collect.json"],
+            own_files=[f"reports/{stage}.json"], commit=handover.commit(self.root),
+            params=(self.root / "params.yaml").read_text(), lock=handover.lock_entries(self.root), sync_s=0.2,
+            lost_after_s=5,
+        )  # fmt: skip
+        order = replace(order, **other)  # type: ignore[arg-type]
+        handover.send(self.store, order)
+        return order
+
+    def report(self, stage: str = "train") -> handover.Report:
+        report = handover.report_of(self.store, stage)
+        assert report is not None
+        return report
+
+
+@pytest.fixture
+def leader(tmp_path: Path) -> Leader:
+    return Leader(tmp_path)
+
+
+@pytest.fixture
+def carry_out(leader: Leader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(worker._Life, "show", lambda life: None)  # artifacts need a server
+
+    def run(token: str, clone: Path, stage: str = "train") -> None:
+        monkeypatch.setenv(worker.PROJECT, str(clone))
+        monkeypatch.chdir(tmp_path)
+        with disable_run_logger():
+            run_order.fn(stage, leader.store.url, token)
+
+    return run
+
+
+def test_a_stage_is_handed_over_with_its_outputs_and_its_entry_of_the_lock(leader, carry_out):
+    leader.order()
+    carry_out("first", leader.other)
+    report = leader.report()
+    assert (report.token, report.outcome, report.error) == ("first", "ran", "")
+    handover.add_to_lock(leader.root, {"train": report.entry})
+    handover.pull(leader.root, leader.store, ["train"], ["reports/train.json"])
+    assert (leader.root / "models/train").read_text() == 'collected+collect+{"steps": 1}+train\n'
+    assert repro("train", leader.root) == "up to date"
+
+    leader.order("second")  # the pipeline flow was killed before it read the report, and asks another machine
+    carry_out("second", leader.third)
+    assert leader.report().outcome == "up to date"
+    assert {line["clone"] for line in journal(leader.third)} == {str(leader.other)}, "the stage ran again"
+
+
+def test_a_stage_that_fails_is_not_tried_again_elsewhere(leader, carry_out):
+    for clone in (leader.root, leader.other):
+        text = (clone / "dvc.yaml").read_text()
+        (clone / "dvc.yaml").write_text(text.replace("stage.py train 60", "stage.py train-fail 1"))
+    leader.order()
+    with pytest.raises(StageFailed):
+        carry_out("first", leader.other)
+    assert leader.report().is_stages_own
+    assert "train: failed with status 3" in leader.report().error
+
+
+def test_a_clone_at_another_commit_refuses_and_says_what_to_do(leader, carry_out):
+    leader.order(commit="0123456789")
+    with pytest.raises(OrderRefused):
+        carry_out("first", leader.other)
+    assert leader.report().is_stages_own
+    assert "the pipeline runs at 0123456789: bring both to the same commit" in leader.report().error
+
+
+def test_an_order_that_was_replaced_does_nothing(leader, carry_out):
+    leader.order("first")
+    leader.order("second")
+    with pytest.raises(OrderRefused, match="was replaced"):
+        carry_out("first", leader.other)
+    assert handover.report_of(leader.store, "train") is None
+    assert journal(leader.other) == []
+
+
+def test_a_clone_that_works_on_another_recipe_is_left_alone(leader, carry_out, tmp_path):
+    leader.order()
+    (leader.other / "params.yaml").write_text("placement: {}\n")
+    with (
+        worker._recipe_in_use("placement: {}\n", leader.other),
+        pytest.raises(InfrastructureFailed, match="a stage of another recipe: wait for it"),
+    ):
+        carry_out("first", leader.other)
+    assert not leader.report().is_stages_own
+    assert (leader.other / "params.yaml").read_text() == "placement: {}\n"
+
+
+def test_outputs_that_dvc_does_not_know_are_not_overwritten(leader, carry_out):
+    (leader.other / "data").mkdir()
+    (leader.other / "data/collect.txt").write_text("mine")
+    leader.order()
+    with pytest.raises(InfrastructureFailed):
+        carry_out("first", leader.other)
+    assert (leader.other / "data/collect.txt").read_text() == "mine"

@@ -1,0 +1,99 @@
+"""A pipeline whose stage runs on other machines: three clones, two workers, a Prefect server and a bucket, all real."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from components.ports import free_port
+from flows.crash_safe_dvc import repro
+from tests.flows.placement.clones import journal, make_clones
+from tests.flows.prefect_server import Prefect
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+@pytest.fixture
+def prefect(tmp_path: Path, bucket: str) -> Iterator[Prefect]:
+    server = Prefect(tmp_path / "home", free_port())
+    with ExitStack() as stack:
+        stack.enter_context(server.running("server", "start", "--host", "127.0.0.1", "--port", str(server.port)))
+        server.wait_until_healthy()
+        server.run("work-pool", "create", "gpu", "--type", "process")
+        yield server
+
+
+def pipeline(prefect: Prefect, clone: Path) -> subprocess.Popen[bytes]:
+    """Start the pipeline flow in a clone; its output goes to `flow.log` beside it."""
+    code = "from flows.pipeline import pipeline; print(pipeline())"
+    command = [sys.executable, "-c", code]
+    with clone.with_name("flow.log").open("wb") as log:
+        return subprocess.Popen(command, cwd=clone, env=prefect.environment, stdout=log, stderr=log)
+
+
+def processes_of(clone: Path) -> list[psutil.Process]:
+    """All processes of the worker in a clone: the worker, its flow run, DVC and the stage."""
+    chosen = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("WAYMARK_PROJECT") == str(clone):
+                chosen.append(process)
+        except psutil.Error:
+            continue
+    return chosen
+
+
+def wait_for(is_so: Callable[[], bool], flow: subprocess.Popen[bytes], seconds: float = 90.0) -> None:
+    """Wait until something is so, while the pipeline runs."""
+    ends = time.monotonic() + seconds
+    while not is_so():
+        assert flow.poll() is None, "the pipeline has ended"
+        assert time.monotonic() < ends, "it takes too long"
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "frozen for a while"])
+def test_a_lost_machine_is_replaced_and_nothing_is_done_twice(prefect, bucket, tmp_path, is_killed):
+    leader, *others = make_clones(tmp_path, bucket, 3)
+    with ExitStack() as stack:
+        for clone in others:
+            stack.enter_context(prefect.running("worker", "start", "--pool", "gpu", WAYMARK_PROJECT=str(clone)))
+            stack.callback(lambda clone=clone: [process.kill() for process in processes_of(clone)])
+        flow = stack.enter_context(pipeline(prefect, leader))
+        wait_for(lambda: any(len(journal(clone)) >= 15 for clone in others), flow)
+        (victim,) = [clone for clone in others if journal(clone)]
+        (other,) = [clone for clone in others if clone != victim]
+        struck, struck_processes = time.monotonic(), processes_of(victim)
+        for process in struck_processes:
+            process.kill() if is_killed else process.suspend()
+        wait_for(lambda: any(line["clone"] == str(other) for line in journal(other)), flow)
+        noticed = time.monotonic() - struck
+        for process in [] if is_killed else struck_processes:
+            process.resume()
+        flow.wait(timeout=200)
+        if not is_killed:
+            length = len(journal(victim))
+            assert length < 60, "the machine that was replaced has gone on"
+    output = (tmp_path / "flow.log").read_text()
+    assert flow.returncode == 0, output
+    assert "{'collect': 'ran', 'train': 'ran', 'report': 'ran'}" in output
+    assert noticed < 60
+    lines = journal(other)
+    assert [line["step"] for line in lines] == list(range(60))
+    by_victim = [line for line in lines if line["clone"] == str(victim)]
+    assert {line["try"] for line in lines} == {0, len(by_victim)}
+    assert len(by_victim) >= 5, "more is lost than two seconds of work"
+    text = 'collected+collect+{"steps": 1}+train+{"steps": 60}+report\n'
+    assert (leader / "reports/report.txt").read_text() == text
+    alone = make_clones(tmp_path / "alone", bucket, 1)[0]
+    for stage in ("collect", "train", "report"):
+        repro(stage, alone)
+    assert yaml.safe_load((leader / "dvc.lock").read_text()) == yaml.safe_load((alone / "dvc.lock").read_text())

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flows.placement import state_mirror
+from flows.placement.shared_store import SharedStore, StoreError
+from flows.placement.state_mirror import StateMirror
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def restored(store: SharedStore, into: Path) -> dict[str, bytes]:
+    StateMirror(into, store).restore()
+    return content(into)
+
+
+NAMES = st.sampled_from(["key/journal.jsonl", "key/checkpoints/1.pt", "key/run_id", "other/journal.jsonl"])
+CHANGES = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), NAMES, st.binary(max_size=40)),
+        st.tuples(st.just("append"), NAMES, st.binary(min_size=1, max_size=40)),
+        st.tuples(st.just("remove"), NAMES, st.just(b"")),
+        st.tuples(st.just("copy"), st.just(""), st.just(b"")),
+        st.tuples(st.just("another machine"), st.just(""), st.just(b"")),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(CHANGES)
+def test_what_is_restored_is_what_was_last_copied(changes):
+    with tempfile.TemporaryDirectory() as root, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state_mirror, "PIECE_BYTES", 16)
+        patch.setattr(state_mirror, "MAX_PIECES", 5)
+        patch.setattr(state_mirror, "TAIL_BYTES", 8)
+        folder, store = Path(root) / "state", SharedStore(f"{root}/store")
+        mirror, copied = StateMirror(folder, store), {}
+        for number, (kind, name, data) in enumerate(changes):
+            path = folder / name
+            if kind == "copy":
+                mirror.copy()
+                copied = content(folder)
+            elif kind == "another machine":
+                folder = Path(root) / f"state-{number}"
+                mirror = StateMirror(folder, store)
+                mirror.restore()
+                assert content(folder) == copied
+            elif kind == "remove":
+                path.unlink(missing_ok=True)
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                before = path.read_bytes() if kind == "append" and path.exists() else b""
+                path.write_bytes(before + data)
+        assert restored(store, Path(root) / "last") == copied
+        used = {piece for copy in (store.read_json("files.json") or {}).values() for piece in copy["pieces"]}
+        assert {name for name in store.names() if name.startswith("pieces/")} == used
+
+
+def test_a_journal_that_grows_costs_only_its_new_lines(tmp_path, monkeypatch):
+    store, written, write = SharedStore(str(tmp_path / "store")), [], SharedStore.write
+
+    def noted(self: SharedStore, name: str, data: bytes) -> None:
+        written.append((name, data))
+        write(self, name, data)
+
+    monkeypatch.setattr(SharedStore, "write", noted)
+    journal = tmp_path / "state/key/journal.jsonl"
+    journal.parent.mkdir(parents=True)
+    mirror = StateMirror(tmp_path / "state", store)
+    lines = [f"line {number}\n".encode() for number in range(6)]
+    for line in lines:
+        with journal.open("ab") as file:
+            file.write(line)
+        assert mirror.copy() == 1
+        assert mirror.copy() == 0
+    assert [data for name, data in written if name.startswith("pieces/")] == lines
+    assert restored(store, tmp_path / "again") == {"key/journal.jsonl": b"".join(lines)}
+
+
+def test_unfinished_files_locks_and_the_states_of_other_recipes_are_left_out(tmp_path):
+    store, state = SharedStore(str(tmp_path / "store")), tmp_path / "state"
+    for name in ("old/journal.jsonl", "key/journal.jsonl", "key/lock", "key/.2.pt.77.part", "key/.model.part/a.bin"):
+        (state / name).parent.mkdir(parents=True, exist_ok=True)
+        (state / name).write_text(name)
+    os.utime(state / "old/journal.jsonl", (1, 1))
+    os.utime(state / "old", (1, 1))
+    mirror = StateMirror(state, store)
+    (state / "key/journal.jsonl").write_text("written since")
+    mirror.copy()
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "mine").mkdir(parents=True)
+    (elsewhere / "mine/journal.jsonl").write_text("of another recipe")
+    kept = {"key/journal.jsonl": b"written since", "mine/journal.jsonl": b"of another recipe"}
+    assert restored(store, elsewhere) == kept
+
+
+def test_who_has_been_replaced_writes_nothing_and_a_lost_piece_is_an_error(tmp_path):
+    store, state = SharedStore(str(tmp_path / "store")), tmp_path / "state"
+    is_last = [True]
+    mirror = StateMirror(state, store, lambda: is_last[0])
+    (state / "key").mkdir(parents=True)
+    (state / "key/run_id").write_text("first")
+    mirror.copy()
+    is_last[0] = False
+    (state / "key/run_id").write_text("second")
+    assert mirror.copy() == 0
+    assert restored(store, tmp_path / "other") == {"key/run_id": b"first"}
+    shutil.rmtree(tmp_path / "store/pieces")
+    with pytest.raises(StoreError, match="is missing: another machine writes"):
+        StateMirror(state, store).restore()
+    assert (state / "key/run_id").read_text() == "second"
