@@ -1,9 +1,9 @@
 """A pipeline on two machines: `python -m perf.two_machines [--recipe smoke] [--kill train_rl@short]`.
 
-Two clones of the last commit stand for the machines: `a` runs the pipeline and has a worker of the pool `cpu`, `b` has
-one of the pool `gpu`, which trains, and so has `c`, a third clone that has nothing to do before `b` is lost. They share a
-Prefect server, an MLflow server and an S3 bucket (moto), all started here on free ports. With `--kill` every process of
-the first machine that runs the stage is ended with SIGKILL when it has two checkpoints.
+Clones of the last commit stand for the machines: `a` runs the pipeline and has a worker of the pool `cpu`; `b` and `c`
+have workers of the pool `gpu`, which trains. They share a Prefect server, an MLflow server and an S3 bucket (moto), all
+started here on free ports. With `--kill` every process of the machine that runs the stage is ended with SIGKILL when it
+has two checkpoints.
 
 The last line is JSON: wall time in seconds, the stages by machine, seconds from the kill until another machine has the
 checkpoints, how many the lost machine had written and how many were taken over, and the stages that `dvc status` calls

@@ -88,7 +88,7 @@ def test_a_journal_that_grows_costs_only_its_new_lines(tmp_path, monkeypatch):
     assert restored(store, tmp_path / "again") == {"key/journal.jsonl": b"".join(lines)}
 
 
-def test_unfinished_files_locks_and_the_states_of_other_recipes_are_left_out(tmp_path):
+def test_unfinished_files_locks_and_states_of_other_recipes_are_left_out(tmp_path):
     store, state = SharedStore(str(tmp_path / "store")), tmp_path / "state"
     for name in ("old/journal.jsonl", "key/journal.jsonl", "key/lock", "key/.2.pt.77.part", "key/.model.part/a.bin"):
         (state / name).parent.mkdir(parents=True, exist_ok=True)
