@@ -89,6 +89,17 @@ def receive(store: SharedStore, stage: str, token: str) -> Order:
     return Order(**content)
 
 
+def is_last(store: SharedStore, stage: str, token: str) -> bool:
+    """Whether no newer order of the stage has replaced the one with this token."""
+    return of_stage(store, stage).read(OWNER) == token.encode()
+
+
+def send_report(store: SharedStore, stage: str, report: Report) -> None:
+    """Write the report of an order, unless a newer one has replaced it: that one's report may be there already."""
+    if is_last(store, stage, report.token):
+        of_stage(store, stage).write_json(OUTCOME, asdict(report))
+
+
 def report_of(store: SharedStore, stage: str) -> Report | None:
     """The last report of a stage, whatever order it belongs to."""
     content = of_stage(store, stage).read_json(OUTCOME)

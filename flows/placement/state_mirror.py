@@ -119,6 +119,16 @@ class StateMirror:
         partial.rmdir()
         return len(self._copies)
 
+    def clear(self) -> None:
+        """Remove the copy: the stage has ended, and its outputs are in the store.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        pieces = [piece for copy in self._list().values() for piece in copy.pieces]
+        self._store.remove([LIST, *pieces])
+        self._copies = {}
+
     def _in_use(self) -> list[Path]:
         """The files of the entries that were copied or restored before, or have been written since."""
         known = {name.split("/", 1)[0] for name in self._copies}

@@ -45,19 +45,20 @@ def run_order(stage: str, store: str, token: str) -> None:
     process.allow()
     shared = SharedStore(store)
     order = handover.receive(shared, stage, token)
-    place = handover.of_stage(shared, stage)
     with process.stopped_by_signals(on_stop=lambda: None):
         try:
             report = _carried_out(order, shared, Path.cwd())
         except StageFailed as error:
-            place.write_json(handover.OUTCOME, asdict(Report(token, error=str(error), is_stages_own=True)))
+            handover.send_report(shared, stage, Report(token, error=str(error), is_stages_own=True))
             raise
         except (InfrastructureFailed, OrderRefused, process.Busy, StoreError) as error:
             with contextlib.suppress(StoreError):
-                own = isinstance(error, OrderRefused)  # no worker of the same clone could do better
-                place.write_json(handover.OUTCOME, asdict(Report(token, error=str(error), is_stages_own=own)))
+                must_change = isinstance(error, OrderRefused)  # a clone, by hand
+                handover.send_report(shared, stage, Report(token, error=str(error), is_stages_own=must_change))
             raise
-    place.write_json(handover.OUTCOME, asdict(report))
+    handover.send_report(shared, stage, report)
+    with contextlib.suppress(StoreError):  # it costs room alone
+        StateMirror(Path.cwd() / STATE / stage, handover.state_of_stage(shared, stage)).clear()
 
 
 def _carried_out(order: Order, shared: SharedStore, root: Path) -> Report:
@@ -100,7 +101,7 @@ class _Life:
     was out of reach for as long as others wait for a sign, the stage ends."""
 
     def __init__(self, order: Order, shared: SharedStore, root: Path) -> None:
-        self._order, self._root = order, root
+        self._order, self._root, self._shared = order, root, shared
         self._place = handover.of_stage(shared, order.stage)
         self._mirror: StateMirror | None = None
         self._ended = threading.Event()
@@ -117,7 +118,7 @@ class _Life:
         self._ended.set()
         for thread in self._threads:
             thread.join()
-        if self._mirror is not None and not self._lost.is_set():
+        if kind is not None and self._mirror is not None and not self._lost.is_set():
             with contextlib.suppress(StoreError):
                 self._mirror.copy()
 
@@ -127,7 +128,7 @@ class _Life:
 
     def may_write(self) -> bool:
         """Whether this order is the last one."""
-        return not self._lost.is_set() and self._place.read(handover.OWNER) == self._order.token.encode()
+        return not self._lost.is_set() and handover.is_last(self._shared, self._order.stage, self._order.token)
 
     def show(self) -> None:
         """Show the progress in Prefect."""

@@ -105,6 +105,17 @@ def test_unfinished_files_locks_and_states_of_other_recipes_are_left_out(tmp_pat
     assert restored(store, elsewhere) == kept
 
 
+def test_a_copy_that_is_no_longer_needed_leaves_nothing(tmp_path):
+    store = SharedStore(str(tmp_path / "store"))
+    mirror = StateMirror(tmp_path / "state", store)
+    (tmp_path / "state/key").mkdir(parents=True)
+    (tmp_path / "state/key/run_id").write_text("first")
+    mirror.copy()
+    StateMirror(tmp_path / "other", store).clear()
+    assert store.names() == []
+    assert restored(store, tmp_path / "other") == {}
+
+
 def test_who_has_been_replaced_writes_nothing_and_a_lost_piece_is_an_error(tmp_path):
     store, state = SharedStore(str(tmp_path / "store")), tmp_path / "state"
     is_last = [True]
