@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from flows import process
 from flows.crash_safe_dvc import LOGS, InfrastructureFailed, held
 from flows.placement.shared_store import SharedStore
@@ -118,9 +116,16 @@ def commit(root: Path) -> str:
 
 def lock_entries(root: Path) -> dict[str, Any]:
     """The entries of `dvc.lock` by stage."""
-    path = root / "dvc.lock"
     with held(root / DVC_LOCK):
-        return (yaml.safe_load(path.read_text()) or {}).get("stages", {}) if path.exists() else {}
+        return _lock_file(root)["stages"]
+
+
+def _lock_file(root: Path) -> dict[str, Any]:
+    """The content of `dvc.lock`, as DVC reads it: PyYAML takes its 3e-05 for a text."""
+    from dvc.utils.serialize import load_yaml
+
+    path = root / "dvc.lock"
+    return (load_yaml(path) if path.exists() else None) or {"schema": "2.0", "stages": {}}
 
 
 def add_to_lock(root: Path, entries: dict[str, Any]) -> None:
@@ -129,8 +134,7 @@ def add_to_lock(root: Path, entries: dict[str, Any]) -> None:
 
     path = root / "dvc.lock"
     with held(root / DVC_LOCK):
-        content = yaml.safe_load(path.read_text()) if path.exists() else None
-        content = content or {"schema": "2.0", "stages": {}}
+        content = _lock_file(root)
         if all(content["stages"].get(name) == entry for name, entry in entries.items()):
             return
         content["stages"] |= entries

@@ -37,6 +37,7 @@ stages:
   train:
     cmd: python stage.py train 60 models/train data/collect.txt reports/collect.json
     deps: [data/collect.txt, reports/collect.json]
+    params: [lr, name]
     outs: [models/train]
     metrics: [reports/train.json: {cache: false}]
   report:
@@ -62,7 +63,8 @@ def make_clones(folder: Path, store: str, count: int) -> list[Path]:
     for clone in clones:
         subprocess.run(["git", "clone", "-q", str(origin), str(clone)], check=True)
     placement = {"store": store, "pools": {"tr*": "gpu"}, "sync_s": 0.5, "lost_after_s": 6}
-    (clones[0] / "params.yaml").write_text(yaml.safe_dump({"placement": placement}))
+    settings = {"lr": 3e-05, "name": "3e-05", "placement": placement}
+    (clones[0] / "params.yaml").write_text(yaml.safe_dump(settings))
     return clones
 
 
