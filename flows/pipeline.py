@@ -65,6 +65,7 @@ def pipeline(recipe: str | None = None, side_by_side: int = 2) -> dict[str, str]
 
     Raises:
         StageFailed: the recipe is wrong, or a work pool that it names does not exist.
+        StoreError: the store that its section `placement` names cannot be written.
         PipelineFailed: a stage failed; the stages that do not need it are done.
     """
     logger = get_run_logger()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import uuid
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -169,7 +170,7 @@ def pull(root: Path, store: SharedStore, stages: list[str], uncached: list[str])
         if any(name == output or name.startswith(f"{output}/") for output in uncached):
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            partial = path.with_name(f".{path.name}.part")
+            partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
             partial.write_bytes(store.read(f"files/{name}") or b"")
             partial.replace(path)
     if stages:
@@ -193,7 +194,8 @@ def _dvc(root: Path, store: SharedStore, name: str, command: str, *targets: str)
 
 
 def _call(command: list[str], name: str, log: Path, root: Path) -> None:
-    code = process.call(command, name=name, log=log, root=root, environment={"DVC_NO_ANALYTICS": "1"})
+    call = f"{name}-{uuid.uuid4().hex}"  # two stages may need the same outputs at the same time
+    code = process.call(command, name=call, log=log, root=root, environment={"DVC_NO_ANALYTICS": "1"})
     if code:
         tail = "\n".join(log.read_text(errors="replace").strip().splitlines()[-15:])
         raise InfrastructureFailed(f"`{' '.join(command[2:])}` failed with status {code}; log: {log}\n{tail}")

@@ -64,7 +64,7 @@ class Pools:
 
         Raises:
             StageFailed: a pool does not exist, or no Prefect server is named that its workers could reach.
-            StoreError: the shared store has an address of an unknown kind.
+            StoreError: the shared store cannot be written.
         """
         self._placement, self._stages, self._root = placement, stages, root
         self._of = {name: pool for name in stages if (pool := placement.pool(name))}
@@ -76,6 +76,7 @@ class Pools:
                 "PREFECT_API_URL here and where the workers run"
             )
         self._store = SharedStore(placement.store)
+        self._store.write_json("pipeline.json", {"started": time.time(), "commit": handover.commit(root)})
         with get_client(sync_client=True) as client:
             self._deployments = {pool: _deployment(client, pool) for pool in sorted({*self._of.values()})}
 

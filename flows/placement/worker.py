@@ -155,8 +155,10 @@ class _Life:
     def _copy(self) -> None:
         while not self._ended.wait(self._order.sync_s) and not self._lost.is_set():
             if self._mirror is not None:
-                with contextlib.suppress(StoreError):  # the next copy has what this one lacks
+                try:
                     self._mirror.copy()
+                except StoreError as error:  # the next copy has what this one lacks
+                    print(f"{self._order.stage}: its state was not copied this time: {error}", flush=True)
 
     def _give_up(self, why: str) -> None:
         print(f"{self._order.stage}: ended on this machine: {why}", flush=True)

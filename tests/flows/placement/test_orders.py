@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -77,6 +78,14 @@ def test_a_stage_is_handed_over_with_its_outputs_and_its_entry_of_the_lock(leade
     assert leader.report().outcome == "up to date"
     assert journal(leader.third) == [], "the stage ran again"
     assert handover.state_of_stage(leader.store, "train").names() == []
+
+
+def test_two_stages_may_hand_over_the_same_outputs_at_once(leader):
+    collected = (leader.store, ["collect"], ["reports/collect.json"])
+    with ThreadPoolExecutor() as pool:
+        moves = [pool.submit(handover.push, leader.root, *collected) for _ in range(3)]
+        moves += [pool.submit(handover.pull, leader.root, *collected) for _ in range(3)]
+    assert [move.result() for move in moves] == [None] * 6
 
 
 def test_a_stage_that_fails_is_not_tried_again_elsewhere(leader, carry_out):
