@@ -91,6 +91,11 @@ def question(request: dict) -> str:
     return f"waymark({json.dumps(request)})"
 
 
+def list_sources() -> str:
+    """The JavaScript functions of the element list, of focused fields and of scrolling, for a script of our own."""
+    return _sources(*_LIST, "fields.js", "watch.js", "waiting.js", "wheel.js")
+
+
 @cache
 def _sources(*names: str) -> str:
     return "\n".join((_HERE / name).read_text() for name in names)

@@ -1,4 +1,4 @@
-"""`waymark world`: checks of a world's tasks, and new worlds of one's own sites."""
+"""`waymark world`: checks of a world's tasks, new worlds of one's own sites, and recorded oracles of their tasks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import dataclasses
 import json
 from pathlib import Path
 
+from components.cli import world_record
 from components.cli.command import Subparsers, fail
 
 AT_ONCE = 4
@@ -18,7 +19,7 @@ RUNS = ("oracle", "idle", "copied", "stray", "listed")
 
 def add(commands: Subparsers) -> None:
     """Register `world` with its subcommands."""
-    world = commands.add_parser("world", help="worlds: checks of their tasks, and worlds of your own").add_subparsers(
+    world = commands.add_parser("world", help="worlds: checks of tasks, and worlds of your own").add_subparsers(
         required=True, metavar="COMMAND"
     )
     parser = world.add_parser("new", help="writes a package for your own site, with an example that works at once")
@@ -41,6 +42,7 @@ def add(commands: Subparsers) -> None:
     )
     parser.add_argument("--json", action="store_true", help="for programs: one line of JSON per task")
     parser.set_defaults(run=check)
+    world_record.add(world)
 
 
 def new(options: argparse.Namespace) -> int:

@@ -89,10 +89,22 @@ def _call(name: str, **arguments: object) -> ToolCall:
     return ToolCall(name=name, arguments=arguments)
 
 
-def click(role: str, name: str = ".*", *, value: str = ".*", after: str = "", number: int = 0) -> Step:
-    """Click a target, such as `click("link", "Sign in")`."""
+def click(
+    role: str,
+    name: str = ".*",
+    *,
+    value: str = ".*",
+    after: str = "",
+    number: int = 0,
+    how: Mapping[str, object] | None = None,
+) -> Step:
+    """Click a target, such as `click("link", "Sign in")`.
+
+    Args:
+        how: further arguments of the tool: `button`, `click_type`, `modifiers`.
+    """
     target = Target(role, name, value, after, number)
-    return Step(lambda point: [_call("click", **point)], "click {target}", target)
+    return Step(lambda point: [_call("click", **point, **(how or {}))], "click {target}", target)
 
 
 def fill(name: str, text: str, *, role: str = "field", value: str = ".*", after: str = "", number: int = 0) -> Step:
@@ -121,6 +133,30 @@ def goto(url: str) -> Step:
 def back() -> Step:
     """Go back in the history."""
     return Step(lambda point: [_call("go_back")], "go back")
+
+
+def scroll(direction: str, amount: float, over: Target | None = None) -> Step:
+    """Scroll the page, or the area in which a target is, by a part of the viewport or of the area.
+
+    An oracle looks for targets along the page by itself. This is for areas, and for targets that only a number tells.
+    """
+    words = f"scroll {direction}" + (" at {target}" if over is not None else "")
+    return Step(lambda point: [_call("scroll", direction=direction, amount=amount, **point)], words, over)
+
+
+def switch_tab(index: int) -> Step:
+    """Show the tab with this number, from 0."""
+    return Step(lambda point: [_call("switch_tab", index=index)], f"show tab {index}")
+
+
+def new_tab() -> Step:
+    """Open a blank tab."""
+    return Step(lambda point: [_call("new_tab")], "open a tab")
+
+
+def close_tab() -> Step:
+    """Close the tab that is shown."""
+    return Step(lambda point: [_call("close_tab")], "close the tab")
 
 
 class Oracle:
@@ -155,7 +191,7 @@ class Oracle:
         self._rng = rng
         self._scrolls = self._waits = 0
         self._from_top = False
-        self._last: list[Listed] = []
+        self._last: list[Listed] | None = None
         """The elements before the last scrolling; the same ones afterwards mean that the page has ended."""
         self._wrong_at: int | None = None
         self._done = 0
@@ -188,7 +224,7 @@ class Oracle:
         self._steps.pop(0)
         self._done += 1
         self._scrolls = self._waits = 0
-        self._from_top, self._last = False, []
+        self._from_top, self._last = False, None
         return TeacherTurn(step.words.format(target=target), [*step.calls(point)])
 
     def _search(self, elements: list[Listed]) -> TeacherTurn:
@@ -196,10 +232,10 @@ class Oracle:
             self._scrolls, self._last = self._scrolls + 1, elements
             return TeacherTurn("scroll down", [_call("scroll", direction="down", amount=SCROLL)])
         if not self._from_top:
-            self._from_top, self._scrolls, self._last = True, 0, []
+            self._from_top, self._scrolls, self._last = True, 0, None
             return TeacherTurn("back to the top", [_call("scroll", direction="up", amount=50)])
         if self._waits < PATIENCE:
-            self._waits, self._scrolls, self._from_top, self._last = self._waits + 1, 0, False, []
+            self._waits, self._scrolls, self._from_top, self._last = self._waits + 1, 0, False, None
             return TeacherTurn("wait", [_call("wait", seconds=1)])
         target = self._steps[0].target
         assert target is not None

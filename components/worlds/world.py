@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from components.browser import Site
     from components.params import BrowserParams
     from components.params import Params as Recipe  # each world has its own `Params`
+    from components.worlds.recorded import AskPerson, Recorded
     from components.worlds.task_check import TaskCheck
     from components.worlds.teacher import Teacher
 
@@ -180,6 +181,23 @@ class World(ABC):
             WorldError: a name is unknown, or the sites cannot be served.
         """
         raise NotSupportedError(f"the world {self.name} has no checks of its tasks: it has no state")
+
+    async def record(
+        self, family: str, number: int, browser: BrowserParams, ask: AskPerson, headed: bool = True
+    ) -> Recorded:
+        """Lets a person do a task in a browser, writes down what they do as its oracle, and replays that at once.
+
+        Args:
+            number: which task of the family, from 1.
+            ask: called once the start page is shown; returns the person's answer when they are done.
+            headed: show the browser's window.
+
+        Raises:
+            WorldError: there is no such task, or the site cannot be served.
+        """
+        raise NotSupportedError(
+            f"the world {self.name} takes no recorded oracles; a site of your own does (`waymark world new`)"
+        )
 
     # ---- state ------------------------------------------------------------------------------------------------------
 

@@ -65,10 +65,16 @@ def pages() -> Iterator[Pages]:
 
 
 @pytest.fixture(scope="module")
-def visit() -> Iterator[Callable[[str, Callable[[Session, Any], Awaitable[Any]]], Any]]:
+def visit_params() -> BrowserParams:
+    """The parameters of `visit`; a folder of tests may override them."""
+    return PARAMS
+
+
+@pytest.fixture(scope="module")
+def visit(visit_params: BrowserParams) -> Iterator[Callable[[str, Callable[[Session, Any], Awaitable[Any]]], Any]]:
     """`visit(url, body)` opens the page, runs `await body(session, observation)` and returns its result."""
     with asyncio.Runner() as runner:
-        pool = BrowserPool(PARAMS, text="elements")
+        pool = BrowserPool(visit_params, text="elements")
         runner.run(pool.__aenter__())
 
         def run(url: str, body: Callable[[Session, Any], Awaitable[Any]]) -> Any:

@@ -7,7 +7,19 @@ import random
 import pytest
 
 from components.browser import Listed
-from components.worlds.oracle import Oracle, Target, choose, click, fill, press, reworded
+from components.worlds.oracle import (
+    Oracle,
+    Target,
+    choose,
+    click,
+    close_tab,
+    fill,
+    new_tab,
+    press,
+    reworded,
+    scroll,
+    switch_tab,
+)
 
 
 def line(role: str, name: str, x: int = 10, y: int = 20, value: str = "") -> Listed:
@@ -42,6 +54,32 @@ def test_a_target_out_of_sight_is_scrolled_for():
     assert teacher.next([line("link", "a")]).calls[0].name == "scroll"
     assert teacher.next([line("link", "b")]).calls[0].arguments["direction"] == "down"
     assert calls(teacher.next([line("button", "Save")])) == [("click", {"x": 10, "y": 20})]
+
+
+def test_a_view_without_elements_is_scrolled_on():
+    teacher = oracle(click("button", "Save"))
+    assert calls(teacher.next([])) == [("scroll", {"direction": "down", "amount": 0.6})]
+    assert calls(teacher.next([line("button", "Save")])) == [("click", {"x": 10, "y": 20})]
+
+
+def test_areas_tabs_and_further_kinds_of_clicks_are_steps():
+    page = [line("button", "Row", 1, 2)]
+    teacher = oracle(
+        scroll("down", 0.5, Target("button", "Row")),
+        scroll("up", 2),
+        click("button", "Row", how={"click_type": "double", "button": "right"}),
+        new_tab(),
+        switch_tab(0),
+        close_tab(),
+    )
+    assert [calls(teacher.next(page)) for _ in range(6)] == [
+        [("scroll", {"direction": "down", "amount": 0.5, "x": 1, "y": 2})],
+        [("scroll", {"direction": "up", "amount": 2})],
+        [("click", {"x": 1, "y": 2, "click_type": "double", "button": "right"})],
+        [("new_tab", {})],
+        [("switch_tab", {"index": 0})],
+        [("close_tab", {})],
+    ]
 
 
 def test_a_target_that_is_nowhere_ends_the_episode():

@@ -18,9 +18,11 @@ from components.worlds.oracle import Oracle
 from components.worlds.own_site.checking import check_tasks
 from components.worlds.own_site.image import digest, ensure, find_programs
 from components.worlds.own_site.instances import Instance, Templates
+from components.worlds.own_site.recording import record_oracle
 from components.worlds.own_site.site import OwnPages
 from components.worlds.own_site.site_file import OwnSiteError, SiteFile, read_site
 from components.worlds.own_site.tables import copy_of
+from components.worlds.recorded import AskPerson, Recorded
 from components.worlds.registry import unknown_names
 from components.worlds.task_check import TaskCheck
 from components.worlds.world import Requirement, World
@@ -135,6 +137,12 @@ class OwnSite(World):
         if problems:
             raise OwnSiteError("\n".join(problems))
         return check_tasks(self, [*names] or [*self.definition.tasks], browser, first_seed, seeds)
+
+    async def record(
+        self, family: str, number: int, browser: BrowserParams, ask: AskPerson, headed: bool = True
+    ) -> Recorded:
+        """Writes down what a person does as the task's oracle, in `oracles/<task>.yaml`, and replays it."""
+        return await record_oracle(self, family, number, browser, ask, headed)
 
 
 def own_site(file: str) -> type[OwnSite]:

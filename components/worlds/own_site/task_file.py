@@ -12,7 +12,20 @@ from typing import Annotated, Any
 from pydantic import Field, PlainValidator, model_validator
 
 from components.params import Section
-from components.worlds.oracle import Step, back, choose, click, fill, goto, press
+from components.worlds.oracle import (
+    Step,
+    Target,
+    back,
+    choose,
+    click,
+    close_tab,
+    fill,
+    goto,
+    new_tab,
+    press,
+    scroll,
+    switch_tab,
+)
 
 Facts = Mapping[str, Any]
 """The parameters of one task."""
@@ -194,7 +207,8 @@ def formatted(value: Any, facts: Facts) -> Any:
 
 def _parsed(raw: Mapping[str, Any], facts: Facts, origin: str = "") -> Step:
     """One step: `click: button Save`, `click: {role: button, name: Save, after: …, number: 1}`, `fill: {field: Title,
-    text: …}`, `choose: {select: Status, option: Closed}`, `press: [Enter]`, `goto: /path`, `back: null`.
+    text: …}`, `choose: {select: Status, option: Closed}`, `press: [Enter]`, `goto: /path`, `back: null`,
+    `scroll: {direction: down, amount: 0.5, over: link Save}`, `switch_tab: 1`, `new_tab: null`, `close_tab: null`.
 
     Names are literal; `*` stands for any text.
     """
@@ -209,9 +223,11 @@ def _parsed(raw: Mapping[str, Any], facts: Facts, origin: str = "") -> Step:
             role, _, name = value.partition(" ")
             return click(role, _pattern(name or "*"))
         case "click" if "role" in fields:
-            return click(fields["role"], _pattern(str(fields.get("name", "*"))), value=shown, **place)
+            how = {key: fields[key] for key in ("button", "click_type", "modifiers") if key in fields}
+            return click(fields["role"], _pattern(str(fields.get("name", "*"))), value=shown, how=how, **place)
         case "fill" if {"field", "text"} <= {*fields}:
-            return fill(_pattern(str(fields["field"])), str(fields["text"]), value=shown, **place)
+            role = str(fields.get("role", "field"))
+            return fill(_pattern(str(fields["field"])), str(fields["text"]), role=role, value=shown, **place)
         case "choose" if {"select", "option"} <= {*fields}:
             return choose(_pattern(str(fields["select"])), str(fields["option"]), **place)
         case "press" if isinstance(value, list):
@@ -220,9 +236,20 @@ def _parsed(raw: Mapping[str, Any], facts: Facts, origin: str = "") -> Step:
             return goto(origin + value)
         case "back":
             return back()
+        case "scroll" if {"direction", "amount"} <= {*fields}:
+            role, _, name = str(fields.get("over", "")).partition(" ")
+            over = Target(role, _pattern(name or "*")) if role else None
+            return scroll(str(fields["direction"]), float(fields["amount"]), over)
+        case "switch_tab" if isinstance(value, int):
+            return switch_tab(value)
+        case "new_tab":
+            return new_tab()
+        case "close_tab":
+            return close_tab()
     raise ValueError(
         f"the step {dict(raw)!r} is none of `click: button Save`, `fill: {{field: …, text: …}}`, "
-        "`choose: {select: …, option: …}`, `press: [Enter]`, `goto: /path`, `back:`"
+        "`choose: {select: …, option: …}`, `press: [Enter]`, `goto: /path`, `back:`, "
+        "`scroll: {direction: down, amount: 0.5}`, `switch_tab: 1`, `new_tab:`, `close_tab:`"
     )
 
 

@@ -1,4 +1,4 @@
-"""The package that `waymark world new` writes, importable."""
+"""The package that `waymark world new` writes, importable; and pages on loopback in one browser."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from components.params import BrowserParams
 from components.worlds import world_class
 from components.worlds.own_site import OwnSite, image
 from components.worlds.own_site.scaffold import write_package
+from tests.browser.conftest import PARAMS, pages, visit  # noqa: F401
 
 
 @pytest.fixture
@@ -28,3 +30,9 @@ def world(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Own
     world = kind(kind.Params.model_validate({"train_per_template": 6, "eval_per_template": 2}))
     assert isinstance(world, OwnSite)
     return world
+
+
+@pytest.fixture(scope="module")
+def visit_params() -> BrowserParams:
+    """Pages on loopback are quiet soon."""
+    return PARAMS.model_copy(update={"quiet_ms": 60, "settle_ms": 1500})

@@ -1,0 +1,211 @@
+"""Hears a person in all tabs of an episode and writes down what they do.
+
+Clicks, texts and keys come from the pages (`browser.person_input`). Typed addresses, going back, reloading, tabs and
+dialogs come from the browser: a navigation that the page did not request itself is the person's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from playwright.async_api import CDPSession, Dialog, Page
+from playwright.async_api import Error as PlaywrightError
+
+from components.browser import Session
+from components.browser.person_input import PersonEvent, hear_person
+from components.worlds.own_site.recording.transcription import Transcription
+
+REACTION_S = 1.0
+"""What happens so soon after an event in a page is the page's reaction to it."""
+TYPED = frozenset({"typed", "address_bar", "keyword", "keyword_generated", "auto_bookmark", "generated"})
+"""How DevTools names the causes of a new address that the person gave."""
+
+
+@dataclass
+class _Heard:
+    """A tab. `history` has the number of the entry that is shown, and the ids of all entries."""
+
+    page: Page
+    cdp: CDPSession
+    opener: Page | None = None
+    history: tuple[int, list[int]] = (0, [])
+    is_requested: bool = False
+    """Whether the page has requested the navigation that goes on."""
+
+
+class PersonRecorder:
+    """An async context manager around an episode in which a person acts in place of an agent.
+
+    Args:
+        session: of the episode, after its start.
+        origin: scheme and host of the site's pages.
+    """
+
+    def __init__(self, session: Session, origin: str, transcription: Transcription) -> None:
+        self.closed = asyncio.Event()
+        """Set when the person has closed the last tab."""
+        self._session = session
+        self._origin = origin
+        self._transcription = transcription
+        self._tabs: list[_Heard] = []
+        self._active: _Heard | None = None
+        self._last_event = 0.0
+        self._queue: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
+        """What has happened, in its order. Reading the history of a tab takes a moment."""
+        self._worker: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> PersonRecorder:
+        first = self._session.page
+        self._session.tabs[0].notices.hold = lambda dialog: True  # the person answers
+        await self._attach(first, None)
+        self._active = self._tabs[0]
+        first.context.on("page", self._on_page)
+        self._worker = asyncio.create_task(self._work())
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.settle()
+        if self._worker is not None:
+            self._worker.cancel()
+        self._session.tabs[0].notices.hold = None
+        for tab in self._tabs:
+            with contextlib.suppress(PlaywrightError):
+                await tab.cdp.detach()
+
+    async def settle(self) -> None:
+        """Wait until everything that has happened is written down."""
+        await self._queue.join()
+
+    async def _work(self) -> None:
+        while True:
+            job = await self._queue.get()
+            try:
+                with contextlib.suppress(PlaywrightError):  # the tab was closed
+                    await job()
+            finally:
+                self._queue.task_done()
+
+    # ---- tabs -------------------------------------------------------------------------------------------------------
+
+    def _on_page(self, page: Page) -> None:
+        since = time.monotonic() - self._last_event
+        self._queue.put_nowait(lambda: self._opened(page, since))
+
+    async def _opened(self, page: Page, since: float) -> None:
+        opener = await page.opener()
+        await self._attach(page, opener)
+        if opener is None and since > REACTION_S:
+            self._transcription.add("new_tab")
+            self._active = self._tabs[-1]
+            self._tabs[-1].history = (0, [])  # the person may have typed an address already
+            await self._navigated(self._tabs[-1], False, since)
+        elif self._active is not None and opener is self._active.page:
+            self._active = self._tabs[-1]  # as for an agent, a window is shown that the page opened
+
+    async def _attach(self, page: Page, opener: Page | None) -> None:
+        cdp = await page.context.new_cdp_session(page)
+        tab = _Heard(page, cdp, opener)
+        self._tabs.append(tab)
+        page.on("dialog", _leave)
+        page.on("close", lambda _: self._on_close(tab))
+        await hear_person(cdp, lambda event: self._on_event(tab, event))
+        tab.history = await _history(cdp)
+        cdp.on("Page.frameRequestedNavigation", lambda _: setattr(tab, "is_requested", True))
+        cdp.on("Page.frameNavigated", lambda event: self._on_navigated(tab, event))
+        cdp.on("Page.navigatedWithinDocument", lambda _: self._on_navigated(tab, {"frame": {}}))
+        opened: dict[str, str] = {}
+        cdp.on("Page.javascriptDialogOpening", lambda event: opened.update(event))
+        cdp.on("Page.javascriptDialogClosed", lambda event: self._on_dialog(dict(opened), event))
+
+    def _on_close(self, tab: _Heard) -> None:
+        since = time.monotonic() - self._last_event
+        self._queue.put_nowait(lambda: self._closed(tab, since))
+        if all(other.page.is_closed() for other in self._tabs):
+            self.closed.set()
+
+    async def _closed(self, tab: _Heard, since: float) -> None:
+        index = self._tabs.index(tab)
+        self._tabs.remove(tab)
+        left = self._tabs[max(0, index - 1)] if self._tabs else None
+        if since > REACTION_S:  # else the page closed it, and the browser shows the tab that opened it
+            self._show(tab)
+            self._transcription.add("close_tab")
+        else:
+            left = next((other for other in self._tabs if other.page is tab.opener), left)
+        if self._active is tab:
+            self._active = left
+
+    def _show(self, tab: _Heard) -> None:
+        """The person acts in a tab: it is shown."""
+        if self._active is not tab and tab in self._tabs:
+            self._transcription.add("switch_tab", self._tabs.index(tab))
+            self._active = tab
+
+    # ---- events -----------------------------------------------------------------------------------------------------
+
+    def _on_event(self, tab: _Heard, event: PersonEvent) -> None:
+        self._last_event = time.monotonic()
+
+        async def write() -> None:
+            self._show(tab)
+            self._transcription.hear(event)
+
+        self._queue.put_nowait(write)
+
+    def _on_dialog(self, opened: dict[str, str], closed: dict) -> None:
+        async def write() -> None:
+            self._transcription.note_dialog(
+                opened.get("type", ""),
+                opened.get("message", ""),
+                closed["result"],
+                closed.get("userInput", ""),
+                opened.get("defaultPrompt", ""),
+            )
+
+        self._last_event = time.monotonic()
+        self._queue.put_nowait(write)
+
+    def _on_navigated(self, tab: _Heard, event: dict) -> None:
+        if event["frame"].get("parentId"):
+            return
+        is_reaction, tab.is_requested = tab.is_requested, False
+        since = time.monotonic() - self._last_event
+        self._queue.put_nowait(lambda: self._navigated(tab, is_reaction, since))
+
+    async def _navigated(self, tab: _Heard, is_reaction: bool, since: float) -> None:
+        before, known = tab.history
+        answer = await tab.cdp.send("Page.getNavigationHistory")
+        entries, index = answer["entries"], answer["currentIndex"]
+        tab.history = index, [entry["id"] for entry in entries]
+        if is_reaction:
+            return
+        entry = entries[index]
+        if entry["id"] not in known:
+            if entry["transitionType"] in TYPED:
+                self._goto(tab, entry["url"])
+        elif since > REACTION_S and index < before:
+            self._show(tab)
+            for _ in range(before - index):
+                self._transcription.add("back")
+        elif since > REACTION_S and (index > before or entry["transitionType"] == "reload"):
+            self._goto(tab, entry["url"])
+
+    def _goto(self, tab: _Heard, url: str) -> None:
+        if url.startswith(f"{self._origin}/"):
+            self._show(tab)
+            self._transcription.add("goto", url.removeprefix(self._origin))
+        elif url.startswith(("http://", "https://")):
+            self._transcription.note_elsewhere(url)
+
+
+def _leave(dialog: Dialog) -> None:
+    """Leave a dialog to the person: without a listener, Playwright would dismiss it."""
+
+
+async def _history(cdp: CDPSession) -> tuple[int, list[int]]:
+    answer = await cdp.send("Page.getNavigationHistory")
+    return answer["currentIndex"], [entry["id"] for entry in answer["entries"]]

@@ -1,0 +1,189 @@
+"""Writes down what a person did as the steps of an oracle, in the form of `site.yaml`.
+
+Typing is one `fill` per field, whatever keys were pressed. A click that only puts the focus into the field, Tab keys
+that only lead to it, and scrolling that the oracle does by itself are left out. What no step can say becomes a remark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from components.browser.person_input import PersonEvent
+from components.worlds.own_site.recording.naming import Name, name_of
+
+PASSWORD = "<password>"
+"""What is written in place of a password that is not the site's own."""
+
+
+@dataclass(frozen=True)
+class WrittenStep:
+    """A step with what is needed to shorten the list later."""
+
+    kind: str
+    value: Any = None
+    name: Name | None = None
+    """The element that it acts on."""
+    scrolls_page: bool = False
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """The step as `site.yaml` has it."""
+        return {self.kind: self.value}
+
+
+@dataclass
+class Transcription:
+    """The steps so far.
+
+    Args:
+        own_passwords: passwords that may be written down, because `site.yaml` or the task has them.
+    """
+
+    own_passwords: Collection[str] = ()
+    remarks: list[str] = field(default_factory=list)
+    """What the steps do not have, in sentences."""
+    _steps: list[WrittenStep] = field(default_factory=list)
+
+    def hear(self, event: PersonEvent) -> None:
+        """Write an event down."""
+        match event.kind:
+            case "click":
+                self._click(event)
+            case "double":
+                self._double()
+            case "write":
+                self._write(event)
+            case "choose":
+                self._choose(event)
+            case "press":
+                self.add("press", [event.key])
+            case "scroll":
+                self._scroll(event)
+            case "drag":
+                self._remark(f"Dragging {_thing(event)} was left out: no step drags. Do it in another way.")
+            case "file":
+                self._remark(f"The file for {_thing(event)} was left out: recipes give files by `browser.uploads`.")
+
+    def add(self, kind: str, value: Any = None) -> None:
+        """A step that acts on no element, such as `goto`."""
+        self._steps.append(WrittenStep(kind, value))
+
+    def note_dialog(self, kind: str, message: str, accepted: bool, text: str, default: str) -> None:
+        """The person answered a dialog. Waymark confirms dialogs, so only another answer is worth a remark."""
+        if kind == "beforeunload" or (accepted and (kind != "prompt" or text == default)):
+            return
+        answer = f'answered with "{text}"' if accepted else "cancelled"
+        self._remark(
+            f'The dialog "{message[:80]}" was {answer}. An oracle cannot do so: every dialog is confirmed, a prompt '
+            "with the text that it holds. Record the task again and confirm it."
+        )
+
+    def note_elsewhere(self, url: str) -> None:
+        """The person opened a page that the agent cannot open."""
+        self._remark(f"Opening {url} was left out: agents reach the pages of this site only.")
+
+    def steps(self) -> list[dict[str, Any]]:
+        """The steps, without those that the oracle does not need."""
+        kept: list[WrittenStep] = []
+        needs_scrolls = False
+        for step in reversed(self._steps):
+            is_last = not kept
+            if step.kind in ("goto", "back", "switch_tab", "new_tab"):
+                needs_scrolls = False
+            if step.name is not None and step.kind != "scroll":
+                needs_scrolls |= step.name.depends_on_view
+            if step.kind == "scroll" and (is_last or (step.scrolls_page and not needs_scrolls)):
+                continue
+            if step.raw == {"press": ["Tab"]} and (is_last or kept[-1].name is not None):
+                continue
+            if step.kind == "close_tab" and is_last:
+                continue
+            kept.append(step)
+        return [step.raw for step in reversed(kept)]
+
+    # ---- private ----------------------------------------------------------------------------------------------------
+
+    def _click(self, event: PersonEvent) -> None:
+        name = _name(event)
+        if name is None:
+            self._remark(f"A click on {_thing(event)} was left out: it is in no line of the element list.")
+            return
+        how: dict[str, Any] = {"button": event.button} if event.button != "left" else {}
+        if event.modifiers:
+            how["modifiers"] = event.modifiers
+        self._steps.append(WrittenStep("click", _click_value(name, how), name))
+
+    def _double(self) -> None:
+        clicks = [step for step in self._steps[-2:] if step.kind == "click"]
+        if not clicks or clicks[0] != clicks[-1] or clicks[0].name is None:
+            return
+        del self._steps[-len(clicks) :]
+        self._steps.append(replace(clicks[0], value=_click_value(clicks[0].name, {"click_type": "double"})))
+
+    def _write(self, event: PersonEvent) -> None:
+        text = event.text
+        if event.secret and text not in self.own_passwords:
+            text = PASSWORD
+        last = self._steps[-1] if self._steps else None
+        if event.lines is None:
+            if last is not None and last.kind == "fill":
+                self._steps[-1] = replace(last, value={**last.value, "text": text})
+            return
+        name = _name(event)
+        if name is None:
+            self._remark(f"The text for {_thing(event)} was left out: it is in no line of the element list.")
+            return
+        role = {"role": name.role} if name.role != "field" else {}
+        self._drop_before(name)
+        self._steps.append(WrittenStep("fill", {"field": name.name, **role, "text": text, **name.place}, name))
+
+    def _choose(self, event: PersonEvent) -> None:
+        name = _name(event)
+        if name is None:
+            self._remark(f"The choice in {_thing(event)} was left out: it is in no line of the element list.")
+            return
+        self._drop_before(name)
+        self._steps.append(WrittenStep("choose", {"select": name.name, "option": event.text, **name.place}, name))
+
+    def _scroll(self, event: PersonEvent) -> None:
+        value: dict[str, Any] = {"direction": event.direction, "amount": round(event.amount, 2)}
+        name = None if event.page else _name(event)
+        if name is None and not event.page:
+            self._remark("Scrolling in an area without listed elements was left out.")
+            return
+        if name is not None:
+            value["over"] = f"{name.role} {name.name}"
+        self._steps.append(WrittenStep("scroll", value, name, scrolls_page=event.page))
+
+    def _drop_before(self, name: Name) -> None:
+        """Remove what led to the same element: clicks on it, and earlier contents of it."""
+        while self._steps and self._steps[-1].name == name and self._steps[-1].kind in ("click", "fill", "choose"):
+            self._steps.pop()
+
+    def _remark(self, sentence: str) -> None:
+        if sentence not in self.remarks:
+            self.remarks.append(sentence)
+
+
+def has_secret(steps: list[dict[str, Any]]) -> bool:
+    """Whether a password was kept out of the steps."""
+    return any(step.get("fill", {}).get("text") == PASSWORD for step in steps if isinstance(step.get("fill"), dict))
+
+
+def _name(event: PersonEvent) -> Name | None:
+    return name_of(event.listed, event.line, event.counts) if event.line >= 0 else None
+
+
+def _click_value(name: Name, how: dict[str, Any]) -> Any:
+    if name.text is not None and not how:
+        return name.text
+    return {"role": name.role, "name": name.name, **name.place, **how}
+
+
+def _thing(event: PersonEvent) -> str:
+    if event.line >= 0:
+        line = event.listed[event.line]
+        return f'the {line.role} "{line.name}"'
+    return f"<{event.tag}>"
