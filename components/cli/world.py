@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import dataclasses
 import json
+import sys
 from pathlib import Path
 
 from components.cli import world_record
@@ -25,6 +26,13 @@ def add(commands: Subparsers) -> None:
     parser = world.add_parser("new", help="writes a package for your own site, with an example that works at once")
     parser.add_argument("name", metavar="NAME", help="of the world, such as my_site")
     parser.add_argument("--directory", type=Path, metavar="D", help="for the package; default: ./NAME")
+    parser.add_argument(
+        "--webarena-infinity",
+        type=Path,
+        metavar="APP",
+        help="the folder of an application in your clone of WebArena-Infinity, which becomes the site",
+    )
+    parser.add_argument("--suite", metavar="S", help="its tasks, by the name of their JSON file: real-tasks, tasks, …")
     parser.set_defaults(run=new)
     parser = world.add_parser(
         "check",
@@ -49,13 +57,26 @@ def new(options: argparse.Namespace) -> int:
     """Write the package and print what to do next."""
     from components.worlds.own_site import OwnSiteError
     from components.worlds.own_site.scaffold import write_package
+    from components.worlds.own_site.webarena_infinity import write_adapter
 
-    folder = options.directory or Path(options.name)
+    folder, application = options.directory or Path(options.name), options.webarena_infinity
+    if application is None and options.suite is not None:
+        return fail("--suite belongs to --webarena-infinity: give both")
     try:
-        files = write_package(options.name, folder)
+        if application is not None:
+            files = write_adapter(options.name, folder, application, options.suite)
+        else:
+            files = write_package(options.name, folder)
     except (OwnSiteError, OSError) as error:
         return fail(error)
     print("\n".join(map(str, files)))
+    if application is not None:
+        print(
+            f"\nA script of its pages could forge its state; docs/how-to/train-on-your-site.md says what that means.\n"
+            f"  python -m pip install --no-deps --no-build-isolation -e {folder}\n"
+            f"  waymark world check {options.name}"
+        )
+        return 0
     print(
         f"\nIt works as it is, with a to-do list as the application:\n"
         f"  python -m pip install --no-deps --no-build-isolation -e {folder}\n"
@@ -78,6 +99,8 @@ def check(options: argparse.Namespace) -> int:
 
     async def play() -> tuple[int, int]:
         kind = world_class(options.name)
+        if kind.forgeable:
+            print(f"{kind.name} can be forged: {kind.forgeable}", file=sys.stderr)
         tasks = kind(kind.Params.model_validate(yaml.safe_load(options.keys))).check(
             options.families, BrowserParams(concurrency=AT_ONCE), options.first_seed, options.seeds
         )

@@ -82,6 +82,9 @@ class World(ABC):
     clean_success: ClassVar[str] = "the answer is right; the world does not know what else the agent did"
     """What "done, and nothing else done" means in this world, as a phrase for reports. `docs/concepts/world.md` has a
     table of all."""
+    forgeable: ClassVar[str] = ""
+    """How a script of a page could fake the state that rules look at, as a clause for reports; empty if the truth is on
+    the server. Rewards of such a world can be had without doing the task."""
     moved_keys: ClassVar[dict[str, str]] = {}
     """Keys of older recipes that are now keys of this world's section: `{"old.key": "new.key"}`."""
 

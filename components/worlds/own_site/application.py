@@ -27,6 +27,7 @@ from components.worlds.own_site.tables import FILES, Rows, Snapshot, copy_of, di
 
 STOP_TIMEOUT_S = 10.0
 RESET_TIMEOUT_S = 300.0
+VERIFY_TIMEOUT_S = 60.0
 
 
 class Application:
@@ -131,6 +132,30 @@ class Application:
                     database.execute(stray)
             except sqlite3.Error as error:
                 raise OwnSiteError(f"stray: {error}") from error
+
+    def verify(self, command: str) -> str | None:
+        """Why a task's `verify` finds the task not done; None if it is done.
+
+        Raises:
+            OwnSiteError: it ends with another status than 0 and 1, or takes too long.
+        """
+        try:
+            finished = subprocess.run(
+                ["/bin/sh", "-e", "-c", command],
+                env=self._environment(),
+                cwd=self.data,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=VERIFY_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise OwnSiteError(f"verify did not end within {VERIFY_TIMEOUT_S:.0f} s: {command}") from error
+        output = finished.stdout.decode(errors="replace").strip()
+        if finished.returncode not in (0, 1):
+            raise OwnSiteError(f"verify ended with status {finished.returncode}, not 0 or 1:\n{output[-2000:]}")
+        return None if finished.returncode == 0 else (output.splitlines() or ["verify finds the task not done"])[-1]
 
     def stop(self) -> None:
         """End the process and all of its children."""

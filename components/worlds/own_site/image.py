@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,6 +32,7 @@ def environment(site: SiteFile, folder: Path, data: Path, **more: str) -> dict[s
         "SITE": str(folder),
         "PROJECT": str(Path.cwd()),
         "ORIGIN": site.address,
+        "PYTHON": sys.executable,
         "PYTHONDONTWRITEBYTECODE": "1",
         **more,
     }

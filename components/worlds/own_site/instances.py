@@ -97,7 +97,7 @@ class Instance:
         """The task row."""
         template, site = self.template, self.site
         phrasing = random.Random(f"words {self.name} {self.number}").choice(template.phrasings)
-        rules = len(template.effects) + len(template.requests) + (template.answer is not None)
+        rules = len(template.effects) + len(template.requests) + (template.answer is not None) + bool(template.verify)
         return {
             "task_id": f"{site.name}/{self.name}/{self.number}",
             "intent": formatted(phrasing, self.facts),

@@ -156,11 +156,13 @@ def own_site(file: str) -> type[OwnSite]:
     """
     folder = Path(file).resolve().parent
     site = read_site(folder)
-    members = {
+    members: dict[str, Any] = {
         "__doc__": f"The site {site.name} of {folder}.",
         "name": site.name,
         "origins": (site.address,),
         "definition": site,
         "folder": folder,
     }
+    if site.forgeable:
+        members |= {"forgeable": site.forgeable, "clean_success": f"the rule is satisfied, but {site.forgeable}"}
     return type(f"OwnSite_{site.name}", (OwnSite,), members)

@@ -26,6 +26,20 @@ def write_package(name: str, folder: Path) -> list[Path]:
     Raises:
         OwnSiteError: the name is no valid one, a world has it already, or the folder has files.
     """
+    site = {part: folder / f"waymark_{name}" / part for part in ("site.yaml", "app.py")}
+    return write_files(name, folder, {"recipe.yaml": folder / f"{name}.yaml", **site}, {})
+
+
+def write_files(name: str, folder: Path, places: dict[str, Path], values: dict[str, str]) -> list[Path]:
+    """Write a package from templates: the given ones, and those that every package has.
+
+    Args:
+        places: the file of each template in `new`.
+        values: what the templates name besides `name`.
+
+    Raises:
+        OwnSiteError: as `write_package`.
+    """
     if not _NAME.fullmatch(name):
         raise OwnSiteError(f"{name!r} cannot be a world's name: use lower-case letters, digits and _, such as my_site")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -33,11 +47,11 @@ def write_package(name: str, folder: Path) -> list[Path]:
     templates = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
     places = {
         "pyproject.toml": folder / "pyproject.toml",
-        "recipe.yaml": folder / f"{name}.yaml",
-        **{part: folder / f"waymark_{name}" / part for part in ("__init__.py", "site.yaml", "app.py")},
+        "__init__.py": folder / f"waymark_{name}" / "__init__.py",
+        **places,
     }
     for part, path in places.items():
-        text = templates.from_string((TEMPLATES / f"{part}.jinja").read_text()).render(name=name)
+        text = templates.from_string((TEMPLATES / f"{part}.jinja").read_text()).render(name=name, **values)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return [*places.values()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+import shlex
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from components.worlds.own_site.image import ensure
 from components.worlds.own_site.instances import Instance, expected_value
 from components.worlds.own_site.site_file import OwnSiteError, SiteFile
 from components.worlds.own_site.tables import Snapshot, differences
-from components.worlds.own_site.task_file import RequestRule, formatted
+from components.worlds.own_site.task_file import Facts, RequestRule, formatted
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -183,7 +184,7 @@ class OwnEpisode:
         missing += await self._missing_page()
         check = self.instance.check(changes, answer)
         template = self.instance.template
-        rules = len(template.requests) + (template.page is not None)
+        rules = len(template.requests) + (template.page is not None) + bool(template.verify)
         others = len(template.effects) + (template.answer is not None)
         credit = (check.credit * others + rules - len(missing)) / (others + rules)
         return check.model_copy(
@@ -200,11 +201,10 @@ class OwnEpisode:
 
     def _failed_requests(self) -> list[str]:
         facts = self.instance.facts
-        return [
-            sentence
-            for rule in self.instance.template.requests
-            if (sentence := failure(rule, self.application, facts)) is not None
-        ]
+        failures = [failure(rule, self.application, facts) for rule in self.instance.template.requests]
+        if self.instance.template.verify:
+            failures.append(self.application.verify(command(self.instance.template.verify, facts)))
+        return [sentence for sentence in failures if sentence is not None]
 
     async def _missing_page(self) -> list[str]:
         rule = self.instance.template.page
@@ -217,6 +217,17 @@ class OwnEpisode:
                 if fnmatchcase(page.url, url) and text.casefold() in shown.casefold():
                     return []
         return [f"no open page has the address {url}" + (f" and the text {text!r}" if text else "")]
+
+
+def command(text: str, facts: Facts) -> str:
+    """A shell command with its parameters filled in, each quoted as one word."""
+    quoted = {
+        name: {column: shlex.quote(str(part)) for column, part in fact.items()}
+        if isinstance(fact, dict)
+        else shlex.quote(str(fact))
+        for name, fact in facts.items()
+    }
+    return str(formatted(text, quoted))
 
 
 def failure(rule: RequestRule, application: Application, facts: object) -> str | None:

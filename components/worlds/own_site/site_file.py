@@ -6,6 +6,7 @@
 - `PORT`: the port on 127.0.0.1 on which it has to listen.
 - `ORIGIN`: scheme and host under which the browser sees it, such as `http://fossil.test`.
 - `SITE`: the folder of `site.yaml`.
+- `PYTHON`: the Python in which Waymark runs.
 - `SEED`: the seed of the task, in `reset.command`.
 """
 
@@ -132,6 +133,9 @@ class SiteFile(Section):
     stray: str | Request | None = None
     """A write that no task asks for: SQL on the first database, or a request. `waymark world check` adds it to the
     oracle's run, which must then fail."""
+    forgeable: str = ""
+    """How a script of the page could fake the state that rules look at; empty if only the application's server has it.
+    Reports and `waymark world check` say it."""
     tasks: dict[str, TaskTemplate] = Field(default_factory=dict)
 
     @property

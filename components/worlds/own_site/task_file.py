@@ -44,7 +44,9 @@ class Range(Section):
     last: int = Field(alias="to")
 
 
-Values = list[str | int | float] | Query | Range
+Cell = str | int | float
+Values = list[Cell] | list[dict[str, Cell]] | Query | Range
+"""Of a parameter. Values with several columns are mappings, or rows of a query."""
 
 
 class Contains(Section):
@@ -166,6 +168,8 @@ class TaskTemplate(Section):
     answer: AnswerRule | None = None
     requests: list[RequestRule] = Field(default_factory=list)
     page: PageRule | None = None
+    verify: str = ""
+    """A command that ends with status 0 if the task is done, and with 1 if not; its last line of output says why."""
     oracle: list[OracleStep] | None = None
     """The actions of a person who knows the site, without `done`. An empty list is an oracle that answers at once."""
 
@@ -178,8 +182,8 @@ class TaskTemplate(Section):
     def _has_rule(self) -> TaskTemplate:
         if not self.phrasings:
             raise ValueError("intent is empty")
-        if not (self.effects or self.answer or self.requests or self.page):
-            raise ValueError("a task needs a rule: effects, answer, requests or page")
+        if not (self.effects or self.answer or self.requests or self.page or self.verify):
+            raise ValueError("a task needs a rule: effects, answer, requests, page or verify")
         return self
 
     def steps(self, facts: Facts, origin: str) -> list[Step]:
