@@ -206,21 +206,23 @@ class World(ABC):
 
     async def reset(self, seed: int) -> State:
         """A fresh copy of the world's data for one episode; the same seed gives the same data."""
-        raise self._stateless()
+        raise self._stateless("reset")
 
     async def snapshot(self, state: State) -> State:
         """Keeps the current data of a copy and returns the snapshot."""
-        raise self._stateless()
+        raise self._stateless("snapshot")
 
     async def fork(self, state: State) -> State:
         """A second copy that begins with the data of `state` and then changes independently."""
-        raise self._stateless()
+        raise self._stateless("fork")
 
     async def diff(self, before: State, after: State) -> StateDiff:
         """The changes between two states, without those that the world declares as noise."""
-        raise self._stateless()
+        raise self._stateless("diff")
 
-    def _stateless(self) -> NotSupportedError:
+    def _stateless(self, method: str) -> NotSupportedError:
+        kind = f"{type(self).__module__}.{type(self).__qualname__}"
         return NotSupportedError(
-            f"the world {self.name} has no state that can be reset, snapshotted, forked or compared"
+            f"the world {self.name} does not support `{method}`: its class {kind} keeps no state that can be copied. "
+            f"Take a world that does, or implement `World.{method}` there; docs/concepts/world.md says what it is for"
         )

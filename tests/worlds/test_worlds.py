@@ -152,8 +152,17 @@ def test_browseragents_questions_are_done_on_the_encyclopaedia(address):
 def test_a_world_without_state_refuses_to_reset_snapshot_fork_and_compare():
     world: World = Live(Live.Params())
     state = State(world="live", key="1")
-    for call in (world.reset(0), world.snapshot(state), world.fork(state), world.diff(state, state)):
-        with pytest.raises(NotSupportedError, match="the world live has no state"):
+    calls = {
+        "reset": world.reset(0),
+        "snapshot": world.snapshot(state),
+        "fork": world.fork(state),
+        "diff": world.diff(state, state),
+    }
+    for name, call in calls.items():
+        message = (
+            rf"the world live does not support `{name}`: .*live\.world\.Live keeps no state.*implement `World\.{name}`"
+        )
+        with pytest.raises(NotSupportedError, match=message):
             asyncio.run(call)
 
 

@@ -243,7 +243,7 @@ class Application:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise OwnSiteError(
                 f"state.json.{name}: {rows.get} (status {response.status_code}) has no list of objects with "
-                f"{rows.key!r} at {rows.rows or 'its top'!r}"
+                f"{rows.key!r} at {rows.rows or 'its top'}"
             ) from error
 
 

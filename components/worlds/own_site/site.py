@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import glob
 import secrets
 import shlex
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from playwright.async_api import Error as PlaywrightError
 
@@ -214,20 +216,34 @@ class OwnEpisode:
         for page in self._page.context.pages:
             with contextlib.suppress(PlaywrightError):
                 shown = await page.inner_text("body", timeout=5000)
-                if fnmatchcase(page.url, url) and text.casefold() in shown.casefold():
+                if is_at(page.url, rule.url, self.instance.facts) and text.casefold() in shown.casefold():
                     return []
         return [f"no open page has the address {url}" + (f" and the text {text!r}" if text else "")]
 
 
 def command(text: str, facts: Facts) -> str:
     """A shell command with its parameters filled in, each quoted as one word."""
-    quoted = {
-        name: {column: shlex.quote(str(part)) for column, part in fact.items()}
-        if isinstance(fact, dict)
-        else shlex.quote(str(fact))
-        for name, fact in facts.items()
-    }
-    return str(formatted(text, quoted))
+    return str(formatted(text, _mapped(facts, shlex.quote)))
+
+
+def is_at(address: str, pattern: str, facts: Facts) -> bool:
+    """Whether a page's address matches a pattern, as the browser writes it or with its %-codes decoded.
+
+    The characters of parameters stand for themselves.
+    """
+    filled = str(formatted(pattern, _mapped(facts, glob.escape)))
+    return fnmatchcase(address, filled) or fnmatchcase(unquote(address), filled)
+
+
+def _mapped(facts: Facts, change: Callable[[str], str]) -> dict[str, Any]:
+    """The parameters with their texts changed."""
+
+    def changed(fact: Any) -> Any:
+        if isinstance(fact, dict):
+            return _mapped(fact, change)
+        return change(fact) if isinstance(fact, str) else fact
+
+    return {name: changed(fact) for name, fact in facts.items()}
 
 
 def failure(rule: RequestRule, application: Application, facts: object) -> str | None:

@@ -1,0 +1,182 @@
+"""Rules on JSON responses and on open pages, of a site whose state is only seen through its API."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from components.browser import BrowserPool
+from components.params import BrowserParams
+from components.records import StateCheck, Task, ToolCall
+from components.worlds.own_site import OwnSite, OwnSiteError, image, read_site
+from components.worlds.own_site.application import Application, at_place
+from components.worlds.own_site.instances import Instance
+from components.worlds.own_site.site import failure, is_at
+from components.worlds.own_site.tables import differences
+from components.worlds.own_site.task_file import RequestRule
+from tests.worlds.own_site.test_own_site import changed
+
+API = """
+    def do_GET(self) -> None:
+        if self.path == "/api/items":
+            import json
+            rows = execute("SELECT id, title, person, done FROM item")
+            items = [{"id": i, "title": t, "by": {"name": p}, "done": d, "read": time.time()} for i, t, p, d in rows]
+            self.wfile.write(b"HTTP/1.1 200 OK\\r\\n\\r\\n" + json.dumps({"data": {"items": items}}).encode())
+            return
+        self.show()
+
+    def show(self) -> None:
+"""
+STATE = {"json": {"items": {"get": "/api/items", "rows": "data.items"}}, "noise": ["items.read"]}
+
+
+def by_api(site: dict) -> None:
+    """The state is what the API says, and the stray write is a request."""
+    site["state"] = STATE
+    site["stray"] = {"post": "/add", "form": {"title": "stray"}}
+    site["tasks"] = {"add_item": {**site["tasks"]["add_item"], "parameters": {"title": ["Buy bread", "Buy tea"]}}}
+    site["tasks"]["add_item"]["effects"] = [
+        {"added": "items", "values": {"title": "{title}", "done": 0, "by": {"contains": "kim"}}}
+    ]
+    site.pop("reset")
+
+
+@pytest.fixture
+def folder(written: Path) -> Path:
+    app = written / "waymark_notes/app.py"
+    text = app.read_text().replace("    def do_GET(self) -> None:\n", API.lstrip("\n"), 1)
+    app.write_text(text.replace("import sys\n", "import sys\nimport time\n", 1))
+    return changed(written, by_api)
+
+
+@pytest.fixture
+def application(folder: Path, tmp_path: Path) -> Iterator[Application]:
+    site = read_site(folder)
+    with contextlib.closing(Application(site, folder, image.ensure(site, folder, tmp_path / "cache"))) as running:
+        running.reset()
+        yield running
+
+
+def add(application: Application, title: str) -> None:
+    application.client("kim")._send("POST", "/add", {}, data={"title": title})
+
+
+def test_a_list_of_an_api_is_compared_like_a_table(application: Application, folder: Path) -> None:
+    site = read_site(folder)
+    before = application.snapshot()
+    add(application, "Buy bread")
+    changes = differences(before, application.snapshot(), site.state.noise, site.state.keys)
+    assert [(change.table, change.before) for change in changes] == [("items", None)]
+    row = changes[0].after
+    assert row is not None
+    assert {key: value for key, value in row.items() if key != "read"} == {
+        "id": "14",
+        "title": "Buy bread",
+        "by": '{"name": "kim"}',
+        "done": "0",
+    }
+    instance = Instance(site, "add_item", 1, {"title": "Buy bread"}, {})
+    assert instance.check(changes, None).reward == 1
+    add(application, "Buy tea")
+    changes = differences(before, application.snapshot(), site.state.noise, site.state.keys)
+    check = instance.check(changes, None)
+    assert (check.reward, len(check.side_effects)) == (0, 1)
+    assert "Buy tea" in check.side_effects[0]
+
+
+def test_without_noise_what_an_api_computes_is_a_change(application: Application) -> None:
+    before = application.snapshot()
+    assert len(differences(before, application.snapshot())) == 13
+    assert differences(before, application.snapshot(), ["items.read"]) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"get": "/api/items", "rows": "data.lists"}, r"state\.json\.items: /api/items \(status 200\) has no list"),
+        ({"get": "/api/items", "rows": "data.items", "key": "uuid"}, "with 'uuid' at data.items"),
+        ({"get": "/"}, r"/ \(status 200\) has no list of objects with 'id' at its top"),
+    ],
+)
+def test_a_response_of_another_shape_is_named(written: Path, folder: Path, tmp_path: Path, rows, message) -> None:
+    folder = changed(written, lambda site: site["state"]["json"].update(items=rows))
+    site = read_site(folder)
+    application = Application(site, folder, image.ensure(site, folder, tmp_path / "cache"))
+    with contextlib.closing(application):
+        application.reset()
+        with pytest.raises(OwnSiteError, match=message):
+            application.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        ({"json": {"data.items.0.title": "{first}"}}, None),
+        ({"json": {"data.items.0.by.name": "ada", "data.items.0.done": 0}}, None),
+        ({"json": {"data.items.0.title": {"contains": "hedge"}}}, None),
+        ({"json": {"data.items.0.done": 1}}, "/api/items has data.items.0.done = 0"),
+        ({"json": {"data.items.99.title": "x"}}, "/api/items has no data.items.99.title"),
+        ({"json": {"data.colour": "x"}}, "/api/items has no data.colour"),
+        ({"lacks": "HEDGE"}, "/api/items contains 'HEDGE'"),
+        ({"status": 404}, "/api/items has the status 200, not 404"),
+    ],
+)
+def test_a_rule_on_a_response_says_what_is_wrong(application: Application, rule, sentence) -> None:
+    parsed = RequestRule.model_validate({"get": "/api/items", "as": "kim", **rule})
+    assert failure(parsed, application, {"first": "Cut the hedge"}) == sentence
+
+
+def test_a_place_in_json_goes_through_lists_and_mappings() -> None:
+    content = {"a": [{"b": 1}, {"b": [2, 3]}]}
+    assert at_place(content, "a.1.b.0") == 2
+    assert at_place(content, "") == content
+    with pytest.raises(IndexError):
+        at_place(content, "a.2")
+
+
+@pytest.mark.timeout(100)
+def test_a_rule_on_the_page_looks_at_every_open_tab(world: OwnSite, written: Path) -> None:
+    def by_page(site: dict) -> None:
+        site["tasks"]["add_item"].update(effects=[], page={"url": "*/list?of={title}", "contains": "TO DO, kim"})
+
+    folder = changed(written, by_page)
+    world = type("Changed", (type(world),), {"definition": read_site(folder)})(world.params)
+    instances = world.templates().instances("add_item", 1, 12)
+    (instance,) = [instance for instance in instances if instance.facts["title"] == "Buy bread"]
+    task = Task.model_validate(instance.row("eval"))
+    right, wrong = "http://notes.test/list?of=Buy bread", "http://notes.test/list?of=Buy"
+
+    async def check(pool: BrowserPool, *addresses: str) -> StateCheck | None:
+        async with pool.session(task) as session:
+            await session.start(task)
+            for at, address in enumerate(addresses):
+                calls = [ToolCall(name="new_tab", arguments={})] if at else []
+                await session.step([*calls, ToolCall(name="goto_url", arguments={"url": address})])
+            return await session.check_state()
+
+    async def checks() -> list[StateCheck | None]:
+        async with BrowserPool(BrowserParams(concurrency=1, quiet_ms=60), world.site(), "elements") as pool:
+            return [await check(pool, *addresses) for addresses in ((), (wrong,), (right,), (right, wrong))]
+
+    results = asyncio.run(checks())
+    assert [result and result.reward for result in results] == [0, 0, 1, 1]
+    assert results[0] is not None
+    assert results[0].missing == ["no open page has the address */list?of=Buy bread and the text 'TO DO, kim'"]
+
+
+@pytest.mark.parametrize(
+    ("address", "matches"),
+    [
+        ("http://notes.test/a%5B1%5D?x", True),
+        ("http://notes.test/a[1]?x", True),
+        ("http://notes.test/a1?x", False),
+        ("http://notes.test/b%5B1%5D", False),
+    ],
+)
+def test_a_parameter_in_an_address_stands_for_itself(address, matches) -> None:
+    assert is_at(address, "*/{name}*", {"name": "a[1]"}) == matches
