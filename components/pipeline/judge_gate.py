@@ -5,14 +5,16 @@ This guards against reward hacking: a policy learns to please a judge that is of
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from components.judge import Agreement, JudgeClients, JudgeFn, ModelJudge, agreement
+from components.judge.labelled_verdicts import LabelledVerdict, LabelledVerdicts
 from components.judge.labels import read_labels, read_trajectories
 from components.params import JudgeParams
 from components.pipeline.labels import is_audited
 from components.pipeline.stage_run import StageRun
-from components.records import Outcome
+from components.records import Outcome, Trajectory
 from components.store import read_json
 
 ROLLOUTS, LABELS = Path("data/judge/trajectories.parquet"), Path("models/judge/model/verdicts.parquet")
@@ -67,10 +69,11 @@ async def trusted_model(run: StageRun, clients: JudgeClients) -> JudgeFn:
     assert params.model is not None
     model = await ModelJudge(params.model, clients).connect()
     if measured_on(params):
-        measured = await _measure(model, params)
+        compared = await _compare(model, params)
+        measured = _agreement(compared)
         figures = {"judge_trust": measured.model_dump(mode="json")}
         run.metrics(figures)
-        run.result(figures)
+        run.result(figures | {"judge_verdicts": compared.model_dump(mode="json")})
         labels = "the rules" if params.trust.labels is None else params.trust.labels.file
         _require_agreement(
             measured,
@@ -108,20 +111,25 @@ def _require_agreement(measured: Agreement, params: JudgeParams, finding: str, f
         )
 
 
-async def _measure(model: ModelJudge, params: JudgeParams) -> Agreement:
-    """Agreement on all of `judge.trust.labels`, or on a fixed sample of the rollouts that rules labelled.
+async def _compare(model: ModelJudge, params: JudgeParams) -> LabelledVerdicts:
+    """Judge all of `judge.trust.labels`, or a fixed sample of the rollouts that rules labelled.
 
-    A trajectory that the model could not judge because of an error is left out.
+    Rationales are left out: they can be long, and the answers are kept.
     """
+    assert params.model is not None
+    named = params.trust.labels
     table, file = measured_on(params)
-    labels, share = read_labels(file).outcomes, params.trust.audit_share if params.trust.labels is None else 1.0
-    verdicts = await model(
-        trajectory
-        for trajectory in read_trajectories(table)
-        if trajectory.trajectory_id in labels and is_audited(trajectory, share)
-    )
-    judged = [verdict for verdict in verdicts if verdict.outcome is not Outcome.ERROR]
-    if not judged:
+    labels, share = read_labels(file).outcomes, params.trust.audit_share if named is None else 1.0
+    tasks: dict[str, str] = {}
+
+    def labelled() -> Iterator[Trajectory]:
+        for trajectory in read_trajectories(table):
+            if trajectory.trajectory_id in labels and is_audited(trajectory, share):
+                tasks[trajectory.trajectory_id] = trajectory.task_id
+                yield trajectory
+
+    verdicts = await model(labelled())
+    if all(verdict.outcome is Outcome.ERROR for verdict in verdicts):
         raise UntrustedJudge(
             f"of {len(labels)} labelled rollouts {len(verdicts)} are in the sample and none was judged, so the model "
             "that rewards cannot be compared with judge.trust.min_agreement: "
@@ -129,8 +137,25 @@ async def _measure(model: ModelJudge, params: JudgeParams) -> Agreement:
                 f"check that judge.model.endpoint answers ({verdicts[0].rationale})"
                 if verdicts
                 else "raise judge.trust.audit_share or judge.distill.rollout_tasks"
-                if params.trust.labels is None
+                if named is None
                 else f"name the trajectories that {file} labels, which are not in {table}"
             )
         )
-    return agreement([labels[verdict.trajectory_id] for verdict in judged], [verdict.outcome for verdict in judged])
+    return LabelledVerdicts(
+        judge=params.model.endpoint.model,
+        file=None if named is None else named.file,
+        verdicts=[
+            LabelledVerdict(
+                task_id=tasks[verdict.trajectory_id],
+                label=labels[verdict.trajectory_id],
+                verdict=verdict.model_copy(update={"rationale": ""}),
+            )
+            for verdict in verdicts
+        ],
+    )
+
+
+def _agreement(compared: LabelledVerdicts) -> Agreement:
+    """Agreement with the labels. A trajectory that the model could not judge because of an error is left out."""
+    judged = [case for case in compared.verdicts if case.verdict.outcome is not Outcome.ERROR]
+    return agreement([case.label for case in judged], [case.verdict.outcome for case in judged])

@@ -18,6 +18,7 @@ from components.evaluation.comparison import Difference, beats, paired_differenc
 from components.evaluation.episodes import Episode, join_verdicts, scores
 from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import SuccessSummary
+from components.judge.calibration import Calibration
 from components.records import Record, Trajectory, Verdict
 from components.reports import published
 from components.reports.analysis import analyse
@@ -87,8 +88,18 @@ class JudgeReport(Record):
     untrained_accuracy: float
 
 
+class RewardingJudgeReport(Record):
+    """The agreement of the model that rewarded with labels. `labels` is their file; None: rules labelled."""
+
+    labels: str | None
+    calibration: Calibration
+
+
 class Report(Record):
-    """`reports/<name>.json`. Times are in seconds, rates are shares of 1; `rl` has the iterations of both phases."""
+    """`reports/<name>.json`. Times are in seconds, rates are shares of 1; `rl` has the iterations of both phases.
+
+    `rewarding_judge` is None if no model rewarded, or if it was not measured (`judge.trust`).
+    """
 
     wall_s: float
     stages: dict[str, StageReport]
@@ -96,6 +107,7 @@ class Report(Record):
     success: dict[str, SuccessReport]
     paired: dict[str, Difference]
     judge: JudgeReport
+    rewarding_judge: RewardingJudgeReport | None
     rl: list[RLIteration]
 
 
@@ -172,6 +184,7 @@ def build(
         success={name: _success(results.success[name], teacher) for name in POLICIES},
         paired={name: Difference(**_fields(difference, Difference)) for name, difference in differences.items()},
         judge=JudgeReport(**_fields(results.judge, JudgeReport)),
+        rewarding_judge=_rewarding_judge(results, bootstrap, seed),
         rl=results.iterations,
     )
 
@@ -217,6 +230,13 @@ def _success(summary: SuccessSummary, teacher: ActionSummary | None) -> SuccessR
         "actions_of_teacher": own.ratio(teacher) if own is not None and teacher is not None else None,
     }
     return SuccessReport(**figures)
+
+
+def _rewarding_judge(results: StageResults, bootstrap: int, seed: int) -> RewardingJudgeReport | None:
+    compared = results.rewarding_judge
+    if compared is None:
+        return None
+    return RewardingJudgeReport(labels=compared.file, calibration=compared.calibration(bootstrap, seed))
 
 
 def _fields(source: Any, target: type[Record]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import SuccessSummary
 from components.judge.agreement import Agreement
 from components.judge.calibration import Calibration
+from components.judge.labelled_verdicts import LabelledVerdicts
 from components.reports.stage_output import StageOutput
 from components.reports.watched import WatchedPhase
 from components.tasks.funnel import FunnelStep
@@ -127,6 +128,8 @@ class StageResults(StageOutput):
     dedup: Deduplicated
     curated: Curated
     judge: JudgeResult
+    rewarding_judge: LabelledVerdicts | None
+    """The model that rewarded, beside the labels that it was measured on; None if no model was measured."""
     iterations: list[RLIteration]
     watched: dict[str, WatchedPhase]
     """By phase."""
@@ -157,6 +160,7 @@ def read_results(stages: Path, curves: Path) -> StageResults:
         dedup=_parse(raw, "dedup_tasks", Deduplicated),
         curated=_parse(raw, "curate_sft", Curated),
         judge=_parse(raw, "distill_judge", JudgeResult),
+        rewarding_judge=_rewarding_judge(raw),
         iterations=_iterations(raw),
         watched={phase: _parse(raw, f"train_rl@{phase}", WatchedPhase) for phase in PHASES},
         success={name: _summary(raw, name) for name in POLICIES},
@@ -188,6 +192,7 @@ def _summary(raw: dict[str, dict[str, Any]], policy: str) -> SuccessSummary:
 
 class _Phase(StageOutput):
     iterations: list[RLIteration]
+    judge_verdicts: LabelledVerdicts | None = None
 
 
 def _iterations(raw: dict[str, dict[str, Any]]) -> list[RLIteration]:
@@ -199,6 +204,11 @@ def _iterations(raw: dict[str, dict[str, Any]]) -> list[RLIteration]:
         iteration.model_copy(update={"phase": phase, "iteration": number})
         for number, (phase, iteration) in enumerate(merged, start=1)
     ]
+
+
+def _rewarding_judge(raw: dict[str, dict[str, Any]]) -> LabelledVerdicts | None:
+    """Of the last phase: both measure the judge on the same labels, unless a label came in between."""
+    return _parse(raw, f"train_rl@{PHASES[-1]}", _Phase).judge_verdicts
 
 
 def _loss(path: Path) -> list[tuple[float, float]]:

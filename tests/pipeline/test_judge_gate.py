@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from components.judge import JudgeClients, agreement, rules_verdict
+from components.judge.labelled_verdicts import LabelledVerdicts
 from components.params import Params, RecipeError
 from components.pipeline.judge_gate import LABELS, ROLLOUTS, UntrustedJudge, trust_distilled, trusted_model
 from components.pipeline.labels import is_audited
@@ -107,6 +108,7 @@ def test_an_outage_does_not_count_against_the_judge(server, tmp_path):
     server.trouble = [503] * 5
     told = opened(rewarded(server), tmp_path)
     assert (told["judge_trust"]["n"], told["judge_trust"]["accuracy"]) == (15, 1.0)
+    assert LabelledVerdicts.model_validate(told["judge_verdicts"]).calibration(500, 0).outages == 5
     server.trouble = [503] * 20
     (tmp_path / "answers.sqlite").unlink()
     assert "none was judged" in (said := opened(rewarded(server), tmp_path)["error"])
@@ -144,6 +146,10 @@ def test_a_model_that_labels_itself_is_compared_with_all_human_labels(server, tm
     told = opened(by_hand(server), tmp_path)
     assert (told["judge_trust"]["n"], told["judge_trust"]["accuracy"]) == (12, 11 / 12)
     assert told["first"] is Outcome.SUCCESS
+    measured = LabelledVerdicts.model_validate(told["judge_verdicts"]).calibration(bootstrap=500, seed=0)
+    said = measured.said_by_label
+    assert (said["success"]["success"], said["failure"]["success"], said["failure"]["failure"]) == (6, 1, 5)
+    assert (measured.false_positives.rate.value, measured.tasks) == (1 / 6, 12)
     server.reply = says_success_below(12)
     (tmp_path / "answers.sqlite").unlink()
     assert "gpt-x agrees with mine.csv on 50.0% of 12 labelled rollouts" in opened(by_hand(server), tmp_path)["error"]

@@ -13,7 +13,8 @@ from PIL import Image as Pillow
 
 from components.evaluation import ActionSummary, EvaluationError
 from components.evaluation.actions import MeanActions
-from components.records import Image, Trajectory
+from components.judge.labelled_verdicts import LabelledVerdict, LabelledVerdicts
+from components.records import Image, Outcome, Trajectory, Verdict
 from components.reports import build, read_episodes, read_results, read_teacher, with_plan, write_report
 from components.reports.report import MAX_BYTES
 from components.store import read_json, read_table, write_json, write_table
@@ -39,7 +40,8 @@ def page(run_on_disk, made, tmp_path_factory):
 
 def test_the_json_has_the_promised_keys(made):
     value = json.loads(json.dumps(made[2].model_dump(mode="json"), allow_nan=False))
-    assert list(value) == ["wall_s", "stages", "tasks", "success", "paired", "judge", "rl"]
+    assert list(value) == ["wall_s", "stages", "tasks", "success", "paired", "judge", "rewarding_judge", "rl"]
+    assert value["rewarding_judge"] is None, "rules rewarded"
     assert value["tasks"] == {"collected": 1132, "filtered": 864, "dedup_sft": 610, "dedup_rl": 402, "rejected": 3}
     assert list(value["success"]) == ["base", "sft", "rl"]
     success = {"rate", "n", "ci95", "rate_without_aborted", "completed", "actions", "actions_of_teacher"}
@@ -135,6 +137,57 @@ def test_the_page_compares_the_judge_with_labels_with_intervals(page):
     assert "vote of 3 samples" in page
     assert "87.3% – 97.3%" in page
     assert "Cohen&#39;s kappa" in page or "Cohen's kappa" in page
+
+
+def test_the_page_shows_the_agreement_of_people_and_the_rewarding_judge(run_on_disk, tmp_path):
+    """Ten labels: of four successes the judge sees three, of five failures it rewards one, and one is unreadable."""
+    said = {Outcome.SUCCESS: "sssf", Outcome.FAILURE: "sffffu"}
+    outcomes = {outcome.value[0]: outcome for outcome in (Outcome.SUCCESS, Outcome.FAILURE, Outcome.UNPARSED)}
+    cases = [
+        LabelledVerdict(
+            task_id=f"{label}-{place}",
+            label=label,
+            verdict=Verdict(
+                trajectory_id=f"{label}-{place}",
+                outcome=outcomes[letter],
+                rationale="",
+                judge="gpt-x",
+                judge_version="1",
+            ),
+        )
+        for label, letters in said.items()
+        for place, letter in enumerate(letters)
+    ]
+    shutil.copytree(run_on_disk.stages, tmp_path / "stages")
+    path = tmp_path / "stages" / "train_rl@long.json"
+    compared = LabelledVerdicts(judge="gpt-x", file="mine.csv", verdicts=cases)
+    write_json(path, read_json(path) | {"judge_verdicts": compared.model_dump(mode="json")})
+    results, evaluated = read_results(tmp_path / "stages", run_on_disk.curves), read_episodes(run_on_disk.evaluation)
+    report = build(results, evaluated, TEACHER, 500, 0, "this")
+    measured = report.rewarding_judge.calibration
+    assert (measured.n, measured.accuracy.value, measured.unparsed) == (10, 0.7, 1)
+    # tp 3, fp 2 with the unreadable one, tn 4, fn 1: chance agrees on (5 x 4 + 5 x 6) / 100 = 0.5, kappa is 0.2 / 0.5
+    assert measured.kappa.value == pytest.approx(0.4)
+    assert (measured.false_positives.rate.value, measured.false_positives.n) == (1 / 6, 6)
+    write_report(report, results, evaluated, run_on_disk.evaluation, "people", tmp_path / "people.html")
+    page = (tmp_path / "people.html").read_text()
+    tile = page[page.index("Rewarding judge's false positives") : page.index("<h2>Success")]
+    low, high = measured.false_positives.rate.ci95
+    assert "16.7%" in tile
+    assert f"{100 * low:.1f}% – {100 * high:.1f}%" in tile
+    shown = page[page.index("The judge that rewarded") : page.index("Example trajectories")]
+    assert "gpt-x on 10 trajectories of 10 tasks, beside the labels of <code>mine.csv</code>" in shown
+    rows = re.findall(r"<th>labelled (\w+)</th>(.*?)</tr>", shown)
+    assert [(label, re.findall(r">(\d+)<", cells)) for label, cells in rows] == [
+        ("success", ["3", "1", "0"]),
+        ("failure", ["1", "4", "1"]),
+    ]
+    assert "0.40<br>" in shown
+
+
+def test_a_run_that_rules_reward_has_no_section_on_a_rewarding_judge(page):
+    assert "The judge that rewarded" not in page
+    assert "Rewarding judge's false positives" not in page
 
 
 def test_the_page_shows_the_funnel_from_attempts_to_demonstrations(page):
