@@ -1,5 +1,5 @@
 # make demo   the whole pipeline, then the table       make ui     MLflow and Prefect in the browser
-# make test   the tests; test-fast: the quick ones; test-slow, -apps, -sites, -city, -verified, -vllm: more   make lint   code and Dockerfile
+# make test   the tests; test-fast: the quick ones; test-slow, -apps, -sites, -city, -verified, -inspect, -vllm: more   make lint   code and Dockerfile
 # make docs   the documentation in build/docs        make docs-serve   the same at http://127.0.0.1:8000
 # make gpu-check   does training work on this machine's GPU? 25 minutes; without one: the same in tiny sizes, a minute
 # Everything is installed into .venv from requirements/cpu.txt, by uv; another Python: make PYTHON=/path/to/python3.12 demo
@@ -7,7 +7,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow kiwix test-vllm vllm-cpu test-apps apps test-sites sites test-city city test-verified verified gpu-check ui lint deps lock clean install browser check-python docs docs-serve docs-pages
+.PHONY: help demo test test-fast test-slow kiwix test-vllm vllm-cpu test-apps apps test-sites sites test-city city test-verified verified test-inspect inspect gpu-check ui lint deps lock clean install browser check-python docs docs-serve docs-pages
 
 # The first that is new enough and has venv.
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do path=$$(command -v $$name) && \
@@ -127,6 +127,18 @@ verified: .venv-verified/.stamp
 	cp .venv-verified/lib/python3*/site-packages/webarena_verified/assets/dataset/webarena-verified.json data/benchmarks/
 	@touch .venv-verified/.stamp
 
+# What `waymark export --format inspect` writes, read by inspect_ai; make test skips this where the environment is missing.
+test-inspect: install inspect
+	$(BIN)/python -m pytest tests/formats/test_inspect_log.py
+
+inspect: .venv-inspect/.stamp
+
+.venv-inspect/.stamp: requirements/inspect.txt requirements/install.py
+	@$(MAKE) --no-print-directory check-python
+	@[ -x .venv-inspect/bin/python ] || "$(PYTHON)" -m venv .venv-inspect
+	.venv-inspect/bin/python requirements/install.py requirements/inspect.txt
+	@touch .venv-inspect/.stamp
+
 # Packages and server of a GPU machine are those of docs/how-to/first-run-on-a-gpu.md: this takes .venv as it is, if it is there.
 # More options: make gpu-check OPTIONS="--parts exactness learning --seconds 120"
 gpu-check:
@@ -168,4 +180,4 @@ lock: install
 	$(BIN)/python requirements/lock.py $(UPGRADE)
 
 clean:
-	rm -rf .venv .venv-vllm .venv-docs .venv-apps .venv-sites .venv-city .venv-verified .waymark build ./*.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-vllm .venv-docs .venv-apps .venv-sites .venv-city .venv-verified .venv-inspect .waymark build ./*.egg-info .pytest_cache .ruff_cache .hypothesis

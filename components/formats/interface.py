@@ -76,3 +76,6 @@ class Format(ABC):
             NotWritable: the format cannot hold it.
         """
         raise NotWritable(f"the format {self.name} is only read: choose one that can be written")
+
+    def finish(self, folder: Path) -> None:  # noqa: B027  a format with a file per trajectory has nothing to do
+        """Called once after the last `write`, for formats whose files hold several trajectories."""

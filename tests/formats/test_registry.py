@@ -31,7 +31,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "components/formats"
 
 
 def test_formats_are_in_alphabetical_order_and_say_what_they_are():
-    assert [*formats()] == ["agent_reward_bench", "atif", "online_mind2web", "waymark", "webvoyager"]
+    assert [*formats()] == ["agent_reward_bench", "atif", "inspect", "online_mind2web", "waymark", "webvoyager"]
     assert all(kind.about for kind in formats().values())
 
 
