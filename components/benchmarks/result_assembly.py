@@ -84,7 +84,7 @@ def _log(stage: StageRun, result: BenchmarkResult, trajectories: Sequence[Trajec
     folder = TABLES / result.name
     write_table(folder / "trajectories.parquet", Trajectory, trajectories)
     write_table(folder / "verdicts.parquet", Verdict, verdicts)
-    stage.traces(trajectories, verdicts)
+    stage.evaluation(trajectories, verdicts)
     stage.result(result.model_dump(mode="json", exclude_none=True, include={"status", "version", "summary", "spent"}))
     for point in result.curve:
         stage.metrics({"success_by_steps": point.rate}, step=point.steps)

@@ -124,4 +124,5 @@ class TrackingParams(Section):
     experiment: str = "waymark"
     tracking_uri: str = "sqlite:///mlflow/store/mlflow.db"
     trace_samples: int = Field(default=4, ge=0)
-    """Trajectories per rollout stage that are logged as traces."""
+    """Trajectories per rollout stage that are logged as traces with their turns. An evaluation also logs a row for each
+    of its other episodes; 0 logs neither."""

@@ -43,7 +43,7 @@ def summarise(run: StageRun, trajectories: list[Trajectory], verdicts: list[Verd
     """
     evaluation = run.params.evaluation
     summary = success(trajectories, verdicts, evaluation.max_aborted)
-    run.traces(trajectories, verdicts)
+    run.evaluation(trajectories, verdicts)
     tasks = " and ".join(sorted({trajectory.task.source for trajectory in trajectories}))
     meaning = {world.name: world.clean_success for world in worlds_of(run.params)}
     figures = summary.model_dump(mode="json", exclude_none=True)

@@ -81,6 +81,10 @@ class StageRun:
         """Log a sample of the trajectories as MLflow traces."""
         self.tracker.traces(trajectories, verdicts)
 
+    def evaluation(self, trajectories: Sequence[Trajectory], verdicts: Sequence[Verdict]) -> None:
+        """Log all episodes to MLflow as the rows of an evaluation."""
+        self.tracker.evaluation(trajectories, verdicts)
+
     def check(self, suite: str, frame: pd.DataFrame, **context: Any) -> None:
         """Check a table with its Great Expectations suite; a failed check fails the stage."""
         quality.check(suite, frame, docs_dir=DOCS / self.name, **context)

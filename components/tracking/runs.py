@@ -30,7 +30,7 @@ from components.tracking.pipeline import (
     parent_run,
 )
 from components.tracking.registry import INTERFACE, interface, promote, register
-from components.tracking.traces import log_traces
+from components.tracking.traces import log_episodes, log_traces
 
 _METRICS_PER_BATCH = 1000
 _TABLES = "mlflow.loggedArtifacts"
@@ -134,6 +134,16 @@ class StageRun:
     def traces(self, trajectories: Iterable[Trajectory], verdicts: Iterable[Verdict]) -> None:
         """Log `tracking.trace_samples` trajectories as traces, with every outcome if possible."""
         log_traces(self.backend, self.run_id, self.stage, trajectories, verdicts, self.recipe.tracking.trace_samples)
+
+    def evaluation(self, trajectories: Sequence[Trajectory], verdicts: Sequence[Verdict]) -> None:
+        """Mark the run as an evaluation and log every episode, `tracking.trace_samples` of them with their turns.
+
+        MLflow shows the run under "Evaluation runs" with a row per episode.
+        """
+        from mlflow.utils.mlflow_tags import MLFLOW_RUN_TYPE, MLFLOW_RUN_TYPE_GENAI_EVALUATE
+
+        self.tags({MLFLOW_RUN_TYPE: MLFLOW_RUN_TYPE_GENAI_EVALUATE})
+        log_episodes(self.backend, self.run_id, self.stage, trajectories, verdicts, self.recipe.tracking.trace_samples)
 
     def register(self, path: Path, name: str, alias: str = "candidate") -> int:
         """Register a model directory and move the alias to it; equal content gets the same version.

@@ -1,5 +1,8 @@
 """Trajectories as MLflow traces: one span per turn with its screenshot as an attachment, the verdict as feedback.
 
+An evaluation has a trace of every episode (`log_episodes`), most of them without turns: MLflow's page "Evaluation runs"
+shows them as the rows of the run, with the task, the answer and the verdict.
+
 Spans are created afterwards from the recorded timings and end now: durations are right, the time of day is not.
 """
 
@@ -8,7 +11,8 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
 
 TRAJECTORY, TERMINATION = "waymark.trajectory_id", "waymark.termination"
 _SECOND = 1_000_000_000
+_PAGE = 500
 
 
 def log_traces(
@@ -39,6 +44,29 @@ def log_traces(
     for trajectory in sample(trajectories, verdict_of, samples):
         if trajectory.trajectory_id not in logged:
             _log_trace(backend, run_id, stage, trajectory, verdict_of.get(trajectory.trajectory_id))
+
+
+def log_episodes(
+    backend: Backend,
+    run_id: str,
+    stage: str,
+    trajectories: Sequence[Trajectory],
+    verdicts: Sequence[Verdict],
+    samples: int,
+) -> None:
+    """Log all episodes of an evaluation: a sample as `log_traces` does, the others without turns and screenshots.
+
+    The verdicts are those that were given; no judge is asked again. `samples` of 0 logs nothing.
+    """
+    if samples == 0:
+        return
+    log_traces(backend, run_id, stage, trajectories, verdicts, samples)
+    verdict_of = {verdict.trajectory_id: verdict for verdict in verdicts}
+    logged = logged_ids(backend, run_id)
+    for trajectory in trajectories:
+        if trajectory.trajectory_id not in logged:
+            verdict = verdict_of.get(trajectory.trajectory_id)
+            _log_trace(backend, run_id, stage, trajectory, verdict, with_turns=False)
 
 
 def log_conversations(backend: Backend, run_id: str, stage: str, trajectories: Iterable[Trajectory]) -> None:
@@ -67,16 +95,36 @@ def sample(trajectories: Iterable[Trajectory], verdict_of: dict[str, Verdict], s
 
 def logged_ids(backend: Backend, run_id: str) -> set[str]:
     """The trajectories that a run has traces of."""
-    traces = with_retries(
-        lambda: backend.client.search_traces(locations=[backend.experiment_id], run_id=run_id, include_spans=False)
-    )
-    return {trace.info.tags.get(TRAJECTORY, "") for trace in traces}
+    logged: set[str] = set()
+    token: str | None = None
+    while True:
+        page = with_retries(
+            partial(
+                backend.client.search_traces,
+                locations=[backend.experiment_id],
+                run_id=run_id,
+                include_spans=False,
+                max_results=_PAGE,
+                page_token=token,
+            )
+        )
+        logged |= {trace.info.tags.get(TRAJECTORY, "") for trace in page}
+        token = page.token
+        if not token:
+            return logged
 
 
-def _log_trace(backend: Backend, run_id: str, stage: str, trajectory: Trajectory, verdict: Verdict | None) -> None:
+def _log_trace(
+    backend: Backend,
+    run_id: str,
+    stage: str,
+    trajectory: Trajectory,
+    verdict: Verdict | None,
+    with_turns: bool = True,
+) -> None:
     import mlflow
     from mlflow.entities import SpanStatusCode, SpanType
-    from mlflow.tracing.constant import TraceMetadataKey
+    from mlflow.tracing.constant import SpanAttributeKey, TraceMetadataKey
 
     attributes: dict[str, Any] = {  # MLflow declares text and takes any JSON
         "policy": trajectory.policy,
@@ -84,6 +132,7 @@ def _log_trace(backend: Backend, run_id: str, stage: str, trajectory: Trajectory
         "attempt": trajectory.attempt,
         "seed": trajectory.seed,
         "diagnostics": trajectory.diagnostics,
+        **({} if with_turns else {SpanAttributeKey.CHAT_USAGE: _usage(trajectory.turns)}),
     }
     clock = time.time_ns() - sum(_duration(turn) for turn in trajectory.turns)
     root = mlflow.start_span_no_context(
@@ -97,21 +146,21 @@ def _log_trace(backend: Backend, run_id: str, stage: str, trajectory: Trajectory
         start_time_ns=clock,
     )
     for turn in trajectory.turns:
-        clock = _log_turn(root, turn, clock)
+        clock = _log_turn(root, turn, clock) if with_turns else clock + _duration(turn)
     outputs: dict[str, object] = {
         "termination": trajectory.termination.value,
         "answer": trajectory.answer,
         "site_reward": trajectory.site_reward,
         "late_actions": trajectory.late_actions,
     }
-    if trajectory.final_screenshot:
+    if trajectory.final_screenshot and with_turns:
         outputs["final_screenshot"] = _attachment(trajectory.final_screenshot)
     root.set_outputs(outputs)
     _preview(root, trajectory)
     status = SpanStatusCode.OK if trajectory.termination.is_agents_doing else SpanStatusCode.ERROR
     root.end(status=status, end_time_ns=clock)
     if verdict:
-        _log_feedback(root.trace_id, verdict)
+        _log_feedback(root.trace_id, run_id, verdict)
 
 
 def _log_conversation(backend: Backend, run_id: str, stage: str, trajectory: Trajectory) -> None:
@@ -171,10 +220,8 @@ def _log_turn(root: LiveSpan, turn: Turn, clock: int) -> int:
     from mlflow.entities import SpanStatusCode, SpanType
     from mlflow.tracing.constant import SpanAttributeKey
 
-    sampled = len(turn.token_ids)
-    usage = {"input_tokens": turn.prompt_tokens, "output_tokens": sampled, "total_tokens": turn.prompt_tokens + sampled}
     attributes: dict[str, Any] = {
-        SpanAttributeKey.CHAT_USAGE: usage,
+        SpanAttributeKey.CHAT_USAGE: _usage([turn]),
         "finish_reason": turn.finish_reason,
         **{f"seconds.{operation}": seconds for operation, seconds in turn.timings.items()},
     }
@@ -203,9 +250,17 @@ def _log_turn(root: LiveSpan, turn: Turn, clock: int) -> int:
     return end
 
 
-def _log_feedback(trace_id: str, verdict: Verdict) -> None:
+def _usage(turns: Sequence[Turn]) -> dict[str, int]:
+    """Tokens of some turns, in MLflow's names."""
+    prompt, sampled = sum(turn.prompt_tokens for turn in turns), sum(len(turn.token_ids) for turn in turns)
+    return {"input_tokens": prompt, "output_tokens": sampled, "total_tokens": prompt + sampled}
+
+
+def _log_feedback(trace_id: str, run_id: str, verdict: Verdict) -> None:
+    """The verdict as `mlflow.genai.evaluate` would log a scorer's: as an assessment of this run."""
     import mlflow
     from mlflow.entities import AssessmentSource, AssessmentSourceType
+    from mlflow.tracing.constant import AssessmentMetadataKey
 
     kind = AssessmentSourceType.CODE if verdict.judge == "rules" else AssessmentSourceType.LLM_JUDGE
     with_retries(
@@ -216,6 +271,7 @@ def _log_feedback(trace_id: str, verdict: Verdict) -> None:
             rationale=verdict.rationale,
             source=AssessmentSource(source_type=kind, source_id=f"{verdict.judge}@{verdict.judge_version}"),
             metadata={
+                AssessmentMetadataKey.SOURCE_RUN_ID: run_id,
                 "tokens": str(verdict.tokens),
                 "cost_usd": str(verdict.cost_usd),
                 "latency_s": str(verdict.latency_s),

@@ -105,3 +105,39 @@ def test_an_environment_ending_is_an_error_and_without_verdict_no_feedback(
     (trace,) = client.search_traces(locations=[experiment], run_id=run.run_id)
     assert trace.info.state.value == "ERROR"
     assert trace.info.assessments == []
+
+
+def test_an_evaluation_has_a_row_for_every_episode(params: Params, client: MlflowClient) -> None:
+    """Task, answer and verdict of each of 120 episodes, though a page of traces has 100; turns of four of them."""
+    rollouts = [a_trajectory(a_task(number), turns=1, final_screenshot=png("red")) for number in range(119)]
+    rollouts.append(a_trajectory(a_task(119), turns=0, termination="env_init_error", answer=None))
+    verdicts = [
+        a_verdict(trajectory, Outcome.SUCCESS if number % 3 else Outcome.FAILURE)
+        for number, trajectory in enumerate(rollouts[:119])
+    ]
+    for _ in range(2):  # a killed stage runs again, and its rows are there once
+        with stage_run(params, "evaluate@sft", "key", Path("state")) as run:
+            run.evaluation(rollouts, verdicts)
+    assert client.get_run(run.run_id).data.tags["mlflow.runType"] == "genai_evaluate"
+    experiment = client.get_experiment_by_name("waymark").experiment_id
+    traces = client.search_traces(locations=[experiment], run_id=run.run_id, max_results=500)
+    rows = {trace.info.tags["waymark.trajectory_id"]: trace for trace in traces}
+    assert len(traces) == len(rows) == 120
+    for trajectory, verdict in zip(rollouts, verdicts, strict=False):
+        info = rows[trajectory.trajectory_id].info
+        assert (info.request_preview, info.response_preview) == (trajectory.task.intent, "Done.")
+        (feedback,) = info.assessments
+        assert (feedback.value, feedback.run_id) == (verdict.outcome.value, run.run_id)
+    assert rows[rollouts[-1].trajectory_id].info.assessments == []
+    assert sorted({len(trace.data.spans) for trace in traces}) == [1, 2]
+    samples = [trace for trace in traces if len(trace.data.spans) == 2]
+    assert len(samples) == params.tracking.trace_samples - 1, "and one that has no turns"
+    assert {trace.info.token_usage["total_tokens"] for trace in traces if trace.info.token_usage} == {43}
+
+
+def test_no_samples_means_no_rows_of_an_evaluation(checkout: Path, client: MlflowClient) -> None:
+    trajectory = a_trajectory(turns=1)
+    with stage_run(recipe(tracking={"trace_samples": 0}), "evaluate@sft", "key", Path("state")) as run:
+        run.evaluation([trajectory], [a_verdict(trajectory)])
+    experiment = client.get_experiment_by_name("waymark").experiment_id
+    assert client.search_traces(locations=[experiment], run_id=run.run_id) == []
