@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 TRAJECTORY, TERMINATION = "waymark.trajectory_id", "waymark.termination"
 _SECOND = 1_000_000_000
 _PAGE = 500
+_MAX_INTENT = 700
 
 
 def log_traces(
@@ -56,17 +57,21 @@ def log_episodes(
 ) -> None:
     """Log all episodes of an evaluation: a sample as `log_traces` does, the others without turns and screenshots.
 
-    The verdicts are those that were given; no judge is asked again. `samples` of 0 logs nothing.
+    The verdicts are those that were given; no judge is asked again. `samples` of 0 logs nothing. MLflow pairs the rows
+    of two runs by their request, so it names the task and the attempt: tasks of a family often have the same words.
     """
     if samples == 0:
         return
-    log_traces(backend, run_id, stage, trajectories, verdicts, samples)
     verdict_of = {verdict.trajectory_id: verdict for verdict in verdicts}
+    sampled = {trajectory.trajectory_id for trajectory in sample(trajectories, verdict_of, samples)}
     logged = logged_ids(backend, run_id)
     for trajectory in trajectories:
-        if trajectory.trajectory_id not in logged:
-            verdict = verdict_of.get(trajectory.trajectory_id)
-            _log_trace(backend, run_id, stage, trajectory, verdict, with_turns=False)
+        identity = trajectory.trajectory_id
+        if identity not in logged:
+            attempt = f", attempt {trajectory.attempt + 1}" if trajectory.attempt else ""
+            request = f"{trajectory.task.intent[:_MAX_INTENT]} ({trajectory.task_id}{attempt})"
+            verdict, has_turns = verdict_of.get(identity), identity in sampled
+            _log_trace(backend, run_id, stage, trajectory, verdict, request, has_turns)
 
 
 def log_conversations(backend: Backend, run_id: str, stage: str, trajectories: Iterable[Trajectory]) -> None:
@@ -120,6 +125,7 @@ def _log_trace(
     stage: str,
     trajectory: Trajectory,
     verdict: Verdict | None,
+    request: str | None = None,
     with_turns: bool = True,
 ) -> None:
     import mlflow
@@ -156,7 +162,7 @@ def _log_trace(
     if trajectory.final_screenshot and with_turns:
         outputs["final_screenshot"] = _attachment(trajectory.final_screenshot)
     root.set_outputs(outputs)
-    _preview(root, trajectory)
+    _preview(root, trajectory, request)
     status = SpanStatusCode.OK if trajectory.termination.is_agents_doing else SpanStatusCode.ERROR
     root.end(status=status, end_time_ns=clock)
     if verdict:
@@ -181,14 +187,15 @@ def _log_conversation(backend: Backend, run_id: str, stage: str, trajectory: Tra
     root.end()
 
 
-def _preview(root: LiveSpan, trajectory: Trajectory) -> None:
-    """Show the intent and the answer in lists of traces, not JSON. The span is in no context, so that MLflow's
-    `update_current_trace` does not find its trace."""
+def _preview(root: LiveSpan, trajectory: Trajectory, request: str | None = None) -> None:
+    """Show the request, or else the intent, and the answer in lists of traces, not JSON. The span is in no context, so
+    that MLflow's `update_current_trace` does not find its trace."""
     from mlflow.tracing.trace_manager import InMemoryTraceManager
 
     with InMemoryTraceManager.get_instance().get_trace(root.trace_id) as trace:
         if trace is not None:
-            trace.info.request_preview, trace.info.response_preview = trajectory.task.intent, _ending(trajectory)
+            trace.info.request_preview = request or trajectory.task.intent
+            trace.info.response_preview = _ending(trajectory)
 
 
 def _ending(trajectory: Trajectory) -> str:

@@ -125,7 +125,8 @@ def test_an_evaluation_has_a_row_for_every_episode(params: Params, client: Mlflo
     assert len(traces) == len(rows) == 120
     for trajectory, verdict in zip(rollouts, verdicts, strict=False):
         info = rows[trajectory.trajectory_id].info
-        assert (info.request_preview, info.response_preview) == (trajectory.task.intent, "Done.")
+        request = f"{trajectory.task.intent} ({trajectory.task_id})"
+        assert (info.request_preview, info.response_preview) == (request, "Done.")
         (feedback,) = info.assessments
         assert (feedback.value, feedback.run_id) == (verdict.outcome.value, run.run_id)
     assert rows[rollouts[-1].trajectory_id].info.assessments == []
