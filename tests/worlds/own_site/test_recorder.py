@@ -18,6 +18,8 @@ from components.worlds.own_site.recording.transcription import PASSWORD, Transcr
 from components.worlds.own_site.task_file import _parsed
 from components.worlds.playing import play
 
+pytestmark = pytest.mark.slow
+
 Act = Callable[[Page], Awaitable[None]]
 VALUES = """[...document.querySelectorAll('input, textarea, select')].map((el) =>
   el.type === 'checkbox' || el.type === 'radio' ? el.checked : el.value).join('|')"""

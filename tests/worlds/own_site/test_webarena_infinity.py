@@ -20,6 +20,8 @@ from components.worlds.own_site.application import Application
 from components.worlds.own_site.site import command
 from components.worlds.own_site.webarena_infinity import FORGEABLE, write_adapter
 
+pytestmark = pytest.mark.slow
+
 SERVER = """
 import http.server, json, sys
 
