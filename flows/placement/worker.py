@@ -57,7 +57,7 @@ def run_order(stage: str, store: str, token: str) -> None:
                 handover.send_report(shared, stage, Report(token, error=str(error), is_stages_own=must_change))
             raise
     handover.send_report(shared, stage, report)
-    with contextlib.suppress(StoreError):  # it costs room alone
+    with contextlib.suppress(StoreError):  # a copy that stays only takes up space
         StateMirror(Path.cwd() / STATE / stage, handover.state_of_stage(shared, stage)).clear()
 
 
