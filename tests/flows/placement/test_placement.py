@@ -59,7 +59,7 @@ def copied_bytes(bucket: str) -> int:
     return sum(file["size"] for file in files.values())
 
 
-def wait_for(is_so: Callable[[], bool], flow: subprocess.Popen[bytes], seconds: float = 90.0) -> None:
+def wait_for(is_so: Callable[[], bool], flow: subprocess.Popen[bytes], seconds: float = 150.0) -> None:
     """Wait until something is so, while the pipeline runs."""
     ends = time.monotonic() + seconds
     while not is_so():
@@ -100,7 +100,7 @@ def test_a_lost_machine_is_replaced_and_nothing_is_done_twice(prefect, bucket, t
     output = (tmp_path / "flow.log").read_text()
     assert flow.returncode == 0, output
     assert "{'collect': 'ran', 'train': 'ran', 'report': 'ran'}" in output
-    assert noticed < 60
+    assert noticed < 120
     lines = journal(other)
     assert [line["step"] for line in lines] == list(range(60))
     by_victim = [line for line in lines if line["clone"] == str(victim)]
