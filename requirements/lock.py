@@ -22,7 +22,8 @@ from install import pip_options, uv_environment
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-EVERYTHING = ("--extra=env", "--extra=encyclopaedia", "--extra=train", "--extra=pipeline", "--group=build")
+EXTRAS = ("env", "encyclopaedia", "train", "pipeline", "server")
+EVERYTHING = (*(f"--extra={name}" for name in EXTRAS), "--group=build")
 CUDA = "nvidia-|cuda-"
 """What a CUDA build of PyTorch brings; it also brings Triton, which vLLM uses on a CPU too."""
 

@@ -94,7 +94,7 @@ def with_retries(call: Callable[[], T]) -> T:
     """Call MLflow; if another process locks the SQLite file, wait and retry.
 
     Raises:
-        TrackingError: the file is still locked after a minute or more.
+        TrackingError: the file is still locked after a minute or more, or a server wants a password.
     """
     from mlflow.exceptions import MlflowException
 
@@ -102,6 +102,11 @@ def with_retries(call: Callable[[], T]) -> T:
         try:
             return call()
         except MlflowException as error:
+            if "error code 401" in str(error) or "not authenticated" in str(error).lower():
+                raise TrackingError(
+                    "the MLflow server wants a password, or has another one: set MLFLOW_TRACKING_USERNAME and "
+                    "MLFLOW_TRACKING_PASSWORD"
+                ) from error
             if "database is locked" not in str(error):
                 raise
             if wait is None:

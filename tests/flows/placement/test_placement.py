@@ -19,14 +19,19 @@ from flows.placement import handover
 from flows.placement.shared_store import SharedStore
 from tests.flows.placement.clones import journal, make_clones
 from tests.flows.prefect_server import Prefect
+from tests.postgres import postgres
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.fixture
-def prefect(tmp_path: Path, bucket: str) -> Iterator[Prefect]:
+def prefect(tmp_path: Path, bucket: str, request: pytest.FixtureRequest) -> Iterator[Prefect]:
+    """A server whose database is a SQLite file or PostgreSQL."""
     server = Prefect(tmp_path / "home", free_port())
     with ExitStack() as stack:
+        if request.param == "postgres":
+            address = stack.enter_context(postgres("prefect"))
+            server.environment["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = f"postgresql+asyncpg://{address}/prefect"
         stack.enter_context(server.running("server", "start", "--host", "127.0.0.1", "--port", str(server.port)))
         server.wait_until_healthy()
         server.run("work-pool", "create", "gpu", "--type", "process")
@@ -68,7 +73,12 @@ def wait_for(is_so: Callable[[], bool], flow: subprocess.Popen[bytes], seconds: 
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "frozen for a while"])
+@pytest.mark.parametrize(
+    ("is_killed", "prefect"),
+    [(True, "sqlite"), (False, "postgres")],
+    ids=["killed", "frozen for a while"],
+    indirect=["prefect"],
+)
 def test_a_lost_machine_is_replaced_and_nothing_is_done_twice(prefect, bucket, tmp_path, is_killed):
     leader, *others = make_clones(tmp_path, bucket, 3)
     if is_killed:
