@@ -13,9 +13,9 @@ class PlacementParams(Section):
     """The machines that run the stages. The keys change no result, so no stage depends on them."""
 
     store: str | None = None
-    """What all machines can read and write: a folder, or a bucket such as `s3://bucket/folder` (its keys and endpoint
-    come from the environment). Artifacts travel through it, and so does what a running stage has written, so that
-    another machine can continue the stage. One run at a time uses a store."""
+    """What all machines can read and write: a folder with the same absolute path on each, or a bucket such as
+    `s3://bucket/folder` (its keys and endpoint come from the environment). Artifacts travel through it, and so does
+    what a running stage has written, so that another machine can continue the stage. One run at a time uses a store."""
     pools: dict[str, str] = Field(default_factory=dict)
     """Prefect work pool by stage: `{"train_*": gpu, "evaluate@*": browsers}`. The first pattern that matches counts. A
     stage that no pattern matches runs on the machine of the pipeline's flow."""
@@ -31,6 +31,15 @@ class PlacementParams(Section):
             raise ValueError(
                 "placement.pools sends stages to other machines: set placement.store to a folder or bucket that all of "
                 "them can read and write"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _store_is_the_same_everywhere(self) -> PlacementParams:
+        if self.store and "://" not in self.store and not self.store.startswith("/"):
+            raise ValueError(
+                f"placement.store = {self.store} is another folder on each machine: give an absolute path, or the "
+                "address of a bucket"
             )
         return self
 

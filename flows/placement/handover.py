@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import uuid
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,13 @@ from typing import Any
 from flows import process
 from flows.crash_safe_dvc import LOGS, InfrastructureFailed, held
 from flows.placement.shared_store import SharedStore
+from flows.placement.state_mirror import StateMirror
 
 REMOTE = "waymark-placement"
 """The name of the DVC remote in the store. `.dvc/config.local` has it."""
 DVC_LOCK = Path(".dvc/tmp/lock")
 """DVC's own lock."""
+STATE = Path(".waymark/state")
 OWNER = "owner"
 """The file with the token of the last order: only who has this order may write."""
 ORDER, OUTCOME, BEAT = "order.json", "outcome.json", "beat.json"
@@ -31,8 +35,8 @@ class Order:
     """A stage to run.
 
     `token` is new with each try. `needs` are the stages before it, `needed_files` their outputs that DVC's cache does
-    not keep, `own_files` those of the stage. `commit` is that of the pipeline flow's clone, with `+changes` where
-    tracked files differ from it. `lock` has the entries of `dvc.lock` by stage.
+    not keep, `own_files` those of the stage. `commit` is that of the pipeline flow's clone, as `commit` gives it.
+    `lock` has the entries of `dvc.lock` by stage.
     """
 
     token: str
@@ -67,6 +71,13 @@ def of_stage(store: SharedStore, stage: str) -> SharedStore:
 def state_of_stage(store: SharedStore, stage: str) -> SharedStore:
     """The part of the store with the copy of a stage's state."""
     return store.child(f"state/{stage}")
+
+
+def state_mirror(
+    store: SharedStore, stage: str, root: Path, may_write: Callable[[], bool] = lambda: True
+) -> StateMirror:
+    """The copy of a stage's state directory in a clone."""
+    return StateMirror(root / STATE / stage, state_of_stage(store, stage), may_write)
 
 
 def send(store: SharedStore, order: Order) -> None:
@@ -106,13 +117,14 @@ def report_of(store: SharedStore, stage: str) -> Report | None:
 
 
 def commit(root: Path) -> str:
-    """The commit of a clone, with `+changes` if tracked files differ from it; empty without a repository."""
+    """The commit of a clone, with a digest of the changes if tracked files differ; empty without a repository."""
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)
     if head.returncode:
         return ""
     ours = ["--", ".", ":!params.yaml", ":!dvc.lock"]  # they travel with each order
-    changed = subprocess.run(["git", "diff", "--quiet", "HEAD", *ours], cwd=root, check=False)
-    return head.stdout.strip() + ("+changes" if changed.returncode else "")
+    changes = subprocess.run(["git", "diff", "--binary", "HEAD", *ours], cwd=root, capture_output=True, check=True)
+    digest = f"+{hashlib.sha256(changes.stdout).hexdigest()[:12]}" if changes.stdout else ""
+    return head.stdout.strip() + digest
 
 
 def lock_entries(root: Path) -> dict[str, Any]:

@@ -30,6 +30,10 @@ from flows.placement.worker import run_order
 ATTEMPTS = 3
 """A stage whose machine was lost, or could not run it, is started this many times in all."""
 POLL_S = 1.0
+PAUSE_S = 20.0
+"""Before the second try of a stage that a machine could not run; twice as long before the third."""
+START_S = 180.0
+"""A flow run that a worker has taken gives its first sign of life within this time, or its machine is lost."""
 NO_WORKER_S = 20.0
 """After this long without a worker, the progress names the command that starts one."""
 
@@ -105,6 +109,8 @@ class Pools:
                 raise StageFailed(f"in the pool {self._of[stage.name]}: {report.error}")
             if report.error:
                 reasons.append(report.error)
+                on_progress(Progress(0, 0, f"tried again soon: {report.error}"))
+                _pause(len(reasons) * PAUSE_S)
                 continue
             handover.add_to_lock(self._root, {stage.name: report.entry})
             handover.pull(self._root, self._store, [stage.name], list(stage.uncached))
@@ -154,7 +160,7 @@ class Pools:
     ) -> handover.Report:
         """Wait for the report of an order."""
         place = handover.of_stage(self._store, order.stage)
-        created = changed = heard = time.monotonic()
+        created = changed = heard = waiting = time.monotonic()
         count, began = None, False
         state, beat = run.state, {}
         while True:
@@ -174,15 +180,31 @@ class Pools:
                 count, changed, began = beat["count"], now, True
                 if beat["progress"]:
                     on_progress(Progress(**beat["progress"]))
+            if state is not None and state.is_scheduled():
+                waiting = now
             if state is not None and state.is_cancelled():
                 raise StageFailed(f"{order.stage}: its run {run.name} in the pool {pool} was cancelled")
+            reason = None
             if state is not None and state.is_final() and now - changed > POLL_S * 3:
-                raise MachineLost(f"its flow run {run.name} ended without a report: {state.message or state.name}")
-            if began and now - changed > order.lost_after_s:
-                raise MachineLost(f"no sign of life for {order.lost_after_s:.0f} s from the worker of {run.name}")
+                reason = f"its flow run {run.name} ended without a report: {state.message or state.name}"
+            elif began and now - changed > order.lost_after_s:
+                reason = f"no sign of life for {order.lost_after_s:.0f} s from the worker of {run.name}"
+            elif not began and now - waiting > START_S:
+                reason = f"the worker that took {run.name} gave no sign of life for {START_S:.0f} s"
+            if reason is not None:
+                report = handover.report_of(self._store, order.stage)  # it may have come while Prefect was asked
+                if report is not None and report.token == order.token:
+                    return report
+                raise MachineLost(reason)
             if not began and now - created > NO_WORKER_S:
                 on_progress(Progress(0, 0, f"waits for a worker: prefect worker start --pool {pool}"))
             time.sleep(POLL_S)
+
+
+def _pause(seconds: float) -> None:
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends and not process.stopping():
+        time.sleep(0.2)
 
 
 def _deployment(client: SyncPrefectClient, pool: str) -> uuid.UUID:

@@ -4,10 +4,11 @@ A stage has a folder per recipe and inputs in its state directory. Only those in
 restoring replaces only those.
 
 The copy is a list of files (`files.json`) and their pieces. A piece never changes once it is written, and the list is
-written last, so a machine that is killed at any moment leaves a copy that can be restored. Of a file that has only
-grown, such as a journal, the new bytes are one more piece; any other change is a new piece in place of the old ones.
-Journals are read last, so they are never older than a checkpoint beside them. Files that their writer has not yet
-renamed to their final name (`*.part`) and locks are left out.
+written after its pieces, so a machine that is killed at any moment leaves a copy that can be restored. Pieces that a
+list no longer names are removed one copy later: a machine that was replaced in the middle of a copy cannot remove what
+its successor has restored. Of a file that has only grown, such as a journal, the new bytes are one more piece; any
+other change is a new piece in place of the old ones. Journals are read last, so they are never older than a checkpoint
+beside them. Files that their writer has not yet renamed to their final name (`*.part`) and locks are left out.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from flows.placement.shared_store import SharedStore, StoreError
 
 LIST = "files.json"
 PIECE_BYTES = 64 * 2**20
 """A larger file is several pieces, so that no file has to fit into memory."""
+MAX_SMALL = 32
+"""A file that ends with this many smaller pieces gets larger ones in their place when it grows again."""
 CLOCK_NS = 2 * 10**9
 """File systems may round the time of a change down by as much."""
-MAX_PIECES = 64
-"""A file that has grown in more pieces than this is written anew as a whole."""
+TAIL_BYTES = 4096
 
 
 @dataclass
@@ -39,11 +42,18 @@ class _Copy:
     modified: int = -1
     """Nanoseconds, on the machine that copied it."""
     tail_sha256: str = ""
-    """Of the last 4 KiB of the copied part: a file that still has them there has only grown."""
-    pieces: list[str] = field(default_factory=list)
+    """Of the last `TAIL_BYTES` of the copied part: a file that still has them there has only grown."""
+    pieces: list[tuple[str, int]] = field(default_factory=list)
+    """Names and sizes in bytes."""
 
-
-TAIL_BYTES = 4096
+    def large_part(self) -> _Copy:
+        """The same without the smaller pieces at the end, if there are too many of them."""
+        first = len(self.pieces)
+        while first and self.pieces[first - 1][1] < PIECE_BYTES:
+            first -= 1
+        if len(self.pieces) - first < MAX_SMALL:
+            return self
+        return _Copy(sum(size for _, size in self.pieces[:first]), pieces=self.pieces[:first])
 
 
 class StateMirror:
@@ -58,34 +68,40 @@ class StateMirror:
         """
         self._folder, self._store, self._may_write = folder, store, may_write
         self._since = time.time_ns() - CLOCK_NS
-        self._copies = self._list()
+        self._writer = uuid.uuid4().hex
+        self._superseded: set[str] = set()
+        self._copies, _ = self._list()
 
-    def _list(self) -> dict[str, _Copy]:
-        return {name: _Copy(**copy) for name, copy in (self._store.read_json(LIST) or {}).items()}
-
-    def copy(self) -> int:
+    def copy(self, is_ended: Callable[[], bool] = lambda: False) -> int:
         """Copy what has changed since the last call; returns the number of files that had.
+
+        Args:
+            is_ended: asked before each piece; once it is true, the copy is given up.
 
         Raises:
             StoreError: the store cannot be written; the next call tries again.
         """
         files = [path for path in self._in_use() if path.is_file() and not _is_transient(path)]
-        old, new, changed = self._copies, {}, 0
+        new: dict[str, _Copy] = {}
         for path in sorted(files, key=lambda path: (path.suffix == ".jsonl", path)):
             name = str(path.relative_to(self._folder))
-            before = old.get(name, _Copy())
             try:
-                new[name] = self._copied(path, before)
+                new[name] = self._copied(path, self._copies.get(name, _Copy()), is_ended)
             except FileNotFoundError:  # it was removed or renamed after it was listed
                 continue
-            changed += new[name].pieces != before.pieces
+            if is_ended():
+                return 0
+        changed = sum(copy.pieces != self._copies.get(name, _Copy()).pieces for name, copy in new.items())
         if not self._may_write():
             return 0
+        _, writer = self._list()
+        if changed or new.keys() != self._copies.keys() or writer != self._writer:
+            listed = {name: asdict(copy) for name, copy in new.items()}
+            self._store.write_json(LIST, {"writer": self._writer, "files": listed})
+            self._store.remove(sorted(self._superseded))
+            kept = _pieces(new)
+            self._superseded = _pieces(self._copies) - kept
         self._copies = new
-        if changed or new.keys() != old.keys():
-            self._store.write_json(LIST, {name: asdict(copy) for name, copy in new.items()})
-            kept = {piece for copy in new.values() for piece in copy.pieces}
-            self._store.remove([piece for copy in old.values() for piece in copy.pieces if piece not in kept])
         return changed
 
     def restore(self) -> int:
@@ -94,7 +110,7 @@ class StateMirror:
         Raises:
             StoreError: the store cannot be read.
         """
-        self._copies = self._list()
+        self._copies, _ = self._list()
         if not self._copies:
             return 0
         partial = self._folder.with_name(f".{self._folder.name}.{uuid.uuid4().hex}.part")
@@ -102,11 +118,12 @@ class StateMirror:
             path = partial / name
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as file:
-                for piece in copy.pieces:
+                for piece, _ in copy.pieces:
                     content = self._store.read(piece)
                     if content is None:
                         raise StoreError(
-                            f"placement.store: {self._store.url}/{piece} is missing: another machine writes"
+                            f"placement.store: {self._store.url}/{piece} is missing: another machine writes; if none "
+                            f"does, remove {self._store.url}, and the stage begins anew"
                         )
                     file.write(content)
             copy.modified = path.stat().st_mtime_ns
@@ -125,38 +142,60 @@ class StateMirror:
         Raises:
             StoreError: the store cannot be written.
         """
-        pieces = [piece for copy in self._list().values() for piece in copy.pieces]
-        self._store.remove([LIST, *pieces])
-        self._copies = {}
+        self._store.remove([LIST])
+        self._store.remove(self._store.names())
+        self._copies, self._superseded = {}, set()
+
+    def _list(self) -> tuple[dict[str, _Copy], str]:
+        """The copied files, and who wrote the list."""
+        listed = self._store.read_json(LIST)
+        if listed is None:
+            return {}, ""
+        copies = {name: _Copy(**copy) for name, copy in listed["files"].items()}
+        for copy in copies.values():
+            copy.pieces = [(piece, size) for piece, size in copy.pieces]  # JSON has lists
+        return copies, listed["writer"]
 
     def _in_use(self) -> list[Path]:
         """The files of the entries that were copied or restored before, or have been written since."""
         known = {name.split("/", 1)[0] for name in self._copies}
         chosen: list[Path] = []
         for entry in sorted(self._folder.glob("*")):
-            files = [entry, *entry.rglob("*")]
+            files = [entry, *_below(entry)]
             if entry.name in known or any(_modified(path) >= self._since for path in files):
                 chosen += files
         return chosen
 
-    def _copied(self, path: Path, before: _Copy) -> _Copy:
+    def _copied(self, path: Path, before: _Copy, is_ended: Callable[[], bool]) -> _Copy:
         status = path.stat()
         if (status.st_size, status.st_mtime_ns) == (before.size, before.modified):
             return before
         with path.open("rb") as file:
-            grown = before.pieces and len(before.pieces) < MAX_PIECES and status.st_size >= before.size
-            if not (grown and _tail(file, before.size) == before.tail_sha256):
-                before = _Copy()
-            file.seek(before.size)
-            size, pieces = before.size, list(before.pieces)
-            while part := file.read(min(PIECE_BYTES, status.st_size - size)):
-                pieces.append(f"pieces/{uuid.uuid4().hex}")
-                self._store.write(pieces[-1], part)
+            grown = before.pieces and status.st_size >= before.size
+            grown = grown and _tail(file, before.size) == before.tail_sha256
+            begin = before.large_part() if grown else _Copy()
+            file.seek(begin.size)
+            size, pieces = begin.size, list(begin.pieces)
+            while (part := file.read(min(PIECE_BYTES, status.st_size - size))) and not is_ended():
+                pieces.append((f"pieces/{uuid.uuid4().hex}", len(part)))
+                self._store.write(pieces[-1][0], part)
                 size += len(part)
             return _Copy(size, status.st_mtime_ns, _tail(file, size), pieces)
 
 
-def _tail(file, size: int) -> str:
+def _pieces(copies: dict[str, _Copy]) -> set[str]:
+    return {piece for copy in copies.values() for piece, _ in copy.pieces}
+
+
+def _below(folder: Path) -> list[Path]:
+    """The files in a folder at any depth; none if it is renamed meanwhile."""
+    try:
+        return list(folder.rglob("*"))
+    except FileNotFoundError:
+        return []
+
+
+def _tail(file: BinaryIO, size: int) -> str:
     """SHA-256 of the last bytes of the first `size` bytes of a file."""
     file.seek(max(0, size - TAIL_BYTES))
     return hashlib.sha256(file.read(min(size, TAIL_BYTES))).hexdigest()

@@ -25,7 +25,8 @@ PROJECT = "WAYMARK_PROJECT"
 """The environment variable with a worker's clone; without it, the clone from which Waymark is installed."""
 BEAT_S = 5.0
 """Seconds between two signs of life."""
-STATE = Path(".waymark/state")
+FORMER_RECIPE = Path(".waymark/params.before.yaml")
+"""The recipe that an order has replaced."""
 
 
 @flow(name="stage", flow_run_name="{stage}", validate_parameters=True)
@@ -45,42 +46,43 @@ def run_order(stage: str, store: str, token: str) -> None:
     process.allow()
     shared = SharedStore(store)
     order = handover.receive(shared, stage, token)
-    with process.stopped_by_signals(on_stop=lambda: None):
+    with process.stopped_by_signals(on_stop=lambda: None), _Life(order, shared, Path.cwd()) as life:
         try:
-            report = _carried_out(order, shared, Path.cwd())
-        except StageFailed as error:
-            handover.send_report(shared, stage, Report(token, error=str(error), is_stages_own=True))
-            raise
-        except (InfrastructureFailed, OrderRefused, process.Busy, StoreError) as error:
+            report = _carried_out(order, shared, Path.cwd(), life)
+        except (StageFailed, OrderRefused, InfrastructureFailed, StoreError, process.Busy) as error:
+            would_come_again = isinstance(error, StageFailed | OrderRefused)
             with contextlib.suppress(StoreError):
-                must_change = isinstance(error, OrderRefused)  # a clone, by hand
-                handover.send_report(shared, stage, Report(token, error=str(error), is_stages_own=must_change))
+                life.end_copies(with_last=True)
+                life.send(Report(token, error=str(error), is_stages_own=would_come_again))
             raise
-    handover.send_report(shared, stage, report)
+        life.end_copies(with_last=False)
+        life.send(report)
     with contextlib.suppress(StoreError):  # a copy that stays only takes up space
-        StateMirror(Path.cwd() / STATE / stage, handover.state_of_stage(shared, stage)).clear()
+        handover.state_mirror(shared, stage, Path.cwd()).clear()
 
 
-def _carried_out(order: Order, shared: SharedStore, root: Path) -> Report:
+def _carried_out(order: Order, shared: SharedStore, root: Path, life: _Life) -> Report:
     logger = get_run_logger()
-    with _Life(order, shared, root) as life, _recipe_in_use(order.params, root):
+    with _recipe_in_use(order.params, root):
         if order.commit != (here := handover.commit(root)):
             raise OrderRefused(
                 f"this worker's clone is at {here or 'no commit'}, and the pipeline runs at {order.commit}: bring both "
-                "to the same commit, without changes to tracked files"
+                "to the same commit, with the same changes to tracked files or none"
             )
         for line in repair(root):
             logger.warning(line)
         handover.add_to_lock(root, {name: order.lock[name] for name in order.needs if name in order.lock})
         handover.pull(root, shared, order.needs, order.needed_files)
         _take_over(order, shared, root)
-        mirror = StateMirror(root / STATE / order.stage, handover.state_of_stage(shared, order.stage), life.may_write)
+        mirror = handover.state_mirror(shared, order.stage, root, life.may_write)
         restored = mirror.restore()
         if restored:
             logger.info("%s continues from %d files that an earlier try has written", order.stage, restored)
         life.copy_with(mirror)
         (root / PROGRESS / f"{order.stage}.json").unlink(missing_ok=True)
         outcome = repro(order.stage, root, on_poll=life.show)
+        if not life.may_write():
+            raise process.Stopped(f"{order.stage}: another machine has taken the stage over")
         handover.push(root, shared, [order.stage], order.own_files)
         return Report(order.token, str(outcome), handover.lock_entries(root)[order.stage])
 
@@ -104,23 +106,52 @@ class _Life:
         self._order, self._root, self._shared = order, root, shared
         self._place = handover.of_stage(shared, order.stage)
         self._mirror: StateMirror | None = None
-        self._ended = threading.Event()
-        self._lost = threading.Event()
+        self._ended, self._copied, self._lost = threading.Event(), threading.Event(), threading.Event()
         self._artifact = ProgressArtifact(order.stage)
-        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._beat, self._copy)]
+        self._beating = threading.Thread(target=self._beat, daemon=True)
+        self._copying = threading.Thread(target=self._copy, daemon=True)
 
     def __enter__(self) -> _Life:
-        for thread in self._threads:
-            thread.start()
+        self._beating.start()
+        self._copying.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with contextlib.suppress(StoreError):
+            self.end_copies(with_last=kind is not None)
         self._ended.set()
-        for thread in self._threads:
-            thread.join()
-        if kind is not None and self._mirror is not None and not self._lost.is_set():
-            with contextlib.suppress(StoreError):
-                self._mirror.copy()
+        self._beating.join()
+
+    def end_copies(self, with_last: bool) -> None:
+        """Copy the state no more. The signs of life go on, because the last copy of a large state takes its time.
+
+        Args:
+            with_last: copy once more, so that the next try has all that was done.
+
+        Raises:
+            StoreError: the last copy could not be written.
+        """
+        if self._copied.is_set():
+            return
+        self._copied.set()
+        self._copying.join()
+        if with_last and self._mirror is not None and not self._lost.is_set():
+            self._mirror.copy()
+
+    def send(self, report: Report) -> None:
+        """Send the report of the order. A store that is out of reach for a moment is tried again.
+
+        Raises:
+            StoreError: it is out of reach for as long as others wait for a sign of life.
+        """
+        ends = time.monotonic() + self._order.lost_after_s
+        while True:
+            try:
+                return handover.send_report(self._shared, self._order.stage, report)
+            except StoreError:
+                if time.monotonic() > ends:
+                    raise
+                time.sleep(1.0)
 
     def copy_with(self, mirror: StateMirror) -> None:
         """From now on, copy the state."""
@@ -131,10 +162,16 @@ class _Life:
         return not self._lost.is_set() and handover.is_last(self._shared, self._order.stage, self._order.token)
 
     def show(self) -> None:
-        """Show the progress in Prefect."""
+        """Show the progress in Prefect. A server that does not answer stops no stage."""
         progress = read_progress(self._order.stage, self._root)
-        if progress is not None:
+        if progress is None:
+            return
+        try:
             self._artifact.show(progress)
+        except Exception as error:  # of Prefect, of its client or of the network
+            print(
+                f"{self._order.stage}: Prefect did not take the progress: {type(error).__name__}: {error}", flush=True
+            )
 
     def _beat(self) -> None:
         count, heard = 0, time.monotonic()
@@ -153,11 +190,11 @@ class _Life:
                 return None
 
     def _copy(self) -> None:
-        while not self._ended.wait(self._order.sync_s) and not self._lost.is_set():
+        while not self._copied.wait(self._order.sync_s) and not self._lost.is_set():
             if self._mirror is not None:
                 try:
-                    self._mirror.copy()
-                except StoreError as error:  # the next copy has what this one lacks
+                    self._mirror.copy(is_ended=self._copied.is_set)
+                except (StoreError, OSError) as error:  # the next copy has what this one lacks
                     print(f"{self._order.stage}: its state was not copied this time: {error}", flush=True)
 
     def _give_up(self, why: str) -> None:
@@ -168,25 +205,29 @@ class _Life:
 
 @contextlib.contextmanager
 def _recipe_in_use(params: str, root: Path) -> Iterator[None]:
-    """Put the recipe of an order in use, and keep others from changing it meanwhile.
+    """Put the recipe of an order in use, and keep other orders from changing it meanwhile.
 
     Raises:
         InfrastructureFailed: another order with another recipe is being carried out in this clone.
     """
     (root / ".waymark").mkdir(exist_ok=True)
+    path = root / "params.yaml"
     with (root / ".waymark/recipe.lock").open("w") as lock:
-        path = root / "params.yaml"
-        if path.exists() and path.read_text() == params:
+        while True:
             fcntl.flock(lock, fcntl.LOCK_SH)
-        else:
+            present = path.read_text() if path.exists() else None
+            if present == params:
+                break
+            fcntl.flock(lock, fcntl.LOCK_UN)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 raise InfrastructureFailed(
                     f"this worker's clone {root} runs a stage of another recipe: wait for it, or use another clone"
                 ) from error
+            if present is not None:
+                (root / FORMER_RECIPE).write_text(present)
             partial = path.with_name(".params.yaml.part")
             partial.write_text(params)
             partial.replace(path)
-            fcntl.flock(lock, fcntl.LOCK_SH)
         yield

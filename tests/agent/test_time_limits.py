@@ -33,14 +33,14 @@ class Takes:
 
 async def waits_for_somebody_to_answer(clock: RequestClock) -> None:
     with clock.stopped():
-        await asyncio.sleep(2.0)
+        await asyncio.sleep(3.5)
     await asyncio.sleep(0.2)
 
 
 async def is_asked_again_where_it_was_given_up(clock: RequestClock) -> None:
     for _ in range(3):
         asked = asyncio.get_running_loop().time()
-        await asyncio.sleep(0.7)
+        await asyncio.sleep(1.2)
         with clock.stopped(since=asked):
             await asyncio.sleep(0)
 
@@ -58,8 +58,8 @@ async def never_answers(clock: RequestClock) -> None:
 @pytest.mark.parametrize(
     "first, inference_s, task_s, ending",
     [
-        (waits_for_somebody_to_answer, 1.5, 1.8, Termination.MAX_STEPS),
-        (is_asked_again_where_it_was_given_up, 1.5, 1.8, Termination.MAX_STEPS),
+        (waits_for_somebody_to_answer, 2.5, 3.0, Termination.MAX_STEPS),
+        (is_asked_again_where_it_was_given_up, 2.5, 3.0, Termination.MAX_STEPS),
         (takes_too_long_after_a_wait, 0.2, 5.0, Termination.INFERENCE_TIMEOUT),
         (takes_too_long_after_a_wait, 5.0, 0.2, Termination.TASK_TIMEOUT),
         (never_answers, 0.2, 5.0, Termination.INFERENCE_TIMEOUT),

@@ -322,7 +322,7 @@ def test_the_commands_of_the_how_to_page_work(here, server, capsys):
     """As they stand there, but for the endpoint's address."""
     page = (ROOT / "docs/how-to/judge-trajectories.md").read_text()
     commands = [line.split()[1:] for line in page.splitlines() if line.startswith("waymark ")]
-    assert len(commands) == 7
+    assert len(commands) == 8
     server.reply = lambda asked: next(
         reply
         for sign, reply in {
@@ -343,7 +343,8 @@ def test_the_commands_of_the_how_to_page_work(here, server, capsys):
     own = [a_trajectory(a_task(evaluator={"type": "qa", "answers": ["Done."]}))]
     write_table("data/evaluation/rl/trajectories.parquet", Trajectory, own)
     for command in commands:
-        assert main([server.url if part == "http://127.0.0.1:8000/v1" else part for part in command]) == 0, command
+        assert main([server.url if part.endswith("/v1") else part for part in command]) == 0, command
+    assert list(Path("exported/inspect").glob("*.json"))
     summaries = [json.loads(file.read_text()) for file in Path("judged").glob("*/summary.json")]
     assert len(summaries) == 6
     assert all(summary["success"]["rate"] == 1.0 for summary in summaries), capsys.readouterr().out

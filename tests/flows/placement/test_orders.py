@@ -107,6 +107,16 @@ def test_a_clone_at_another_commit_refuses_and_says_what_to_do(leader, carry_out
     assert "the pipeline runs at 0123456789: bring both to the same commit" in leader.report().error
 
 
+def test_clones_with_different_changes_differ_and_with_the_same_do_not(leader):
+    at_first = handover.commit(leader.root)
+    (leader.root / "source.txt").write_text("changed\n")
+    (leader.other / "source.txt").write_text("changed\n")
+    (leader.third / "source.txt").write_text("changed otherwise\n")
+    commits = [handover.commit(clone) for clone in (leader.root, leader.other, leader.third)]
+    assert commits[0] == commits[1] != commits[2]
+    assert at_first not in commits
+
+
 def test_an_order_that_was_replaced_does_nothing(leader, carry_out):
     leader.order("first")
     leader.order("second")

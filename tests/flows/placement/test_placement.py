@@ -60,8 +60,8 @@ def processes_of(clone: Path) -> list[psutil.Process]:
 
 def copied_bytes(bucket: str) -> int:
     """The size of the journal of `train` as far as the store has it."""
-    files = handover.state_of_stage(SharedStore(bucket), "train").read_json("files.json") or {}
-    return sum(file["size"] for file in files.values())
+    listed = handover.state_of_stage(SharedStore(bucket), "train").read_json("files.json") or {"files": {}}
+    return sum(file["size"] for file in listed["files"].values())
 
 
 def wait_for(is_so: Callable[[], bool], flow: subprocess.Popen[bytes], seconds: float = 150.0) -> None:

@@ -24,6 +24,11 @@ def test_pools_without_a_store_are_refused():
         PlacementParams(pools={"train_*": "gpu"})
 
 
+def test_a_relative_store_is_refused():
+    with pytest.raises(ValidationError, match="is another folder on each machine: give an absolute path"):
+        PlacementParams(store="shared", pools={"train_*": "gpu"})
+
+
 def test_a_recipe_without_placement_sends_nothing_away(tmp_path):
     assert not any(Pools(placement_of(tmp_path), STAGES, tmp_path).has(stage) for stage in STAGES)
 

@@ -24,6 +24,12 @@ def restored(store: SharedStore, into: Path) -> dict[str, bytes]:
     return content(into)
 
 
+def pieces(store: SharedStore) -> set[str]:
+    """The pieces that the list in the store names."""
+    listed = store.read_json("files.json") or {"files": {}}
+    return {piece for copy in listed["files"].values() for piece, _ in copy["pieces"]}
+
+
 NAMES = st.sampled_from(["key/journal.jsonl", "key/checkpoints/1.pt", "key/run_id", "other/journal.jsonl"])
 CHANGES = st.lists(
     st.one_of(
@@ -42,7 +48,7 @@ CHANGES = st.lists(
 def test_what_is_restored_is_what_was_last_copied(changes):
     with tempfile.TemporaryDirectory() as root, pytest.MonkeyPatch.context() as patch:
         patch.setattr(state_mirror, "PIECE_BYTES", 16)
-        patch.setattr(state_mirror, "MAX_PIECES", 5)
+        patch.setattr(state_mirror, "MAX_SMALL", 3)
         patch.setattr(state_mirror, "TAIL_BYTES", 8)
         folder, store = Path(root) / "state", SharedStore(f"{root}/store")
         mirror, copied = StateMirror(folder, store), {}
@@ -63,8 +69,9 @@ def test_what_is_restored_is_what_was_last_copied(changes):
                 before = path.read_bytes() if kind == "append" and path.exists() else b""
                 path.write_bytes(before + data)
         assert restored(store, Path(root) / "last") == copied
-        used = {piece for copy in (store.read_json("files.json") or {}).values() for piece in copy["pieces"]}
-        assert {name for name in store.names() if name.startswith("pieces/")} == used
+        assert pieces(store) <= {*store.names()}
+        mirror.clear()
+        assert store.names() == []
 
 
 def test_a_journal_that_grows_costs_only_its_new_lines(tmp_path, monkeypatch):
@@ -86,6 +93,66 @@ def test_a_journal_that_grows_costs_only_its_new_lines(tmp_path, monkeypatch):
         assert mirror.copy() == 0
     assert [data for name, data in written if name.startswith("pieces/")] == lines
     assert restored(store, tmp_path / "again") == {"key/journal.jsonl": b"".join(lines)}
+
+
+def test_a_long_journal_of_small_additions_is_written_about_twice(tmp_path, monkeypatch):
+    monkeypatch.setattr(state_mirror, "PIECE_BYTES", 1000)
+    store, written, write = SharedStore(str(tmp_path / "store")), [], SharedStore.write
+
+    def noted(self: SharedStore, name: str, data: bytes) -> None:
+        written.append(len(data) if name.startswith("pieces/") else 0)
+        write(self, name, data)
+
+    monkeypatch.setattr(SharedStore, "write", noted)
+    journal = tmp_path / "state/key/journal.jsonl"
+    mirror = StateMirror(tmp_path / "state", store)
+    journal.parent.mkdir(parents=True)
+    for number in range(400):
+        with journal.open("a") as file:
+            file.write(f"{number:019}\n")
+        mirror.copy()
+    assert sum(written) < 3 * journal.stat().st_size
+    assert len(pieces(store)) < 8 + state_mirror.MAX_SMALL + 1
+    assert restored(store, tmp_path / "again") == {"key/journal.jsonl": journal.read_bytes()}
+
+
+def test_a_list_that_could_not_be_written_is_written_by_the_next_copy(tmp_path, monkeypatch):
+    store, state = SharedStore(str(tmp_path / "store")), tmp_path / "state"
+    mirror, write_json = StateMirror(state, store), SharedStore.write_json
+    (state / "key").mkdir(parents=True)
+    (state / "key/run_id").write_text("first")
+
+    def refuses(self: SharedStore, name: str, value: dict) -> None:
+        raise StoreError("out of reach")
+
+    monkeypatch.setattr(SharedStore, "write_json", refuses)
+    with pytest.raises(StoreError):
+        mirror.copy()
+    monkeypatch.setattr(SharedStore, "write_json", write_json)
+    assert mirror.copy() == 1
+    assert restored(store, tmp_path / "other") == {"key/run_id": b"first"}
+
+
+def test_a_machine_that_was_replaced_in_the_middle_of_a_copy_does_no_harm(tmp_path):
+    """It has asked whether it may write, is frozen, and writes its list when another machine has gone on."""
+    store, old, new = SharedStore(str(tmp_path / "store")), tmp_path / "old", tmp_path / "new"
+    (old / "key").mkdir(parents=True)
+    replaced = StateMirror(old, store)
+    for text in ("a", "b", "c"):
+        (old / "key/spans.json").write_text(text)
+        (old / "key/journal.jsonl").write_text("line\n")
+        replaced.copy()
+    successor = StateMirror(new, store)
+    successor.restore()
+    (new / "key/journal.jsonl").write_text("line\nnext\n")
+    successor.copy()
+    (old / "key/spans.json").write_text("d")
+    replaced.copy()
+    assert pieces(store) <= {*store.names()}
+    successor.copy()
+    assert pieces(store) <= {*store.names()}
+    wanted = {"key/spans.json": b"c", "key/journal.jsonl": b"line\nnext\n"}
+    assert restored(store, tmp_path / "third") == wanted
 
 
 def test_unfinished_files_locks_and_states_of_other_recipes_are_left_out(tmp_path):
