@@ -318,8 +318,9 @@ def test_an_episode_that_ran_out_of_steps_fails_without_a_question(here, judged,
     assert (summary["judged"], summary["successes"], server.asked) == (1, 0, [])
 
 
-def test_the_commands_of_the_how_to_page_work(here, server, capsys):
+def test_the_commands_of_the_how_to_page_work(here, server, capsys, monkeypatch):
     """As they stand there, but for the endpoint's address."""
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
     page = (ROOT / "docs/how-to/judge-trajectories.md").read_text()
     commands = [line.split()[1:] for line in page.splitlines() if line.startswith("waymark ")]
     assert len(commands) == 8
