@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 import pytest
@@ -321,11 +322,26 @@ CASES = {
 }
 
 
+HEARD: ContextVar[Transcription] = ContextVar("HEARD")
+"""The transcription of the recording that runs."""
+
+
+async def heard(steps: int) -> None:
+    """Wait until so many steps are written down, and then for as long as a reaction of the page may take."""
+    async with asyncio.timeout(20):
+        while len(HEARD.get()._steps) < steps:
+            await asyncio.sleep(0.02)
+    await asyncio.sleep(LATER_S)
+
+
 async def record(session: Session, act: Act, origin: str, own: set[str] | None = None) -> Transcription:
     transcription = Transcription(own or set())
-    async with PersonRecorder(session, origin, transcription):
+    HEARD.set(transcription)
+    async with PersonRecorder(session, origin, transcription) as recorder:
         await act(session.page)
-        await asyncio.sleep(0.1)
+        for _ in range(3):  # on a busy machine the browser tells late what has happened
+            await recorder.settle()
+            await asyncio.sleep(0.2)
     return transcription
 
 
@@ -371,12 +387,13 @@ def test_typed_addresses_and_going_back_are_steps(pages, perform):
 
     async def act(page):
         await page.goto(f"{pages.origin}/other?x={{1}}")
-        await asyncio.sleep(LATER_S)
+        await heard(1)
         await page.go_back()
-        await asyncio.sleep(LATER_S)
+        await heard(2)
         await click(page, "a")
-        await asyncio.sleep(LATER_S)
+        await heard(3)
         await page.reload()
+        await heard(4)
 
     steps = [{"goto": "/other?x={1}"}, {"back": None}, {"click": "link Details"}, {"goto": "/other"}]
     assert perform(url, act)[0].steps() == steps
@@ -407,7 +424,7 @@ def test_a_window_that_opens_is_shown_and_a_choice_of_tab_is_a_step(pages, perfo
             await click(page, "a")
         window = await opened.value
         await window.wait_for_load_state()
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(1.0)
         await click(window, "button")
         await click(page, "button")
 
@@ -423,10 +440,11 @@ def test_a_tab_of_the_persons_own_is_opened_and_closed_by_steps(pages, perform):
     async def act(page):
         own = await page.context.new_page()
         await own.goto(f"{pages.origin}/other")
-        await asyncio.sleep(0.2)
+        await heard(2)
         await click(own, "button")
-        await asyncio.sleep(LATER_S)
+        await heard(3)
         await own.close()
+        await heard(4)
         await click(page, "button")
 
     opened = [{"new_tab": None}, {"goto": "/other"}, {"click": "button Agree"}, {"close_tab": None}]
