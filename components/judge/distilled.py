@@ -62,10 +62,13 @@ class DistilledJudge:
         self.batch = batch
         self.sampling = SamplingParams(temperature=temperature)
         self.seed = seed
+        self._lock = asyncio.Lock()
 
     async def __call__(self, trajectories: list[Trajectory]) -> list[Verdict]:
-        """One verdict per trajectory, in order."""
-        return await asyncio.to_thread(self.judge, trajectories)
+        """One verdict per trajectory, in order. Calls wait for one another, and no batch has questions of two calls, so
+        that a verdict does not depend on what else is asked at the time."""
+        async with self._lock:
+            return await asyncio.to_thread(self.judge, trajectories)
 
     def judge(self, trajectories: Sequence[Trajectory]) -> list[Verdict]:
         """One verdict per trajectory, in order; blocks the thread."""

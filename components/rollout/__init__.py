@@ -4,6 +4,7 @@
   ended episodes, and how many may end so.
 - `sampling`: samples waves of groups until enough are effective (`sample_groups`), and chooses the tasks
   (`TaskSampler`). `groups` defines when a group is effective.
+- `streaming`: samples groups one after the other, many of them under way (`stream_groups`).
 - `pacing`: for public sites. It limits the episodes at once and their rate per host, and the cost of a run.
 - `ray_pool.RayPool`: a `browser.BrowserPool` on many machines. Import it directly; it imports Ray.
 """
@@ -11,6 +12,7 @@
 from components.rollout.collect import PolicyFor, collect, episode_seed, episode_specs
 from components.rollout.endings import (
     AllEndedByEnvironment,
+    HarnessErrorLimit,
     TooManyHarnessErrors,
     commonest_reason,
     require_agents_endings,
@@ -19,18 +21,22 @@ from components.rollout.endings import (
 from components.rollout.groups import Group, NothingLearnableError, SampledGroups
 from components.rollout.pacing import Budget, EpisodeNotStartedError, PacedSessions, RunCost, paced_sessions
 from components.rollout.sampling import SamplerState, TaskSampler, sample_groups
+from components.rollout.streaming import OpenGroups, Step, stream_groups
 
 __all__ = [
     "AllEndedByEnvironment",
     "Budget",
     "EpisodeNotStartedError",
     "Group",
+    "HarnessErrorLimit",
     "NothingLearnableError",
+    "OpenGroups",
     "PacedSessions",
     "PolicyFor",
     "RunCost",
     "SampledGroups",
     "SamplerState",
+    "Step",
     "TaskSampler",
     "TooManyHarnessErrors",
     "collect",
@@ -40,5 +46,6 @@ __all__ = [
     "paced_sessions",
     "require_agents_endings",
     "sample_groups",
+    "stream_groups",
     "termination_counts",
 ]

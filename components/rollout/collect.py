@@ -57,7 +57,7 @@ async def collect(
     journal: Journal[Trajectory],
     progress: Callable[[int, int], None] | None = None,
     open_session: OpenSession | None = None,
-    max_harness_errors: float = 1.0,
+    max_harness_errors: float | HarnessErrorLimit = 1.0,
 ) -> list[Trajectory]:
     """Run the episodes that the journal does not hold yet. Returns all trajectories, in the order of `episodes`.
 
@@ -65,7 +65,7 @@ async def collect(
         progress: called with the number of finished episodes and of all.
         open_session: opens an episode's browser, instead of `pool`. An episode for which it raises
             `EpisodeNotStartedError` is missing in the result.
-        max_harness_errors: share of `episodes` that bugs of the harness may end.
+        max_harness_errors: share of `episodes` that bugs of the harness may end, or a limit that several calls share.
 
     Raises:
         TooManyHarnessErrors: they ended more. The finished episodes are in the journal.
@@ -76,7 +76,10 @@ async def collect(
     missing = [spec for spec in episodes if not _is_done(ended.get(spec.trajectory_id))]
     missing.sort(key=lambda spec: spec.trajectory_id in ended)
     finished = len(episodes) - len(missing)
-    limit = HarnessErrorLimit(len(episodes), max_harness_errors)
+    limit = max_harness_errors
+    if not isinstance(limit, HarnessErrorLimit):
+        limit = HarnessErrorLimit(limit)
+    limit.expect(len(episodes))
     opener = open_session or (lambda spec: pool.session(spec.task))
     if progress:
         progress(finished, len(episodes))

@@ -63,14 +63,17 @@ class HarnessErrorLimit:
     """Counts the episodes that bugs of the harness ended, and stops the run above the recipe's share.
 
     Args:
-        episodes: number of episodes of the run.
         max_share: `rollout.max_harness_errors`.
     """
 
-    def __init__(self, episodes: int, max_share: float) -> None:
-        self._episodes = episodes
+    def __init__(self, max_share: float) -> None:
+        self._episodes = 0
         self._max_share = max_share
         self._ended: list[Trajectory] = []
+
+    def expect(self, episodes: int) -> None:
+        """Add the episodes that are about to run, or that ran in an earlier process."""
+        self._episodes += episodes
 
     def count(self, trajectory: Trajectory) -> None:
         """Count a finished episode if a bug ended it.

@@ -216,8 +216,8 @@ class RLTrainer:
             **rollout_figures(sampled, rollouts.sampler),
             **learner.objective.figures(groups),
             **audit_figures(rollouts.verdicts, rollouts.audited),
-            "rollout_s": rollouts.wall_s - rollouts.judge_s,
-            "judge_s": rollouts.judge_s,
+            "rollout_s": rollouts.wall_s - rollouts.clock.judge_s,
+            "judge_s": rollouts.clock.judge_s,
             "waited_s": waited_s,
             **asdict(stats),
         }
@@ -231,7 +231,7 @@ class RLTrainer:
         return self.learners.run(Learner.update, groups, number)
 
     def _say(self, number: int, share: float, message: str) -> None:
-        """Report progress within an iteration. Each wave of episodes counts from 0 again, the progress never falls."""
+        """Report progress within an iteration. Its share falls when more groups begin, the progress does not."""
         self._furthest = max(self._furthest, number - 1 + share)
         self.progress(self._furthest, self.phase.iterations, f"iteration {number}: {message}")
 

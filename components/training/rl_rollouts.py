@@ -10,7 +10,8 @@ import asyncio
 import copy
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from components.policies import OpenPolicy
 from components.records import Task, Trajectory, Verdict
 from components.rollout import (
     Group,
+    HarnessErrorLimit,
     SampledGroups,
     SamplerState,
     TaskSampler,
@@ -29,6 +31,7 @@ from components.rollout import (
     episode_specs,
     paced_sessions,
     sample_groups,
+    stream_groups,
 )
 from components.store import Journal
 from components.training.learner import Learner
@@ -60,16 +63,55 @@ class ValidationSetup:
 
 
 @dataclass
+class RolloutClock:
+    """Measures the seconds in which a judge works and no episode runs."""
+
+    judge_s: float = 0.0
+    _rolling: int = 0
+    _judging: int = 0
+    _since: float = 0.0
+
+    @contextmanager
+    def rolling(self) -> Iterator[None]:
+        """While some episodes run."""
+        self._change(1, 0)
+        try:
+            yield
+        finally:
+            self._change(-1, 0)
+
+    @contextmanager
+    def judging(self) -> Iterator[None]:
+        """While some trajectories are judged."""
+        self._change(0, 1)
+        try:
+            yield
+        finally:
+            self._change(0, -1)
+
+    def _change(self, rolling: int, judging: int) -> None:
+        now = time.monotonic()
+        if self._judging and not self._rolling:
+            self.judge_s += now - self._since
+        self._rolling, self._judging, self._since = self._rolling + rolling, self._judging + judging, now
+
+
+@dataclass
 class IterationRollouts:
     """The groups of one iteration with their verdicts, and how long they took. The sampler is the iteration's own."""
 
     sampler: TaskSampler
+    harness_errors: HarnessErrorLimit
     sampled: SampledGroups = field(default_factory=lambda: SampledGroups([]))
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """By trajectory id."""
     audited: list[Verdict] = field(default_factory=list)
-    judge_s: float = 0.0
+    clock: RolloutClock = field(default_factory=RolloutClock)
     wall_s: float = 0.0
+    begun: int = 0
+    """Episodes of the groups that began."""
+    ended: int = 0
+    """Of these, the episodes that ended."""
 
     @property
     def judged(self) -> tuple[list[Trajectory], list[Verdict]]:
@@ -131,16 +173,12 @@ class RolloutQueue:
 
         async def roll_out() -> IterationRollouts:
             state = before if previous is None else (await previous).sampler.state
-            rollouts = IterationRollouts(self._sampler(copy.deepcopy(state)))
+            limit = HarnessErrorLimit(self._params.rollout.max_harness_errors)
+            rollouts = IterationRollouts(self._sampler(copy.deepcopy(state)), limit)
             async with opened as policy:
                 began = time.monotonic()
                 with Journal(self.journal_path(number), Trajectory) as journal:
-                    rollouts.sampled = await sample_groups(
-                        rollouts.sampler,
-                        lambda wave: self._roll_wave(number, wave, policy, journal, rollouts),
-                        self._params.rl.effective_groups,
-                        min(self._params.rl.max_sampled_groups, len(self.setup.tasks)),
-                    )
+                    rollouts.sampled = await self._sample(number, policy, journal, rollouts)
             rollouts.wall_s = time.monotonic() - began
             return rollouts
 
@@ -190,6 +228,23 @@ class RolloutQueue:
     def _branch(self) -> str:
         return f"~{self.lineage}" if self.lineage else ""
 
+    async def _sample(
+        self, number: int, policy: Policy, journal: Journal[Trajectory], rollouts: IterationRollouts
+    ) -> SampledGroups:
+        """Sample the groups of an iteration, in waves or in a stream."""
+        rl = self._params.rl
+        wanted = rl.effective_groups, min(rl.max_sampled_groups, len(self.setup.tasks))
+
+        async def roll(tasks: list[Task]) -> list[Group]:
+            return await self._roll_wave(number, tasks, policy, journal, rollouts)
+
+        async def roll_group(task: Task) -> Group:
+            return (await roll([task]))[0]
+
+        if rl.open_groups is None:
+            return await sample_groups(rollouts.sampler, roll, *wanted)
+        return await stream_groups(rollouts.sampler, roll_group, *wanted, rl.open_groups)
+
     async def _roll_wave(
         self,
         number: int,
@@ -219,13 +274,18 @@ class RolloutQueue:
         rollouts: IterationRollouts,
     ) -> list[Group]:
         """Roll out these attempts at each task of a wave, and reward them."""
-        trajectories = await self._collect(
-            episode_specs(wave, attempts, policy.version, self._params.seed),
-            policy,
-            SamplingParams(temperature=self._params.rl.temperature),
-            journal,
-            lambda done, total: self.report(number, done / total / 2, f"episode {done}/{total}"),
-        )
+        episodes, reported = episode_specs(wave, attempts, policy.version, self._params.seed), 0
+        rollouts.begun += len(episodes)
+
+        def progress(done: int, total: int) -> None:
+            nonlocal reported
+            rollouts.ended, reported = rollouts.ended + done - reported, done
+            ended, begun = rollouts.ended, rollouts.begun
+            self.report(number, ended / begun / 2, f"episode {ended}/{begun}")
+
+        sampling = SamplingParams(temperature=self._params.rl.temperature)
+        with rollouts.clock.rolling():
+            trajectories = await self._collect(episodes, policy, sampling, journal, progress, rollouts.harness_errors)
         verdicts = await self._judge(trajectories, rollouts)
         size = len(attempts)
         members = [trajectories[begin : begin + size] for begin in range(0, len(trajectories), size)]
@@ -238,6 +298,7 @@ class RolloutQueue:
         sampling: SamplingParams,
         journal: Journal[Trajectory],
         progress: Callable[[int, int], None],
+        harness_errors: HarnessErrorLimit | None = None,
     ) -> list[Trajectory]:
         """Run episodes with the limits of the phase."""
         params = self._params
@@ -250,18 +311,17 @@ class RolloutQueue:
             journal,
             progress,
             self._seats,
-            params.rollout.max_harness_errors,
+            harness_errors or params.rollout.max_harness_errors,
         )
 
     async def _judge(self, trajectories: list[Trajectory], rollouts: IterationRollouts) -> dict[str, Verdict]:
         """Verdicts by trajectory id, which are added to the iteration's."""
-        began = time.monotonic()
         candidates = [trajectory for trajectory in trajectories if needs_judge(trajectory)]
-        verdicts = {verdict.trajectory_id: verdict for verdict in await self.setup.judge(candidates)}
-        rollouts.verdicts |= verdicts
-        if self.setup.audit is not None:
-            rollouts.audited += await self.setup.audit(candidates)
-        rollouts.judge_s += time.monotonic() - began
+        with rollouts.clock.judging():
+            verdicts = {verdict.trajectory_id: verdict for verdict in await self.setup.judge(candidates)}
+            rollouts.verdicts |= verdicts
+            if self.setup.audit is not None:
+                rollouts.audited += await self.setup.audit(candidates)
         return verdicts
 
     def _group(self, task: Task, attempts: list[Trajectory], verdicts: Mapping[str, Verdict]) -> Group:

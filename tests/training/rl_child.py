@@ -121,14 +121,15 @@ def reloaded(learners: Replicas[Learner], work: Path, params: Params) -> OpenPol
 
 
 async def main(model: Path, state: Path, out: Path, kind: str, workers: Workers) -> None:
-    """Run RL as `plain`, `lora`, `async`, `staler` (two updates behind), `spread` (sharded, asynchronous), or
-    `watched`: validated, and with a fall after iteration 4."""
+    """Run RL as `plain`, `lora`, `async`, `staler` (two updates behind, groups in a stream), `spread` (sharded,
+    asynchronous), or `watched`: validated, and with a fall after iteration 4."""
     torch.set_num_threads(1)
     params = load("recipes/smoke.yaml")
     agent = params.agent.model_copy(update={"max_response_tokens": 40})
     rl = params.rl.model_copy(
         update={"effective_groups": 2, "max_sampled_groups": 6, "lr": 5e-6, "batch_turns": 4, "group_size": 4}
         | {"max_staleness": {"async": 1, "spread": 1, "staler": 2}.get(kind, 0)}
+        | {"open_groups": 2 if kind == "staler" else None}
     )
     if kind == "watched":
         checkpoints = CheckpointParams(every=3, rollback=0.5)

@@ -1,0 +1,112 @@
+"""Groups in a stream: a new group begins as soon as an earlier one has ended, instead of waiting for a whole wave.
+
+`OpenGroups` decides from what it knows of the groups in the order in which they began, never from which of them ended
+first. So the groups of an iteration depend on seeds and on the policy alone, as in waves, and a run that is killed and
+continued begins the same groups. Every group that begins is used: whether it counts does not depend on how long it
+took, so short episodes are not preferred.
+
+At most `rl.open_groups` groups are under way. One slow group does not stop the others, but no group begins that many
+places behind it. So let the open groups have about twice as many episodes as there are browsers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from components.records import Task
+from components.rollout.groups import Group, SampledGroups
+from components.rollout.sampling import TaskSampler
+
+
+class Step(Enum):
+    """What happens next in a stream of groups."""
+
+    BEGIN = "begin"
+    """Another group begins."""
+    AWAIT = "await"
+    """The result of the earliest group that is not known yet is awaited."""
+    END = "end"
+    """No group begins any more; all are known."""
+
+
+@dataclass
+class OpenGroups:
+    """Decides when another group begins.
+
+    Attributes:
+        target: effective groups that are wanted.
+        limit: largest number of groups.
+        most_open: largest number of groups whose results are unknown.
+        expected_rate: expected share of effective groups while none is known.
+        min_rate: lowest share to count on.
+        begun: groups that began.
+        known: whether each of the first groups is effective, in the order in which they began.
+    """
+
+    target: int
+    limit: int
+    most_open: int
+    expected_rate: float
+    min_rate: float
+    begun: int = 0
+    known: list[bool] = field(default_factory=list)
+
+    def step(self) -> Step:
+        """A group begins if fewer than `target` are expected to be effective, those under way included."""
+        unknown, effective = self.begun - len(self.known), sum(self.known)
+        rate = max(effective / len(self.known) if self.known else self.expected_rate, self.min_rate)
+        is_needed = effective < self.target and effective + rate * unknown < self.target
+        if is_needed and self.begun < self.limit and unknown < self.most_open:
+            return Step.BEGIN
+        return Step.AWAIT if unknown else Step.END
+
+
+async def stream_groups(
+    sampler: TaskSampler, roll: Callable[[Task], Awaitable[Group]], target: int, limit: int, most_open: int
+) -> SampledGroups:
+    """Sample groups one by one until `target` are effective or `limit` were sampled. The result may be empty.
+
+    Args:
+        roll: rolls out and rewards the group of one task.
+        most_open: largest number of groups that are under way at once (`rl.open_groups`).
+
+    Raises:
+        Exception: the first error of `roll`; the other groups are cancelled then.
+    """
+    plan = OpenGroups(target, limit, most_open, sampler.expected_rate(), sampler.sampling.min_wave_rate)
+    running: list[asyncio.Task[Group]] = []
+    taken: set[str] = set()
+
+    async def run(task: Task) -> Group:
+        return await roll(task)
+
+    try:
+        while (step := plan.step()) is not Step.END:
+            if step is Step.AWAIT:
+                group = await _result(running, len(plan.known))
+                sampler.observe([group])
+                plan.known.append(group.is_effective)
+            elif tasks := sampler.take(1, excluded=taken):
+                taken.add(tasks[0].task_id)
+                running.append(asyncio.create_task(run(tasks[0])))
+                plan.begun += 1
+            else:  # every task has its group
+                plan.limit = plan.begun
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+    return SampledGroups([task.result() for task in running])
+
+
+async def _result(running: list[asyncio.Task[Group]], index: int) -> Group:
+    """The result of one group; the first error of any group that is under way."""
+    wanted = running[index]
+    while not wanted.done():
+        done, _ = await asyncio.wait([task for task in running if not task.done()], return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    return wanted.result()
