@@ -79,8 +79,8 @@ class RLParams(Section):
     """Maximum number of groups that an iteration samples to collect them."""
     open_groups: int | None = Field(default=None, ge=1)
     """Groups that may be under way at once: a new one begins as soon as the first of them has ended and was judged. Set
-    it so that they have about twice as many episodes as there are browsers. Null: waves of groups, of which each waits
-    for the last episode and for the judge."""
+    it so that they have about three times as many episodes as there are browsers. Null: waves of groups, each of which
+    ends with its last episode and is judged then."""
     task_sampling: TaskSampling = UniformSampling()
     """The method that selects the tasks of an iteration."""
     max_staleness: int = Field(default=0, ge=0)

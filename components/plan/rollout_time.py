@@ -1,6 +1,7 @@
 """Times of rollouts and of judges: a batch of episodes, and the rollouts of one RL iteration.
 
-An iteration works as `rollout.sampling.sample_groups` and `training.rl_rollouts` do. A wave of groups ends with its
+An iteration works as `rollout.sampling.sample_groups` and `training.rl_rollouts` do (`stream_time` has the other way,
+`rl.open_groups`). A wave of groups ends with its
 last episode. Then its answers are judged, and failed tasks get further attempts, which are judged too. Waves follow
 until enough groups are effective.
 """
@@ -98,6 +99,7 @@ class IterationRollouts:
     effective: int
     trajectories: int
     waves: int
+    """Batches of episodes that begin together; 0 for a stream of groups."""
     turns: float
     """Of a trajectory, on average."""
 
@@ -109,16 +111,17 @@ def rollouts(setting: Setting, batch: Batch) -> Timed:
     rates, habits = setting.rates, setting.rates.habits_of(batch.stage)
     shape = setting.prompt_shape(batch.stage)
     turns = mean_turns(habits, batch.max_steps)
-    facilities = _facilities(setting, batch, shape.mean_length(turns))
+    facilities = facilities_of(setting, batch, shape.mean_length(turns))
     count = min(batch.episodes, max(MOST_SIMULATED, 2 * setting.params.browser.concurrency))
     is_cached = setting.has_servers or batch.stage == "teacher_rollouts"
     episodes = draw_episodes(count, shape, rates, (turns, batch.max_steps), is_cached, f"{batch.stage}:{batch.seed}")
-    simulated = Timed(roll_out(episodes, facilities), _tokens(setting, batch, episodes, shape))
+    simulated = Timed(roll_out(episodes, facilities), episode_tokens(setting, batch, episodes, shape))
     scaled = simulated.times(batch.episodes / count)
     return Timed(scaled.usage.times(rates.rollout_scale.get(batch.stage, 1.0)), scaled.tokens)
 
 
-def _tokens(setting: Setting, batch: Batch, episodes: list[Episode], shape: PromptShape) -> Tokens:
+def episode_tokens(setting: Setting, batch: Batch, episodes: list[Episode], shape: PromptShape) -> Tokens:
+    """Tokens of the policy, or of the teacher, in episodes of a batch."""
     prompt = sum(shape.length(index) for episode in episodes for index in range(len(episode.turns)))
     response = sum(turn.response_tokens for episode in episodes for turn in episode.turns)
     teacher = setting.params.teacher
@@ -130,7 +133,8 @@ def _tokens(setting: Setting, batch: Batch, episodes: list[Episode], shape: Prom
     return Tokens(prompt, response, endpoint_usd=(prices[0] * prompt + prices[1] * response) / 1e6)
 
 
-def _facilities(setting: Setting, batch: Batch, context: float) -> Facilities:
+def facilities_of(setting: Setting, batch: Batch, context: float) -> Facilities:
+    """What the episodes of a batch share; `context` is the mean of tokens that a sequence has."""
     units = setting.units(batch.stage)
     browsers, cores, servers = units["browsers"], units["cores"], units["servers"]
     if batch.stage == "teacher_rollouts":

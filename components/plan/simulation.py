@@ -129,6 +129,47 @@ class _Server:
             heapq.heappop(self._active)[2].succeed()
 
 
+class Machines:
+    """Browsers, cores and servers that episodes of one simulation share."""
+
+    def __init__(self, world: simpy.Environment, facilities: Facilities) -> None:
+        """
+        Raises:
+            ValueError: there is no browser or no core.
+        """
+        self.world = world
+        self._browsers = simpy.Resource(world, facilities.browsers)
+        self._cores = simpy.Resource(world, facilities.cores)
+        self._servers = [_Server(world, facilities) for _ in range(facilities.servers)]
+        self._busy = {"browsers": 0.0, "cores": 0.0}
+
+    @property
+    def busy(self) -> dict[str, float]:
+        """Busy seconds so far by resource."""
+        return {**self._busy, "servers": sum(server.busy_s for server in self._servers)}
+
+    def run(self, episode: Episode) -> Process:
+        """The process of an episode, which waits for a browser first."""
+        with self._browsers.request() as browser:
+            yield browser
+            began = self.world.now
+            yield from self._use(episode.core_s, episode.wait_s)
+            for turn in episode.turns:
+                if self._servers:
+                    yield min(self._servers, key=lambda server: server.load).answer(turn)
+                yield from self._use(turn.core_s, turn.wait_s)
+            self._busy["browsers"] += self.world.now - began
+
+    def _use(self, core_s: float, wait_s: float) -> Process:
+        if core_s:
+            with self._cores.request() as core:
+                yield core
+                yield self.world.timeout(core_s)
+                self._busy["cores"] += core_s
+        if wait_s:
+            yield self.world.timeout(wait_s)
+
+
 def roll_out(episodes: Sequence[Episode], facilities: Facilities) -> Usage:
     """Run all episodes, which all wait at the beginning; the end is that of the last one. Busy seconds are of
     `browsers`, `cores` and `servers`.
@@ -137,34 +178,9 @@ def roll_out(episodes: Sequence[Episode], facilities: Facilities) -> Usage:
         ValueError: there is no browser or no core.
     """
     world = simpy.Environment()
-    browsers, cores = simpy.Resource(world, facilities.browsers), simpy.Resource(world, facilities.cores)
-    servers = [_Server(world, facilities) for _ in range(facilities.servers)]
-    busy = {"browsers": 0.0, "cores": 0.0, "servers": 0.0}
-
-    def use(core_s: float, wait_s: float) -> Process:
-        if core_s:
-            with cores.request() as core:
-                yield core
-                yield world.timeout(core_s)
-                busy["cores"] += core_s
-        if wait_s:
-            yield world.timeout(wait_s)
-
-    def run(episode: Episode) -> Process:
-        with browsers.request() as browser:
-            yield browser
-            began = world.now
-            yield from use(episode.core_s, episode.wait_s)
-            for turn in episode.turns:
-                if servers:
-                    yield min(servers, key=lambda server: server.load).answer(turn)
-                yield from use(turn.core_s, turn.wait_s)
-            busy["browsers"] += world.now - began
-
-    runs = [world.process(run(episode)) for episode in episodes]
-    world.run(until=world.all_of(runs))
-    busy["servers"] = sum(server.busy_s for server in servers)
-    return Usage(float(world.now), busy)
+    machines = Machines(world, facilities)
+    world.run(until=world.all_of([world.process(machines.run(episode)) for episode in episodes]))
+    return Usage(float(world.now), machines.busy)
 
 
 def queue(jobs: Sequence[float], workers: int, resource: str) -> Usage:

@@ -17,6 +17,7 @@ from components.plan.rollout_time import (
 )
 from components.plan.setting import Setting
 from components.plan.simulation import Usage
+from components.plan.stream_time import streamed_rollouts
 from components.plan.training_time import checkpoint_time, distillation_time, sft_time, update_time, weights_time
 
 STAGES = (
@@ -103,7 +104,8 @@ def phases(setting: Setting) -> dict[str, RLPhase]:
 def iteration_time(setting: Setting, name: str) -> IterationTime:
     """One iteration of a phase."""
     stage = f"train_rl@{name}"
-    rolled = iteration_rollouts(setting, phases(setting)[name], stage)
+    way = iteration_rollouts if setting.params.rl.open_groups is None else streamed_rollouts
+    rolled = way(setting, phases(setting)[name], stage)
     parts = {
         "rollouts": rolled.rollouts,
         "judging": rolled.judging,

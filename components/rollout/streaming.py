@@ -6,7 +6,7 @@ continued begins the same groups. Every group that begins is used: whether it co
 took, so short episodes are not preferred.
 
 At most `rl.open_groups` groups are under way. One slow group does not stop the others, but no group begins that many
-places behind it. So let the open groups have about twice as many episodes as there are browsers.
+places behind it. So let the open groups have about three times as many episodes as there are browsers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Step(Enum):
     BEGIN = "begin"
     """Another group begins."""
     AWAIT = "await"
-    """The result of the earliest group that is not known yet is awaited."""
+    """The result of the earliest group that is not known yet is first."""
     END = "end"
     """No group begins any more; all are known."""
 
@@ -104,9 +104,9 @@ async def stream_groups(
 
 async def _result(running: list[asyncio.Task[Group]], index: int) -> Group:
     """The result of one group; the first error of any group that is under way."""
-    wanted = running[index]
-    while not wanted.done():
+    first = running[index]
+    while not first.done():
         done, _ = await asyncio.wait([task for task in running if not task.done()], return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
-    return wanted.result()
+    return first.result()

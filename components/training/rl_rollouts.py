@@ -233,7 +233,7 @@ class RolloutQueue:
     ) -> SampledGroups:
         """Sample the groups of an iteration, in waves or in a stream."""
         rl = self._params.rl
-        wanted = rl.effective_groups, min(rl.max_sampled_groups, len(self.setup.tasks))
+        limits = rl.effective_groups, min(rl.max_sampled_groups, len(self.setup.tasks))
 
         async def roll(tasks: list[Task]) -> list[Group]:
             return await self._roll_wave(number, tasks, policy, journal, rollouts)
@@ -242,8 +242,8 @@ class RolloutQueue:
             return (await roll([task]))[0]
 
         if rl.open_groups is None:
-            return await sample_groups(rollouts.sampler, roll, *wanted)
-        return await stream_groups(rollouts.sampler, roll_group, *wanted, rl.open_groups)
+            return await sample_groups(rollouts.sampler, roll, *limits)
+        return await stream_groups(rollouts.sampler, roll_group, *limits, rl.open_groups)
 
     async def _roll_wave(
         self,

@@ -132,7 +132,9 @@ def test_rejection_fine_tuning_trains_on_one_attempt_per_group():
 
 
 def test_failed_tasks_get_their_further_attempts():
-    plain, more = (iteration_time(setting(rl__extra_attempts=count), "short").rolled for count in (0, 5))
+    plain, more = (
+        iteration_time(setting(rl__extra_attempts=count, rl__open_groups=None), "short").rolled for count in (0, 5)
+    )
     assert more.trajectories == plain.trajectories + 5 * round(0.3 * plain.groups)
 
 

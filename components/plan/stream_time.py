@@ -1,0 +1,128 @@
+"""The rollouts of one RL iteration whose groups stream (`rl.open_groups`), by simulation.
+
+When a group begins is decided by `rollout.OpenGroups`, as in a run. A group's answers are judged when its last episode
+has ended, while the other groups go on.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import simpy
+
+from components.params import RLPhase
+from components.plan.episodes import draw_episodes, mean_turns
+from components.plan.rollout_time import (
+    Batch,
+    IterationRollouts,
+    Timed,
+    episode_tokens,
+    facilities_of,
+    rewarded,
+)
+from components.plan.setting import Setting
+from components.plan.simulation import Episode, Machines, Process, Usage
+from components.rollout import OpenGroups, Step
+
+
+def streamed_rollouts(setting: Setting, phase: RLPhase, stage: str) -> IterationRollouts:
+    """The rollouts and the judging of one iteration, as `rollout_time.iteration_rollouts` has them for waves. The part
+    `judging` is the time in which a judge works and no episode runs.
+
+    Args:
+        stage: with its phase, such as `train_rl@short`.
+    """
+    return _Stream(setting, phase, stage).run()
+
+
+@dataclass
+class _Busy:
+    """Seconds in which some episode runs, and those in which only a judge works."""
+
+    world: simpy.Environment
+    rolled_s: float = 0.0
+    judged_s: float = 0.0
+    rolling: int = 0
+    judging: int = 0
+    since: float = field(default=0.0)
+
+    def change(self, rolling: int, judging: int) -> None:
+        elapsed = self.world.now - self.since
+        if self.rolling:
+            self.rolled_s += elapsed
+        elif self.judging:
+            self.judged_s += elapsed
+        self.rolling, self.judging, self.since = self.rolling + rolling, self.judging + judging, self.world.now
+
+
+class _Stream:
+    """One iteration."""
+
+    def __init__(self, setting: Setting, phase: RLPhase, stage: str) -> None:
+        self.setting, self.stage = setting, stage
+        rl, rates = setting.params.rl, setting.rates
+        self.habits, self.turns = rates.habits_of(stage), mean_turns(rates.habits_of(stage), phase.max_steps)
+        self.batch = Batch(stage, rl.max_sampled_groups * (rl.group_size + rl.extra_attempts), phase.max_steps)
+        self.shape = setting.prompt_shape(stage)
+        limits = (self.turns, phase.max_steps)
+        drawn = draw_episodes(self.batch.episodes, self.shape, rates, limits, setting.has_servers, f"{stage}:stream")
+        self.episodes: Iterator[Episode] = iter(drawn)
+        self.rng = random.Random(f"{setting.params.seed}:{stage}")
+        self.played: list[Episode] = []
+        self.judge_s = 0.0
+        """Sum over the groups."""
+        self.world = simpy.Environment()
+        self.busy = _Busy(self.world)
+        self.machines = Machines(self.world, facilities_of(setting, self.batch, self.shape.mean_length(self.turns)))
+        questions = max(1, round(rl.group_size * self.habits.judged))
+        is_parallel = setting.params.judge.reward == "model"
+        units = setting.units(stage)["judge"] if is_parallel else 1
+        self.judges = simpy.Resource(self.world, max(1, units // questions))
+
+    def run(self) -> IterationRollouts:
+        rl, rates = self.setting.params.rl, self.setting.rates
+        share = rates.effective_share_of(self.stage)
+        rate = rl.task_sampling.min_wave_rate
+        plan = OpenGroups(rl.effective_groups, rl.max_sampled_groups, rl.open_groups or 1, share, rate)
+        self.world.run(until=self.world.process(self._control(plan, share)))
+        self.busy.change(0, 0)
+        rolled = Usage(self.busy.rolled_s, self.machines.busy).times(rates.rollout_scale.get(self.stage, 1.0))
+        tokens = episode_tokens(self.setting, self.batch, self.played, self.shape)
+        answers = rewarded(self.setting, self.stage, len(self.played) * self.habits.judged, self.turns)
+        busy = {name: self.judge_s if name == "judge" else seconds for name, seconds in answers.usage.busy.items()}
+        judging = Timed(Usage(self.busy.judged_s, busy), answers.tokens)
+        counts = plan.begun, sum(plan.known), len(self.played)
+        return IterationRollouts(Timed(rolled, tokens), judging, *counts, 0, self.turns)
+
+    def _control(self, plan: OpenGroups, share: float) -> Process:
+        groups: list[simpy.Process] = []
+        while (step := plan.step()) is not Step.END:
+            if step is Step.BEGIN:
+                groups.append(self.world.process(self._group()))
+                plan.begun += 1
+            else:
+                yield groups[len(plan.known)]
+                plan.known.append(self.rng.random() < share)
+
+    def _group(self) -> Process:
+        rl = self.setting.params.rl
+        yield from self._attempt(rl.group_size)
+        if rl.extra_attempts and self.rng.random() < self.setting.rates.failed_share:
+            yield from self._attempt(rl.extra_attempts)
+
+    def _attempt(self, count: int) -> Process:
+        episodes = [next(self.episodes) for _ in range(count)]
+        self.played += episodes
+        self.busy.change(1, 0)
+        yield self.world.all_of([self.world.process(self.machines.run(episode)) for episode in episodes])
+        self.busy.change(-1, 0)
+        verdicts = rewarded(self.setting, self.stage, count * self.habits.judged, self.turns)
+        self.judge_s += verdicts.usage.busy.get("judge", 0.0)
+        if verdicts.usage.seconds:
+            with self.judges.request() as judge:
+                self.busy.change(0, 1)
+                yield judge
+                yield self.world.timeout(verdicts.usage.seconds)
+                self.busy.change(0, -1)
