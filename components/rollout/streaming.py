@@ -27,7 +27,7 @@ class Step(Enum):
     BEGIN = "begin"
     """Another group begins."""
     AWAIT = "await"
-    """The result of the earliest group that is not known yet is first."""
+    """The result of the earliest group that is not known yet is awaited."""
     END = "end"
     """No group begins any more; all are known."""
 
