@@ -1,9 +1,9 @@
 """Writes the code dependencies of every stage in dvc.yaml from the real imports: `make deps`.
 
 DVC reruns a stage when the code that its results come from changes. That code is every module of this project
-that the stage's module imports, directly or indirectly, and the files that those modules name (`.js`, scripts that run
-as processes). A package of which a stage uses at least three quarters is listed as a folder, which is shorter and at
-worst reruns too much.
+that the stage's module imports, directly or indirectly, and the files that those modules name (`.js`, tables, scripts
+that run as processes). A package of which a stage uses at least three quarters is listed as a folder, which is shorter
+and at worst reruns too much.
 
 Code that affects only where and how results are stored is left out (`PLUMBING`); dvc.yaml lists a stage's parameters
 key by key.
@@ -182,10 +182,14 @@ def _module_file(module: str) -> Path | None:
 
 
 def _read_beside(path: Path) -> set[Path]:
-    """Scripts beside a module, or one folder below it, that its text names by path."""
-    text = path.read_text()
-    beside = [*path.parent.glob("*.js"), *path.parent.glob("*/*.py")]
-    return {script for script in beside if script.relative_to(path.parent).as_posix() in text}
+    """Scripts and tables beside a module, or scripts one folder below it, that its text names by path."""
+    text, folder = path.read_text(), path.parent
+    named = {file for file in (*folder.glob("*.js"), *folder.glob("*/*.py")) if _relative(file, folder) in text}
+    return named | {file for file in (*folder.glob("*.py"), *folder.glob("*.json")) if f'"{file.name}"' in text}
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).as_posix()
 
 
 def _is_plumbing(path: Path) -> bool:

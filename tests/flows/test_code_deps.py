@@ -18,23 +18,26 @@ def test_dvc_yaml_lists_the_code_that_stages_import():
 
 
 def test_a_changed_import_changes_the_deps(tmp_path, monkeypatch):
-    """Of three modules, `one` uses `two`, no module uses `three`, and `two` names `page.js`."""
+    """`one` uses `two`, which names `page.js`, the script `child.py` and `prices.json`; no module uses `three`."""
     package = tmp_path / "components/work"
     package.mkdir(parents=True)
     (tmp_path / "components/stages").mkdir()
     (tmp_path / "components/stages/collect_tasks.py").write_text("from components.work.one import f\n")
     (package / "one.py").write_text("def f():\n    from components.work import two\n")
-    (package / "two.py").write_text("SCRIPT = 'page.js'\n")
+    (package / "two.py").write_text('FILES = \'page.js\', "child.py", "prices.json"\n')
     (package / "three.py").write_text("")
-    (package / "page.js").write_text("")
+    for name in ("page.js", "child.py", "prices.json", "other.json"):
+        (package / name).write_text("")
     (package / "other.js").write_text("")
     for name in ("four", "five"):
         (package / f"{name}.py").write_text("")
     monkeypatch.setattr(code_deps, "ROOT", tmp_path)
     assert code_deps.code_deps("collect_tasks") == [
         "components/stages/collect_tasks.py",
+        "components/work/child.py",
         "components/work/one.py",
         "components/work/page.js",
+        "components/work/prices.json",
         "components/work/two.py",
     ]
 
