@@ -135,6 +135,30 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
         load(tmp_path / "params.yaml")
 
 
+@pytest.mark.parametrize(
+    ("urls", "message"),
+    [
+        (["gpu-3:8000"], "write http://HOST:PORT without a password"),
+        (["http://:8000"], "write http://HOST:PORT without a password"),
+        (["http://user:secret@gpu-3:8000"], r"user:\*\*\*@.*write http://HOST:PORT without a password"),
+        (["http://gpu-3:8000/v1"], "write the server's address alone, http://gpu-3:8000"),
+        (["http://gpu-3:8000", "http://gpu-3:8000/"], "name each once"),
+    ],
+)
+def test_addresses_of_servers_are_checked(urls, message):
+    with pytest.raises(RecipeError, match=message) as refused:
+        parse(raw_recipe(inference__engine="vllm", inference__vllm__urls=urls))
+    assert "secret" not in str(refused.value)
+
+
+def test_servers_by_url_are_for_the_engine_vllm():
+    with pytest.raises(RecipeError, match=r"inference\.engine = transformers uses none: set it to vllm"):
+        parse(raw_recipe(inference__vllm__urls=["http://gpu-3:8000"]))
+    served = parse(raw_recipe(inference__engine="vllm", inference__vllm__urls=["http://gpu-3:8000/", "https://a:1"]))
+    assert served.inference.vllm.urls == ["http://gpu-3:8000", "https://a:1"]
+    assert served.inference.vllm.count == 2
+
+
 def test_only_servers_sample_from_what_is_spread_over_processes():
     with pytest.raises(RecipeError, match=r"inference\.engine = transformers samples from: set it to vllm"):
         parse(raw_recipe(training__shard=True))

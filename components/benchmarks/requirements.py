@@ -42,10 +42,9 @@ def missing_everywhere(reproduction: Reproduction, params: Params, checkpoint: P
         )
     if params.model.device == "cuda" and not gpus():
         lines.append("the recipe asks for a GPU, and nvidia-smi lists none: run on a machine with one")
-    if params.inference.engine == "vllm" and not Path(params.inference.vllm.python).exists():
-        lines.append(
-            f"{params.inference.vllm.python} does not exist: install vLLM as docs/how-to/first-run-on-a-gpu.md shows"
-        )
+    vllm = params.inference.vllm
+    if params.inference.engine == "vllm" and not vllm.urls and not Path(vllm.python).exists():
+        lines.append(f"{vllm.python} does not exist: install vLLM as docs/how-to/first-run-on-a-gpu.md shows")
     return lines
 
 

@@ -47,6 +47,7 @@ def run(options: argparse.Namespace) -> int:
     from components.judge import JudgeOutage, RuleError
     from components.params import RecipeError
     from components.pipeline.evaluation import InvalidEvaluation
+    from components.policies.vllm import ServerError
     from components.rollout import Budget
     from components.tracking import TrackingError
 
@@ -68,6 +69,7 @@ def run(options: argparse.Namespace) -> int:
         JudgeOutage,
         RecipeError,
         RuleError,
+        ServerError,
         TrackingError,
     ) as error:
         return fail(error)

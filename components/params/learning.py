@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from components.params.harness import SamplingParams
 from components.params.optim import DType
 from components.params.section import NoEffect, Section
+from components.redaction import redacted
 
 EVALUATION_TIMEOUT_S = 120.0
 """Limit of one response in an evaluation, in seconds (OpenWebRL, table 7)."""
@@ -70,6 +72,10 @@ class ModelParams(Section):
 class VLLMParams(Section):
     """The vLLM servers of a run. They have their own Python environment."""
 
+    urls: Annotated[list[str], NoEffect] = Field(default_factory=list)
+    """Servers that `waymark serve` started, such as `http://gpu-3:8000`. With them, stages start no servers."""
+    key_variable: Annotated[str, NoEffect] = "WAYMARK_VLLM_KEY"
+    """The environment variable with the key of the servers in `urls`."""
     python: Annotated[str, NoEffect] = ".venv-vllm/bin/python"
     """The Python of that environment."""
     servers: Annotated[int, NoEffect] = Field(default=1, gt=0)
@@ -83,13 +89,44 @@ class VLLMParams(Section):
     engine: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     """Additional engine arguments of vLLM, such as `gpu_memory_utilization`."""
 
+    @field_validator("urls")
+    @classmethod
+    def _addresses(cls, urls: list[str]) -> list[str]:
+        plain = [url.rstrip("/") for url in urls]
+        for url in plain:
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+                raise ValueError(
+                    f"{redacted(url)!r} is no address of a server: write http://HOST:PORT without a password"
+                )
+            if parts.path or parts.query or parts.fragment:
+                raise ValueError(f"{url!r} has a path: write the server's address alone, http://{parts.netloc}")
+        if len({*plain}) < len(plain):
+            raise ValueError("a server is named twice: name each once")
+        return plain
+
+    @property
+    def count(self) -> int:
+        """Number of servers."""
+        return len(self.urls) or self.servers
+
 
 class InferenceParams(Section):
     """The engine that samples from the policy."""
 
     engine: Literal["transformers", "vllm"] = "transformers"
-    """`transformers`: the model in the process of the stage. `vllm`: servers that the stage starts."""
+    """`transformers`: the model in the process of the stage. `vllm`: servers that the stage starts, or those in
+    `vllm.urls`."""
     vllm: VLLMParams = VLLMParams()
+
+    @model_validator(mode="after")
+    def _urls_are_used(self) -> InferenceParams:
+        if self.vllm.urls and self.engine != "vllm":
+            raise ValueError(
+                f"inference.vllm.urls names servers, and inference.engine = {self.engine} uses none: set it to vllm, "
+                "or inference.vllm.urls to []"
+            )
+        return self
 
 
 class TrainingParams(Section):

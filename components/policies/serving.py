@@ -16,7 +16,7 @@ from components.model.encoding import Encoder
 from components.model.vlm import VLM
 from components.params import Params
 from components.policies.transformers_policy import TransformersPolicy
-from components.policies.vllm import Fleet, VLLMPolicy
+from components.policies.vllm import Fleet, ServerSettings, VLLMPolicy
 
 OpenPolicy = Callable[[str], Awaitable[AbstractAsyncContextManager[Policy]]]
 """Copies a model's present weights under a version name and returns a policy with them. Of several such policies, one
@@ -33,11 +33,18 @@ def open_model(path: str | Path, params: Params, version: str, work: Path) -> Ab
         work: a directory for the servers' logs.
 
     Raises:
-        ServerError: vLLM does not start; raised when the policy is entered.
+        ServerError: vLLM does not start or cannot be used; raised when the policy is entered.
     """
     if params.inference.engine == "vllm":
         return _fixed_policy(path, params, version, work)
     return TransformersPolicy(VLM.load(path, params.model), version, params.browser.concurrency)
+
+
+def server_settings(params: Params) -> ServerSettings:
+    """What the vLLM servers of a recipe have in common."""
+    return ServerSettings(
+        params.model, params.inference.vllm, params.agent.max_context_tokens, params.observation.screenshots
+    )
 
 
 @asynccontextmanager
@@ -62,7 +69,7 @@ async def training_policies(
         gather_state: returns the model's state, or that of its adapters, if the model is sharded over processes.
 
     Raises:
-        ServerError: vLLM does not start or cannot load the weights.
+        ServerError: vLLM does not start, cannot be used or cannot load the weights.
     """
     if params.inference.engine == "transformers":
 
@@ -76,12 +83,12 @@ async def training_policies(
     served = work / "served"
     shutil.rmtree(served, ignore_errors=True)
     numbers = itertools.count()
-    async with _fleet(path, params, work) as fleet:
+    async with _fleet(path, params, work, changes=True) as fleet:
 
         @asynccontextmanager
         async def served_policy(version: str, number: int) -> AsyncIterator[Policy]:
             if vlm.has_lora:
-                fleet.load_adapter(served / str(number))
+                await fleet.load_adapter(served / str(number))
             else:
                 await fleet.load(served / str(number))
             shutil.rmtree(served / str(number - 1), ignore_errors=True)
@@ -104,6 +111,5 @@ async def _fixed_policy(path: str | Path, params: Params, version: str, work: Pa
         yield VLLMPolicy(fleet, version, Encoder(VLM.without_weights(path)))
 
 
-def _fleet(path: str | Path, params: Params, work: Path) -> Fleet:
-    limits = params.agent.max_context_tokens, params.observation.screenshots
-    return Fleet(path, params.model, params.inference.vllm, *limits, logs=work)
+def _fleet(path: str | Path, params: Params, work: Path, changes: bool = False) -> Fleet:
+    return Fleet(path, server_settings(params), work, changes)

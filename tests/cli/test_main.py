@@ -33,6 +33,15 @@ def test_help_answers_without_importing_the_library() -> None:
     assert done.stdout.strip() == "set()"
 
 
+@pytest.mark.parametrize("key", ["", "tooshort"])
+def test_no_server_starts_without_a_key(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("WAYMARK_VLLM_KEY", key)
+    done = waymark("serve", "smoke")
+    assert done.returncode == 1
+    assert "WAYMARK_VLLM_KEY" in done.stderr
+    assert "openssl rand -hex 32" in done.stderr
+
+
 def test_every_recipe_that_ships_is_valid() -> None:
     done = waymark("validate", *map(str, sorted((ROOT / "recipes").glob("*.yaml"))))
     assert done.returncode == 0, done.stderr

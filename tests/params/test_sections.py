@@ -129,7 +129,7 @@ def test_limits_of_endpoints_and_places_of_work_decide_nothing() -> None:
             teacher=teacher | {"endpoint": ENDPOINT | limits},
             training__processes=8,
             rollout__executor="ray",
-            inference__vllm={"servers": 4, "python": "python3"},
+            inference__vllm={"servers": 4, "python": "python3", "key_variable": "KEY"},
         )
     )
     assert deciding(plain) == deciding(moved)

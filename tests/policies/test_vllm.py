@@ -182,7 +182,7 @@ def test_an_adapter_that_is_swapped_in_answers_at_once(vlm, encoder, tmp_path):
             policy = VLLMPolicy(fleet, "v", encoder)
             yield await ask(policy, asked)
             for number in range(2):
-                fleet.load_adapter(tmp_path / str(number))
+                await fleet.load_adapter(tmp_path / str(number))
                 yield await ask(policy, asked)
             os.kill(fleet.pids[0], signal.SIGKILL)
             yield await ask(policy, asked)

@@ -5,14 +5,17 @@ import os
 import subprocess
 import sys
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.params import ModelParams, VLLMParams
 from components.pipeline.launch import launcher
+from components.policies.vllm import ServerError, ServerSettings
 from components.policies.vllm.environment import VISIBLE, visible_gpus, without_launch
-from components.policies.vllm.fleet import Fleet, ServerError
+from components.policies.vllm.local import LocalServer
+from components.policies.vllm.member import Weights
 
 
 @pytest.mark.parametrize(
@@ -42,9 +45,10 @@ def test_no_two_servers_share_a_gpu_and_none_has_one_of_the_trainer(order, serve
 def test_too_few_visible_gpus_are_an_error_that_names_the_keys(visible, monkeypatch, tmp_path):
     monkeypatch.setenv(VISIBLE, visible)
     params = VLLMParams(python=sys.executable, first_gpu=1)
-    fleet = Fleet("model", ModelParams(base="", judge_base="", device="cuda"), params, 100, 1, tmp_path)
+    settings = ServerSettings(ModelParams(base="", judge_base="", device="cuda"), params, 100, 1)
+    server = LocalServer(0, settings, Weights("model"), httpx.AsyncClient(), tmp_path / "log")
     with pytest.raises(ServerError, match="first_gpu, or show this process more GPUs"):
-        fleet._environment(0)
+        server.environment()
 
 
 def test_nothing_of_a_launched_process_reaches_a_server(tmp_path):

@@ -13,6 +13,7 @@ from components.agent import Request
 from components.model import VLM, Encoder
 from components.params import Params, SamplingParams, load
 from components.policies import TransformersPolicy
+from components.policies.serving import server_settings
 from components.policies.vllm import Fleet, VLLMPolicy
 from components.records import Turn
 from tests.vlm import TASK, observation, picture, renderer
@@ -33,7 +34,7 @@ def recipe() -> Params:
 
 def fleet_of(path: Path, work: Path, params: Params | None = None) -> Fleet:
     params = params or recipe()
-    return Fleet(path, params.model, params.inference.vllm, params.agent.max_context_tokens, 1, work)
+    return Fleet(path, server_settings(params), work)
 
 
 def alive(group: int) -> list[psutil.Process]:

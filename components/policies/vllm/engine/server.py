@@ -1,9 +1,12 @@
 """A server around a vLLM engine that takes token ids and images, and returns token ids and log-probabilities.
 
-It is a script in vLLM's environment, without Waymark: `python server.py --socket 3 --engine JSON`, with an inherited
-socket that has its address, and the JSON of `AsyncEngineArgs`. The socket is bound before the script starts: vLLM needs
-half a minute to start, in which another process could take a port that is only named. The script ends when its standard
-input closes, so it never outlives the process that started it.
+It is a script in vLLM's environment, without Waymark. Both ways to start it give it the JSON of `AsyncEngineArgs`:
+
+- A stage starts it: `python server.py --socket 3 --engine JSON`, with an inherited socket that has its address. The
+  socket is bound before the script starts: vLLM needs half a minute to start, in which another process could take a
+  port that is only named. The script ends when its standard input closes, so it never outlives the stage.
+- `waymark serve` becomes it: `python server.py --host HOST --port PORT --key-variable NAME --work DIR --engine JSON`.
+  Stages on other machines use it by URL. All requests need the key (`waymark_network.py`).
 
 vLLM's OpenAI server is not used, because it renders a conversation by a template and tokenises it anew. The policy must
 read its earlier responses exactly as they were sampled, and the trainer must be able to check that.
@@ -24,6 +27,7 @@ import threading
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -38,6 +42,7 @@ from vllm.lora.request import LoRARequest
 from vllm.sampling_params import RequestOutputKind
 from vllm.v1.engine.async_llm import AsyncLLM
 from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
+from waymark_network import Network
 
 
 class Adapter(BaseModel):
@@ -49,13 +54,14 @@ class Adapter(BaseModel):
 
 class Question(BaseModel):
     """A request: `prompt` has one placeholder per image, `images` are PNG files in base64, and `unsayable` tokens are
-    never sampled."""
+    never sampled. A server with a key wants the name of the `weights`, and has the adapter itself."""
 
     prompt: list[int]
     images: list[str]
     sampling: dict[str, Any]
     unsayable: list[int] = []
     adapter: Adapter | None = None
+    weights: str | None = None
 
 
 class Weights(BaseModel):
@@ -64,16 +70,25 @@ class Weights(BaseModel):
     path: str
 
 
-def serve(engine_args: dict[str, Any], listener: socket.socket) -> None:
+def serve(engine_args: dict[str, Any], listener: socket.socket, network: Network | None = None) -> None:
     """Serve until SIGTERM."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if network is not None:
+            await asyncio.to_thread(network.begin)
         app.state.engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**engine_args))
         yield
         app.state.engine.shutdown()
 
-    app = FastAPI(lifespan=lifespan)
+    async def load(path: str) -> None:
+        engine = app.state.engine
+        await engine.collective_rpc("load_model_weights", args=(path,))
+        await engine.reset_prefix_cache()  # it was computed with the old weights
+        await engine.reset_mm_cache()
+        await engine.reset_encoder_cache()
+
+    app = FastAPI(lifespan=lifespan, openapi_url=None)
 
     @app.get("/health")
     async def health() -> dict[str, str]:
@@ -83,6 +98,11 @@ def serve(engine_args: dict[str, Any], listener: socket.socket) -> None:
 
     @app.post("/generate")
     async def generate(question: Question, request: Request) -> dict[str, Any]:
+        if network is not None:
+            network.require(question.weights, request)
+            number, path = network.adapter or (0, "")
+            question.adapter = Adapter(number=number, path=path) if number else None
+        clock = network and network.clock
         answer = asyncio.ensure_future(_answer(app.state.engine, question))
         disconnect = asyncio.ensure_future(_wait_for_disconnect(request))
         await asyncio.wait([answer, disconnect], return_when=asyncio.FIRST_COMPLETED)
@@ -91,21 +111,24 @@ def serve(engine_args: dict[str, Any], listener: socket.socket) -> None:
             answer.cancel()
             raise HTTPException(499, "the client has disconnected")
         try:
-            return await answer
+            response = await answer
+            if network is not None and network.clock != clock:
+                raise HTTPException(409, "other weights were loaded while this request ran")
+            return response
         except EngineDeadError:
-            os.kill(os.getpid(), signal.SIGKILL)  # the fleet restarts this process
+            os.kill(os.getpid(), signal.SIGKILL)  # the fleet, or the cluster, restarts this process
             raise
         except (EngineGenerateError, VLLMClientError, ValueError, TypeError) as error:
             raise HTTPException(422, repr(error.__cause__ or error)) from error
 
-    @app.post("/reload")
-    async def reload(weights: Weights) -> dict[str, str]:
-        engine = app.state.engine
-        await engine.collective_rpc("load_model_weights", args=(weights.path,))
-        await engine.reset_prefix_cache()  # it was computed with the old weights
-        await engine.reset_mm_cache()
-        await engine.reset_encoder_cache()
-        return {"weights": weights.path}
+    if network is not None:
+        network.add_routes(app, load)
+    else:  # a path on this machine, which only the stage that started this server may name
+
+        @app.post("/reload")
+        async def reload(weights: Weights) -> dict[str, str]:
+            await load(weights.path)
+            return {"weights": weights.path}
 
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
 
@@ -160,9 +183,21 @@ def _end_with_parent() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--socket", type=int, required=True)
     parser.add_argument("--engine", type=json.loads, required=True)
+    parser.add_argument("--socket", type=int)
+    parser.add_argument("--host")
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--key-variable")
+    parser.add_argument("--work", type=Path)
+    parser.add_argument("--fixed", action="store_true")
     options = parser.parse_args()
-    _end_with_parent()
-    os.set_inheritable(options.socket, False)
-    serve(options.engine, socket.socket(fileno=options.socket))
+    if options.socket is not None:
+        _end_with_parent()
+        os.set_inheritable(options.socket, False)
+        serve(options.engine, socket.socket(fileno=options.socket))
+    else:
+        state = Network(os.environ[options.key_variable], options.engine, options.work, options.fixed)
+        listener = socket.socket(socket.AF_INET6 if ":" in options.host else socket.AF_INET)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((options.host, options.port))
+        serve(options.engine, listener, state)

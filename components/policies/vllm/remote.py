@@ -1,0 +1,343 @@
+"""A server by URL, which `waymark serve` started. It is checked before use, and gets weights over the network.
+
+A stage that loads weights has the server for itself until it ends. If the server restarts, or its clock of weights
+shows a load that is not this stage's, it is checked again and gets the weights again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from pydantic import ValidationError
+
+from components.params import VLLMParams
+from components.policies.vllm.arguments import ServerSettings
+from components.policies.vllm.checks import Requirements, State, mismatches, required_versions
+from components.policies.vllm.engine.waymark_weights import (
+    BLOCK,
+    file_hash,
+    fingerprint,
+    layout,
+    local_directory,
+    weight_files,
+)
+from components.policies.vllm.member import RELOAD_TIMEOUT_S, IsHealthy, Server, ServerError, Weights
+
+CLIENT_HEADER = "x-waymark-client"
+ANSWER_TIMEOUT_S = 10.0
+"""Limit of a request for a server's state."""
+BUSY_TIMEOUT_S = 75.0
+"""How long a stage waits for a server that another one uses: a killed one counts as using it for a minute."""
+POLL_S = 2.0
+END_POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Files of weights, with their hashes."""
+
+    paths: dict[str, Path]
+    hashes: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """The name of these weights."""
+        return fingerprint({name: value for name, value in self.hashes.items() if name.endswith(".safetensors")})
+
+
+class SharedWeights:
+    """What the servers by URL of one fleet have in common. Files are hashed once for all of them."""
+
+    def __init__(self, settings: ServerSettings, weights: Weights, changes: bool) -> None:
+        """
+        Args:
+            weights: those of the fleet, which change.
+            changes: whether training will change them.
+        """
+        self.settings, self.weights, self.changes = settings, weights, changes
+        self.client = uuid.uuid4().hex
+        self.has_model = not changes or settings.model.lora is not None
+        """Whether the servers need the present model: before the first update without adapters they do not."""
+        self._lock = asyncio.Lock()
+        self._known: dict[Path, _Files] = {}
+
+    async def requirements(self) -> Requirements:
+        """What a server must be like at the start.
+
+        Raises:
+            FileNotFoundError: a lock or the weights are missing.
+        """
+        directory = await asyncio.to_thread(local_directory, self.weights.model)
+        name = (await self.model()).name if self.has_model else None
+        shapes = await asyncio.to_thread(layout, directory)
+        return Requirements(required_versions(), self.settings, name, shapes, self.changes)
+
+    async def model(self) -> _Files:
+        """The files of the model."""
+        return await self._files(await asyncio.to_thread(local_directory, self.weights.model), ())
+
+    async def adapter(self) -> _Files | None:
+        """The files of the adapter."""
+        adapter = self.weights.adapter
+        return None if adapter is None else await self._files(adapter, ("adapter_config.json",))
+
+    async def _files(self, directory: Path, others: tuple[str, ...]) -> _Files:
+        async with self._lock:
+            if directory not in self._known:
+                self._known = {path: files for path, files in self._known.items() if path.exists()}
+                paths = weight_files(directory) | {name: directory / name for name in others}
+                hashes = {name: await asyncio.to_thread(file_hash, path) for name, path in paths.items()}
+                self._known[directory] = _Files(paths, hashes)
+            return self._known[directory]
+
+
+class RemoteServer(Server):
+    """A server at a URL."""
+
+    health_path = "/status"
+
+    def __init__(self, url: str, shared: SharedWeights, client: httpx.AsyncClient) -> None:
+        super().__init__(client)
+        self._url, self._shared = url, shared
+        self._state: State | None = None
+        self._life = object()
+        self._lost = asyncio.Event()
+
+    @property
+    def url(self) -> str:
+        """Its address, without a path."""
+        return self._url
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The key, and the name of the stage."""
+        key = os.environ.get(self._params.key_variable, "")
+        return {"Authorization": f"Bearer {key}", CLIENT_HEADER: self._shared.client}
+
+    @property
+    def life(self) -> object:
+        """Another object after each time that the server was lost."""
+        return self._life
+
+    async def problem(self) -> str | None:
+        """What is wrong with the server: it is out of reach, refuses the key, or is another than the stage needs."""
+        if not os.environ.get(self._params.key_variable):
+            return (
+                f"the environment variable {self._params.key_variable} (inference.vllm.key_variable) holds no key for "
+                f"{self.url}: set it to the key with which `waymark serve` was started"
+            )
+        try:
+            state, requirements = await self._read_state(), await self._shared.requirements()
+        except FileNotFoundError as error:
+            return str(error)
+        except ServerError as error:
+            return str(error)
+        differences = mismatches(state, requirements)
+        return f"{self.url} cannot be used: " + "; ".join(differences) if differences else None
+
+    async def start(self, is_healthy: IsHealthy) -> None:
+        """Wait until the server is there, check it, and load the fleet's weights if it has others.
+
+        Raises:
+            ServerError: it does not come back, or cannot be used.
+        """
+        self._life, self._lost = object(), asyncio.Event()
+        end = time.monotonic() + self._params.start_timeout_s
+        while (problem := await self.problem()) is not None:
+            if time.monotonic() > end or self._is_first:
+                raise ServerError(problem)
+            await asyncio.sleep(POLL_S)
+        state = await self._read_state()
+        has_model = not self._shared.has_model or state.weights.split("+")[0] == (await self._shared.model()).name
+        is_exclusive = self._shared.changes or not has_model
+        self._state = await self._patiently("POST", "/client", {"exclusive": is_exclusive})
+        if self._shared.has_model:
+            await self.load()
+
+    async def stop(self) -> None:
+        """Let other stages use the server."""
+        if self._state is None:
+            return
+        with contextlib.suppress(httpx.HTTPError):  # it notices the silence, too
+            await self._client.delete(f"{self.url}/client", headers=self.headers, timeout=ANSWER_TIMEOUT_S)
+
+    def give_up(self) -> None:
+        """Count the server as dead."""
+        self._lost.set()
+
+    async def wait_for_end(self, life: object, within_s: float) -> bool:
+        """Wait for at most `within_s` seconds until the server is lost. Returns whether it was."""
+        end = time.monotonic() + within_s
+        while life is self._life and not self._lost.is_set():
+            if time.monotonic() > end:
+                return False
+            await asyncio.sleep(END_POLL_S)
+        return True
+
+    def is_as_left(self, health: httpx.Response) -> bool:
+        """Whether the server has not been restarted and has loaded nothing since; if not, it is lost."""
+        try:
+            state, left = State.model_validate_json(health.content), self._state
+        except ValidationError:
+            return False
+        is_same = left is not None and (state.boot, state.clock) == (left.boot, left.clock)
+        if not is_same and not self.loading:
+            self.give_up()
+        return is_same
+
+    async def generate(self, question: dict[str, Any]) -> httpx.Response:
+        """Send a request for a response. A connection to a machine that is gone may never break by itself.
+
+        Raises:
+            httpx.TransportError: the connection broke, or the server is lost.
+        """
+        answer = asyncio.create_task(super().generate(question))
+        loss = asyncio.create_task(self._lost.wait())
+        try:
+            await asyncio.wait((answer, loss), return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                raise httpx.ReadError(f"{self.url} is lost")
+            return answer.result()
+        finally:
+            answer.cancel()
+            loss.cancel()
+
+    def weights_fields(self) -> dict[str, Any]:
+        """The name of the weights."""
+        return {"weights": self._state.weights if self._state is not None else ""}
+
+    async def load(self) -> None:
+        """Send the weights that the server lacks: the model, or the adapter.
+
+        Raises:
+            ServerError: the server refuses them.
+            httpx.TransportError: the connection broke.
+        """
+        self._shared.has_model = True
+        model, adapter = await self._shared.model(), await self._shared.adapter()
+        assert self._state is not None
+        present, _, present_adapter = self._state.weights.partition("+")
+        if present != model.name or (present_adapter and adapter is None):
+            await self._send("model", model)
+            present_adapter = ""
+        if adapter is not None and present_adapter != adapter.name:
+            await self._send("adapter", adapter)
+        expected = model.name if adapter is None else f"{model.name}+{adapter.name}"
+        if self._state.weights != expected:
+            raise ServerError(
+                f"{self.url} has the weights {self._state.weights[:12]} after loading {expected[:12]}: use the same "
+                "commit of Waymark on both machines"
+            )
+
+    def last_words(self) -> str:
+        """Where to look."""
+        return f"read the log of the server at {self.url}"
+
+    @property
+    def _params(self) -> VLLMParams:
+        return self._shared.settings.vllm
+
+    @property
+    def _is_first(self) -> bool:
+        return self._state is None
+
+    async def _send(self, kind: str, files: _Files) -> None:
+        await self._patiently("POST", "/client", {"exclusive": True})
+        for name, path in files.paths.items():
+            reply = await self._client.put(
+                f"{self.url}/files/{files.hashes[name]}",
+                content=_blocks(path),
+                headers=self.headers | {"Content-Length": str(path.stat().st_size)},
+                timeout=RELOAD_TIMEOUT_S,
+            )
+            self._accept(reply)
+        self._state = await self._patiently("POST", "/load", {"kind": kind, "files": files.hashes})
+
+    async def _patiently(self, method: str, path: str, body: dict[str, Any]) -> State:
+        """Send a request, and again while another stage uses the server."""
+        end = time.monotonic() + BUSY_TIMEOUT_S
+        while True:
+            reply = await self._client.request(
+                method, f"{self.url}{path}", json=body, headers=self.headers, timeout=RELOAD_TIMEOUT_S
+            )
+            if reply.status_code == httpx.codes.LOCKED and time.monotonic() < end:
+                await asyncio.sleep(POLL_S)
+                continue
+            self._accept(reply)
+            return self._parsed(reply)
+
+    def _accept(self, reply: httpx.Response) -> None:
+        """
+        Raises:
+            ServerError: the reply is a refusal.
+        """
+        if reply.status_code == httpx.codes.LOCKED:
+            raise ServerError(
+                f"{self.url} is in use by another stage: wait until that one ends, or name other servers in "
+                "inference.vllm.urls"
+            )
+        if reply.status_code == httpx.codes.UNAUTHORIZED:
+            raise ServerError(
+                f"{self.url} refuses the key in {self._params.key_variable}: set the variable to the key with which "
+                "`waymark serve` was started"
+            )
+        if reply.status_code != 200:
+            raise ServerError(f"{self.url} refuses weights ({reply.status_code}): {reply.text[:500]}; read its log")
+
+    async def _read_state(self) -> State:
+        """
+        Raises:
+            ServerError: the server is out of reach, refuses the key, or is none of Waymark's.
+        """
+        try:
+            reply = await self._client.get(f"{self.url}/status", headers=self.headers, timeout=ANSWER_TIMEOUT_S)
+        except httpx.HTTPError as error:
+            raise ServerError(
+                f"{self.url} does not answer ({type(error).__name__}): start it with `waymark serve`, wait until it is "
+                "up, and check that this machine reaches its host and port"
+            ) from error
+        if reply.status_code == httpx.codes.NOT_FOUND:
+            raise ServerError(await self._foreign())
+        if reply.status_code >= 500:
+            raise ServerError(f"{self.url} fails ({reply.status_code}): read its log and restart it")
+        self._accept(reply)
+        return self._parsed(reply)
+
+    def _parsed(self, reply: httpx.Response) -> State:
+        try:
+            return State.model_validate_json(reply.content)
+        except ValidationError as error:
+            raise ServerError(
+                f"{self.url} answers in another form than this version of Waymark: start it with `waymark serve` of "
+                "the same commit"
+            ) from error
+
+    async def _foreign(self) -> str:
+        """What to do with a server that `waymark serve` has not started."""
+        try:
+            reply = await self._client.get(f"{self.url}/version", headers=self.headers, timeout=ANSWER_TIMEOUT_S)
+            version = reply.json().get("version")
+        except (httpx.HTTPError, ValueError, AttributeError):
+            version = None
+        name = "another server" if version is None else f"vLLM's own server {version}"
+        return (
+            f"{self.url} is {name}, which tokenizes conversations itself and takes no weights: start `waymark serve` "
+            "there; only to evaluate the model that it serves, name it as teacher.endpoint and run `waymark evaluate "
+            "BENCHMARK --model teacher`"
+        )
+
+
+async def _blocks(path: Path) -> AsyncIterator[bytes]:
+    """The content of a file."""
+    with path.open("rb") as file:
+        while block := await asyncio.to_thread(file.read, BLOCK):
+            yield block
