@@ -144,6 +144,8 @@ def _is_smaller(model: str, other: str) -> bool:
 def _layouts(params: Params, count: int) -> Iterator[Settings]:
     """Divisions of the devices between trainer and servers that differ from the recipe's."""
     vllm = params.inference.vllm
+    if vllm.urls:  # all devices of this machine are the trainer's
+        return
     if count == 1:
         if params.inference.engine == "vllm" or params.training.processes > 1:
             yield {"inference.engine": "transformers", "training.processes": 1, "training.shard": False}

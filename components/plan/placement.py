@@ -36,12 +36,12 @@ class Machine:
 
 
 def devices_of(params: Params) -> int:
-    """Number of devices that the recipe asks for: those of the trainer and those of the servers."""
+    """Number of devices that the recipe asks for: those of the trainer and those of the servers that it starts."""
     if params.model.device == "cpu":
         return 1
-    if params.inference.engine != "vllm":
-        return params.training.processes
     vllm = params.inference.vllm
+    if params.inference.engine != "vllm" or vllm.urls:
+        return params.training.processes
     return max(params.training.processes, vllm.first_gpu + vllm.servers * vllm.gpus_per_server)
 
 
@@ -61,11 +61,12 @@ def memory_plans(params: Params, machine: Machine) -> list[MemoryPlan]:
     if not is_local:
         parts, capacity, _ = server_parts(policy, params, device)
         vllm = params.inference.vllm
-        count = vllm.servers * (1 if device.is_cpu else vllm.gpus_per_server)
+        count = vllm.count * (1 if device.is_cpu else vllm.gpus_per_server)
         plans.append(MemoryPlan("server", "rollouts", count, capacity, tuple(parts)))
-        overlaps = not device.is_cpu and vllm.first_gpu < params.training.processes
+        is_here = not vllm.urls
+        overlaps = is_here and not device.is_cpu and vllm.first_gpu < params.training.processes
         shared = capacity if overlaps else 0.0
-        if device.is_cpu:
+        if is_here and device.is_cpu:
             shared = sum(part.bytes for part in parts) * vllm.servers
     for training in trainings:
         in_use = shared if training.stage == "train_rl" else 0.0  # servers end with the stage that started them

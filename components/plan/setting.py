@@ -59,7 +59,7 @@ class Setting:
         params, stage = self.params, stage.partition("@")[0]
         is_cpu = self.machine.device.is_cpu
         cores = self.cores or ((os.cpu_count() or 1) if is_cpu else params.browser.concurrency)
-        servers = params.inference.vllm.servers if self.has_servers else 1
+        servers = params.inference.vllm.count if self.has_servers else 1
         if stage == "teacher_rollouts":
             teacher = params.teacher
             servers = teacher.endpoint.max_in_flight if isinstance(teacher, EndpointTeacherParams) else 0
@@ -78,7 +78,7 @@ class Setting:
         params, device = self.params, self.machine.device
         vllm = params.inference.vllm
         if device.is_cpu:
-            ways = 0.5 / (vllm.servers if self.has_servers else 1)
+            ways = 0.5 / (vllm.servers if self.has_servers and not vllm.urls else 1)
         else:
             ways = float(vllm.gpus_per_server) if self.has_servers else 1.0
         return Speeds(self.policy, params.model, device, self.rates, ways)

@@ -95,6 +95,13 @@ def test_servers_are_counted_only_in_the_stage_that_starts_them():
     assert capacity["train_rl, update"] == pytest.approx(device * (1 - 0.4))
 
 
+def test_servers_by_url_need_no_device_of_this_machine():
+    served = PlanOptions(settings={"inference.vllm.urls": ["http://a:1", "http://b:1"]}, devices=4)
+    assert not plan(LARGE, PlanOptions(devices=4)).fits
+    assert plan(LARGE, served).fits
+    assert next(item for item in plan(LARGE, served).memory if item.role == "server").devices == 2
+
+
 def test_a_machine_that_is_too_small_for_any_change_is_refused_without_one():
     planned = plan(LARGE, PlanOptions(devices=1, device_memory=GIB))
     assert not planned.fits
