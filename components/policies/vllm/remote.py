@@ -120,7 +120,7 @@ class RemoteServer(Server):
     @property
     def headers(self) -> dict[str, str]:
         """The key, and the name of the stage."""
-        key = os.environ.get(self._params.key_variable, "")
+        key = os.environ.get(self._params.key_variable, "").strip()
         return {"Authorization": f"Bearer {key}", CLIENT_HEADER: self._shared.client}
 
     @property
@@ -151,12 +151,9 @@ class RemoteServer(Server):
             ServerError: it does not come back, or cannot be used.
         """
         self._life, self._lost = object(), asyncio.Event()
-        end = time.monotonic() + self._params.start_timeout_s
-        while (problem := await self.problem()) is not None:
-            if time.monotonic() > end or self._is_first:
-                raise ServerError(problem)
-            await asyncio.sleep(POLL_S)
-        state = await self._read_state()
+        state = await self._awaited_state()
+        if (problem := await self.problem()) is not None:
+            raise ServerError(problem)
         has_model = not self._shared.has_model or state.weights.split("+")[0] == (await self._shared.model()).name
         is_exclusive = self._shared.changes or not has_model
         self._state = await self._patiently("POST", "/client", {"exclusive": is_exclusive})
@@ -246,9 +243,20 @@ class RemoteServer(Server):
     def _params(self) -> VLLMParams:
         return self._shared.settings.vllm
 
-    @property
-    def _is_first(self) -> bool:
-        return self._state is None
+    async def _awaited_state(self) -> State:
+        """The server's state; one that was lost is awaited.
+
+        Raises:
+            ServerError: it does not come back.
+        """
+        end = time.monotonic() + self._params.start_timeout_s
+        while True:
+            try:
+                return await self._read_state()
+            except ServerError:
+                if self._state is None or time.monotonic() > end:
+                    raise
+            await asyncio.sleep(POLL_S)
 
     async def _send(self, kind: str, files: _Files) -> None:
         await self._patiently("POST", "/client", {"exclusive": True})

@@ -196,7 +196,7 @@ if __name__ == "__main__":
         os.set_inheritable(options.socket, False)
         serve(options.engine, socket.socket(fileno=options.socket))
     else:
-        state = Network(os.environ[options.key_variable], options.engine, options.work, options.fixed)
+        state = Network(os.environ[options.key_variable].strip(), options.engine, options.work, options.fixed)
         listener = socket.socket(socket.AF_INET6 if ":" in options.host else socket.AF_INET)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((options.host, options.port))

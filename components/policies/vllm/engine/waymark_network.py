@@ -175,9 +175,10 @@ class Network:
         """
         if self._is_fixed:
             raise HTTPException(403, "the weights of this server are fixed (--fixed)")
+        was_here = request.headers.get(CLIENT_HEADER, "") in self._clients
         client = self._use(request)
         if self._clients.keys() != {client}:
-            if self._holder != client:
+            if not was_here:
                 del self._clients[client]
             raise HTTPException(423, "another stage uses this server")
         self._holder = client

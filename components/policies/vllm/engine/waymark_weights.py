@@ -11,6 +11,8 @@ from pathlib import Path
 BLOCK = 2**22
 """Bytes that are read at once."""
 
+UNCOUNTED = {"__metadata__", "lm_head.weight"}
+
 
 def weight_files(directory: Path) -> dict[str, Path]:
     """The files with the weights of a model directory, or of an adapter's, by name.
@@ -41,6 +43,8 @@ def fingerprint(hashes: Mapping[str, str]) -> str:
 def layout(directory: Path) -> str:
     """A hash of the shapes of all tensors, in any order: weights can replace others only if it is the same.
 
+    The output layer is left out, because a file may have it or not if it is tied to the embeddings, whose shape it has.
+
     Raises:
         FileNotFoundError: there are no weights.
     """
@@ -49,7 +53,7 @@ def layout(directory: Path) -> str:
         with path.open("rb") as file:
             (size,) = struct.unpack("<Q", file.read(8))
             header = json.loads(file.read(size))
-        shapes += [tensor["shape"] for name, tensor in header.items() if name != "__metadata__"]
+        shapes += [tensor["shape"] for name, tensor in header.items() if name not in UNCOUNTED]
     return hashlib.sha256(json.dumps(sorted(shapes)).encode()).hexdigest()
 
 
