@@ -19,7 +19,8 @@ from components.browser import BrowserPool
 from components.model import VLM, Encoder, Sample
 from components.params import EndpointParams, FilteredBCParams, LoRAParams, RLPhase
 from components.policies import EndpointPolicy, open_model, training_policies
-from components.policies.vllm import ServerMismatchError, VLLMPolicy
+from components.policies.serving import server_settings
+from components.policies.vllm import Fleet, ServerError, ServerMismatchError, VLLMPolicy
 from components.ports import free_port
 from components.training.forward import score
 from components.training.learner import Learner
@@ -196,7 +197,7 @@ def test_an_adapter_that_is_swapped_in_answers_at_once(vlm, encoder, tmp_path):
     assert len(set(texts)) == 3, "the adapters change nothing"
 
 
-def test_vllms_own_openai_server_is_an_endpoint_like_any_other(encoder, tmp_path):
+def test_vllms_own_openai_server_is_an_endpoint_and_gets_no_weights(encoder, tmp_path, monkeypatch):
     port = free_port()
     options = [
         "--enforce-eager",
@@ -229,6 +230,11 @@ def test_vllms_own_openai_server_is_an_endpoint_like_any_other(encoder, tmp_path
                 return await policy.complete(asked), policy.spent, asked
 
         done, spent, asked = asyncio.run(main())
+        monkeypatch.setenv("WAYMARK_VLLM_KEY", "k" * 16)
+        settings = server_settings(recipe())
+        settings = replace(settings, vllm=settings.vllm.model_copy(update={"urls": [url]}))
+        with pytest.raises(ServerError, match=r"is vLLM's own server 0\.\d+.*start `waymark serve` there"):
+            asyncio.run(Fleet(BASE, settings, tmp_path).__aenter__())
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()
