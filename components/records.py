@@ -71,15 +71,8 @@ class Termination(StrEnum):
         return self in AGENT_TERMINATIONS
 
 
-AGENT_TERMINATIONS = frozenset(
-    {
-        Termination.DONE,
-        Termination.MAX_STEPS,
-        Termination.RESPONSE_LENGTH,
-        Termination.CONTEXT_LENGTH,
-        Termination.FORMAT_ERROR,
-    }
-)
+_BY_AGENT = ("done", "max_steps", "response_length", "context_length", "format_error")
+AGENT_TERMINATIONS = frozenset(Termination(name) for name in _BY_AGENT)
 """The endings that the agent caused."""
 
 
@@ -148,8 +141,7 @@ _MEDIA_TYPES = ((b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"), (b"RIFF
 
 
 class Image(Record):
-    """Encoded image bytes (PNG, or in trajectories of others JPEG, GIF or WebP) and their SHA-256. Equal hashes mean
-    equal images."""
+    """Encoded image bytes (PNG, or in trajectories of others JPEG, GIF or WebP) and their SHA-256."""
 
     data: bytes
     sha256: str
@@ -248,8 +240,7 @@ class Probe(Record):
 
 
 class Reading(Record):
-    """The result of a probe. `text` is None if the page could not be read. Then `error` is the reason, and no verdict
-    may depend on the reading."""
+    """The result of a probe. `text` is None if the page could not be read; no verdict may then depend on it."""
 
     url: Text
     locator: Text
@@ -299,6 +290,15 @@ class StateCheck(Record):
     """All changes, without those that the world declares as noise."""
 
 
+class BranchPoint(Record):
+    """Where a branch leaves the episode whose first turns it has: before turn `turn` of the trajectory `parent`. If the
+    page is not as the parent's record has it, the branch did not begin, and `difference` says what is different."""
+
+    parent: str
+    turn: int = Field(ge=1)
+    difference: Text | None = None
+
+
 class Trajectory(Record):
     """One episode. `trajectory_id` is a hash of task, attempt, policy version and seed."""
 
@@ -321,6 +321,8 @@ class Trajectory(Record):
     """The state after `done`; None for other endings and in older records."""
     state_check: StateCheck | None = None
     """What the episode changed; None if its world has no state or the environment ended the episode."""
+    branch_of: BranchPoint | None = None
+    """Where the episode left another one, if it began as that."""
     diagnostics: JsonObject = Field(default_factory=dict)
 
     @property
@@ -352,8 +354,7 @@ def trajectory_id(task_id: str, attempt: int, policy: str, seed: int) -> str:
 
 
 class Outcome(StrEnum):
-    """The result of judging. An outage (`error`) and an unreadable answer (`unparsed`) are not failures of the
-    agent."""
+    """The result of judging. An outage (`error`) and an unreadable answer (`unparsed`) are no failures of the agent."""
 
     SUCCESS = "success"
     FAILURE = "failure"

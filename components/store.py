@@ -116,6 +116,7 @@ SCHEMAS: dict[type[Record], pa.Schema] = {
             ("ending", _ENDING),
             ("state_check", pa.string()),  # as JSON: its rows have the columns of any table
             ("diagnostics", pa.string()),
+            ("branch_of", pa.struct([("parent", pa.string()), ("turn", pa.int64()), ("difference", pa.string())])),
         ]
     ),
     Verdict: pa.schema(

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from components.records import (
+    BranchPoint,
     Ending,
     FactGroup,
     Image,
@@ -96,6 +97,7 @@ TRAJECTORIES = st.builds(
     late_actions=st.none() | st.integers(0, 9),
     final_screenshot=st.none() | IMAGES,
     ending=st.none() | st.builds(Ending, url=TEXT, readings=st.lists(READINGS, max_size=2)),
+    branch_of=st.none() | st.builds(BranchPoint, parent=TEXT, turn=st.integers(1, 99), difference=MAYBE),
     diagnostics=JSON_OBJECT,
     **dict.fromkeys(("trajectory_id", "policy", "protocol"), TEXT),
     **dict.fromkeys(("attempt", "seed"), INTS),

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from components.agent.branching import Branch, replay
 from components.agent.containment import contained
 from components.agent.policy import Completion, Policy, Request, RequestClock
 from components.agent.protocols import protocol
@@ -42,6 +43,8 @@ class EpisodeSpec:
     attempt: int
     policy_version: str
     seed: int
+    branch: Branch | None = None
+    """Where the episode begins if it continues another one of the same task; None: on the start page."""
 
     @property
     def trajectory_id(self) -> str:
@@ -84,6 +87,8 @@ class _Episode:
     late_actions: int | None = None
     ending: Ending | None = None
     state_check: StateCheck | None = None
+    difference: str | None = None
+    """Why a branch could not begin."""
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
 
@@ -93,9 +98,15 @@ def trajectory_of(
     termination: Termination,
     diagnostics: dict[str, Any],
     turns: list[Turn] | None = None,
+    difference: str | None = None,
     **results: Any,
 ) -> Trajectory:
-    """The record of an episode that ended. `results` are further fields: answer, reward, last screenshot, ending."""
+    """The record of an episode that ended.
+
+    Args:
+        difference: why a branch could not begin.
+        results: further fields: answer, reward, last screenshot, ending.
+    """
     return Trajectory(
         trajectory_id=spec.trajectory_id,
         task=spec.task,
@@ -106,6 +117,7 @@ def trajectory_of(
         turns=turns or [],
         termination=termination,
         diagnostics=diagnostics,
+        branch_of=spec.branch.point(difference) if spec.branch is not None else None,
         **results,
     )
 
@@ -176,6 +188,7 @@ async def run_episode(
         termination,
         episode.diagnostics,
         episode.turns,
+        episode.difference,
         answer=episode.answer,
         site_reward=episode.site_reward,
         late_actions=episode.late_actions,
@@ -198,8 +211,10 @@ async def _play(
     with contained("opening the start page"):
         observation = await session.start(spec.task)
     episode.diagnostics["start"] = session.timings
-    format_errors = 0
-    for index in range(min(settings.max_steps, spec.task.horizon or settings.max_steps)):
+    if spec.branch is not None:
+        observation = await _begin_branch(spec.branch, session, observation, settings, episode)
+    format_errors = trailing_format_errors(episode.turns)
+    for index in range(len(episode.turns), min(settings.max_steps, spec.task.horizon or settings.max_steps)):
         with contained("rendering the prompt"):
             prompt = settings.renderer.prompt(spec.task, episode.turns, observation)
         prompt_tokens = policy.prompt_tokens(prompt)
@@ -261,6 +276,30 @@ async def _play(
         if format_errors >= agent.max_format_errors:
             return Termination.FORMAT_ERROR
     return Termination.MAX_STEPS
+
+
+async def _begin_branch(
+    branch: Branch, session: Environment, first: Observation, settings: EpisodeSettings, episode: _Episode
+) -> Observation:
+    """Go on to the branch's turn; the episode then has the shared turns.
+
+    Raises:
+        EnvInitError: the state there is not the parent's.
+    """
+    began = time.monotonic()
+    with contained("running the calls of the parent again"):
+        replayed = await replay(branch, session, first, settings.renderer)
+    episode.diagnostics["replay_s"] = round(time.monotonic() - began, 3)
+    if replayed.difference is not None:
+        episode.difference = replayed.difference
+        raise EnvInitError(f"the branch of {branch.parent.trajectory_id} is dropped: {replayed.difference}")
+    episode.turns, episode.late_actions = branch.shared, replayed.late_actions
+    return replayed.observation
+
+
+def trailing_format_errors(turns: Sequence[Turn]) -> int:
+    """The number of turns at the end that could not be parsed."""
+    return next((count for count, turn in enumerate(reversed(turns)) if turn.parse_error is None), len(turns))
 
 
 async def _ending(session: Environment, task: Task, url: str, settings: EpisodeSettings) -> Ending:

@@ -9,7 +9,19 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import Field
 
-from components.records import Ending, Record, StateCheck, Tab, Task, Termination, Text, Trajectory, Turn, Verdict
+from components.records import (
+    BranchPoint,
+    Ending,
+    Record,
+    StateCheck,
+    Tab,
+    Task,
+    Termination,
+    Text,
+    Trajectory,
+    Turn,
+    Verdict,
+)
 
 KEY = "waymark"
 R = TypeVar("R", bound=Record)
@@ -29,6 +41,7 @@ class TrajectoryExtension(Record):
     late_actions: int | None
     ending: Ending | None
     state_check: StateCheck | None
+    branch_of: BranchPoint | None = None
     verdict: Verdict | None
 
     @classmethod

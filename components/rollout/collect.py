@@ -107,7 +107,11 @@ async def collect(
 
 
 def _is_done(trajectory: Trajectory | None) -> bool:
-    return trajectory is not None and trajectory.termination.is_agents_doing
+    """Whether an episode need not run again: the agent ended it, or it is a branch that cannot begin."""
+    if trajectory is None:
+        return False
+    is_dropped = trajectory.branch_of is not None and trajectory.branch_of.difference is not None
+    return trajectory.termination.is_agents_doing or is_dropped
 
 
 async def _with_retries(

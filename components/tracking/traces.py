@@ -137,6 +137,7 @@ def _log_trace(
         "protocol": trajectory.protocol,
         "attempt": trajectory.attempt,
         "seed": trajectory.seed,
+        **({} if trajectory.branch_of is None else {"branch_of": trajectory.branch_of.model_dump()}),
         "diagnostics": trajectory.diagnostics,
         **({} if with_turns else {SpanAttributeKey.CHAT_USAGE: _usage(trajectory.turns)}),
     }

@@ -15,6 +15,7 @@ from components.formats import Damaged, NotWritable, ReadTrajectory, format_name
 from components.records import (
     HAR,
     NO_SCREENSHOT,
+    BranchPoint,
     Ending,
     Image,
     Observation,
@@ -93,6 +94,7 @@ trajectories = st.builds(
     answer=optional,
     site_reward=st.none() | floats,
     late_actions=st.none() | st.integers(0, 9),
+    branch_of=st.none() | st.builds(BranchPoint, parent=texts, turn=st.integers(1, 9), difference=optional),
     final_screenshot=st.none() | images,
     ending=st.none() | st.builds(Ending, url=texts, readings=st.lists(readings, max_size=2)),
     state_check=st.none() | checks,
