@@ -67,6 +67,7 @@ from components.params.recipe import Params
 from components.params.recipe_file import RecipeError, as_yaml
 from components.params.rl import (
     AdaptiveSampling,
+    BranchParams,
     RatioSampling,
     RLParams,
     RLPhase,
@@ -84,6 +85,7 @@ __all__ = [
     "TOLERANCES",
     "AdaptiveSampling",
     "AgentParams",
+    "BranchParams",
     "BrowserParams",
     "Change",
     "CheckpointParams",

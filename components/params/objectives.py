@@ -29,6 +29,8 @@ class OnlineParams(Section):
 
     may_be_stale: ClassVar[bool] = True
     """Whether rollouts may use older weights (`rl.max_staleness`)."""
+    may_branch: ClassVar[bool] = False
+    """Whether branches give its turns advantages of their own (`rl.branches`)."""
     name: str
     max_logprob_gap: float | None = Field(default=None, gt=0)
     """Largest gap in nats between trainer and rollout on a token before the first update of an iteration. The run stops
@@ -45,6 +47,7 @@ class OnlineParams(Section):
 class PolicyGradientParams(OnlineParams):
     """An objective with a clipped ratio of policies."""
 
+    may_branch: ClassVar[bool] = True
     ppo_epochs: int = Field(default=2, gt=0)
     """Passes over an iteration's turns."""
     clip_low: float = Field(default=0.2, gt=0)
@@ -113,6 +116,8 @@ class RFTParams(Section):
 
     may_be_stale: ClassVar[bool] = False
     """False, because a round begins with the model of the round before it."""
+    may_branch: ClassVar[bool] = False
+    """False, because it learns from whole attempts."""
     name: Literal["rft"] = "rft"
     epochs: int = Field(default=2, gt=0)
     """Passes over the trajectories of a round."""

@@ -54,6 +54,19 @@ TaskSampling: TypeAlias = Annotated[
 ]
 
 
+class BranchParams(Section):
+    """Further episodes that begin at turns of a group's episodes, in the same state, and go on apart."""
+
+    per_group: int = Field(gt=0)
+    """Turns of each effective group from which branches begin: of any of its episodes, and never the first turn. Each
+    turn is taken once, and a group with fewer turns has fewer branches."""
+    continuations: int = Field(gt=0)
+    """Branches that begin at each of these turns."""
+    turn: Literal["uniform", "entropy"] = "uniform"
+    """How turns are drawn: all alike, or in proportion to the mean of -log p over the tokens of their responses, which
+    prefers turns at which the policy was undecided."""
+
+
 class RLPhase(Section):
     """One phase of the horizon curriculum."""
 
@@ -81,6 +94,10 @@ class RLParams(Section):
     """Groups that may be under way at once: a new one begins as soon as the first of them has ended and was judged. Set
     it so that they have about three times as many episodes as there are browsers. Null: waves of groups, each of which
     ends with its last episode and is judged then."""
+    branches: BranchParams | None = None
+    """Branches, from which turns have advantages of their own: the reward minus the mean reward of all that continued
+    from the same state (VinePPO, arXiv 2410.01679). An effective group then has up to `per_group` times `continuations`
+    further episodes. They need a world whose episodes can be replayed, such as the city. Null: none."""
     task_sampling: TaskSampling = UniformSampling()
     """The method that selects the tasks of an iteration."""
     max_staleness: int = Field(default=0, ge=0)
@@ -127,6 +144,15 @@ class RLParams(Section):
             raise ValueError(
                 f"rl.max_staleness = {self.max_staleness} has no meaning for rl.objective.name = "
                 f"{self.objective.name}, whose rounds begin with its model: set it to 0"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _branches_have_advantages(self) -> RLParams:
+        if self.branches is not None and not self.objective.may_branch:
+            raise ValueError(
+                f"rl.branches has no meaning for rl.objective.name = {self.objective.name}, which has no advantages: "
+                "set rl.branches to null, or the objective to mm_grpo or m_grpo"
             )
         return self
 

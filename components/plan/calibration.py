@@ -69,7 +69,9 @@ def _recorded(setting: Setting, run: FinishedRun) -> Setting:
         judged = habits.get("judge_rollouts", habits[EVERY]).judged
         habits[stage] = _share(turns, phase.max_steps, tokens, params.agent.max_response_tokens, judged)
         shares[stage] = effective / sampled
-        trained[stage] = sum(row["turns"] for row in figures) / (effective * params.rl.group_size * turns)
+        branched = sum(row.get("branches_used", 0.0) for row in figures) * turns / 2
+        of_attempts = max(0.0, sum(row["turns"] for row in figures) - branched)
+        trained[stage] = of_attempts / (effective * params.rl.group_size * turns)
     sft = habits.get("evaluate@sft")
     teacher = habits.get("teacher_rollouts")
     if sft and teacher and not run.played["teacher_rollouts"].response_tokens:  # a script has no tokens

@@ -3,7 +3,7 @@
 An iteration works as `rollout.sampling.sample_groups` and `training.rl_rollouts` do (`stream_time` has the other way,
 `rl.open_groups`). A wave of groups ends with its
 last episode. Then its answers are judged, and failed tasks get further attempts, which are judged too. Waves follow
-until enough groups are effective.
+until enough groups are effective. Then their branches run.
 """
 
 from __future__ import annotations
@@ -102,6 +102,8 @@ class IterationRollouts:
     """Batches of episodes that begin together; 0 for a stream of groups."""
     turns: float
     """Of a trajectory, on average."""
+    branches: int = 0
+    """Episodes that begin at a turn of another one (`rl.branches`), among `trajectories`."""
 
 
 def rollouts(setting: Setting, batch: Batch) -> Timed:
@@ -233,4 +235,8 @@ def iteration_rollouts(setting: Setting, phase: RLPhase, stage: str) -> Iteratio
             trajectories += episodes
         groups += wave
         effective += sum(rng.random() < share for _ in range(wave))
-    return IterationRollouts(rolled, judging, groups, effective, trajectories, waves, turns)
+    branches = effective * rl.branches.per_group * rl.branches.continuations if rl.branches is not None else 0
+    if branches:  # counted as whole episodes: the policy answers in a part of their turns only
+        rolled += rollouts(setting, Batch(stage, branches, phase.max_steps, "branches"))
+        judging += rewarded(setting, stage, branches * habits.judged, turns)
+    return IterationRollouts(rolled, judging, groups, effective, trajectories + branches, waves, turns, branches)

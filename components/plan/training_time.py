@@ -81,16 +81,18 @@ def update_time(setting: Setting, rolled: IterationRollouts, stage: str) -> Time
 
 
 def trained_turns(setting: Setting, rolled: IterationRollouts, stage: str) -> float:
-    """Turns that an update trains on: those of the effective groups, or as the objective chooses among the sampled."""
+    """Turns that an update trains on: those of the effective groups, or as the objective chooses among the sampled; and
+    half of the turns of branches, which share the others."""
     params = setting.params
     share = setting.rates.trained_share_of(stage)
+    branched = rolled.branches * rolled.turns / 2
     if share is not None:
-        return share * rolled.effective * params.rl.group_size * rolled.turns
+        return share * rolled.effective * params.rl.group_size * rolled.turns + branched
     shown = min(params.curate.max_trajectories, params.teacher.tasks)
     sampled = SampledRound(
         rolled.trajectories, SUCCESS * rolled.trajectories, rolled.effective, params.rl.group_size, shown
     )
-    return params.rl.objective.trained_trajectories(sampled) * rolled.turns
+    return params.rl.objective.trained_trajectories(sampled) * rolled.turns + branched
 
 
 def weights_time(setting: Setting) -> Timed:

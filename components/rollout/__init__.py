@@ -5,10 +5,12 @@
 - `sampling`: samples waves of groups until enough are effective (`sample_groups`), and chooses the tasks
   (`TaskSampler`). `groups` defines when a group is effective.
 - `streaming`: samples groups one after the other, many of them under way (`stream_groups`).
+- `branches`: at which turns of a group's episodes further ones begin, and these as episodes to run.
 - `pacing`: for public sites. It limits the episodes at once and their rate per host, and the cost of a run.
 - `ray_pool.RayPool`: a `browser.BrowserPool` on many machines. Import it directly; it imports Ray.
 """
 
+from components.rollout.branches import branch_specs, choose_turns
 from components.rollout.collect import PolicyFor, collect, episode_seed, episode_specs
 from components.rollout.endings import (
     AllEndedByEnvironment,
@@ -18,13 +20,14 @@ from components.rollout.endings import (
     require_agents_endings,
     termination_counts,
 )
-from components.rollout.groups import Group, NothingLearnableError, SampledGroups
+from components.rollout.groups import Branches, Group, NothingLearnableError, SampledGroups
 from components.rollout.pacing import Budget, EpisodeNotStartedError, PacedSessions, RunCost, paced_sessions
 from components.rollout.sampling import SamplerState, TaskSampler, sample_groups
 from components.rollout.streaming import OpenGroups, Step, stream_groups
 
 __all__ = [
     "AllEndedByEnvironment",
+    "Branches",
     "Budget",
     "EpisodeNotStartedError",
     "Group",
@@ -39,6 +42,8 @@ __all__ = [
     "Step",
     "TaskSampler",
     "TooManyHarnessErrors",
+    "branch_specs",
+    "choose_turns",
     "collect",
     "commonest_reason",
     "episode_seed",

@@ -17,6 +17,30 @@ class NothingLearnableError(RuntimeError):
 
 
 @dataclass(frozen=True)
+class Branches:
+    """The episodes that continue one attempt of a group from the state before one of its turns."""
+
+    member: int
+    """The attempt's place in its group."""
+    turn: int
+    """The first turn that they do not share with the attempt."""
+    trajectories: list[Trajectory]
+    rewards: list[Reward]
+    """Masked for a branch that the environment ended, or that could not begin."""
+
+    @property
+    def dropped(self) -> int:
+        """Number of branches that did not begin, because their page was not the attempt's."""
+        points = [trajectory.branch_of for trajectory in self.trajectories]
+        return sum(point is not None and point.difference is not None for point in points)
+
+    @property
+    def used(self) -> int:
+        """Number of branches that are learned from."""
+        return sum(not reward.masked for reward in self.rewards)
+
+
+@dataclass(frozen=True)
 class Group:
     """All attempts at one task, with their rewards, in the order of the attempts."""
 
@@ -25,6 +49,8 @@ class Group:
     rewards: list[Reward]
     needs_spread: bool = True
     """Whether the objective needs different rewards within a group."""
+    branches: tuple[Branches, ...] = ()
+    """They count neither in the group's rewards nor in whether it is effective."""
 
     def joined(self, more: Group | None) -> Group:
         """This group with further attempts at the same task, if there are any."""
@@ -32,6 +58,11 @@ class Group:
             return self
         trajectories, rewards = [*self.trajectories, *more.trajectories], [*self.rewards, *more.rewards]
         return replace(self, trajectories=trajectories, rewards=rewards)
+
+    @property
+    def episodes(self) -> list[Trajectory]:
+        """The attempts, and behind them all branches."""
+        return [*self.trajectories, *(branch for branches in self.branches for branch in branches.trajectories)]
 
     @property
     def scored(self) -> list[float]:

@@ -58,7 +58,10 @@ def run_stage(workers: Workers, phase: str) -> None:
     name = f"train_rl@{phase}"
     with stage(name, inputs=inputs_of(load(), phase)) as run:
         params = run.params
-        worlds_of(params).require_independent(read_table(POOL, Task), f"rl.group_size = {params.rl.group_size}")
+        worlds, pool = worlds_of(params), read_table(POOL, Task)
+        worlds.require_independent(pool, f"rl.group_size = {params.rl.group_size}")
+        if params.rl.branches is not None:
+            worlds.require_replayable(pool)
         torch.manual_seed(params.seed)
         demonstrations = DEMONSTRATIONS if objective_of(params).needs_demonstrations else None
         learners = workers.replicate(Learner.load_model, INIT[phase], params, demonstrations)

@@ -30,6 +30,20 @@ def rollout_figures(sampled: SampledGroups, sampler: TaskSampler) -> dict[str, f
     }
 
 
+def branch_figures(sampled: SampledGroups) -> dict[str, float]:
+    """Figures of an iteration with branches: all of its episodes; of the branches the number, those that did not begin
+    because their page was not the recorded one, and those that are learned from, with their mean reward."""
+    branches = [branches for group in sampled.groups for branches in group.branches]
+    scored = [reward.value for part in branches for reward in part.rewards if not reward.masked]
+    return {
+        "episodes": float(sum(len(group.episodes) for group in sampled.groups)),
+        "branches_run": float(sum(len(part.trajectories) for part in branches)),
+        "branches_dropped": float(sum(part.dropped for part in branches)),
+        "branches_used": float(sum(part.used for part in branches)),
+        "branches_reward": _mean(scored),
+    }
+
+
 def audit_figures(verdicts: Mapping[str, Verdict], audited: Sequence[Verdict]) -> dict[str, float]:
     """How often the judge that rewards agrees with an auditor, as shares of the trajectories that both could judge.
 
@@ -58,6 +72,11 @@ def health_line(figures: Mapping[str, float], objective_summary: str = "") -> st
         if name.startswith("masked_") and name != "masked_share" and value
     )
     packed = f"{'packed' if figures['packed'] else 'NOT PACKED'} (off {figures['packing_gap']:.1e})"
+    branches = ""
+    if "branches_run" in figures:
+        branches = "  branches {branches_used:.0f}/{branches_run:.0f} (dropped {branches_dropped:.0f})".format(
+            **figures
+        )
     agreement = ""
     if "judge_agreement" in figures:
         agreement = f"  judge agrees {figures['judge_agreement']:.2f} of {figures['judge_audited']:.0f}"
@@ -65,6 +84,7 @@ def health_line(figures: Mapping[str, float], objective_summary: str = "") -> st
         f"iteration {figures['iteration']:.0f}: reward {figures['reward_mean']:.3f}"
         f"  pool {figures['pool_reward']:.3f}"
         f"  groups {figures['effective_groups']:.0f}/{figures['sampled_groups']:.0f}"
+        f"{branches}"
         f"{f'  {objective_summary}' if objective_summary else ''}"
         f"  ratio {figures['ratio_mean']:.4f}  clipped {figures['clip_fraction']:.3f}"
         f"  gap {figures['logprob_gap_max']:.1e}"

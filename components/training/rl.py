@@ -20,7 +20,7 @@ from components.params import RLPhase
 from components.records import Trajectory, Verdict
 from components.rollout import Group, NothingLearnableError, SampledGroups, SamplerState
 from components.training.checkpoints import Checkpoints
-from components.training.health import audit_figures, rollout_figures
+from components.training.health import audit_figures, branch_figures, rollout_figures
 from components.training.learner import Learner
 from components.training.objectives import NO_UPDATE, UpdateStats
 from components.training.rl_rollouts import IterationRollouts, RolloutQueue, RolloutSetup, ValidationSetup
@@ -214,6 +214,7 @@ class RLTrainer:
         figures = {
             "iteration": float(number),
             **rollout_figures(sampled, rollouts.sampler),
+            **(branch_figures(sampled) if learner.params.rl.branches is not None else {}),
             **learner.objective.figures(groups),
             **audit_figures(rollouts.verdicts, rollouts.audited),
             "rollout_s": rollouts.wall_s - rollouts.clock.judge_s,

@@ -1,5 +1,8 @@
 """The rollouts of RL: which tasks, with which weights, and how they are rewarded.
 
+Once an iteration's groups are sampled, branches begin at turns of the effective ones (`rl.branches`): the others are
+not learned from, and their branches would be paid for in vain.
+
 With `rl.max_staleness` above 0 iterations roll out while earlier iterations update: iteration n has the weights of
 max(0, n - 1 - `rl.max_staleness`) updates. The staleness is the same in every run, and so is the order of all draws.
 """
@@ -12,7 +15,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
@@ -20,13 +24,16 @@ from components.browser import Environments
 from components.judge import JudgeFn, needs_judge, probes_of, reward
 from components.params import RLPhase, SamplingParams
 from components.policies import OpenPolicy
-from components.records import Task, Trajectory, Verdict
+from components.records import Reward, Task, Trajectory, Verdict
 from components.rollout import (
+    Branches,
     Group,
     HarnessErrorLimit,
     SampledGroups,
     SamplerState,
     TaskSampler,
+    branch_specs,
+    choose_turns,
     collect,
     episode_specs,
     paced_sessions,
@@ -115,8 +122,8 @@ class IterationRollouts:
 
     @property
     def judged(self) -> tuple[list[Trajectory], list[Verdict]]:
-        """The trajectories that were judged, in the order of the groups, and their verdicts."""
-        trajectories = [t for group in self.sampled.groups for t in group.trajectories]
+        """The trajectories that were judged, branches included, in the order of the groups, and their verdicts."""
+        trajectories = [t for group in self.sampled.groups for t in group.episodes]
         judged = [trajectory for trajectory in trajectories if trajectory.trajectory_id in self.verdicts]
         return judged, [self.verdicts[trajectory.trajectory_id] for trajectory in judged]
 
@@ -179,6 +186,7 @@ class RolloutQueue:
                 began = time.monotonic()
                 with Journal(self.journal_path(number), Trajectory) as journal:
                     rollouts.sampled = await self._sample(number, policy, journal, rollouts)
+                    rollouts.sampled = await self._with_branches(number, policy, journal, rollouts)
             rollouts.wall_s = time.monotonic() - began
             return rollouts
 
@@ -264,6 +272,37 @@ class RolloutQueue:
         by_task = {group.task.task_id: group for group in added}
         return [group.joined(by_task.get(group.task.task_id)) for group in groups]
 
+    async def _with_branches(
+        self, number: int, policy: Policy, journal: Journal[Trajectory], rollouts: IterationRollouts
+    ) -> SampledGroups:
+        """The iteration's groups, the effective ones with branches if the recipe wants them."""
+        params, seed = self._params.rl.branches, self._params.seed
+        if params is None or not rollouts.sampled.effective:
+            return rollouts.sampled
+        places = [choose_turns(group, params, seed) if group.is_effective else [] for group in rollouts.sampled.groups]
+        specs = [
+            branch_specs(group, chosen, params.continuations, seed)
+            for group, chosen in zip(rollouts.sampled.groups, places, strict=True)
+        ]
+        episodes = [spec for of_group in specs for spec in of_group]
+        sampling = SamplingParams(temperature=self._params.rl.temperature)
+
+        def progress(done: int, total: int) -> None:
+            self.report(number, done / max(total, 1) / 2, f"branch {done}/{total}")
+
+        with rollouts.clock.rolling():
+            trajectories = await self._collect(episodes, policy, sampling, journal, progress, rollouts.harness_errors)
+        verdicts = await self._judge(trajectories, rollouts)
+        rest = iter(zip(trajectories, self._rewards(trajectories, verdicts), strict=True))
+        groups = []
+        for group, chosen in zip(rollouts.sampled.groups, places, strict=True):
+            branches = []
+            for member, turn in chosen:
+                pairs = list(islice(rest, params.continuations))
+                branches.append(Branches(member, turn, [t for t, _ in pairs], [reward for _, reward in pairs]))
+            groups.append(replace(group, branches=tuple(branches)))
+        return SampledGroups(groups)
+
     async def _attempt(
         self,
         number: int,
@@ -325,9 +364,11 @@ class RolloutQueue:
         return verdicts
 
     def _group(self, task: Task, attempts: list[Trajectory], verdicts: Mapping[str, Verdict]) -> Group:
+        return Group(task, attempts, self._rewards(attempts, verdicts), self.learner.objective.needs_spread)
+
+    def _rewards(self, trajectories: list[Trajectory], verdicts: Mapping[str, Verdict]) -> list[Reward]:
         rl = self._params.rl
-        rewards = [
-            reward(attempt, verdicts.get(attempt.trajectory_id), rl.format_error, rl.action_cost)
-            for attempt in attempts
+        return [
+            reward(trajectory, verdicts.get(trajectory.trajectory_id), rl.format_error, rl.action_cost)
+            for trajectory in trajectories
         ]
-        return Group(task, attempts, rewards, self.learner.objective.needs_spread)

@@ -113,6 +113,16 @@ class Worlds:
         if dependent is not None:
             raise WorldError(f"worlds.{dependent.name}{_dependence(dependent, [repetition])}")
 
+    def require_replayable(self, tasks: Iterable[Task]) -> None:
+        """Refuses branches (`rl.branches`) of tasks whose state the same calls may not reach again.
+
+        Raises:
+            WorldError: a task is on a world without `replayable`; the message has the remedy.
+        """
+        other = next((world for world in map(self.of, tasks) if not world.replayable), None)
+        if other is not None:
+            raise WorldError(f"worlds.{other.name}{_not_replayable(other)}")
+
     def sites(self) -> list[Site | None]:
         """The site of each world; None for pages on the web."""
         return [world.site() for world in self._worlds]
@@ -126,7 +136,11 @@ class Worlds:
         problems = [
             f"worlds.{world.name}{'' if problem.startswith(':') else '.'}{problem}"
             for world in self._worlds
-            for problem in [*world.problems(recipe), *_repetition_problems(world, recipe)]
+            for problem in [
+                *world.problems(recipe),
+                *_repetition_problems(world, recipe),
+                *_branch_problems(world, recipe),
+            ]
         ]
         if problems:
             raise RecipeError("\n".join([f"recipe {recipe.name}:", *(f"  {problem}" for problem in problems)]))
@@ -165,6 +179,21 @@ def _dependence(world: World, repetitions: Sequence[str]) -> str:
         f": tasks are tried more than once ({', '.join(repetitions)}), and an attempt would find what earlier ones "
         "changed, so that an agent that only says `done` could succeed. Give each episode a copy of the data "
         f"(docs/how-to/add-a-world.md); if pages never change or each episode has a copy, {remedy}"
+    )
+
+
+def _branch_problems(world: World, recipe: Params) -> list[str]:
+    """The problem of a world whose episodes cannot be brought back to a turn, if the recipe wants branches."""
+    return [] if recipe.rl.branches is None or world.replayable else [_not_replayable(world)]
+
+
+def _not_replayable(world: World) -> str:
+    """Why episodes cannot branch, and the remedy. It goes on after `worlds.<name>`."""
+    return (
+        ": rl.branches begins episodes at a turn of another one, whose calls it runs again on a fresh copy of the "
+        "data, and this world does not say that the same calls lead to the same state. Set rl.branches to null, take a "
+        "world such as the city, or, if each episode of a task begins with the same data of its own, set "
+        f"{type(world).__name__}.replayable = True (docs/concepts/world.md)"
     )
 
 

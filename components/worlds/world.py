@@ -79,6 +79,10 @@ class World(ABC):
     """Whether an episode finds nothing that another one changed: pages never change, or each episode has a copy of the
     data. False by default: a world has to say so, or RL, several attempts at a task and comparisons of models are
     refused on it (`Worlds.require_independent`)."""
+    replayable: ClassVar[bool] = False
+    """Whether the same calls lead to the same state again: each episode of a task begins with the same data, and pages
+    depend on these and on the agent's actions alone, as far as tasks are about them. `rl.branches` needs it, compares
+    the pages, and writes to the episodes' own data again."""
     clean_success: ClassVar[str] = "the answer is right; the world does not know what else the agent did"
     """What "done, and nothing else done" means in this world, as a phrase for reports. `docs/concepts/world.md` has a
     table of all."""

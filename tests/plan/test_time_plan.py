@@ -138,6 +138,16 @@ def test_failed_tasks_get_their_further_attempts():
     assert more.trajectories == plain.trajectories + 5 * round(0.3 * plain.groups)
 
 
+def test_branches_are_episodes_and_train_a_part_of_their_turns():
+    branches = {"per_group": 2, "continuations": 3}
+    chosen = setting(rl__branches=branches)
+    plain, more = (iteration_time(of, "short").rolled for of in (setting(), chosen))
+    assert more.branches == more.trajectories - plain.trajectories == 6 * plain.effective
+    added = trained_turns(chosen, more, "train_rl@short") - trained_turns(setting(), plain, "train_rl@short")
+    assert added == pytest.approx(6 * plain.effective * plain.turns / 2)
+    assert more.rollouts.usage.seconds > plain.rollouts.usage.seconds
+
+
 def test_parts_of_a_stage_add_up_to_its_time(small):
     for stage in small.stages:
         assert stage.seconds == pytest.approx(sum(stage.parts.values())), stage.stage

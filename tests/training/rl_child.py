@@ -1,4 +1,4 @@
-"""The child process of `test_rl_resume` runs the RL loop.
+"""The child process of `test_rl_resume` and `test_rl_branches` runs the RL loop.
 
 The model was trained to answer `a` or `b` at once, and the judge of this test calls `a` a success. Pages, rollouts,
 updates and checkpoints are real.
@@ -24,6 +24,7 @@ from components.agent import Policy
 from components.browser import BrowserPool
 from components.model import VLM
 from components.params import (
+    BranchParams,
     CheckpointParams,
     LoRAParams,
     Params,
@@ -122,7 +123,8 @@ def reloaded(learners: Replicas[Learner], work: Path, params: Params) -> OpenPol
 
 async def main(model: Path, state: Path, out: Path, kind: str, workers: Workers) -> None:
     """Run RL as `plain`, `lora`, `async`, `staler` (two updates behind, groups in a stream), `spread` (sharded,
-    asynchronous), or `watched`: validated, and with a fall after iteration 4."""
+    asynchronous), `watched` (validated, and with a fall after iteration 4), or `branches`: episodes of up to 3 turns
+    that branch."""
     torch.set_num_threads(1)
     params = load("recipes/smoke.yaml")
     agent = params.agent.model_copy(update={"max_response_tokens": 40})
@@ -135,6 +137,8 @@ async def main(model: Path, state: Path, out: Path, kind: str, workers: Workers)
         checkpoints = CheckpointParams(every=3, rollback=0.5)
         validation = ValidationParams(every=2, tasks=len(VALIDATION))
         rl = rl.model_copy(update={"checkpoints": checkpoints, "validation": validation})
+    if kind == "branches":
+        rl = rl.model_copy(update={"branches": BranchParams(per_group=2, continuations=2)})
     browser = params.browser.model_copy(update={"concurrency": 4})
     training = TrainingParams(processes=workers.size, shard=kind == "spread")
     trained_model = params.model.model_copy(update={"lora": LoRAParams(rank=8, alpha=16) if kind == "lora" else None})
@@ -150,7 +154,7 @@ async def main(model: Path, state: Path, out: Path, kind: str, workers: Workers)
     async with BrowserPool(params.browser, site=MiniWoBSite(), text="elements") as pool, serving as open_policy:
         trainer = RLTrainer(
             learners,
-            RLPhase(iterations=5 if kind == "watched" else 4, max_steps=1),
+            RLPhase(iterations={"watched": 5, "branches": 1}.get(kind, 4), max_steps=3 if kind == "branches" else 1),
             "test",
             RolloutSetup(TASKS, pool, told(open_policy), judge, audit),
             state,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from components.records import Outcome, Reward, Task, Termination, Trajectory, Turn, Verdict
-from components.rollout import Group, SampledGroups, SamplerState, TaskSampler
-from components.training.health import audit_figures, health_line, rollout_figures
+from components.records import BranchPoint, Outcome, Reward, Task, Termination, Trajectory, Turn, Verdict
+from components.rollout import Branches, Group, SampledGroups, SamplerState, TaskSampler
+from components.training.health import audit_figures, branch_figures, health_line, rollout_figures
 from tests.samples import a_task, a_trajectory, a_turn, a_verdict
 
 S, F, U, E = Outcome.SUCCESS, Outcome.FAILURE, Outcome.UNPARSED, Outcome.ERROR
@@ -98,6 +98,27 @@ def test_figures_of_a_rollout_are_those_worked_out_by_hand():
     )
 
 
+def test_the_figures_of_branches_are_those_worked_out_by_hand():
+    task = a_task(0)
+    attempts = [attempt(number, task, [a_turn(0), a_turn(1)]) for number in range(3)]
+    point = BranchPoint(parent=attempts[0].trajectory_id, turn=1)
+    dropped = point.model_copy(update={"difference": "turn 1 begins with another text"})
+    branches = [
+        attempt(number, task, []).model_copy(update={"branch_of": place})
+        for number, place in enumerate([point, point, point, dropped], start=3)
+    ]
+    rewards = [rewarded(branches[0], 1), rewarded(branches[1], 0), *(rewarded(t, 0, masked=True) for t in branches[2:])]
+    group = Group(task, attempts, [rewarded(t, 0) for t in attempts], branches=(Branches(0, 1, branches, rewards),))
+    assert branch_figures(SampledGroups([group, Group(task, attempts, group.rewards)])) == {
+        "episodes": 3 + 4 + 3,
+        "branches_run": 4,
+        "branches_dropped": 1,
+        "branches_used": 2,
+        "branches_reward": 0.5,
+    }
+    assert branch_figures(SampledGroups([]))["branches_reward"] == 0
+
+
 FIGURES = {
     "iteration": 7.0,
     "reward_mean": 0.111,
@@ -132,6 +153,8 @@ def test_the_health_line_has_each_figure_in_its_place():
         "  packed (off 1.6e-06)  rollout 17 s  judge 18 s  train 19 s  waited 20 s"
     )
     assert health_line(FIGURES) == line
+    branched = {"branches_run": 24.0, "branches_used": 21.0, "branches_dropped": 2.0}
+    assert "  groups 3/44  branches 21/24 (dropped 2)  ratio 1.0555  " in health_line(FIGURES | branched)
     audited = {"judge_agreement": 0.21, "judge_audited": 22.0}
     assert health_line(FIGURES | audited) == line + "  judge agrees 0.21 of 22"
 

@@ -9,8 +9,8 @@ import torch
 from typing_extensions import override
 
 from components.params import MGRPOParams, MMGRPOParams
-from components.records import Trajectory
 from components.rollout import Group
+from components.training.objectives.branches import advantages_of
 from components.training.objectives.policy_gradient import PolicyGradient
 from components.training.objectives.surrogate import (
     Credit,
@@ -29,8 +29,12 @@ class GroupRelative(PolicyGradient):
     params: MMGRPOParams | MGRPOParams
 
     @abstractmethod
-    def turn_weight(self, trajectory: Trajectory) -> float:
-        """The weight of each turn of a trajectory in the mean over turns."""
+    def turn_weight(self, turns: int) -> float:
+        """The weight of each turn of a trajectory in the mean over turns.
+
+        Args:
+            turns: number of turns of the trajectory that are learned from.
+        """
 
     @property
     @override
@@ -54,10 +58,25 @@ class GroupRelative(PolicyGradient):
 
     @override
     def credits(self, group: Group, std: float | None = None) -> list[list[Credit | None]]:
-        return [
-            [None if advantage is None else Credit(advantage, self.turn_weight(trajectory)) for _ in trajectory.turns]
+        made = [
+            self._credits(advantage, len(trajectory.turns))
             for trajectory, advantage in zip(group.trajectories, group_advantages(group, std), strict=True)
         ]
+        for branches in group.branches:
+            of_parent, *of_branches = advantages_of(group, branches, std)
+            if of_parent is not None:
+                parent = made[branches.member]
+                parent[branches.turn] = Credit(of_parent, self.turn_weight(len(parent)))
+            for trajectory, advantage in zip(branches.trajectories, of_branches, strict=True):
+                made.append(self._credits(advantage, len(trajectory.turns), branches.turn))
+        return made
+
+    def _credits(self, advantage: float | None, turns: int, shared: int = 0) -> list[Credit | None]:
+        """One credit for all turns of a trajectory but those that it shares with its parent."""
+        if advantage is None:
+            return [None] * turns
+        own = turns - shared
+        return [*[None] * shared, *(Credit(advantage, self.turn_weight(own)) for _ in range(own))]
 
     @override
     def turn_loss(self, tokens: TurnTokens, advantage: float) -> tuple[torch.Tensor, TokenStats]:

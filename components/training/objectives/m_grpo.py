@@ -20,7 +20,6 @@ from typing import ClassVar, Self
 from typing_extensions import override
 
 from components.params import MGRPOParams, Params
-from components.records import Trajectory
 from components.training.objectives.group_relative import GroupRelative
 from components.training.objectives.registry import register
 
@@ -41,5 +40,5 @@ class MGRPO(GroupRelative):
         return cls(section)
 
     @override
-    def turn_weight(self, trajectory: Trajectory) -> float:
-        return 1 / len(trajectory.turns)
+    def turn_weight(self, turns: int) -> float:
+        return 1 / turns

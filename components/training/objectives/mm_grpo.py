@@ -18,7 +18,8 @@ Deviations, and what the paper leaves open:
 - `tis_cap`, which the recipes for vLLM in bfloat16 set, weighs tokens by the gap between server and trainer.
 - The vision tower is frozen in RL as in SFT (`model.train_vision`), and weight decay applies to all trained parameters,
   norms among them.
-- `dual_clip`, `advantage_std`, `kl`, `replay`, `rl.action_cost` and `rl.extra_attempts` are off by default.
+- `dual_clip`, `advantage_std`, `kl`, `replay`, `rl.action_cost`, `rl.extra_attempts` and `rl.branches`
+  (`objectives.branches`) are off by default.
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ from typing import ClassVar, Self
 from typing_extensions import override
 
 from components.params import MMGRPOParams, Params
-from components.records import Trajectory
 from components.training.objectives.group_relative import GroupRelative
 from components.training.objectives.policy_gradient import Replay
 from components.training.objectives.registry import register
@@ -56,5 +56,5 @@ class MMGRPO(GroupRelative):
         return Replay(self.params.replay, self.params.replay_turns) if self.params.replay else None
 
     @override
-    def turn_weight(self, trajectory: Trajectory) -> float:
+    def turn_weight(self, turns: int) -> float:
         return 1.0

@@ -81,7 +81,7 @@ class PolicyGradient(Objective):
 
     @abstractmethod
     def credits(self, group: Group) -> list[list[Credit | None]]:
-        """The credit of each turn of each member; None for a turn that is not learned from."""
+        """The credit of each turn of each of `group.episodes`; None for a turn that is not learned from."""
 
     def iteration_credits(self, groups: Sequence[Group]) -> list[list[list[Credit | None]]]:
         """The credits of each group of an iteration. Objectives whose credits depend on other groups override it."""
@@ -121,7 +121,7 @@ def turn_samples(
     """
     samples = []
     for group, group_credits in zip(groups, objective.iteration_credits(groups), strict=True):
-        for trajectory, turn_credits in zip(group.trajectories, group_credits, strict=True):
+        for trajectory, turn_credits in zip(group.episodes, group_credits, strict=True):
             for turn, credit in zip(trajectory.turns, turn_credits, strict=True):
                 if credit is None:
                     continue

@@ -60,6 +60,13 @@ def advantage_std(kind: Literal["group", "batch", "none"], groups: Sequence[Grou
     return scored.std(correction=1).item() if len(scored) > 1 else 1.0
 
 
+def group_std(group: Group, std: float | None = None) -> float:
+    """The divisor of a group's advantages: `std`, or the sample standard deviation over its scored members for None."""
+    if std is not None:
+        return std
+    return torch.tensor(group.scored, dtype=torch.float64).std(correction=1).item()
+
+
 def group_advantages(group: Group, std: float | None = None) -> list[float | None]:
     """One advantage per member, (r - mean) / (std + 1e-6), with the mean over the scored members.
 
@@ -72,8 +79,8 @@ def group_advantages(group: Group, std: float | None = None) -> list[float | Non
     if len(scored) < 2:
         return [None if reward.masked else 0.0 for reward in group.rewards]
     mean = scored.mean().item()
-    std = scored.std(correction=1).item() if std is None else std
-    return [None if reward.masked else (reward.value - mean) / (std + EPSILON) for reward in group.rewards]
+    divisor = group_std(group, std) + EPSILON
+    return [None if reward.masked else (reward.value - mean) / divisor for reward in group.rewards]
 
 
 def clipped_surrogate(

@@ -38,6 +38,7 @@ class City(World):
     Params = CityParams
     origins = CitySite.origins
     independent_episodes = True
+    replayable = True
     clean_success: ClassVar[str] = (
         "the copy's data changed as the task asks and in nothing else, and the answer is right"
     )

@@ -22,6 +22,7 @@ class MiniWoB(World):
     Pinned = PinnedPages
     origins = MiniWoBSite.origins
     independent_episodes = True
+    replayable = True
     clean_success: ClassVar[str] = (
         "the page's first ending has the full reward, and the agent did nothing on the page after it"
     )
