@@ -1,15 +1,14 @@
 """Times of rollouts and of judges: a batch of episodes, and the rollouts of one RL iteration.
 
 An iteration works as `rollout.sampling.sample_groups` and `training.rl_rollouts` do (`stream_time` has the other way,
-`rl.open_groups`). A wave of groups ends with its
-last episode. Then its answers are judged, and failed tasks get further attempts, which are judged too. Waves follow
-until enough groups are effective. Then their branches run.
+`rl.open_groups`). A wave of groups ends with its last episode. Then its answers are judged, and failed tasks get
+further attempts, which are judged too. Waves follow until enough groups are effective. Then their branches run.
 """
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from components.params import EndpointTeacherParams, RLPhase
@@ -235,8 +234,22 @@ def iteration_rollouts(setting: Setting, phase: RLPhase, stage: str) -> Iteratio
             trajectories += episodes
         groups += wave
         effective += sum(rng.random() < share for _ in range(wave))
-    branches = effective * rl.branches.per_group * rl.branches.continuations if rl.branches is not None else 0
-    if branches:  # counted as whole episodes: the policy answers in a part of their turns only
-        rolled += rollouts(setting, Batch(stage, branches, phase.max_steps, "branches"))
-        judging += rewarded(setting, stage, branches * habits.judged, turns)
-    return IterationRollouts(rolled, judging, groups, effective, trajectories + branches, waves, turns, branches)
+    return IterationRollouts(rolled, judging, groups, effective, trajectories, waves, turns)
+
+
+def with_branches(setting: Setting, phase: RLPhase, stage: str, rolled: IterationRollouts) -> IterationRollouts:
+    """The rollouts of an iteration and then its branches (`rl.branches`), which run when all groups have ended.
+
+    They are counted as whole episodes, though the policy answers in a part of their turns only.
+    """
+    params, habits = setting.params.rl.branches, setting.rates.habits_of(stage)
+    branches = rolled.effective * params.per_group * params.continuations if params is not None else 0
+    if not branches:
+        return rolled
+    return replace(
+        rolled,
+        rollouts=rolled.rollouts + rollouts(setting, Batch(stage, branches, phase.max_steps, "branches")),
+        judging=rolled.judging + rewarded(setting, stage, branches * habits.judged, rolled.turns),
+        trajectories=rolled.trajectories + branches,
+        branches=branches,
+    )

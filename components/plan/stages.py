@@ -14,6 +14,7 @@ from components.plan.rollout_time import (
     iteration_rollouts,
     judged_by_model,
     rollouts,
+    with_branches,
 )
 from components.plan.setting import Setting
 from components.plan.simulation import Usage
@@ -105,7 +106,8 @@ def iteration_time(setting: Setting, name: str) -> IterationTime:
     """One iteration of a phase."""
     stage = f"train_rl@{name}"
     way = iteration_rollouts if setting.params.rl.open_groups is None else streamed_rollouts
-    rolled = way(setting, phases(setting)[name], stage)
+    phase = phases(setting)[name]
+    rolled = with_branches(setting, phase, stage, way(setting, phase, stage))
     parts = {
         "rollouts": rolled.rollouts,
         "judging": rolled.judging,

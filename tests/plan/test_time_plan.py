@@ -138,10 +138,10 @@ def test_failed_tasks_get_their_further_attempts():
     assert more.trajectories == plain.trajectories + 5 * round(0.3 * plain.groups)
 
 
-def test_branches_are_episodes_and_train_a_part_of_their_turns():
-    branches = {"per_group": 2, "continuations": 3}
-    chosen = setting(rl__branches=branches)
-    plain, more = (iteration_time(of, "short").rolled for of in (setting(), chosen))
+@pytest.mark.parametrize("open_groups", [None, 48])
+def test_branches_are_episodes_and_train_a_part_of_their_turns(open_groups):
+    chosen = setting(rl__open_groups=open_groups, rl__branches={"per_group": 2, "continuations": 3})
+    plain, more = (iteration_time(of, "short").rolled for of in (setting(rl__open_groups=open_groups), chosen))
     assert more.branches == more.trajectories - plain.trajectories == 6 * plain.effective
     added = trained_turns(chosen, more, "train_rl@short") - trained_turns(setting(), plain, "train_rl@short")
     assert added == pytest.approx(6 * plain.effective * plain.turns / 2)
