@@ -12,7 +12,9 @@ from components.cli.command import Subparsers, fail
 from components.cli.judge_run import add_endpoint, recipe_of
 
 if TYPE_CHECKING:
-    from components.judge.attack_judge import AttackedJudge, Failures
+    from collections.abc import Callable
+
+    from components.judge.attack_judge import AttackedJudge, Failures, JudgeAttackResult
     from components.params import Params
     from components.records import Trajectory
 
@@ -39,6 +41,18 @@ def add_attack(commands: Subparsers) -> None:
         help="with --judge: the true outcomes, a verdicts.parquet or a CSV file; default: by the rules",
     )  # fmt: skip
     parser.add_argument("--limit", type=int, metavar="N", help="with --judge: attack with at most N failures")
+    parser.add_argument(
+        "--attacker-url", metavar="URL",
+        help="with --judge: of an endpoint, up to /v1, whose model writes answers that are to be believed",
+    )  # fmt: skip
+    parser.add_argument("--attacker-model", metavar="NAME", help="that model; with --attacker-url")
+    parser.add_argument(
+        "--attacker-key-variable", metavar="VARIABLE", help="the environment variable with its key; default: none"
+    )
+    parser.add_argument(
+        "--tries", type=int, default=3, metavar="N",
+        help="answers that it writes for a failure; after each it reads the judge's reasons; default: 3",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     add_endpoint(parser)
     parser.set_defaults(run=attack)
@@ -48,8 +62,8 @@ def attack(options: argparse.Namespace) -> int:
     """Attack the rules of task files, or a judge; returns the exit status."""
     if options.judge is not None:
         return _attack_judge(options)
-    if options.labels is not None or options.limit is not None or options.url is not None:
-        return fail("--labels, --limit and --url are for attacks on a judge: name it with --judge")
+    if any(value is not None for value in (options.labels, options.limit, options.url, options.attacker_url)):
+        return fail("--labels, --limit, --url and --attacker-url are for attacks on a judge: name it with --judge")
     return _attack_rules(options)
 
 
@@ -87,6 +101,10 @@ def _attack_judge(options: argparse.Namespace) -> int:
 
     if options.limit is not None and options.limit < 1:
         return fail("--limit must be at least 1")
+    if options.tries < 1:
+        return fail("--tries must be at least 1")
+    if (options.attacker_url is None) != (options.attacker_model is None):
+        return fail("--attacker-url and --attacker-model belong together: give both")
     try:
         params = recipe_of(options)
         failures = _failures(options)
@@ -133,15 +151,29 @@ def _failures(options: argparse.Namespace) -> Failures:
 
 
 async def _ask(options: argparse.Namespace, params: Params, failures: Failures) -> AttackedJudge:
-    from components.endpoint import ANSWERS
+    from components.endpoint import ANSWERS, Endpoint
     from components.judge.attack_judge import attack_judge
+    from components.judge.attack_writer import attack_by_model
     from components.judge.clients import JudgeClients
     from components.judge.judges import judge_named
+    from components.params import EndpointParams
     from components.store import STATE
 
-    async with JudgeClients(params.judge.model, STATE / "attack_judge", ANSWERS) as clients:
+    state, named = STATE / "attack_judge", (options.judge, failures.trajectories, _say_progress)
+    async with JudgeClients(params.judge.model, state, ANSWERS) as clients:
         judge = judge_named(options.judge, params, clients)
-        return await attack_judge(judge, options.judge, failures.trajectories, _say_progress)
+        if options.attacker_url is None:
+            return await attack_judge(judge, *named)
+        endpoint = EndpointParams(
+            url=options.attacker_url, model=options.attacker_model, key_variable=options.attacker_key_variable
+        )
+        async with Endpoint(endpoint, state / "spent-attacker.json", ANSWERS) as writer:
+
+            async def further(baseline: set[str], on_result: Callable[[JudgeAttackResult], None]) -> None:
+                tries = failures.trajectories, options.tries, baseline
+                await attack_by_model(judge, writer, *tries, on_result, _say_progress)
+
+            return await attack_judge(judge, *named, further)
 
 
 def _say_progress(attack: str, count: int) -> None:
