@@ -66,6 +66,17 @@ def test_stages_that_load_nothing_share_and_keep_others_from_loading(network):
     server._claim(stage("a"))
 
 
+def test_a_stage_that_has_loaded_its_weights_may_share_the_server(network):
+    make, _, _ = network
+    server = make()
+    server._claim(stage("a"))
+    server._share(stage("a"))
+    server._use(stage("b"))
+    with pytest.raises(HTTPException) as refused:
+        server._claim(stage("a"))
+    assert status_of(refused) == 423
+
+
 def test_a_refused_stage_does_not_count_as_one_that_uses_the_server(network):
     make, _, _ = network
     server = make()

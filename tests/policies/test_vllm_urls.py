@@ -19,7 +19,7 @@ from components.model import VLM
 from components.params import LoRAParams
 from components.policies import open_model, training_policies
 from components.policies.serving import server_settings
-from components.policies.vllm import Fleet, ServerError, VLLMPolicy
+from components.policies.vllm import Fleet, VLLMPolicy
 from components.ports import free_port
 from tests.policies.vllm_servers import BASE, GREEDY, alive, ask, embedded, recipe, requests
 
@@ -125,21 +125,29 @@ def test_training_hands_its_weights_to_the_server_by_url(server, encoder, tmp_pa
     assert answers[0] != answers[1]
 
 
-def test_a_stage_has_the_server_for_itself(server, encoder, tmp_path, monkeypatch):
-    """Another stage with other weights is refused, and the first one goes on with its own."""
+def test_stages_with_other_weights_wait_for_one_another(server, encoder, vlm, tmp_path, capsys):
+    """Those with the same weights share the server."""
     url, _ = server
-    monkeypatch.setattr("components.policies.vllm.remote.BUSY_TIMEOUT_S", 1.0)
     other = perturbed(2)
     other.save(tmp_path / "other")
     params, asked = changed(recipe(), urls=[url]), requests(encoder, GREEDY, 2)
 
-    async def main():
-        async with open_model(tmp_path / "other", params, "v", tmp_path) as policy:
-            with pytest.raises(ServerError, match="in use by another stage"):
-                await open_model(BASE, params, "v", tmp_path).__aenter__()
+    async def evaluated(path) -> list[list[int]]:
+        async with open_model(path, params, "v", tmp_path) as policy:
             return [completion.token_ids for completion in await ask(policy, asked)]
 
-    assert asyncio.run(main()) == [completion.token_ids for completion in embedded(other, asked)]
+    async def main():
+        async with open_model(tmp_path / "other", params, "v", tmp_path) as policy:
+            later = asyncio.create_task(evaluated(BASE))
+            together = await evaluated(tmp_path / "other")
+            mine = [completion.token_ids for completion in await ask(policy, asked)]
+            assert not later.done()
+        return mine, together, await later
+
+    mine, together, later = asyncio.run(main())
+    assert mine == together == [completion.token_ids for completion in embedded(other, asked)]
+    assert later == [completion.token_ids for completion in embedded(vlm, asked)]
+    assert f"waiting for the vLLM server at {url}" in capsys.readouterr().out
 
 
 def test_weights_that_a_server_has_lost_are_sent_again(server, encoder, tmp_path):

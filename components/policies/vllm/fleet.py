@@ -30,6 +30,8 @@ MAX_UNANSWERED = 3
 """A server hangs when it leaves this many health checks in a row unanswered, each for `HEALTH_TIMEOUT_S`. A busy server
 answers between two steps of its engine, of which the longest take a second or two. The total is less than the shortest
 `agent.inference_timeout_s` of a recipe, so that requests on a hanging server are sent again in time."""
+CLAIM_POLL_S = 2.0
+"""Between two tries to use a server that another stage has for itself."""
 DEATH_NOTICE_S = 2.0
 """How long after a broken connection the end of its server is awaited."""
 MAX_DEATHS = 5
@@ -80,6 +82,7 @@ class Fleet:
             problems = await asyncio.gather(*(server.problem() for server in self._servers))
             if any(problems):
                 raise ServerError("\n".join(dict.fromkeys(problem for problem in problems if problem)))
+            await self._claim()
             await asyncio.gather(*(self._start(server) for server in self._servers))
         except BaseException:
             await self.__aexit__()
@@ -132,7 +135,10 @@ class Fleet:
                 continue
             finally:
                 server.requests -= 1
-            if reply.status_code == httpx.codes.CONFLICT:  # it was restarted, and has other weights
+            if reply.status_code in (
+                httpx.codes.CONFLICT,
+                httpx.codes.LOCKED,
+            ):  # it was restarted, and has other weights
                 deaths += 1
                 if server.life is life:
                     server.ready.clear()
@@ -229,6 +235,20 @@ class Fleet:
             unanswered = 0 if is_well else unanswered + 1
             if unanswered == MAX_UNANSWERED:
                 server.give_up()
+
+    async def _claim(self) -> None:
+        """Wait until no other stage needs a server for itself. All stages claim servers in the same order, so that no
+        two wait for one another."""
+        servers = sorted(self._servers, key=lambda server: server.url)
+        for number, server in enumerate(servers):
+            is_told = False
+            while not await server.claim():
+                if not is_told:
+                    print(f"waiting for the vLLM server at {server.url}, which another stage uses", flush=True)
+                is_told = True
+                await asyncio.sleep(CLAIM_POLL_S)
+                for earlier in servers[:number]:
+                    await self._is_healthy(earlier)  # a sign of life, or the claim ends
 
     async def _start(self, server: Server) -> None:
         await server.start(lambda: self._is_healthy(server))

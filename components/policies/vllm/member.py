@@ -69,6 +69,14 @@ class Server(ABC):
     async def problem(self) -> str | None:
         """What must be changed before the server can be used, in a sentence; None if nothing."""
 
+    async def claim(self) -> bool:
+        """Whether this stage may use the server now; False while another one has it for itself.
+
+        Raises:
+            ServerError: the server is lost, or refuses this stage.
+        """
+        return True
+
     @abstractmethod
     async def start(self, is_healthy: IsHealthy) -> None:
         """Return when the server is up and has the weights of the fleet.

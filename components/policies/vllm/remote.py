@@ -1,6 +1,7 @@
 """A server by URL, which `waymark serve` started. It is checked before use, and gets weights over the network.
 
-A stage that loads weights has the server for itself until it ends. If the server restarts, or its clock of weights
+A stage whose weights change has the server for itself until it ends. One that only loads its weights shares it after
+that with stages that need the same. If the server restarts, or its clock of weights
 shows a load that is not this stage's, it is checked again and gets the weights again.
 """
 
@@ -36,7 +37,8 @@ CLIENT_HEADER = "x-waymark-client"
 ANSWER_TIMEOUT_S = 10.0
 """Limit of a request for a server's state."""
 BUSY_TIMEOUT_S = 75.0
-"""How long a stage waits for a server that another one uses: a killed one counts as using it for a minute."""
+"""How long a stage waits for a server that it had already, and that another stage uses now: a killed one counts as
+using it for a minute."""
 POLL_S = 2.0
 END_POLL_S = 0.1
 
@@ -111,6 +113,7 @@ class RemoteServer(Server):
         self._state: State | None = None
         self._life = object()
         self._lost = asyncio.Event()
+        self._is_claimed = False
 
     @property
     def url(self) -> str:
@@ -144,6 +147,16 @@ class RemoteServer(Server):
         differences = mismatches(state, requirements)
         return f"{self.url} cannot be used: " + "; ".join(differences) if differences else None
 
+    async def claim(self) -> bool:
+        """Whether this stage may use the server now. Before it loads weights it needs the server for itself."""
+        state = await self._read_state()
+        reply = await self._request("POST", "/client", {"exclusive": await self._is_exclusive(state)})
+        if reply.status_code == httpx.codes.LOCKED:
+            return False
+        self._accept(reply)
+        self._is_claimed = True
+        return True
+
     async def start(self, is_healthy: IsHealthy) -> None:
         """Wait until the server is there, check it, and load the fleet's weights if it has others.
 
@@ -154,15 +167,16 @@ class RemoteServer(Server):
         state = await self._awaited_state()
         if (problem := await self.problem()) is not None:
             raise ServerError(problem)
-        has_model = not self._shared.has_model or state.weights.split("+")[0] == (await self._shared.model()).name
-        is_exclusive = self._shared.changes or not has_model
+        is_exclusive = await self._is_exclusive(state)
         self._state = await self._patiently("POST", "/client", {"exclusive": is_exclusive})
         if self._shared.has_model:
             await self.load()
+        if is_exclusive and not self._shared.changes:
+            self._state = await self._patiently("POST", "/client", {"exclusive": False})
 
     async def stop(self) -> None:
         """Let other stages use the server."""
-        if self._state is None:
+        if self._state is None and not self._is_claimed:
             return
         with contextlib.suppress(httpx.HTTPError):  # it notices the silence, too
             await self._client.delete(f"{self.url}/client", headers=self.headers, timeout=ANSWER_TIMEOUT_S)
@@ -243,6 +257,12 @@ class RemoteServer(Server):
     def _params(self) -> VLLMParams:
         return self._shared.settings.vllm
 
+    async def _is_exclusive(self, state: State) -> bool:
+        """Whether this stage needs the server for itself, to load weights now or later."""
+        if self._shared.changes:
+            return True
+        return self._shared.has_model and state.weights.split("+")[0] != (await self._shared.model()).name
+
     async def _awaited_state(self) -> State:
         """The server's state; one that was lost is awaited.
 
@@ -270,13 +290,15 @@ class RemoteServer(Server):
             self._accept(reply)
         self._state = await self._patiently("POST", "/load", {"kind": kind, "files": files.hashes})
 
+    async def _request(self, method: str, path: str, body: dict[str, Any]) -> httpx.Response:
+        url = f"{self.url}{path}"
+        return await self._client.request(method, url, json=body, headers=self.headers, timeout=RELOAD_TIMEOUT_S)
+
     async def _patiently(self, method: str, path: str, body: dict[str, Any]) -> State:
         """Send a request, and again while another stage uses the server."""
         end = time.monotonic() + BUSY_TIMEOUT_S
         while True:
-            reply = await self._client.request(
-                method, f"{self.url}{path}", json=body, headers=self.headers, timeout=RELOAD_TIMEOUT_S
-            )
+            reply = await self._request(method, path, body)
             if reply.status_code == httpx.codes.LOCKED and time.monotonic() < end:
                 await asyncio.sleep(POLL_S)
                 continue

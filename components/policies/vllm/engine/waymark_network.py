@@ -135,7 +135,7 @@ class Network:
             if wish.exclusive:
                 self._claim(request)
             else:
-                self._use(request)
+                self._share(request)
             return await state()
 
         @app.delete("/client")
@@ -167,6 +167,15 @@ class Network:
             raise HTTPException(423, "another stage has this server for itself")
         self._clients[client] = now
         return client
+
+    def _share(self, request: Request) -> None:
+        """Use the server as it is, and let other stages use it, too.
+
+        Raises:
+            HTTPException: another stage has this server for itself.
+        """
+        if self._use(request) == self._holder:
+            self._holder = None
 
     def _claim(self, request: Request) -> None:
         """
