@@ -91,9 +91,9 @@ class RLParams(Section):
     max_sampled_groups: int = Field(gt=0)
     """Maximum number of groups that an iteration samples to collect them."""
     open_groups: int | None = Field(default=None, ge=1)
-    """Groups that may be under way at once: a new one begins as soon as the first of them has ended and was judged. Set
-    it so that they have about three times as many episodes as there are browsers. Null: waves of groups, each of which
-    ends with its last episode and is judged then."""
+    """Groups that may be open at once. A group's place becomes free when it and all groups that began before it have
+    ended and were judged. Set it so that the open groups have about three times as many episodes as there are browsers.
+    Null: waves of groups, each of which ends with its last episode and is judged then."""
     branches: BranchParams | None = None
     """Branches, from which turns have advantages of their own: the reward minus the mean reward of all that continued
     from the same state (VinePPO, arXiv 2410.01679). An effective group then has up to `per_group` times `continuations`

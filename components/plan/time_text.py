@@ -88,7 +88,7 @@ def _stage_lines(plan: TimePlan) -> list[str]:
 def _iteration_lines(iteration: IterationTime) -> list[str]:
     rolled = iteration.rolled
     parts = {name: timed.usage.seconds for name, timed in iteration.parts.items()}
-    waves = f"{rolled.waves} batch{'es' if rolled.waves != 1 else ''} of episodes" if rolled.waves else "in a stream"
+    waves = f"{rolled.waves} batch{'es' if rolled.waves != 1 else ''} of episodes" if rolled.waves else "a stream"
     return [
         f"RL iteration, {iteration.phase}: {duration(iteration.seconds)}",
         f"  {rolled.trajectories:,} trajectories in {rolled.groups} groups, {rolled.effective} of them effective, in "
