@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the stale stages and print the results; exit status 1 if a stage failed."""
     parser = argparse.ArgumentParser(prog="python -m flows.demo", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--recipe", help="put this recipe in use first; default: the present params.yaml")
-    parser.add_argument("--side-by-side", type=int, default=2, help="concurrent stages (default: 2)")
+    parser.add_argument("--side-by-side", type=int, help="concurrent stages (default: 2, or 1 with GPUs)")
     options = parser.parse_args(arguments)
     console, start = Console(), time.monotonic()
     configure_prefect(Path.cwd())

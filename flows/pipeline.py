@@ -41,7 +41,7 @@ from flows.console import StageConsole
 from flows.crash_safe_dvc import InfrastructureFailed, Outcome, StageFailed, repair, repro
 from flows.placement.pool import Pools, placement_of
 from flows.placement.shared_store import StoreError
-from flows.scheduling import StageSlots
+from flows.scheduling import StageSlots, default_slots
 
 POLL_S = 1.0
 """Minimum seconds between two updates of a progress artifact."""
@@ -56,12 +56,13 @@ class PipelineFailed(RuntimeError):
     task_runner=ThreadPoolTaskRunner[Any](),  # type: ignore[arg-type]  # declared for one class of futures alone
     validate_parameters=True,
 )
-def pipeline(recipe: str | None = None, side_by_side: int = 2) -> dict[str, str]:
+def pipeline(recipe: str | None = None, side_by_side: int | None = None) -> dict[str, str]:
     """Bring every stage up to date; returns the outcome of each (`ran`, `restored`, `up to date`).
 
     Args:
         recipe: a recipe to put in use first; None uses the present params.yaml.
-        side_by_side: concurrent stages on this machine. Stages in work pools do not count.
+        side_by_side: concurrent stages on this machine; None: two, or one if the recipe uses GPUs. Stages in work pools
+            do not count.
 
     Raises:
         StageFailed: the recipe is wrong, or a work pool that it names does not exist.
@@ -83,7 +84,7 @@ def pipeline(recipe: str | None = None, side_by_side: int = 2) -> dict[str, str]
     process.allow()
     console = Console(quiet=runtime.deployment.id is not None)  # the UI shows runs of a worker
     with StageConsole(list(stages), console) as display:
-        slots = StageSlots(side_by_side, stages, due)
+        slots = StageSlots(side_by_side or default_slots(root), stages, due)
         futures: dict[str, Any] = {}
         with process.stopped_by_signals(on_stop=slots.release_all):
             try:

@@ -5,11 +5,22 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
 
 from flows.graph import Stage
 
 RESERVED_S = 30.0
 """Seconds for which a free slot is reserved for a stage that should run first but has not asked for it."""
+
+
+def default_slots(root: Path) -> int:
+    """How many stages run at once on this machine by default: two, or one if they use its GPUs, which a single stage of
+    such a recipe may fill (`model.device` of the recipe in use)."""
+    path = root / "params.yaml"
+    recipe = (yaml.safe_load(path.read_text()) if path.exists() else None) or {}
+    return 1 if (recipe.get("model") or {}).get("device") == "cuda" else 2
 
 
 class StageSlots:

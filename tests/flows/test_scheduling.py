@@ -110,3 +110,13 @@ def test_no_stage_waits_after_the_run_is_stopped():
     queue.release_all()
     waiting.join(10)
     assert got == ["judge"]
+
+
+@pytest.mark.parametrize(("recipe", "count"), [("", 2), ("model: {device: cpu}", 2), ("model: {device: cuda}", 1)])
+def test_stages_that_use_gpus_run_one_at_a_time(tmp_path, recipe, count):
+    (tmp_path / "params.yaml").write_text(recipe)
+    assert scheduling.default_slots(tmp_path) == count
+
+
+def test_without_a_recipe_two_stages_run_at_once(tmp_path):
+    assert scheduling.default_slots(tmp_path) == 2
