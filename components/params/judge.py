@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from components.params.data import EndpointParams
+from components.params.learning import VLLMParams
 from components.params.optim import OptimParams
 from components.params.section import NoEffect, Section
 
@@ -56,6 +57,9 @@ class DistillParams(Section):
     decoding_tokens: Annotated[int, NoEffect] = Field(default=65536, gt=0)
     """Tokens of the verdicts that are decoded together: rows times the longest question with its answer. At most 32
     rows are decoded together. This bounds the key-value cache, which has 112 KiB per token for Qwen3-VL-2B."""
+    vllm: VLLMParams | None = None
+    """vLLM servers that answer for it while it rewards RL, with GPUs of their own (`first_gpu`) or by URL. Null: it
+    answers in the process of the stage, on the first device of the trainer."""
     balance: bool = True
     """Give both classes the same weight in training."""
     optim: OptimParams

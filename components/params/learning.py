@@ -110,6 +110,11 @@ class VLLMParams(Section):
         """Number of servers."""
         return len(self.urls) or self.servers
 
+    @property
+    def gpus(self) -> range:
+        """Indices of the GPUs of the servers that a stage starts."""
+        return range(self.first_gpu, self.first_gpu + self.servers * self.gpus_per_server)
+
 
 class InferenceParams(Section):
     """The engine that samples from the policy."""

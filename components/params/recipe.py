@@ -93,6 +93,21 @@ class Params(Section):
         return self
 
     @model_validator(mode="after")
+    def _judge_has_gpus_of_its_own(self) -> Params:
+        judge, policy = self.judge.distill.vllm, self.inference.vllm
+        if judge is None or judge.urls or self.model.device != "cuda":
+            return self
+        used = {*range(self.training.processes)}
+        if self.inference.engine == "vllm" and not policy.urls:
+            used |= {*policy.gpus}
+        if taken := sorted(used & {*judge.gpus}):
+            raise ValueError(
+                f"judge.distill.vllm and the trainer or the policy's servers share the GPUs {taken}: set "
+                f"judge.distill.vllm.first_gpu to {max(used) + 1} or more"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _response_fits(self) -> Params:
         limits = {"agent": self.agent.max_response_tokens, "evaluation": self.evaluation.max_response_tokens}
         for name, tokens in limits.items():

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from components.params import ModelParams, OptimParams, Params
+from components.params import ModelParams, OptimParams, Params, VLLMParams
 from components.plan.architecture import Architecture, TextShape
 from components.plan.hardware import GIB, Device
 
@@ -170,10 +170,9 @@ def cache_part(arch: Architecture, params: Params, rows: int, length: int) -> Pa
     return Part("KV cache", rows * length * per_token, f"{rows} rows × {length:,} tokens × {per_token:,} B, padded")
 
 
-def server_parts(arch: Architecture, params: Params, device: Device) -> tuple[list[Part], float, int]:
+def server_parts(arch: Architecture, vllm: VLLMParams, params: Params, device: Device) -> tuple[list[Part], float, int]:
     """The parts of one vLLM server's device, the bytes that it may use, and the sequences of full length that its cache
     holds (0 if not even one fits)."""
-    vllm = params.inference.vllm
     ways = 1 if device.is_cpu else vllm.gpus_per_server
     share = vllm.engine.get("gpu_memory_utilization")
     capacity = device.memory * (float(share) if isinstance(share, int | float) else SERVER_SHARE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.params import Params
+from components.params import Params, VLLMParams
 from components.plan.architecture import architecture_of
 from components.plan.hardware import GIB, Device
 from components.plan.memory import (
@@ -39,10 +39,18 @@ def devices_of(params: Params) -> int:
     """Number of devices that the recipe asks for: those of the trainer and those of the servers that it starts."""
     if params.model.device == "cpu":
         return 1
-    vllm = params.inference.vllm
-    if params.inference.engine != "vllm" or vllm.urls:
-        return params.training.processes
-    return max(params.training.processes, vllm.first_gpu + vllm.servers * vllm.gpus_per_server)
+    vllm, judge = params.inference.vllm, served_judge(params)
+    ends = [params.training.processes]
+    if params.inference.engine == "vllm" and not vllm.urls:
+        ends.append(vllm.gpus.stop)
+    if judge is not None and not judge.urls:
+        ends.append(judge.gpus.stop)
+    return max(ends)
+
+
+def served_judge(params: Params) -> VLLMParams | None:
+    """The servers of the distilled judge in RL; None if there are none."""
+    return params.judge.distill.vllm if params.judge.reward == "distilled" else None
 
 
 def memory_plans(params: Params, machine: Machine) -> list[MemoryPlan]:
@@ -58,9 +66,13 @@ def memory_plans(params: Params, machine: Machine) -> list[MemoryPlan]:
     ]
     shared = 0.0
     plans = []
+    if (servers := served_judge(params)) is not None:
+        parts, capacity, _ = server_parts(judge, servers, params, device)
+        count = servers.count * (1 if device.is_cpu else servers.gpus_per_server)
+        plans.append(MemoryPlan("judge's server", "judging", count, capacity, tuple(parts)))
     if not is_local:
-        parts, capacity, _ = server_parts(policy, params, device)
         vllm = params.inference.vllm
+        parts, capacity, _ = server_parts(policy, vllm, params, device)
         count = vllm.count * (1 if device.is_cpu else vllm.gpus_per_server)
         plans.append(MemoryPlan("server", "rollouts", count, capacity, tuple(parts)))
         is_here = not vllm.urls
@@ -98,7 +110,7 @@ def _rollout_parts(params: Params) -> list[Part]:
     if params.inference.engine == "transformers":
         rows = min(MAX_ROWS, params.browser.concurrency)
         parts.append(cache_part(policy, params, rows, params.agent.max_context_tokens))
-    if params.judge.reward == "distilled":
+    if params.judge.reward == "distilled" and served_judge(params) is None:
         parts.append(cache_part(judge, params, judge_rows(params), judge_length(params)))
     return parts
 
@@ -124,12 +136,12 @@ def judge_rows(params: Params) -> int:
 
 def sequences_of(params: Params, device: Device) -> int:
     """Sequences of full length that the cache of one server holds."""
-    return server_parts(architecture_of(params.model.base), params, device)[2]
+    return server_parts(architecture_of(params.model.base), params.inference.vllm, params, device)[2]
 
 
 def _judge_weights(params: Params) -> list[Part]:
     """The distilled judge, which answers in the process of the trainer during RL."""
-    if params.judge.reward != "distilled":
+    if params.judge.reward != "distilled" or served_judge(params) is not None:
         return []
     judge = architecture_of(params.model.judge_base)
     word = 4 if params.model.dtype == "float32" else 2

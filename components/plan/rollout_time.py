@@ -7,13 +7,14 @@ further attempts, which are judged too. Waves follow until enough groups are eff
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass, field, replace
 from functools import cache
 
 from components.params import EndpointTeacherParams, RLPhase
 from components.plan.episodes import FEEDBACK, PromptShape, draw_episodes, mean_turns
-from components.plan.placement import judge_rows
+from components.plan.placement import judge_rows, served_judge
 from components.plan.setting import Setting
 from components.plan.simulation import Episode, Facilities, Usage, queue, roll_out
 from components.rollout.sampling import SMALLEST_WAVE
@@ -183,32 +184,39 @@ def distilled_prompt(setting: Setting, turns: float) -> float:
     return JUDGE_INSTRUCTIONS[params.agent.prompt] + history + params.judge.distill.screenshots * image
 
 
-def judged_by_distilled(setting: Setting, calls: float, turns: float) -> Timed:
-    """Questions to the distilled judge, which answers in batches."""
+def judged_by_distilled(setting: Setting, calls: float, turns: float, servers: int = 1) -> Timed:
+    """Questions to the distilled judge, which answers in batches, on each of its servers alike."""
     if not round(calls):
         return Timed()
     params, speeds = setting.params, setting.judging()
     prompt, answer = distilled_prompt(setting, turns), VERDICT * params.judge.distill.max_response_tokens
     patches = setting.judge.image_patches(params.browser.viewport)
-    seconds, rows_left = 0.0, round(calls)
+    seconds, rows_left = 0.0, math.ceil(round(calls) / servers)
     while rows_left:
         rows = min(judge_rows(params), rows_left)
         seconds += rows * speeds.prefill_s(prompt, params.judge.distill.screenshots, patches)
         seconds += answer * speeds.token_s(rows, prompt + answer)
         rows_left -= rows
     tokens = Tokens(0, 0, 0, calls, calls * prompt, calls * answer)
-    return Timed(Usage(seconds, {"judge": seconds}), tokens)
+    return Timed(Usage(seconds, {"judge": servers * seconds}), tokens)
 
 
-def rewarded(setting: Setting, stage: str, calls: float, turns: float) -> Timed:
-    """The judge that rewards RL, and the auditor beside it."""
+def rewarded(setting: Setting, stage: str, calls: float, turns: float, servers: int | None = None) -> Timed:
+    """The judge that rewards RL, and the auditor beside it.
+
+    Args:
+        servers: of the distilled judge, over which the questions are spread; None takes all that it has.
+    """
     judge = setting.params.judge
     if judge.reward == "model":
         return judged_by_model(setting, stage, calls, turns)
     if judge.reward == "rules":
         return Timed()
     audit = calls * judge.trust.audit_share if judge.labels == "model" else 0.0
-    return judged_by_distilled(setting, calls, turns) + judged_by_model(setting, stage, audit, turns, "auditor")
+    if servers is None:
+        servers = 1 if served_judge(setting.params) is None else setting.units(stage)["judge"]
+    distilled = judged_by_distilled(setting, calls, turns, servers)
+    return distilled + judged_by_model(setting, stage, audit, turns, "auditor")
 
 
 def iteration_rollouts(setting: Setting, phase: RLPhase, stage: str) -> IterationRollouts:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from components.params import EndpointTeacherParams, Params, Section
 from components.plan.architecture import Architecture, architecture_of
 from components.plan.episodes import PromptShape, prompt_shape
-from components.plan.placement import MAX_ROWS, Machine, sequences_of
+from components.plan.placement import MAX_ROWS, Machine, sequences_of, served_judge
 from components.plan.rates import Counts, Rates
 from components.plan.speeds import Speeds
 from components.store import digest
@@ -65,7 +65,8 @@ class Setting:
             servers = teacher.endpoint.max_in_flight if isinstance(teacher, EndpointTeacherParams) else 0
         requests = 0 if params.judge.model is None else params.judge.model.endpoint.max_in_flight
         is_distilled = stage == "distill_judge" or (stage == "train_rl" and params.judge.reward == "distilled")
-        judges = (1, requests) if is_distilled else (requests, 0)
+        served = served_judge(params) if stage == "train_rl" else None
+        judges = (1 if served is None else served.count, requests) if is_distilled else (requests, 0)
         units = (params.browser.concurrency, cores, servers, *judges, params.training.processes)
         return {
             name: max(1, round(number * self.more.get(name, 1.0))) if number else 0
@@ -90,8 +91,9 @@ class Setting:
         return Speeds(architecture, self.params.model, self.machine.device, self.rates, ways)
 
     def judging(self) -> Speeds:
-        """The speeds of the distilled judge, which answers on one device of the trainer."""
-        ways = self.more.get("judge", 1.0)
+        """The speeds of the distilled judge, which answers on one device of the trainer, or of one of its servers."""
+        served = served_judge(self.params)
+        ways = self.more.get("judge", 1.0) if served is None else float(served.gpus_per_server)
         return Speeds(self.judge, self.params.model, self.machine.device, self.rates, ways)
 
     def prompt_shape(self, stage: str) -> PromptShape:

@@ -14,6 +14,7 @@ import simpy
 
 from components.params import RLPhase
 from components.plan.episodes import draw_episodes, mean_turns
+from components.plan.placement import served_judge
 from components.plan.rollout_time import (
     Batch,
     IterationRollouts,
@@ -76,10 +77,11 @@ class _Stream:
         self.world = simpy.Environment()
         self.busy = _Busy(self.world)
         self.machines = Machines(self.world, facilities_of(setting, self.batch, self.shape.mean_length(self.turns)))
-        questions = max(1, round(rl.group_size * self.habits.judged))
-        is_parallel = setting.params.judge.reward == "model"
-        units = setting.units(stage)["judge"] if is_parallel else 1
-        self.judges = simpy.Resource(self.world, max(1, units // questions))
+        units, questions = setting.units(stage)["judge"], max(1, round(rl.group_size * self.habits.judged))
+        by_model, served = setting.params.judge.reward == "model", served_judge(setting.params) is not None
+        groups = units // questions if by_model else units if served else 1
+        self.judges = simpy.Resource(self.world, max(1, groups))
+        """A unit judges one group at a time."""
 
     def run(self) -> IterationRollouts:
         rl, rates = self.setting.params.rl, self.setting.rates
@@ -118,7 +120,7 @@ class _Stream:
         self.busy.change(1, 0)
         yield self.world.all_of([self.world.process(self.machines.run(episode)) for episode in episodes])
         self.busy.change(-1, 0)
-        verdicts = rewarded(self.setting, self.stage, count * self.habits.judged, self.turns)
+        verdicts = rewarded(self.setting, self.stage, count * self.habits.judged, self.turns, servers=1)
         self.judge_s += verdicts.usage.busy.get("judge", 0.0)
         if verdicts.usage.seconds:
             with self.judges.request() as judge:

@@ -2,6 +2,8 @@
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -11,8 +13,7 @@ import torch
 from components import tracking
 from components.endpoint import ANSWERS
 from components.judge import JudgeClients, JudgeFn
-from components.judge.distilled import DistilledJudge
-from components.model import VLM
+from components.judge.served import open_distilled
 from components.params import Params, load
 from components.pipeline.curve import write_curve
 from components.pipeline.judge_gate import measured_on, trust_distilled, trusted_model
@@ -127,8 +128,11 @@ async def _train(run: StageRun, learners: Replicas[Learner], phase: str) -> Trai
 
     gathered = partial(learners.run, Learner.gathered_weights, params.model.lora is not None)
     serving = training_policies(learner.vlm, learner.encoder, INIT[phase], params, run.state, gathered)
-    async with JudgeClients(params.judge.model, run.state, ANSWERS) as clients:
-        reward, audit = await _judge(run, clients), await open_auditor(params, clients)
+    async with (
+        JudgeClients(params.judge.model, run.state, ANSWERS) as clients,
+        _open_judge(run, clients) as reward,
+    ):
+        audit = await open_auditor(params, clients)
         watched = None
         if params.rl.validation.every:
             watched = ValidationSetup(read_table(VALIDATION, Task), await open_labeller(params, clients), SFT)
@@ -151,16 +155,19 @@ async def _train(run: StageRun, learners: Replicas[Learner], phase: str) -> Trai
         return trained
 
 
-async def _judge(run: StageRun, clients: JudgeClients) -> JudgeFn:
+@asynccontextmanager
+async def _open_judge(run: StageRun, clients: JudgeClients) -> AsyncIterator[JudgeFn]:
     """The judge that rewards, as `judge.reward` says."""
     params = run.params
     match params.judge.reward:
         case "rules":
-            return by_rules(params, clients)
+            yield by_rules(params, clients)
         case "model":
-            return await trusted_model(run, clients)
-    trust_distilled(JUDGE / "agreement.json", params.judge)
-    return DistilledJudge(VLM.load(JUDGE, params.model), digest(JUDGE), params)
+            yield await trusted_model(run, clients)
+        case "distilled":
+            trust_distilled(JUDGE / "agreement.json", params.judge)
+            async with open_distilled(JUDGE, digest(JUDGE), params, run.state) as judge:
+                yield judge
 
 
 if __name__ == "__main__":

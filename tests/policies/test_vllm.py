@@ -16,6 +16,8 @@ import torch
 
 from components.agent import Request
 from components.browser import BrowserPool
+from components.judge.distilled import DistilledJudge
+from components.judge.served import ServedJudge
 from components.model import VLM, Encoder, Sample
 from components.params import EndpointParams, FilteredBCParams, LoRAParams, RLPhase
 from components.policies import EndpointPolicy, open_model, training_policies
@@ -29,6 +31,8 @@ from components.training.rl_rollouts import RolloutSetup
 from components.training.workers import Workers
 from components.worlds.miniwob.site import MiniWoBSite
 from tests.policies.vllm_servers import BASE, GREEDY, HOT, ask, embedded, fleet_of, recipe, requests
+from tests.samples import a_task, a_trajectory
+from tests.samples import recipe as sampled_recipe
 from tests.training import test_rl_resume
 from tests.training.rl_child import TASKS, judge
 from tests.vlm import TASK, observation, picture, renderer
@@ -47,6 +51,19 @@ def test_greedy_answers_are_those_of_transformers(served, vlm, encoder):
     assert [one.token_ids for one in theirs] == [one.token_ids for one in ours]
     assert [one.text for one in theirs] == [one.text for one in ours]
     assert [one.finish_reason for one in theirs] == [one.finish_reason for one in ours]
+
+
+def test_the_judge_on_servers_gives_the_verdicts_of_the_process(served, vlm):
+    fleet, run = served
+    params = sampled_recipe(
+        agent__prompt="compact", judge__distill__max_response_tokens=24, judge__distill__screenshots=1
+    )
+    trajectories = [a_trajectory(a_task(seed), turns=1 + seed % 2) for seed in range(4)]
+    theirs = run(ServedJudge(VLLMPolicy(fleet, "v", Encoder(vlm)), params)(trajectories))
+    ours = DistilledJudge(vlm, "v", params).judge(trajectories)
+    assert [verdict.rationale for verdict in theirs] == [verdict.rationale for verdict in ours]
+    assert [verdict.outcome for verdict in theirs] == [verdict.outcome for verdict in ours]
+    assert [verdict.tokens for verdict in theirs] == [verdict.tokens for verdict in ours]
 
 
 def test_log_probabilities_are_those_that_the_trainer_computes(served, vlm, encoder):
