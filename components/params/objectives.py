@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from components.params.choice import Choice
 from components.params.section import Section
@@ -65,6 +65,20 @@ class PolicyGradientParams(OnlineParams):
     """The standard deviation by which rewards above the group's mean are divided: the group's own (the papers), that of
     all scored rewards of the iteration (Liu et al. 2025, "Part I: Tricks or Traps?"), or none (Liu et al. 2025,
     "Understanding R1-Zero-Like Training", which shows that the group's own favours very easy and very hard tasks)."""
+
+    anchor_decay: float | None = Field(default=None, ge=0, lt=1)
+    """d: after each iteration the policy to which `kl` refers becomes d times itself plus 1 - d times the trained one,
+    a moving average of the weights (Ramé et al. 2024, "WARP: On the Benefits of Weight Averaged Rewarded Policies",
+    arXiv 2406.16768). Checkpoints then hold its weights, too. Null keeps the policy at the start of the phase."""
+
+    @model_validator(mode="after")
+    def _anchor_is_used(self) -> PolicyGradientParams:
+        if self.anchor_decay is not None and not getattr(self, "kl", 0.0):
+            raise ValueError(
+                f"rl.objective.anchor_decay = {self.anchor_decay} moves the policy to which rl.objective.kl refers, "
+                "and kl is 0: set kl above 0, or anchor_decay to null"
+            )
+        return self
 
     @property
     def epochs(self) -> int:

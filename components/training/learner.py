@@ -19,6 +19,7 @@ from torch.distributed.checkpoint.state_dict import (
     set_model_state_dict,
     set_optimizer_state_dict,
 )
+from torch.distributed.fsdp import FSDPModule
 
 from components.model import VLM, Encoder
 from components.params import Params
@@ -27,7 +28,7 @@ from components.rollout import Group
 from components.store import publish, read_table
 from components.training.objectives import Objective, UpdateContext, UpdateStats, objective_of
 from components.training.optim import warm_up
-from components.training.sharding import WHOLE, is_sharded, shard, trained_state, whole_state
+from components.training.sharding import WHOLE, is_sharded, local, shard, trained_state, whole_state
 from components.training.workers import SINGLE_PROCESS, Workers
 
 Weights = dict[str, torch.Tensor]
@@ -46,7 +47,8 @@ class Learner:
     optimizer: torch.optim.Optimizer
     objective: Objective
     reference: VLM | None = None
-    """The policy with which the phase began, if the objective needs it."""
+    """The policy with which the phase began, or a moving average of the policies since then
+    (`rl.objective.anchor_decay`), if the objective needs it."""
     demonstrations: Sequence[Trajectory] = ()
     """The trajectories of SFT, if the objective needs them."""
     workers: Workers = field(default_factory=Workers)
@@ -106,7 +108,9 @@ class Learner:
             stale=rl.max_staleness > 0 and number > 1,
             progress=self.progress,
         )
-        return self.objective.update(context, groups)
+        stats = self.objective.update(context, groups)
+        self._move_reference()
+        return stats
 
     def weights(self) -> Weights:
         """The model's state without its frozen parameters, which are as the stage loaded them. Of a sharded model the
@@ -182,6 +186,7 @@ class Learner:
             "optimizer": optimizer,
             "sharded": sharded,
             "state": state,
+            "reference": self._reference_weights(),
         }
         if self.workers.is_main:
             partial = path.with_name(f".{path.name}.part")
@@ -217,8 +222,39 @@ class Learner:
         else:
             self.vlm.model.load_state_dict(saved["model"], strict=False)
             self.optimizer.load_state_dict(saved["optimizer"])
+        if self._anchor_decay is not None and self.reference is not None:
+            if sharded:
+                set_model_state_dict(self.reference.model, saved["reference"], options=WHOLE)
+            else:
+                self.reference.model.load_state_dict(saved["reference"], strict=False)
         self.earlier_weights = saved["behind"]
         return saved["state"]
+
+    @property
+    def _anchor_decay(self) -> float | None:
+        return getattr(self.params.rl.objective, "anchor_decay", None)
+
+    @torch.no_grad()
+    def _move_reference(self) -> None:
+        """Move the reference towards the model; each rank moves its own part."""
+        if self.reference is None or self._anchor_decay is None:
+            return
+        for model in (self.vlm.model, self.reference.model):
+            if isinstance(model, FSDPModule):
+                model.reshard()  # the last pass left the outermost weights whole
+        anchors = dict(self.reference.model.named_parameters())
+        for name, parameter in self.vlm.model.named_parameters():
+            if parameter.requires_grad:
+                local(anchors[name]).lerp_(local(parameter), 1 - self._anchor_decay)
+
+    def _reference_weights(self) -> Weights:
+        """The weights of a reference that moves, without those that are frozen in training; empty on other ranks than
+        the main process. All ranks call this."""
+        if self.reference is None or self._anchor_decay is None:
+            return {}
+        whole = whole_state(self.reference)
+        state, frozen = self.reference.model.state_dict() if whole is None else whole, self._frozen()
+        return {name: tensor for name, tensor in state.items() if name not in frozen}
 
     def _copied_weights(self) -> Weights:
         """`weights` as copies that no update changes; the gathered weights of a sharded model are copies already."""

@@ -14,6 +14,7 @@ import torch
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
+from torch.distributed.tensor import DTensor
 
 from components.model import VLM
 from components.training.workers import Workers
@@ -52,6 +53,11 @@ def trained_state(vlm: VLM) -> dict[str, torch.Tensor]:
     """`whole_state` of a sharded model without its frozen parameters, except one that shares its tensor with another
     (tied embeddings). All ranks call this together."""
     return _tensors(get_model_state_dict(vlm.model, options=replace(WHOLE, ignore_frozen_params=True)))
+
+
+def local(parameter: torch.Tensor) -> torch.Tensor:
+    """This rank's part of a parameter, in place; a parameter that is not sharded as a whole."""
+    return parameter.to_local() if isinstance(parameter, DTensor) else parameter
 
 
 def _tensors(state: Mapping[str, object]) -> dict[str, torch.Tensor]:

@@ -27,6 +27,7 @@ from components.params import (
     BranchParams,
     CheckpointParams,
     LoRAParams,
+    MMGRPOParams,
     Params,
     RLPhase,
     TrainingParams,
@@ -124,7 +125,7 @@ def reloaded(learners: Replicas[Learner], work: Path, params: Params) -> OpenPol
 async def main(model: Path, state: Path, out: Path, kind: str, workers: Workers) -> None:
     """Run RL as `plain`, `lora`, `async`, `staler` (two updates behind, groups in a stream), `spread` (sharded,
     asynchronous), `watched` (validated, and with a fall after iteration 4), or `branches`: episodes of up to 3 turns
-    that branch."""
+    that branch. `lora` and `spread` have a KL to a moving average."""
     torch.set_num_threads(1)
     params = load("recipes/smoke.yaml")
     agent = params.agent.model_copy(update={"max_response_tokens": 40})
@@ -137,6 +138,8 @@ async def main(model: Path, state: Path, out: Path, kind: str, workers: Workers)
         checkpoints = CheckpointParams(every=3, rollback=0.5)
         validation = ValidationParams(every=2, tasks=len(VALIDATION))
         rl = rl.model_copy(update={"checkpoints": checkpoints, "validation": validation})
+    if kind in ("lora", "spread"):
+        rl = rl.model_copy(update={"objective": MMGRPOParams(kl=0.1, anchor_decay=0.5)})
     if kind == "branches":
         rl = rl.model_copy(update={"branches": BranchParams(per_group=2, continuations=2)})
     browser = params.browser.model_copy(update={"concurrency": 4})
