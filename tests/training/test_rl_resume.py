@@ -212,7 +212,7 @@ def test_a_watched_run_killed_in_validation_and_after_a_fall_ends_the_same(model
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # beside two other tests of training
-@pytest.mark.parametrize("kind", ["lora", "async", "staler", "spread"])
+@pytest.mark.parametrize("kind", ["lora", "staler", "spread"])  # `spread` is asynchronous, too
 def test_killed_runs_with_adapters_or_overlap_end_as_undisturbed_ones(model, tmp_path, kind):
     quiet, where = run_to_end(model, tmp_path / "quiet", kind), tmp_path / "killed"
     for text in ("iteration 2: step 1/", "iteration 3: step 1/"):
