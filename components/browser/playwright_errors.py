@@ -16,6 +16,7 @@ _NAVIGATED = (
     "promise was collected",
     "frame was detached",
     "frame has been detached",
+    "not attached to an active page",  # the tab is being given another renderer
 )
 
 

@@ -263,9 +263,16 @@ class Tab:
             return ""
 
     async def history(self) -> tuple[int, int]:
-        """Index of the current entry and number of entries."""
-        answer = await self._devtools.send("Page.getNavigationHistory", {}, PROBE_TIMEOUT_S)
-        return answer["currentIndex"], len(answer["entries"])
+        """Index of the current entry and number of entries. The browser does not tell them while it swaps renderers."""
+        deadline = time.monotonic() + PROBE_TIMEOUT_S
+        while True:
+            try:
+                answer = await self._devtools.send("Page.getNavigationHistory", {}, PROBE_TIMEOUT_S)
+                return answer["currentIndex"], len(answer["entries"])
+            except NavigatedError:
+                if time.monotonic() > deadline:
+                    raise
+            await asyncio.sleep(0.02)
 
     async def command(self, method: str, arguments: dict | None = None) -> dict:
         """Send a DevTools command, which may take `PROBE_TIMEOUT_S`."""

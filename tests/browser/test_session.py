@@ -5,6 +5,8 @@ import socket
 
 import pytest
 from PIL import Image
+from playwright.async_api import CDPSession
+from playwright.async_api import Error as PlaywrightError
 
 from components.browser import BlockedError, EnvInitError, check_call
 from components.records import ToolCall
@@ -179,6 +181,21 @@ def test_going_back_needs_a_previous_page(tell, pages):
     url = pages.add("/next", "there")
     lines = tell("", ("goto_url", {"url": url}), ("go_back", {})).feedback
     assert lines[1] == f"Succeed: `go_back` executed. Page navigated to {pages.origin}/page."
+
+
+def test_going_back_waits_while_the_browser_swaps_renderers(tell, pages, monkeypatch):
+    url, send, times = pages.add("/next", "there"), CDPSession.send, []
+
+    async def refuse_the_history_once(self, method, params=None):
+        if method == "Page.getNavigationHistory":
+            times.append(method)
+            if len(times) == 1:
+                raise PlaywrightError("Protocol error (Page.getNavigationHistory): Not attached to an active page")
+        return await send(self, method, params)
+
+    monkeypatch.setattr(CDPSession, "send", refuse_the_history_once)
+    lines = tell("", ("goto_url", {"url": url}), ("go_back", {})).feedback
+    assert (lines[1], len(times)) == (f"Succeed: `go_back` executed. Page navigated to {pages.origin}/page.", 2)
 
 
 def test_tabs_can_be_opened_switched_and_closed(tell, pages):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 import pytest
+from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page
 
 from components.browser import Session
@@ -326,11 +328,12 @@ HEARD: ContextVar[Transcription] = ContextVar("HEARD")
 """The transcription of the recording that runs."""
 
 
-async def heard(steps: int) -> None:
+async def wait_for_steps(steps: int) -> None:
     """Wait until so many steps are written down, and then for as long as a reaction of the page may take."""
-    async with asyncio.timeout(20):
-        while len(HEARD.get()._steps) < steps:
-            await asyncio.sleep(0.02)
+    heard, deadline = HEARD.get(), time.monotonic() + 30
+    while len(heard._steps) < steps:
+        assert time.monotonic() < deadline, f"waited for {steps} steps, heard {heard._steps}, remarks {heard.remarks}"
+        await asyncio.sleep(0.02)
     await asyncio.sleep(LATER_S)
 
 
@@ -387,16 +390,59 @@ def test_typed_addresses_and_going_back_are_steps(pages, perform):
 
     async def act(page):
         await page.goto(f"{pages.origin}/other?x={{1}}")
-        await heard(1)
+        await wait_for_steps(1)
         await page.go_back()
-        await heard(2)
+        await wait_for_steps(2)
         await click(page, "a")
-        await heard(3)
+        await wait_for_steps(3)
         await page.reload()
-        await heard(4)
+        await wait_for_steps(4)
 
     steps = [{"goto": "/other?x={1}"}, {"back": None}, {"click": "link Details"}, {"goto": "/other"}]
     assert perform(url, act)[0].steps() == steps
+
+
+def test_a_tab_that_gets_another_renderer_is_asked_again(pages, perform, monkeypatch):
+    pages.add("/other", OTHER, title="other")
+    url, history, times = pages.add("/page", "<p>A page</p>"), recorder._history, []
+
+    async def refused_every_other_time(cdp):
+        times.append(cdp)
+        if len(times) % 2 == 0:  # the first is when the recording begins
+            raise PlaywrightError("Protocol error (Page.getNavigationHistory): Not attached to an active page")
+        return await history(cdp)
+
+    async def act(page):
+        await page.goto(f"{pages.origin}/other")
+        await wait_for_steps(1)
+        await page.go_back()
+        await wait_for_steps(2)
+
+    monkeypatch.setattr(recorder, "_history", refused_every_other_time)
+    assert perform(url, act)[0].steps() == [{"goto": "/other"}, {"back": None}]
+
+
+def test_a_fault_costs_one_step_and_is_told(pages, perform, monkeypatch):
+    pages.add("/other", OTHER, title="other")
+    url, goto, calls = pages.add("/page", "<p>A page</p>"), PersonRecorder._goto, []
+
+    def fail_first(self, *arguments):
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise KeyError("id")
+        goto(self, *arguments)
+
+    async def act(page):
+        await page.goto(f"{pages.origin}/other")
+        await page.goto(f"{pages.origin}/page")
+        await wait_for_steps(1)
+
+    monkeypatch.setattr(PersonRecorder, "_goto", fail_first)
+    transcription = perform(url, act)[0]
+    assert transcription.steps() == [{"goto": "/page"}]
+    assert transcription.remarks == [
+        "A step was lost after step 0, by a fault of Waymark: KeyError('id'). Please report it."
+    ]
 
 
 def test_going_back_by_a_button_of_the_page_is_only_the_click(pages, perform):
@@ -440,11 +486,11 @@ def test_a_tab_of_the_persons_own_is_opened_and_closed_by_steps(pages, perform):
     async def act(page):
         own = await page.context.new_page()
         await own.goto(f"{pages.origin}/other")
-        await heard(2)
+        await wait_for_steps(2)
         await click(own, "button")
-        await heard(3)
+        await wait_for_steps(3)
         await own.close()
-        await heard(4)
+        await wait_for_steps(4)
         await click(page, "button")
 
     opened = [{"new_tab": None}, {"goto": "/other"}, {"click": "button Agree"}, {"close_tab": None}]

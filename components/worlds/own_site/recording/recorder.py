@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from playwright.async_api import CDPSession, Dialog, Page
 from playwright.async_api import Error as PlaywrightError
@@ -21,18 +21,32 @@ from components.worlds.own_site.recording.transcription import Transcription
 
 REACTION_S = 1.0
 """What happens so soon after an event in a page is the page's reaction to it."""
+LAG_S = 0.5
+"""How long the history of a tab, which the browser keeps, may lag behind what its page tells."""
+SWAP_S = 10.0
+"""How long the browser may take to give a tab another renderer. Until then it refuses to tell the history."""
 TYPED = frozenset({"typed", "address_bar", "keyword", "keyword_generated", "auto_bookmark", "generated"})
 """How DevTools names the causes of a new address that the person gave."""
 
 
+@dataclass(frozen=True)
+class _History:
+    """The entries of a tab: the number of the shown one, the ids of all, and the address and cause of the shown one."""
+
+    index: int = 0
+    ids: tuple[int, ...] = ()
+    url: str = ""
+    cause: str = ""
+
+
 @dataclass
 class _Heard:
-    """A tab. `history` has the number of the entry that is shown, and the ids of all entries."""
+    """A tab, with its history as it was after the last navigation."""
 
     page: Page
     cdp: CDPSession
     opener: Page | None = None
-    history: tuple[int, list[int]] = (0, [])
+    history: _History = field(default_factory=lambda: _History())
     is_requested: bool = False
     """Whether the page has requested the navigation that goes on."""
 
@@ -54,8 +68,8 @@ class PersonRecorder:
         self._tabs: list[_Heard] = []
         self._active: _Heard | None = None
         self._last_event = 0.0
-        self._queue: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
-        """What has happened, in its order. Reading the history of a tab takes a moment."""
+        self._queue: asyncio.Queue[tuple[Page, Callable[[], Awaitable[None]]]] = asyncio.Queue()
+        """What has happened in which tab, in its order. Reading the history of a tab takes a moment."""
         self._worker: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> PersonRecorder:
@@ -82,10 +96,12 @@ class PersonRecorder:
 
     async def _work(self) -> None:
         while True:
-            job = await self._queue.get()
+            page, job = await self._queue.get()
             try:
-                with contextlib.suppress(PlaywrightError):  # the tab was closed
-                    await job()
+                await job()
+            except Exception as error:  # a step is lost, which the person must be told; the others are not
+                if not (isinstance(error, PlaywrightError) and page.is_closed()):
+                    self._transcription.note_lost(error)
             finally:
                 self._queue.task_done()
 
@@ -93,7 +109,7 @@ class PersonRecorder:
 
     def _on_page(self, page: Page) -> None:
         since = time.monotonic() - self._last_event
-        self._queue.put_nowait(lambda: self._opened(page, since))
+        self._queue.put_nowait((page, lambda: self._opened(page, since)))
 
     async def _opened(self, page: Page, since: float) -> None:
         opener = await page.opener()
@@ -101,7 +117,7 @@ class PersonRecorder:
         if opener is None and since > REACTION_S:
             self._transcription.add("new_tab")
             self._active = self._tabs[-1]
-            self._tabs[-1].history = (0, [])  # the person may have typed an address already
+            self._tabs[-1].history = _History()  # the person may have typed an address already
             await self._navigated(self._tabs[-1], False, since)
         elif self._active is not None and opener is self._active.page:
             self._active = self._tabs[-1]  # as for an agent, a window is shown that the page opened
@@ -119,11 +135,11 @@ class PersonRecorder:
         cdp.on("Page.navigatedWithinDocument", lambda _: self._on_navigated(tab, {"frame": {}}))
         opened: dict[str, str] = {}
         cdp.on("Page.javascriptDialogOpening", lambda event: opened.update(event))
-        cdp.on("Page.javascriptDialogClosed", lambda event: self._on_dialog(dict(opened), event))
+        cdp.on("Page.javascriptDialogClosed", lambda event: self._on_dialog(tab, dict(opened), event))
 
     def _on_close(self, tab: _Heard) -> None:
         since = time.monotonic() - self._last_event
-        self._queue.put_nowait(lambda: self._closed(tab, since))
+        self._queue.put_nowait((tab.page, lambda: self._closed(tab, since)))
         if all(other.page.is_closed() for other in self._tabs):
             self.closed.set()
 
@@ -154,9 +170,9 @@ class PersonRecorder:
             self._show(tab)
             self._transcription.hear(event)
 
-        self._queue.put_nowait(write)
+        self._queue.put_nowait((tab.page, write))
 
-    def _on_dialog(self, opened: dict[str, str], closed: dict) -> None:
+    def _on_dialog(self, tab: _Heard, opened: dict[str, str], closed: dict) -> None:
         async def write() -> None:
             self._transcription.note_dialog(
                 opened.get("type", ""),
@@ -167,32 +183,29 @@ class PersonRecorder:
             )
 
         self._last_event = time.monotonic()
-        self._queue.put_nowait(write)
+        self._queue.put_nowait((tab.page, write))
 
     def _on_navigated(self, tab: _Heard, event: dict) -> None:
         if event["frame"].get("parentId"):
             return
         is_reaction, tab.is_requested = tab.is_requested, False
         since = time.monotonic() - self._last_event
-        self._queue.put_nowait(lambda: self._navigated(tab, is_reaction, since))
+        self._queue.put_nowait((tab.page, lambda: self._navigated(tab, is_reaction, since)))
 
     async def _navigated(self, tab: _Heard, is_reaction: bool, since: float) -> None:
-        before, known = tab.history
-        answer = await tab.cdp.send("Page.getNavigationHistory")
-        entries, index = answer["entries"], answer["currentIndex"]
-        tab.history = index, [entry["id"] for entry in entries]
+        before, now = tab.history, await _changed(tab)
+        tab.history = now
         if is_reaction:
             return
-        entry = entries[index]
-        if entry["id"] not in known:
-            if entry["transitionType"] in TYPED:
-                self._goto(tab, entry["url"])
-        elif since > REACTION_S and index < before:
+        if now.ids[now.index] not in before.ids:
+            if now.cause in TYPED:
+                self._goto(tab, now.url)
+        elif since > REACTION_S and now.index < before.index:
             self._show(tab)
-            for _ in range(before - index):
+            for _ in range(before.index - now.index):
                 self._transcription.add("back")
-        elif since > REACTION_S and (index > before or entry["transitionType"] == "reload"):
-            self._goto(tab, entry["url"])
+        elif since > REACTION_S and (now.index > before.index or now.cause == "reload"):
+            self._goto(tab, now.url)
 
     def _goto(self, tab: _Heard, url: str) -> None:
         if url.startswith(f"{self._origin}/"):
@@ -206,6 +219,22 @@ def _leave(dialog: Dialog) -> None:
     """Leave a dialog to the person: without a listener, Playwright would dismiss it."""
 
 
-async def _history(cdp: CDPSession) -> tuple[int, list[int]]:
+async def _history(cdp: CDPSession) -> _History:
     answer = await cdp.send("Page.getNavigationHistory")
-    return answer["currentIndex"], [entry["id"] for entry in answer["entries"]]
+    entries, index = answer["entries"], answer["currentIndex"]
+    ids = tuple(entry["id"] for entry in entries)
+    return _History(index, ids, entries[index]["url"], entries[index]["transitionType"])
+
+
+async def _changed(tab: _Heard) -> _History:
+    """The history after a navigation. One that changes nothing, such as a second reload, is waited for in vain."""
+    begin = time.monotonic()
+    while True:
+        waited = time.monotonic() - begin
+        try:
+            if (now := await _history(tab.cdp)) != tab.history or waited > LAG_S:
+                return now
+        except PlaywrightError:  # "Not attached to an active page"
+            if waited > SWAP_S or tab.page.is_closed():
+                raise
+        await asyncio.sleep(0.02)

@@ -84,6 +84,12 @@ class Transcription:
         """The person opened a page that the agent cannot open."""
         self._remark(f"Opening {url} was left out: agents reach the pages of this site only.")
 
+    def note_lost(self, error: Exception) -> None:
+        """Something that the person did could not be written down, because of a fault of Waymark's own."""
+        self._remark(
+            f"A step was lost after step {len(self._steps)}, by a fault of Waymark: {error!r}. Please report it."
+        )
+
     def steps(self) -> list[dict[str, Any]]:
         """The steps, without those that the oracle does not need."""
         kept: list[WrittenStep] = []
