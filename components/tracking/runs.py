@@ -18,6 +18,7 @@ from components.params import Params
 from components.records import Trajectory, Verdict
 from components.tracking.backend import Backend, connect, exclusive, with_retries
 from components.tracking.datasets import log_dataset
+from components.tracking.evaluation_datasets import log_evaluation_dataset
 from components.tracking.flat import flatten, numbers
 from components.tracking.pipeline import (
     COMMIT,
@@ -136,13 +137,14 @@ class StageRun:
         log_traces(self.backend, self.run_id, self.stage, trajectories, verdicts, self.recipe.tracking.trace_samples)
 
     def evaluation(self, trajectories: Sequence[Trajectory], verdicts: Sequence[Verdict]) -> None:
-        """Mark the run as an evaluation and log every episode, `tracking.trace_samples` of them with their turns.
+        """Mark the run as an evaluation of a dataset and log every episode, `tracking.trace_samples` with their turns.
 
-        MLflow shows the run under "Evaluation runs" with a row per episode.
+        MLflow shows the run under "Evaluation runs" with a row per episode, and the tasks under "Datasets".
         """
         from mlflow.utils.mlflow_tags import MLFLOW_RUN_TYPE, MLFLOW_RUN_TYPE_GENAI_EVALUATE
 
         self.tags({MLFLOW_RUN_TYPE: MLFLOW_RUN_TYPE_GENAI_EVALUATE})
+        log_evaluation_dataset(self.backend, self.run_id, [trajectory.task for trajectory in trajectories])
         log_episodes(self.backend, self.run_id, self.stage, trajectories, verdicts, self.recipe.tracking.trace_samples)
 
     def register(self, path: Path, name: str, alias: str = "candidate") -> int:
