@@ -6,6 +6,9 @@
   (`shared`). The two take turns in the same run.
 - Memory per copy: growth of the process over 100 copies that were used.
 - Copies that are left after 1,000 episodes that began and ended.
+- One server process against two (`worlds.city.processes`), which take turns: seconds until all have started, MiB of
+  each then and after the episodes, and episodes per second with 8 and 16 at once: the ones above over plain HTTP, and
+  in Chromium those of an oracle that puts an article into the cart.
 
 Last line: JSON with the figures.
 """
@@ -13,6 +16,7 @@ Last line: JSON with the figures.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import http.client
 import json
 import re
@@ -20,18 +24,31 @@ import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from urllib.parse import urlencode
 
 import psutil
 
+from components.browser import Session, open_browsers
+from components.params import BrowserParams
+from components.records import Task
+from components.worlds.city import City
 from components.worlds.city.image import ensure
+from components.worlds.city.instances import instances
+from components.worlds.city.params import CityParams
 from components.worlds.city.server_process import CityServer
+from components.worlds.city.tasks.registry import templates
+from components.worlds.playing import play
 
 HOST = "shop.test"
 PATHS = ("/", "/catalogue/", "/search/?q=rope")
 PRODUCT = 2
 CONCURRENCY = (1, 8, 16, 32)
 COPIES_FOR_MEMORY = 100
+PROCESSES = (1, 2)
+DIVIDED = (8, 16)
+"""Episodes at once on one process and on two."""
+PARTS = ("operations", "memory", "throughput", "ended", "processes")
 
 
 def main() -> None:
@@ -41,21 +58,26 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=64, help="per concurrency and round; default: %(default)s")
     parser.add_argument("--rounds", type=int, default=3, help="default: %(default)s")
     parser.add_argument("--ended", type=int, default=1000, help="episodes that begin and end; default: %(default)s")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="default: all")
     options = parser.parse_args()
+    figures: dict[str, object] = {}
     server = CityServer(ensure())
     try:
-        figures: dict[str, object] = {**operations(server, options.operations), **memory(server)}
-        figures["throughput"] = [
-            throughput(server, concurrency, options.episodes, options.rounds) for concurrency in CONCURRENCY
-        ]
-        for _ in range(options.ended):
-            ready = server.reset(1)
-            before = server.snapshot(ready["key"])
-            server.drop(ready["key"])
-            server.drop(before)
-        figures["copies_left"] = server.count()
+        if "operations" in options.parts:
+            figures |= operations(server, options.operations)
+        if "memory" in options.parts:
+            figures |= memory(server)
+        if "throughput" in options.parts:
+            figures["throughput"] = [
+                throughput(server, concurrency, options.episodes, options.rounds) for concurrency in CONCURRENCY
+            ]
+        if "ended" in options.parts:
+            figures["copies_left"] = ended(server, options.ended)
     finally:
         server.stop()
+    if "processes" in options.parts:
+        figures["processes"] = divided(ensure(), options.episodes, options.rounds)
+        figures["in_chromium"] = asyncio.run(in_chromium(options.episodes, options.rounds))
     print(json.dumps(figures))
 
 
@@ -128,6 +150,101 @@ def throughput(server: CityServer, concurrency: int, episodes: int, rounds: int)
         "shared_per_s": round(peer, 2),
         "ratio": round(isolated / peer, 3),
     }
+
+
+def ended(server: CityServer, episodes: int) -> int:
+    """The number of copies after so many episodes that began and ended."""
+    for _ in range(episodes):
+        ready = server.reset(1)
+        before = server.snapshot(ready["key"])
+        server.drop(ready["key"])
+        server.drop(before)
+    return server.count()
+
+
+def divided(image: Path, episodes: int, rounds: int) -> list[dict[str, object]]:
+    """Episodes per second over plain HTTP, divided among one process and two."""
+    fleets: dict[int, list[CityServer]] = {}
+    figures: dict[int, dict[str, object]] = {}
+    rates: dict[tuple[int, int], list[float]] = {}
+    try:
+        for count in PROCESSES:
+            began = time.perf_counter()
+            with ThreadPoolExecutor(count) as threads:
+                fleets[count] = list(threads.map(CityServer, [image] * count))
+            seconds = round(time.perf_counter() - began, 1)
+            figures[count] = {"processes": count, "start_s": seconds, "mib_at_start": resident(fleets[count])}
+        for _ in range(rounds):
+            for concurrency in DIVIDED:
+                for count in PROCESSES:
+                    rate = episodes_per_second(fleets[count], concurrency, episodes)
+                    rates.setdefault((count, concurrency), []).append(rate)
+        for count in PROCESSES:
+            figures[count]["mib_afterwards"] = resident(fleets[count])
+            figures[count]["http_episodes_per_s"] = {
+                concurrency: round(statistics.median(rates[count, concurrency]), 2) for concurrency in DIVIDED
+            }
+    finally:
+        for server in (server for fleet in fleets.values() for server in fleet):
+            server.stop()
+    return [*figures.values()]
+
+
+def resident(servers: list[CityServer]) -> list[int]:
+    """MiB of memory of each server's process."""
+    return [round(psutil.Process(server.pid).memory_info().rss / 2**20) for server in servers]
+
+
+def episodes_per_second(servers: list[CityServer], concurrency: int, episodes: int) -> float:
+    """Episodes over plain HTTP, each on the next server."""
+
+    def episode(number: int) -> None:
+        server = servers[number % len(servers)]
+        key = server.reset(1)["key"]
+        visit(server, key)
+        server.drop(key)
+
+    with ThreadPoolExecutor(concurrency) as threads:
+        began = time.perf_counter()
+        list(threads.map(episode, range(episodes)))
+        return episodes / (time.perf_counter() - began)
+
+
+async def in_chromium(episodes: int, rounds: int) -> list[dict[str, object]]:
+    """Episodes per second in Chromium, by processes and episodes at once. The first of each slot are not measured."""
+    rates: dict[tuple[int, int], list[float]] = {}
+    for _ in range(rounds):
+        for concurrency in DIVIDED:
+            for count in PROCESSES:
+                rate = await oracles_per_second(count, concurrency, episodes)
+                rates.setdefault((count, concurrency), []).append(rate)
+    return [
+        {"processes": count, "concurrency": concurrency, "episodes_per_s": round(statistics.median(several), 2)}
+        for (count, concurrency), several in rates.items()
+    ]
+
+
+async def oracles_per_second(processes: int, concurrency: int, episodes: int) -> float:
+    """Episodes in which an article is put into the cart, in Chromium, as in a pipeline's stage."""
+    world = City(CityParams(processes=processes))
+    browser = BrowserParams(concurrency=concurrency, start_timeout_s=120, step_timeout_s=120)
+    async with open_browsers(browser, world.sites(), "elements") as browsers:
+        made = await asyncio.to_thread(instances, world.site().server, templates()["shop_add_to_basket"], 1, 8)
+        tasks = [Task.model_validate(instance.row("train")) for instance in made]
+
+        async def episode(task: Task) -> None:
+            async with browsers.session(task) as session:
+                assert isinstance(session, Session)
+                await session.start(task)
+                await play(session, world.teacher(task))
+
+        async def run(count: int) -> None:
+            await asyncio.gather(*(episode(tasks[number % len(tasks)]) for number in range(count)))
+
+        await run(concurrency)
+        began = time.perf_counter()
+        await run(episodes)
+        return episodes / (time.perf_counter() - began)
 
 
 def visit(server: CityServer, key: str) -> None:

@@ -118,16 +118,23 @@ def is_on(site: Site, url: str) -> bool:
     return any(f"{url}/".startswith(f"{origin}/") for origin in site.origins)
 
 
-def site_of(sites: Sequence[Site | None], task: Task) -> int:
-    """The index of the site that serves a task's first start page; that of None if no site does.
+def sites_of(sites: Sequence[Site | None], task: Task) -> list[int]:
+    """The indices of the sites that serve a task's first start page; those of None if no site does.
+
+    They are several if a world serves the same origins by several servers (`World.sites`).
 
     Raises:
         ValueError: no site serves it, and there is no None.
     """
     start = task.start_url.split(TABS)[0]
-    for index, site in enumerate(sites):
-        if site is not None and is_on(site, start):
-            return index
-    if None not in sites:
+    first = next((site for site in sites if site is not None and is_on(site, start)), None)
+    if first is None and None not in sites:
         raise ValueError(f"{task.task_id} begins at {start}, which no site of this run serves")
-    return list(sites).index(None)
+    return [index for index, site in enumerate(sites) if has_origins_of(site, first)]
+
+
+def has_origins_of(site: Site | None, other: Site | None) -> bool:
+    """Whether both serve the same origins, or both are None."""
+    if site is None or other is None:
+        return site is other
+    return tuple(site.origins) == tuple(other.origins)

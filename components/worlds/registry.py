@@ -124,8 +124,9 @@ class Worlds:
             raise WorldError(f"worlds.{other.name}{_not_replayable(other)}")
 
     def sites(self) -> list[Site | None]:
-        """The site of each world; None for pages on the web."""
-        return [world.site() for world in self._worlds]
+        """The sites of all worlds, several where a world serves its pages by several processes; None for pages on the
+        web."""
+        return [site for world in self._worlds for site in world.sites()]
 
     def require_possible(self, recipe: Params) -> None:
         """Checks each world's part of the recipe.

@@ -156,6 +156,11 @@ class World(ABC):
         """The site for a browser pool, not served yet; None if the pages are on the web and Waymark serves nothing."""
         return None
 
+    def sites(self) -> Sequence[Site | None]:
+        """What a run serves: `site()`. A world that can serve its origins by several processes gives one site for each;
+        an episode runs on any one of them."""
+        return [self.site()]
+
     # ---- teaching ---------------------------------------------------------------------------------------------------
 
     def can_teach(self, task: Task) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from components import plugins
+from components.browser.site import sites_of
 from components.params import Params, RecipeError, load, parse
 from components.tasks import at_sites, load_files
 from components.worlds import NotSupportedError, State, World, WorldError, Worlds, world_class, worlds_of
@@ -106,6 +107,20 @@ def test_each_world_of_a_run_serves_its_own_pages(monkeypatch, tmp_path):
     Worlds([MiniWoB(MiniWoB.Params())]).require_installed()
     with pytest.raises(WorldError, match="apt-get install"):
         worlds.require_installed()
+
+
+@pytest.mark.parametrize(
+    ("start_url", "indices"),
+    [("http://miniwob/click-test.html", [0]), ("http://desk.test/tickets/1/", [1, 2]), ("https://example.org", [3])],
+)
+def test_a_task_goes_to_all_processes_of_its_world(start_url, indices):
+    sites = worlds_of(with_worlds({"miniwob": {}, "city": {"processes": 2}, "live": {}})).sites()
+    assert sites_of(sites, a_task(start_url=start_url)) == indices
+
+
+def test_a_task_that_no_site_serves_is_refused():
+    with pytest.raises(ValueError, match="which no site of this run serves"):
+        sites_of(worlds_of(with_worlds({"miniwob": {}})).sites(), a_task(start_url="http://desk.test/"))
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field, model_validator
 
-from components.params import Section
+from components.params import NoEffect, Section
 
 SEEDS_PER_TASK = 4
 """At most this many seeds are tried for one task, because not every seed has an instance of a template."""
@@ -29,6 +31,9 @@ class CityParams(Section):
     none, by its seed. Empty: none."""
     heldout_modifiers: list[str] = Field(default_factory=list)
     """Modifiers of held-out tasks: the templates of `train`, with new seeds, once per modifier."""
+    processes: Annotated[int, NoEffect] = Field(default=1, ge=1)
+    """Server processes of a pool of browsers, which divide its episodes among them. Pages of one process wait for one
+    another. Each process has a Chromium of its own."""
 
     @model_validator(mode="after")
     def _splits_disjoint(self) -> CityParams:

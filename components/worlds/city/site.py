@@ -95,7 +95,8 @@ class CityEpisode:
         cookies: dict[str, dict[str, str]],
     ) -> None:
         self.key = key
-        self._server = server
+        self.server = server
+        """The server that has the copy."""
         self._generation = generation
         self._instance = instance
         self._before = before
@@ -111,7 +112,7 @@ class CityEpisode:
     @property
     def loss(self) -> str | None:
         """The copy was in a process that has ended."""
-        if self._server.generation == self._generation and self._server.is_running:
+        if self.server.generation == self._generation and self.server.is_running:
             return None
         return "the city's server died during the episode"
 
@@ -134,7 +135,7 @@ class CityEpisode:
             SandboxError: the server died.
         """
         try:
-            changes = await asyncio.to_thread(self._server.diff, self._before, self.key)
+            changes = await asyncio.to_thread(self.server.diff, self._before, self.key)
         except LostError as error:
             raise SandboxError(str(error)) from error
         return self._instance.check(changes, answer)
@@ -143,4 +144,4 @@ class CityEpisode:
         """Forget the copy and the snapshot."""
         for key in (self.key, self._before):
             with contextlib.suppress(CityError):  # a dead process has forgotten them already
-                await asyncio.to_thread(self._server.drop, key)
+                await asyncio.to_thread(self.server.drop, key)

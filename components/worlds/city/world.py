@@ -47,12 +47,16 @@ class City(World):
 
     def __init__(self, params: CityParams) -> None:
         super().__init__(params)
-        self._site = CitySite()
+        self._sites = [CitySite() for _ in range(params.processes)]
+        self._site = self._sites[0]
 
     def problems(self, recipe: Recipe) -> list[str]:
-        """Reports templates, sites and modifiers that do not exist."""
+        """Reports templates, sites and modifiers that do not exist, and processes that would have no episode."""
         known = [*SITES, *templates()]
+        processes, concurrency = self.params.processes, recipe.browser.concurrency
+        too_many = f"processes = {processes} is more than browser.concurrency = {concurrency}: lower it"
         return [
+            *([too_many] if processes > concurrency else []),
             *unknown_names("train", self.params.train, known, "there is no template or site"),
             *unknown_names("heldout", self.params.heldout, known, "there is no template or site"),
             *unknown_names("modifiers", self.params.modifiers, MODIFIERS, "there is no modifier"),
@@ -122,8 +126,13 @@ class City(World):
             server.stop()
 
     def site(self) -> CitySite:
-        """The sites, served by a process of their own."""
+        """The sites, served by a process of their own. States (`reset`) are in this process."""
         return self._site
+
+    def sites(self) -> list[CitySite]:
+        """The sites once for each of `processes`. An episode's copy is in one process, and its browser reaches no
+        other."""
+        return self._sites
 
     def can_teach(self, task: Task) -> bool:
         """Every task has an oracle."""
