@@ -2,6 +2,7 @@
 // the accessibility tree numbered (`axtree_view.js` remembers them), in Playwright's world of the element's document.
 // ARGUMENTS are percent-encoded JSON. The answer is the JSON text of an element outside of the document: `null` if the
 // element has left the page. `self` is the element itself.
+// It needs image_maps.js.
 ({
   queryAll(root, selector) {
     const document = root.ownerDocument || root;
@@ -54,7 +55,8 @@
       if (!rectangles().length) return null;
       let smooth = false; // the page would still move after the answer
       for (let node = el; node; node = parentOf(node)) smooth ||= getComputedStyle(node).scrollBehavior === 'smooth';
-      if (!smooth) el.scrollIntoViewIfNeeded();
+      if (isArea(el)) bringArea();
+      else if (!smooth) el.scrollIntoViewIfNeeded();
       else if (![at(bounds(), 0, 0), at(bounds(), 0.99, 0.99)].every(isInside)) {
         el.scrollIntoView({ behavior: 'instant', block: 'center', inline: 'nearest' });
       }
@@ -67,6 +69,15 @@
       if (point) return outside(view, point, true);
       const hits = points.map(({ x, y }) => topAt(view, x, y));
       return outside(view, centre, !hits.length || hits.some((hit) => !hit || within(el, hit)));
+    }
+
+    // An area cannot be scrolled to: its image can, which may be larger than the view.
+    function bringArea() {
+      const image = imagesOf(el).find((candidate) => candidate.checkVisibility());
+      image.scrollIntoViewIfNeeded();
+      const { left, top, width, height } = bounds(), x = left + width / 2, y = top + height / 2;
+      if (x >= 0 && y >= 0 && x < innerWidth && y < innerHeight) return;
+      scrollBy({ left: x - innerWidth / 2, top: y - innerHeight / 2, behavior: 'instant' });
     }
 
     function bounds() {

@@ -15,6 +15,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame, Locator, Playwright
 from pydantic import BaseModel, ConfigDict
 
+from components.browser.axtree_view import engine
 from components.browser.devtools import PROBE_TIMEOUT_S
 from components.browser.errors import EnvError, SandboxError
 from components.browser.playwright_errors import translate
@@ -152,8 +153,8 @@ class PageElement:
 
 async def register(playwright: Playwright) -> None:
     """Make the engine known to a Playwright, before the first page opens."""
-    path = Path(__file__).with_suffix(".js")
-    await playwright.selectors.register(ENGINE, path=path, content_script=True)
+    script = engine(Path(__file__).with_suffix(".js"))
+    await playwright.selectors.register(ENGINE, script=script, content_script=True)
 
 
 async def _text(frame: Frame, selector: str) -> str:

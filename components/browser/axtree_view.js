@@ -10,7 +10,7 @@
 // `waymark-view=frame THRESHOLD BUDGET` prepares a child frame in the same way for the snapshot of its parent.
 // `waymark-view=left` answers how many elements in view the last snapshot left out; `null` if none was taken. An answer
 // is the JSON text of an element outside of the document. In this world password fields read as asterisks, and slots have
-// the box of their content.
+// the box of their content, and areas of image maps have that of their shape. It needs image_maps.js.
 ({
   queryAll(root, request) {
     const SMALL = 20; // a part in view with at most so many elements is walked whole: names may come from what is hidden
@@ -36,7 +36,7 @@
       const wrap = (prototype, name, change) => {
         const property = Object.getOwnPropertyDescriptor(prototype, name);
         const kind = property.get ? 'get' : 'value', native = property[kind];
-        property[kind] = function (...given) { return change(Reflect.apply(native, this, given), this); };
+        property[kind] = function (...given) { return change(Reflect.apply(native, this, given), this, given); };
         Object.defineProperty(prototype, name, property);
       };
       const skip = (node) => (world.plan?.jumps.has(node) ? world.plan.jumps.get(node) : node);
@@ -44,7 +44,11 @@
       wrap(Node.prototype, 'nextSibling', skip);
       wrap(HTMLSlotElement.prototype, 'assignedNodes',
         (nodes) => (world.plan ? nodes.filter((node) => !world.plan.dropped.has(node)) : nodes));
-      wrap(Element.prototype, 'getBoundingClientRect', (box, el) => (box.width || box.height ? box : contentBox(el) || box));
+      wrap(Element.prototype, 'getBoundingClientRect', (box, el) => (box.width || box.height ? box : isArea(el) ? boundsOf(el) : contentBox(el) || box));
+      wrap(Element.prototype, 'getClientRects', (rects, el) => (isArea(el) ? areaRects(el) : rects));
+      // An area has no style of its own: that of its image says whether it is seen.
+      wrap(Element.prototype, 'checkVisibility', (shown, el, given) => (isArea(el) ? imagesOf(el).some((image) => image.checkVisibility(...given)) : shown));
+      wrap(globalThis, 'getComputedStyle', (style, _, [el]) => (isArea(el) && imagesOf(el).length ? getComputedStyle(imagesOf(el)[0]) : style));
       wrap(HTMLInputElement.prototype, 'value', (value, field) => (field.type === 'password' ? '*'.repeat(value.length) : value));
       // The active element of a document is the host of a shadow tree in which the focus is; its innermost one is meant.
       const inner = (el) => (el?.shadowRoot?.activeElement ? inner(el.shadowRoot.activeElement) : el);

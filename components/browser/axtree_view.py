@@ -40,8 +40,14 @@ class Snapshot:
 
 async def register(playwright: Playwright) -> None:
     """Make the engine known to a Playwright, before the first page opens."""
-    path = Path(__file__).with_suffix(".js")
-    await playwright.selectors.register(ENGINE, path=path, content_script=True)
+    script = engine(Path(__file__).with_suffix(".js"))
+    await playwright.selectors.register(ENGINE, script=script, content_script=True)
+
+
+def engine(path: Path) -> str:
+    """The source of a selector engine in a file, with the functions of `image_maps.js`."""
+    areas = path.with_name("image_maps.js").read_text()
+    return f"(() => {{{areas}\nreturn (\n{path.read_text()});}})()"
 
 
 async def take_snapshot(page: Page, timeout_s: float) -> Snapshot:

@@ -1,6 +1,7 @@
 // The composed page: all that a person sees as one page, through open shadow roots, slots and frames of the same origin.
 // Points and rectangles are in CSS pixels of the viewport of `document`, the outermost document that this script can read.
-// Closed shadow roots and frames of another origin are opaque: `elementAt` ends at them, and `isOpaque` tells the frames.
+// Closed shadow roots and frames of another origin are opaque: `elementAt` ends at them, and `isOpaque` tells the frames. It
+// needs image_maps.js.
 
 const isFrame = (el) => /^(IFRAME|FRAME|OBJECT)$/.test(el.tagName);
 
@@ -16,10 +17,12 @@ const isOpaque = (el) => isFrame(el) && !el.contentDocument && !!el.contentWindo
 // The frame element around a document; null for `document` itself.
 const frameAround = (inner) => (inner === document ? null : inner.defaultView?.frameElement ?? null);
 
-// The child elements in the flat tree: a host has those of its shadow root, a slot those assigned to it, a frame the body.
+// The child elements in the flat tree: a host has those of its shadow root, a slot those assigned to it, a frame the body, an
+// image the areas of its map.
 function childrenOf(el) {
   if (el.shadowRoot) return el.shadowRoot.children;
   if (el.tagName === 'SLOT' && el.assignedNodes().length) return el.assignedElements();
+  if (el.tagName === 'IMG' && el.useMap) return areasIn(el);
   const inner = documentIn(el);
   return inner ? [inner.body || inner.documentElement] : el.children;
 }
@@ -101,7 +104,7 @@ function* rectsOf(el) {
   const view = viewOf(el.ownerDocument);
   if (!view) return;
   const [left, top, right, bottom] = view.clip;
-  for (const rect of el.getClientRects()) {
+  for (const rect of isArea(el) ? areaRects(el) : el.getClientRects()) {
     const [from, to] = [toOutermost(view, rect.left, rect.top), toOutermost(view, rect.right, rect.bottom)];
     yield [Math.max(from[0], left), Math.max(from[1], top), Math.min(to[0], right), Math.min(to[1], bottom)];
   }

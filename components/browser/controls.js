@@ -61,6 +61,7 @@ function declaredRole(el) {
   if (ARIA[aria] && !el.matches(NATIVE) && holdsNative(el)) return null; // the control inside is listed
   if (ARIA[aria]) return aria === 'combobox' && el.matches('input, textarea, [contenteditable]') ? 'field' : ARIA[aria];
   switch (el.tagName) {
+    case 'AREA': return el.hasAttribute('href') ? 'link' : null;
     case 'A': case 'a': return el.hasAttribute('href') || el.hasAttribute('xlink:href') ? 'link' : null; // 'a' in SVG
     case 'BUTTON': case 'SUMMARY': return 'button';
     case 'INPUT': return el.type in INPUTS ? INPUTS[el.type] : 'field';
@@ -202,6 +203,7 @@ function nameOf(el, role) {
   }
   if (role === 'field') return clean(el.getAttribute('aria-placeholder')) || clean(el.title);
   if (el.tagName === 'OPTION') return clean(el.label);
+  if (isArea(el)) return clean(el.alt) || clean(el.title);
   const image = el.matches('img') ? el : el.querySelector('img[alt]');
   const host = el.getRootNode().host;
   return textOf(el) || clean(image?.alt) || clean(el.querySelector('svg title')?.textContent) || clean(el.title)

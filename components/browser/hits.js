@@ -58,7 +58,8 @@ class HitTests {
     const met = this.at(centre);
     if (isHit(met)) return centre;
     if (met) this.covers.add(met);
-    const hits = this.grid(box).filter((point) => !this.isOver && isHit(this.at(point)));
+    const inside = isArea(el) ? [...rectsOf(el)].map(centreOf) : [];
+    const hits = [...inside, ...this.grid(box)].filter((point) => !this.isOver && isHit(this.at(point)));
     if (!hits.length) return null;
     const middle = [0, 1].map((axis) => hits.reduce((sum, point) => sum + point[axis], 0) / hits.length);
     const away = (point) => (point[0] - middle[0]) ** 2 + (point[1] - middle[1]) ** 2;

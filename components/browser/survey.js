@@ -71,13 +71,13 @@ class Survey {
   }
 }
 
-const isVisible = (el) => el.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true });
+const isVisible = (el) => drawnAs(el).some((node) => node.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true }));
 
 const rangeOf = (children) => ({ children, next: 0, end: children.length, isNear: false });
 
 // The bounding box of an element in the outermost viewport; null if it has none.
 function placeIn(el) {
-  const view = viewOf(el.ownerDocument), rect = view && el.getBoundingClientRect();
+  const view = viewOf(el.ownerDocument), rect = view && boundsOf(el);
   if (!rect || !rect.width && !rect.height) return null;
   const [left, top] = toOutermost(view, rect.left, rect.top), [right, bottom] = toOutermost(view, rect.right, rect.bottom);
   const clip = view.clip;
