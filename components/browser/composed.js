@@ -1,7 +1,7 @@
-// The composed page: all that a person sees as one page, through open shadow roots, slots and frames of the same origin.
+// The composed page: all that a person sees as one page, through shadow roots, slots and frames of the same origin.
 // Points and rectangles are in CSS pixels of the viewport of `document`, the outermost document that this script can read.
-// Closed shadow roots and frames of another origin are opaque: `elementAt` ends at them, and `isOpaque` tells the frames. It
-// needs image_maps.js.
+// Frames of another origin are opaque: `elementAt` ends at them, and `isOpaque` tells them. It needs image_maps.js and
+// closed_roots.js, which knows the closed roots.
 
 const isFrame = (el) => /^(IFRAME|FRAME|OBJECT)$/.test(el.tagName);
 
@@ -20,7 +20,8 @@ const frameAround = (inner) => (inner === document ? null : inner.defaultView?.f
 // The child elements in the flat tree: a host has those of its shadow root, a slot those assigned to it, a frame the body, an
 // image the areas of its map.
 function childrenOf(el) {
-  if (el.shadowRoot) return el.shadowRoot.children;
+  const shadow = shadowOf(el);
+  if (shadow) return shadow.children;
   if (el.tagName === 'SLOT' && el.assignedNodes().length) return el.assignedElements();
   if (el.tagName === 'IMG' && el.useMap) return areasIn(el);
   const inner = documentIn(el);
@@ -29,7 +30,7 @@ function childrenOf(el) {
 
 // The parent in the flat tree; null for the root of `document` and for a detached element.
 function parentOf(el) {
-  const parent = el.assignedSlot || el.parentElement;
+  const parent = slotOf(el) || el.parentElement;
   if (parent) return parent;
   const root = el.parentNode; // a shadow root, a document, or null
   return root?.host || (root?.nodeType === Node.DOCUMENT_NODE ? frameAround(root) : null);
@@ -40,11 +41,11 @@ function within(el, ancestor) {
   return false;
 }
 
-// All roots below a root, itself included: documents and open shadow roots, each of which needs observers of its own.
+// All roots below a root, itself included: documents and shadow roots, each of which needs observers of its own.
 function* rootsIn(root = document) {
   yield root;
   for (const el of root.querySelectorAll('*')) {
-    const inner = el.shadowRoot || documentIn(el);
+    const inner = shadowOf(el) || documentIn(el);
     if (inner) yield* rootsIn(inner);
   }
 }
@@ -85,7 +86,7 @@ function viewInside(frame) {
 
 // Whether an element or something around it is rotated, skewed, mirrored or in perspective.
 function isTurned(el) {
-  for (let node = el; node; node = node.assignedSlot || node.parentElement || node.parentNode?.host) {
+  for (let node = el; node; node = slotOf(node) || node.parentElement || node.parentNode?.host) {
     const { transform, rotate } = getComputedStyle(node);
     if (rotate && rotate !== 'none') return true;
     if (!transform || transform === 'none') continue;
@@ -121,7 +122,7 @@ function elementAt(x, y) {
       if (!view) break;
       [innerX, innerY] = fromOutermost(view, x, y);
     }
-    const found = (inner || el.shadowRoot)?.elementFromPoint(innerX, innerY);
+    const found = (inner || shadowOf(el))?.elementFromPoint(innerX, innerY);
     if (!found || found === el) break;
     el = found;
   }
@@ -144,6 +145,6 @@ function innermostFocus() {
 
 function focusIn(inner) {
   let el = inner.activeElement;
-  while (el?.shadowRoot?.activeElement) el = el.shadowRoot.activeElement;
+  while (el && shadowOf(el)?.activeElement) el = shadowOf(el).activeElement;
   return el;
 }

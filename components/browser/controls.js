@@ -37,11 +37,11 @@ const quoted = (text) => `"${(text.length > 60 ? text.slice(0, 57) + '...' : tex
 // The text of an element, with what its slots and its shadow root show.
 function textOf(el) {
   const text = clean(el.innerText);
-  return text || !el.shadowRoot && !el.querySelector('slot') ? text : clean(composedText(el, { left: 200 }));
+  return text || !shadowOf(el) && !el.querySelector('slot') ? text : clean(composedText(el, { left: 200 }));
 }
 
 function composedText(el, budget) {
-  const nodes = el.tagName === 'SLOT' && el.assignedNodes().length ? el.assignedNodes() : (el.shadowRoot || el).childNodes;
+  const nodes = el.tagName === 'SLOT' && el.assignedNodes().length ? el.assignedNodes() : (shadowOf(el) || el).childNodes;
   const parts = [];
   for (const node of nodes) {
     if (budget.left-- <= 0) break;
@@ -74,7 +74,7 @@ function declaredRole(el) {
 
 // Whether a native control is drawn in an element. A switch often hides a checkbox that only keeps its state.
 function holdsNative(el) {
-  const controls = [el, el.shadowRoot].flatMap((root) => [...(root?.querySelectorAll(':is(button, input, select, textarea):not([role])') || [])]);
+  const controls = [el, shadowOf(el)].flatMap((root) => [...(root?.querySelectorAll(':is(button, input, select, textarea):not([role])') || [])]);
   return controls.some((control) => isVisible(control) && control.getClientRects().length > 0);
 }
 
@@ -94,7 +94,7 @@ function looksRole(el) {
     && !(around.cursor === 'pointer' && parent !== parent.ownerDocument.body && !holdsSeveral(parent));
   if (!pointed) return announcedRole(el);
   if (holdsSeveral(el)) return null;
-  if (el.querySelector('a[href], button, input, select, textarea, [role]') || el.shadowRoot?.querySelector(NATIVE)) return null;
+  if (el.querySelector('a[href], button, input, select, textarea, [role]') || shadowOf(el)?.querySelector(NATIVE)) return null;
   if (isBox(el)) return null;
   return textOf(el) || nameOf(el, 'button') ? (underlined(style) ? 'link' : 'button') : null;
 }
@@ -105,7 +105,7 @@ function announcedRole(el) {
   if (!isFocusable && !el.hasAttribute('onclick') && !el.matches(STATEFUL)) return null;
   if (el.tagName === 'LABEL' && el.control || FOCUSABLE_AREA.test(el.getAttribute('role') || '')) return null;
   const { width, height } = el.getBoundingClientRect();
-  if (width * height > 0.2 * innerWidth * innerHeight || el.querySelector(INNER) || el.shadowRoot?.querySelector(INNER)) return null;
+  if (width * height > 0.2 * innerWidth * innerHeight || el.querySelector(INNER) || shadowOf(el)?.querySelector(INNER)) return null;
   const name = nameOf(el, 'button');
   if (!name || name.length > 100) return null;
   return el.hasAttribute('aria-checked') ? 'checkbox' : el.hasAttribute('aria-selected') ? 'option' : 'button';

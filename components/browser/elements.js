@@ -28,6 +28,7 @@ class Candidates {
   visit(el, isInView) {
     if (this.details && isInView && scrollerIn(el)) this.scrollers.push(el);
     if (isInView && isOpaque(el)) this.frames.push(el);
+    if (isInView || el.localName.includes('-')) suspect(el); // what a host without a size holds may be in view
     if (!isInView && !(LABELLED.test(el.tagName) && (el.tagName === 'TEXTAREA' || labelsOf(el).length))) return; // a styled control may be out of view, and its label in view
     const role = this.roleOf(el);
     if (role && !this.isInside(el)) this.found.push({ el, role, index: this.found.length });

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 _HERE = Path(__file__).parent
-_LIST = ("image_maps.js", "composed.js", "survey.js", "controls.js", "hits.js", "elements.js")
+_LIST = ("image_maps.js", "closed_roots.js", "composed.js", "survey.js", "controls.js", "hits.js", "elements.js")
 _PROBE = (*_LIST, "fields.js", "watch.js", "waiting.js", "wheel.js", "probe.js")
 _LINE = pattern(
     r'^- (?P<role>[a-z]+)(?: "(?P<name>[^"]*)")?(?: value "(?P<value>[^"]*)")?(?: options "(?P<options>[^"]*)")?'

@@ -20,6 +20,7 @@ from typing import Any
 from playwright.async_api import CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 
+from components.browser.closed_roots import MAX_ROUNDS, adopt_closed_roots
 from components.browser.elements import question, script
 from components.browser.page_state import Box, FramePart, Listed, PageState
 
@@ -100,6 +101,14 @@ class ForeignFrames:
             return FrameWorld(session, answer["executionContextId"])
 
     async def _ask(self, world: FrameWorld, request: dict[str, object]) -> FramePart:
+        part = await self._answer(world, request)
+        for _ in range(MAX_ROUNDS):
+            if not part.suspects or not (await adopt_closed_roots(world.cdp.send, world.context)).is_more:
+                break
+            part = await self._answer(world, request)
+        return part
+
+    async def _answer(self, world: FrameWorld, request: dict[str, object]) -> FramePart:
         answer = await _evaluate(world, f"globalThis.waymark ? {question(request)} : 0")
         if answer == 0:  # the document does not have the source yet
             answer = await _evaluate(world, script(request, keep=True))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.browser.clipboard import WORLD
+from components.browser.closed_roots import MAX_ROUNDS, adopt_closed_roots
 from components.browser.devtools import PROBE_TIMEOUT_S, DevTools
 from components.browser.elements import question, script
 from components.browser.errors import EnvError
@@ -54,6 +55,33 @@ class IsolatedWorld:
         """The answer of `probe.js` to a request. Its source is sent to each document once, because sending and
         compiling it costs more than most answers. Raises as `Tab.evaluate`."""
         context = await self._current()
+        answer = await self._ask(context, request, timeout_s)
+        for _ in range(MAX_ROUNDS if request["op"] in ("mark", "look") else 0):
+            if not answer["suspects"]:
+                break
+            answer |= await self._with_closed_roots(context, request, timeout_s)
+        return answer
+
+    async def _with_closed_roots(self, context: _Context, request: dict, timeout_s: float) -> dict:
+        """What changes in an answer once the probe knows the closed roots that it suspects."""
+
+        async def send(method: str, arguments: dict) -> dict:
+            return await self._devtools.send(method, arguments, PROBE_TIMEOUT_S)
+
+        adopted = await adopt_closed_roots(send, context.id)
+        if not adopted.is_more:
+            return {"suspects": 0}
+        if request["op"] == "mark":
+            return await self._ask(context, request, timeout_s)
+        changed = (
+            {"changed": True} if adopted.roots and request["effects"] is not None else {}
+        )  # the mark would have met the root
+        if not request["elements"]:
+            return {"suspects": 0, **changed}
+        again = {"op": "relist", "instruction": request["instruction"], "details": request["details"]}
+        return {**await self._ask(context, again, timeout_s), **changed}
+
+    async def _ask(self, context: _Context, request: dict, timeout_s: float) -> dict:
         source = question(request) if context.has_probe else script(request, keep=True)
         answer = await self._evaluate(context, source, timeout_s)
         context.has_probe = True

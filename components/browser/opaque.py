@@ -1,7 +1,8 @@
 """What the probe of a page's main document cannot watch: frames of other origins, canvases, and closed shadow roots.
 
-Frames are watched by a probe of their own in an isolated world. A canvas is compared by its pixels. What a closed
-shadow root holds is unknown. It costs nothing on pages that have none of them in view.
+Frames are watched by a probe of their own in an isolated world. A canvas is compared by its pixels. Closed shadow roots
+are watched once the probe knows them (`closed_roots`); while some are not known, their content is unknown. It costs
+nothing on pages that have none of them in view.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ _IS_READ_BY_TOP = """(() => { try {
   for (let view = window; view !== top; view = view.parent) if (!view.frameElement) return false;
   return true;
 } catch { return false; } })()"""
-_SUSPECT = "window[Symbol.for('waymark')].suspects"
 
 
 @dataclass
@@ -87,13 +87,12 @@ class OpaqueParts:
                 async with asyncio.timeout(TIMEOUT_S):
                     self._pictures = [(area, await self._picture(area)) for area in mark.canvases[:MAX_CANVASES]]
 
-    async def look(self, before: Mark, state: PageState, request: dict, context: int) -> PageState:
+    async def look(self, before: Mark, state: PageState, request: dict) -> PageState:
         """The page's state with what happened in these parts, once the frames are quiet.
 
         Args:
             state: of the main document.
             request: the request for that state, with the milliseconds that are left (`settle`).
-            context: our isolated world in the main document.
         """
         unwatched: list[str] = []
         is_changed = state.changed
@@ -111,7 +110,7 @@ class OpaqueParts:
             is_changed |= changed is True
             if changed is None:
                 unwatched.append(CANVAS)
-        if not is_changed and before.suspects and await self._has_closed_root(before.suspects, context):
+        if not is_changed and before.suspects:
             unwatched.append(CLOSED)
         return state.model_copy(update={"changed": is_changed, "unwatched": tuple(unwatched)})
 
@@ -159,7 +158,7 @@ class OpaqueParts:
                 self._sessions[key] = None
         return self._sessions[key]
 
-    # ---- canvases and closed shadow roots ---------------------------------------------------------------------------
+    # ---- canvases ---------------------------------------------------------------------------
 
     async def _look_at_canvases(self, canvases: list[Area]) -> bool | None:
         """Whether a canvas changed; None if that is not known, because it was not compared or moves by itself."""
@@ -178,22 +177,6 @@ class OpaqueParts:
     async def _picture(self, area: Area) -> str:
         arguments = {"format": "png", "optimizeForSpeed": True, "clip": {**area.model_dump(), "scale": 1}}
         return (await self._cdp.send("Page.captureScreenshot", arguments))["data"]
-
-    async def _has_closed_root(self, suspects: int, context: int) -> bool:
-        """Whether one of the elements that look like hosts of closed shadow roots is one."""
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                for index in range(suspects):
-                    arguments = {"expression": f"{_SUSPECT}[{index}]", "contextId": context}
-                    answer = (await self._cdp.send("Runtime.evaluate", arguments))["result"]
-                    if "objectId" not in answer:
-                        continue
-                    node = await self._cdp.send("DOM.describeNode", {"objectId": answer["objectId"]})
-                    if any(root.get("shadowRootType") == "closed" for root in node["node"].get("shadowRoots", [])):
-                        return True
-        except (TimeoutError, PlaywrightError):
-            return True
-        return False
 
 
 def _below(tree: dict) -> Iterator[dict]:

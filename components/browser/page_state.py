@@ -143,7 +143,7 @@ class Mark(Answer):
     canvases: list[Area] = []
     """The canvases in view."""
     suspects: int = 0
-    """Number of elements in view that may hold a closed shadow root."""
+    """Number of elements that may hold a closed shadow root and were not asked about, because they are too many."""
 
 
 Box = tuple[float, float, float, float]
@@ -181,6 +181,8 @@ class FramePart(Answer):
     areas: tuple[ScrollArea, ...] = ()
     frames: tuple[Box, ...] = ()
     """The visible parts of the viewports of frames of another origin in it."""
+    suspects: int = 0
+    """As in `Mark`."""
 
 
 class PageState(Focused):

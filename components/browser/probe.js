@@ -73,11 +73,17 @@ async function look(request) {
 const focus = () => ({ focus: focused() });
 const elements = ({ instruction, details, parts }) => ({ elements: elementList(instruction, details, parts) });
 
-// Every answer brings what was copied in this document since the last one (clipboard.js).
+// The list once more, after closed roots were adopted.
+const relist = ({ instruction, details }) => ({ focus: focused(), elements: elementList(instruction, details), frames: partsWanted() });
+
+// Every answer brings what was copied in this document since the last one (clipboard.js), and the number of elements that may
+// hold closed shadow roots and were not asked about yet.
 async function answer(request) {
-  const reply = await ({ mark, look, focus, clear, choose, set, aim, elements, framePart })[request.op](request);
+  const reply = await ({ mark, look, focus, clear, choose, set, aim, elements, relist, framePart })[request.op](request);
   if (globalThis.waymarkCopied) [reply.copied, globalThis.waymarkCopied] = [globalThis.waymarkCopied, null];
-  return reply;
+  return { ...reply, suspects: suspects.size };
 }
 
 answer.frame = (index) => framesShown[index];
+answer.asked = asked;
+answer.adopt = adopt;

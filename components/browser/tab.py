@@ -176,10 +176,10 @@ class Tab:
         try:
             documents = self.documents
             state = await self._look_until(end, request, quiet_ms, since)
-            context = self._world.context if documents == self.documents else None
-            if before and context is not None and (before.opaque_frames or before.canvases or before.suspects):
+            is_same = documents == self.documents and self._world.context is not None
+            if before and is_same and (before.opaque_frames or before.canvases or before.suspects):
                 request["settle"] = max(0, round((end - time.monotonic()) * 1000))
-                state = await self._opaque.look(before, state, request, context)
+                state = await self._opaque.look(before, state, request)
             if state.frames and (context := self._world.context) is not None:
                 return await self._foreign_frames.complete(state, FrameWorld(self.cdp, context), request)
             return state

@@ -1,11 +1,10 @@
-// Watches the page: what changed since the mark of a call, in the document, its open shadow roots and the frames whose
+// Watches the page: what changed since the mark of a call, in the document, its shadow roots and the frames whose
 // documents can be read. It needs composed.js.
 
 const MEMORY = Symbol.for('waymark');
 const MUTATIONS = { subtree: true, childList: true, attributes: true, characterData: true };
 const CONTROLS = 'input, textarea, select, video, audio';
 const MAX_CONTROLS = 500;
-const MAX_SUSPECTS = 4;
 const GRID_POINTS = 96;
 const GRID_MS = 10;
 
@@ -13,7 +12,7 @@ const GRID_MS = 10;
 function memory() {
   if (window[MEMORY]?.document === document) return window[MEMORY];
   const state = { document, changes: 0, changed: 0, outside: 0, effects: 0, scrolls: 0, scrolled: 0, typed: 0, clicked: 0, moved: 0, target: null,
-    focus: null, wheel: null, before: null, suspects: [],
+    focus: null, wheel: null, before: null,
     walked: -1, roots: new Set() };
   Object.defineProperty(window, MEMORY, { value: state, enumerable: false, configurable: true });
   state.observer = new MutationObserver((records) => onMutations(state, records));
@@ -40,7 +39,7 @@ function watchRoots(state) {
 function listen(state, root) {
   const on = (event, react) => root.addEventListener(event, react, { capture: true, passive: true });
   on('scroll', () => { state.scrolls += 1; state.scrolled = performance.now(); });
-  if (root.host) return; // the document hears the other events of its shadow roots
+  if (root.host && root.mode === 'open') return; // the document hears the other events of its open shadow roots
   on('input', () => { state.typed = performance.now(); });
   on('keydown', ({ key }) => { if (key === 'Enter') state.typed = performance.now(); });
   on('click', (event) => { if (isCommand(event.composedPath()[0])) state.clicked = performance.now(); });
@@ -135,8 +134,8 @@ function differs(state, before, hovered) {
 
 // ---- what cannot be watched from here -------------------------------------------------------------------------------
 
-// The frames of other origins, the canvases and the possible hosts of closed shadow roots that are in view. The canvases are
-// areas of the page.
+// The frames of other origins and the canvases that are in view. The canvases are areas of the page. The possible hosts of
+// closed shadow roots are collected.
 function opaqueParts(state) {
   const roots = [...state.roots];
   const drawn = (el) => isShown(el) && inView(el);
@@ -144,14 +143,10 @@ function opaqueParts(state) {
     const [left, top, right, bottom] = [...rectsOf(el)][0];
     return { x: left + scrollX, y: top + scrollY, width: right - left, height: bottom - top };
   }).filter(({ width, height }) => width >= 8 && height >= 8);
-  state.suspects = [];
-  for (const root of roots) for (const el of root.querySelectorAll('*')) if (isSuspect(state, el) && drawn(el)) state.suspects.push(el);
-  state.suspects.splice(MAX_SUSPECTS);
-  return { opaque_frames: opaqueFrames(roots).filter(drawn).length, canvases, suspects: state.suspects.length };
+  for (const root of roots) for (const el of root.querySelectorAll('*')) if (el.localName.includes('-') && isShown(el)) suspect(el);
+  if (state.target) suspect(state.target, true);
+  return { opaque_frames: opaqueFrames(roots).filter(drawn).length, canvases };
 }
-
-const isSuspect = (state, el) => (el.localName.includes('-') ? !el.firstElementChild?.checkVisibility() : el === state.target && !el.firstChild)
-  && !el.shadowRoot;
 
 function inView(el) {
   for (const [left, top, right, bottom] of rectsOf(el)) if (right - left >= 1 && bottom - top >= 1) return true;
