@@ -29,6 +29,9 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # A screenshot of a page that changed has the pixels of one that has just been opened: parts that are painted by
+    # themselves get other colours at their edges, and which parts these are depends on the time.
+    "--disable-partial-raster",
     # No spare renderers: with many contexts, every navigation would discard one that was started for another context
     # and start a new one (48 processes in 60 episodes). Contexts never share a renderer, whatever this limit is.
     "--renderer-process-limit=1",

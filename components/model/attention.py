@@ -126,6 +126,10 @@ def segmented_attention(
         return sdpa_attention_forward(
             module, query_BHLD, key_BHLD, value_BHLD, attention_mask, dropout=dropout, scaling=scaling, **kwargs
         )
+    if segments is None and attention_mask is not None and attention_mask.dtype == query_BHLD.dtype:
+        copies = _copies(query_BHLD, key_BHLD.shape[1])
+        mask = attention_mask.repeat_interleave(copies, dim=2)
+        return _grouped(query_BHLD, key_BHLD, value_BHLD, mask, copies, scaling, dropout).contiguous(), None
     if segments is None:  # on a CPU, shared keys are faster than the copies that transformers makes if there is a mask
         output_BHLD = scaled_dot_product_attention(
             query_BHLD,
@@ -178,25 +182,43 @@ def _continued(
     scaling: float | None,
     dropout: float,
 ) -> torch.Tensor:
-    """Output (1, L, H, D) of a segment that attends to S tokens, of which the last L are its own.
+    """Output (1, L, H, D) of a segment that attends to S tokens, of which the last L are its own."""
+    copies = _copies(query_1HLD, key_1KSD.shape[1])
+    mask = segments.mask(query_1HLD.shape[2], key_1KSD.shape[2], query_1HLD, copies)
+    return _grouped(query_1HLD, key_1KSD, value_1KSD, mask, copies, scaling, dropout)
 
-    Heads that share keys are computed as one head with more queries, which gives larger products. On a CPU this is done
-    only if every thread still gets a head.
+
+def _copies(query_BHLD: torch.Tensor, shared: int) -> int:
+    """How many heads that share keys are computed as one head with more queries, which gives larger products.
+
+    On a CPU this is more than one only if every thread still gets a head.
     """
-    heads, length, shared = query_1HLD.shape[1], query_1HLD.shape[2], key_1KSD.shape[1]
-    copies = heads // shared if query_1HLD.is_cuda or torch.get_num_threads() <= shared else 1
-    groups = heads // copies
-    query_1GLCD = query_1HLD.unflatten(1, (groups, copies)).transpose(2, 3)
-    output_1GMD = scaled_dot_product_attention(
-        query_1GLCD.flatten(2, 3),
-        key_1KSD,
-        value_1KSD,
-        attn_mask=segments.mask(length, key_1KSD.shape[2], query_1HLD, copies),
+    heads = query_BHLD.shape[1]
+    return heads // shared if query_BHLD.is_cuda or torch.get_num_threads() <= shared else 1
+
+
+def _grouped(
+    query_BHLD: torch.Tensor,
+    key_BKSD: torch.Tensor,
+    value_BKSD: torch.Tensor,
+    mask: torch.Tensor,
+    copies: int,
+    scaling: float | None,
+    dropout: float,
+) -> torch.Tensor:
+    """Output (B, L, H, D) with `copies` heads computed as one; each row of the mask is repeated as often."""
+    length = query_BHLD.shape[2]
+    query_BGLCD = query_BHLD.unflatten(1, (-1, copies)).transpose(2, 3)
+    output_BGMD = scaled_dot_product_attention(
+        query_BGLCD.flatten(2, 3),
+        key_BKSD,
+        value_BKSD,
+        attn_mask=mask,
         dropout_p=dropout,
         scale=scaling,
         enable_gqa=True,
     )
-    return output_1GMD.unflatten(2, (length, copies)).transpose(1, 2).flatten(2, 3)
+    return output_BGMD.unflatten(2, (length, copies)).transpose(1, 2).flatten(2, 3)
 
 
 def _flash_attention(

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from threading import Lock
+from typing import Literal
 
 import torch
 from cachetools import LRUCache, cached
@@ -163,15 +164,20 @@ class Encoder:
         return len(self.encode(prompt).ids)
 
     def collate(
-        self, sequences: list[list[int]], images: Iterable[list[Image]] = (), pad: str = "right"
+        self,
+        sequences: list[list[int]],
+        images: Iterable[list[Image]] = (),
+        pad: Literal["left", "right"] = "right",
+        length: int | None = None,
     ) -> dict[str, torch.Tensor]:
         """Model inputs (B, L) for B sequences.
 
         Args:
             images: the images of each sequence, whose pixels are added to the inputs.
-            pad: the side of the padding, `left` for generation or `right` for training.
+            pad: the side of the padding; transformers' own generation wants it on the left.
+            length: L, if it is not that of the longest sequence.
         """
-        length = max(map(len, sequences))
+        length = length or max(map(len, sequences))
         input_ids_BL = torch.full((len(sequences), length), self.pad_id, dtype=torch.long)
         mask_BL = torch.zeros_like(input_ids_BL)
         for row, ids in enumerate(sequences):

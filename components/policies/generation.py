@@ -2,35 +2,48 @@
 
 Most of a response is the fixed form of a tool call. So a step also reads draft tokens (`NgramDrafts`) and keeps those
 that prove right (speculative decoding). A row samples its n-th token with the n-th of its own seeded random numbers,
-and a draft token is right if it is the token so sampled. So neither the drafts nor the other rows change a response, up
-to the last bit of the logits.
+and a draft token is right if it is the token so sampled.
 
-Trade-off: all rows are padded on the left to the longest that runs, and wrong draft tokens leave holes in the cache,
-which the mask hides. Paged attention and prefix caching are not implemented; vLLM has them.
+Neither the drafts nor the other rows change a response. On a CPU in float32 they change no bit of its log-probabilities
+either, so a run does not depend on the timing of its episodes. Three rules make this so, because a matrix product gives
+each of its rows the same bits whatever the others are, if it has `MIN_ROWS` rows or more:
+- A prompt is padded on the right to a length that depends on itself alone, and read with prompts of that length.
+- A step has at least `MIN_ROWS` positions.
+- A row's tokens are in the cells of the cache that are their numbers (`RowCache`).
 
-Names: U different prompts, B rows, K kept rows, S positions of a step, L cached positions, V vocabulary, H hidden size.
+Trade-off: attention reads as many cells of every row as the longest row has. Paged attention and prefix caching are not
+implemented; vLLM has them.
+
+Names: U different prompts, B rows, S positions of a step, L positions of a padded prompt, V vocabulary, H hidden size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeGuard
+from itertools import groupby
+from typing import Literal
 
 import numpy as np
 import torch
 from transformers import DynamicCache
-from transformers.cache_utils import DynamicLayer
 
 from components.agent.policy import Completion
 from components.model.encoding import Encoded, Encoder
 from components.model.vlm import VLM
 from components.params import SamplingParams
 from components.policies.drafts import NgramDrafts
+from components.policies.row_cache import RowCache
 from components.policies.token_sampling import sample_tokens
 
 MAX_DRAFT = 4
 """Draft tokens read in one step."""
+
+MIN_ROWS = 4
+"""Products of fewer rows are computed by other kernels, which round otherwise."""
+
+PROMPT_BLOCK = 64
+"""Prompts are padded to a multiple of this many tokens."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +67,8 @@ class _RunningRow:
     row: Row
     uniforms: np.ndarray
     """One random number per token."""
+    position: int
+    """The M-RoPE position of the next token."""
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
 
@@ -80,9 +95,7 @@ class Generation:
         self.ended: list[tuple[Row, Completion]] = []
         """Rows that ended, with their responses. The caller removes them."""
         self._running: list[_RunningRow] = []
-        self._cache = DynamicCache(config=vlm.model.model.language_model.config)
-        self._mask_BL = torch.empty(0)
-        self._position_B = torch.empty(0)
+        self._cache = RowCache()
 
     def __len__(self) -> int:
         return len(self._running)
@@ -96,53 +109,57 @@ class Generation:
     @torch.inference_mode()
     def prefill(cls, vlm: VLM, encoder: Encoder, rows: Sequence[Row], drafts: NgramDrafts) -> Generation:
         """Read the prompts of rows and sample their first tokens. Rows with equal prompts are read once."""
-        self, model = cls(vlm, encoder, drafts), vlm.model
-        model.eval()
+        self = cls(vlm, encoder, drafts)
+        vlm.model.eval()
+        logits_1V = []
+        for _, alike in groupby(sorted(rows, key=_padded_length), key=_padded_length):
+            logits_1V += self._read_prompts(list(alike))
+        _, ended = self._sample(torch.stack(logits_1V), [[]] * len(rows))
+        self._remove(ended)
+        return self
+
+    def _read_prompts(self, rows: list[Row]) -> list[torch.Tensor]:
+        """Add rows whose prompts have the same padded length; the logits (1, V) of the first token of each."""
+        encoder, model = self.encoder, self.vlm.model
         keys_B = [(tuple(row.prompt.ids), *(image.sha256 for image in row.prompt.images)) for row in rows]
         prompts = {key: row.prompt for key, row in zip(keys_B, rows, strict=True)}
-        prompt_index = {key: index for index, key in enumerate(prompts)}
+        number = {key: index for index, key in enumerate(prompts)}
+        index_B = [number[key] for key in keys_B]
         images = [image for prompt in prompts.values() for image in prompt.images]
-        inputs = encoder.collate([prompt.ids for prompt in prompts.values()], pad="left")
+        inputs = encoder.collate([prompt.ids for prompt in prompts.values()], length=_padded_length(rows[0]))
+        mask_UL = inputs.pop("attention_mask")  # padding on the right needs none: no token attends to later ones
         positions_3UL, _ = model.model.get_rope_index(
             inputs["input_ids"],
             mm_token_type_ids=inputs["mm_token_type_ids"],
             image_grid_thw=encoder.vision.grids(images),
-            attention_mask=inputs["attention_mask"],
+            attention_mask=mask_UL,
         )
-        with vlm.precision():
+        cache = DynamicCache(config=model.model.language_model.config)
+        lengths_U = [len(prompt.ids) for prompt in prompts.values()]
+        with self.vlm.precision():
             hidden_ULH = model.model(
                 **inputs,
                 position_ids=positions_3UL,
                 mm_encoder_outputs=encoder.vision.features(images),
-                past_key_values=self._cache,
+                past_key_values=cache,
                 use_cache=True,
             ).last_hidden_state
-            logits_U1V = model.lm_head(hidden_ULH[:, -1:])
-        index_B = torch.tensor([prompt_index[key] for key in keys_B], device=hidden_ULH.device)
-        self._cache.batch_select_indices(index_B)
-        self._position_B = (positions_3UL.amax(dim=(0, 2)) + 1)[index_B]
-        self._mask_BL = inputs["attention_mask"][index_B]
-        self._running = [_RunningRow(row, np.random.default_rng(row.seed).random(row.max_tokens)) for row in rows]
-        self._advance(logits_U1V[index_B], [[]] * len(rows))
-        return self
+            last_USH = torch.stack([_last(hidden_ULH[prompt], length) for prompt, length in enumerate(lengths_U)])
+            logits_U1V = model.lm_head(last_USH)[:, -1:]
+        self._cache.insert(cache, index_B, lengths_U)
+        next_U = (positions_3UL.amax(dim=(0, 2)) + 1).tolist()
+        self._running += [
+            _RunningRow(row, np.random.default_rng(row.seed).random(row.max_tokens), next_U[index])
+            for row, index in zip(rows, index_B, strict=True)
+        ]
+        return [logits_U1V[index] for index in index_B]
 
     @torch.inference_mode()
     def merge(self, other: Generation) -> None:
         """Add the rows of another generation of the same model, which must not be used afterwards."""
         self.ended += other.ended
-        if not other._running:
-            return
-        if not self._running:
-            self._cache, self._mask_BL = other._cache, other._mask_BL
-            self._position_B, self._running = other._position_B, other._running
-            return
-        length = max(self._mask_BL.shape[1], other._mask_BL.shape[1])
-        for layer, added in zip(_layers(self._cache), _layers(other._cache), strict=True):
-            layer.keys = torch.cat([_pad_left(layer.keys, length, -2), _pad_left(added.keys, length, -2)])
-            layer.values = torch.cat([_pad_left(layer.values, length, -2), _pad_left(added.values, length, -2)])
-        self._mask_BL = torch.cat([_pad_left(self._mask_BL, length, -1), _pad_left(other._mask_BL, length, -1)])
-        self._position_B = torch.cat([self._position_B, other._position_B])
         self._running += other._running
+        self._cache.extend(other._cache)
 
     @torch.inference_mode()
     def step(self) -> None:
@@ -152,33 +169,36 @@ class Generation:
             self.drafts.draft(running.ids, min(MAX_DRAFT, running.row.max_tokens - len(running.ids) - 1))
             for running in self._running
         ]
-        width = 1 + max(map(len, drafts))
+        width = max(MIN_ROWS, 1 + max(map(len, drafts)))
         inputs = [[running.ids[-1], *draft] for running, draft in zip(self._running, drafts, strict=True)]
-        input_BS = torch.tensor([ids + ids[:1] * (width - len(ids)) for ids in inputs], device=self._mask_BL.device)
-        cached = self._mask_BL.shape[1]
-        self._mask_BL = torch.cat([self._mask_BL, self._mask_BL.new_ones(len(self), width)], dim=1)
-        position_BS = self._position_B[:, None] + torch.arange(width, device=input_BS.device)
+        device = model.device
+        input_BS = torch.tensor([ids + ids[:1] * (width - len(ids)) for ids in inputs], device=device)
+        position_B1 = torch.tensor([[running.position] for running in self._running], device=device)
         with self.vlm.precision():
             hidden_BSH = model.model.language_model(
                 inputs_embeds=model.get_input_embeddings()(input_BS),
-                position_ids=position_BS.expand(3, -1, -1),
-                attention_mask=self._mask_BL,
+                position_ids=(position_B1 + torch.arange(width, device=device)).expand(3, -1, -1),
+                attention_mask=self._cache.begin(width),
                 past_key_values=self._cache,
                 use_cache=True,
             ).last_hidden_state
             logits_BSV = model.lm_head(hidden_BSH)
-        self._advance(logits_BSV, drafts, cached)
+        kept, ended = self._sample(logits_BSV, drafts)
+        self._cache.keep(kept)
+        for running, count in zip(self._running, kept, strict=True):
+            running.position += count
+        self._remove(ended)
 
     @torch.inference_mode()
     def drop(self, rows: set[Row]) -> None:
         """Remove rows whose responses are no longer needed."""
-        self._keep([index for index, running in enumerate(self._running) if running.row not in rows])
+        self._remove([index for index, running in enumerate(self._running) if running.row in rows])
 
-    def _advance(self, logits_BSV: torch.Tensor, drafts: list[list[int]], cached: int | None = None) -> None:
-        """Sample at every position of a step, keep the tokens up to the first wrong draft, and remove ended rows.
+    def _sample(self, logits_BSV: torch.Tensor, drafts: list[list[int]]) -> tuple[list[int], list[int]]:
+        """Sample at every position of a step, and keep the tokens up to the first wrong draft.
 
-        Args:
-            cached: number of cached positions before the step; None after a prefill, which reads no drafts.
+        Returns:
+            how many tokens each row got, and the indices of the rows that ended.
         """
         width = logits_BSV.shape[1]
         sampling = [running.row.sampling for running in self._running for _ in range(width)]
@@ -187,7 +207,7 @@ class Generation:
             self.encoder.mask_placeholders(logits_BSV.flatten(0, 1).float()), sampling, uniforms
         )
         token_BS, logprob_BS = tokens.view(-1, width).tolist(), logprobs.view(-1, width).tolist()
-        unfinished, kept = [], []
+        kept, ended = [], []
         for index, (running, draft) in enumerate(zip(self._running, drafts, strict=True)):
             before = len(running.ids)
             for token, logprob, expected in zip(token_BS[index], logprob_BS[index], [*draft, None], strict=False):
@@ -197,41 +217,31 @@ class Generation:
                 if reason or token != expected:
                     break
             kept.append(len(running.ids) - before)
-            if reason is None:
-                unfinished.append(index)
-            else:
+            if reason is not None:
                 self.drafts.learn(running.ids)
                 text = self.encoder.decode(running.ids)
                 self.ended.append((running.row, Completion(running.ids, running.logprobs, text, reason)))
-        if cached is not None:
-            self._hide_wrong_drafts(torch.tensor(kept, device=logits_BSV.device), cached, width)
-        self._keep(unfinished)
+                ended.append(index)
+        return kept, ended
 
-    def _hide_wrong_drafts(self, kept_B: torch.Tensor, cached: int, width: int) -> None:
-        """Mask the wrong tokens of a step: of its `width` positions after the first `cached`, `kept_B` are right."""
-        self._position_B = self._position_B + kept_B
-        self._mask_BL[:, cached:] = torch.arange(width, device=kept_B.device) < kept_B[:, None]
-        length = cached + int(kept_B.max())
-        self._mask_BL = self._mask_BL[:, :length]
-        for layer in _layers(self._cache):
-            layer.keys, layer.values = layer.keys[:, :, :length], layer.values[:, :, :length]
+    def _remove(self, indices: list[int]) -> None:
+        """Remove the rows at `indices`, in ascending order. The last row takes the place of a removed one."""
+        for index in reversed(indices):
+            self._cache.remove(index)
+            last = self._running.pop()
+            if index < len(self._running):
+                self._running[index] = last
 
-    def _keep(self, indices: list[int]) -> None:
-        """Remove all rows but those at `indices`."""
-        if len(indices) == len(self._running):
-            return
-        self._running = [self._running[index] for index in indices]
-        if not indices:
-            self._cache = DynamicCache(config=self.vlm.model.model.language_model.config)
-            return
-        index_K = torch.tensor(indices, device=self._mask_BL.device)
-        self._position_B = self._position_B[index_K]
-        mask_KL = self._mask_BL[index_K]
-        unused = int(mask_KL.any(dim=0).int().argmax())  # columns of padding for longer rows that have ended
-        self._mask_BL = mask_KL[:, unused:]
-        for layer in _layers(self._cache):
-            layer.keys = layer.keys[index_K, :, unused:]
-            layer.values = layer.values[index_K, :, unused:]
+
+def _padded_length(row: Row) -> int:
+    """The length to which a row's prompt is padded."""
+    return -(-len(row.prompt.ids) // PROMPT_BLOCK) * PROMPT_BLOCK
+
+
+def _last(hidden_LH: torch.Tensor, length: int) -> torch.Tensor:
+    """The states (`MIN_ROWS`, H) of the last tokens of a prompt; a shorter prompt repeats its first."""
+    index_S = torch.arange(length - MIN_ROWS, length, device=hidden_LH.device).clamp_min(0)
+    return hidden_LH[index_S]
 
 
 def generate_batch(vlm: VLM, encoder: Encoder, rows: Sequence[Row]) -> list[Completion]:
@@ -243,26 +253,3 @@ def generate_batch(vlm: VLM, encoder: Encoder, rows: Sequence[Row]) -> list[Comp
         generation.step()
     completions = dict(generation.ended)
     return [completions[row] for row in rows]
-
-
-class _Layer(Protocol):
-    keys: torch.Tensor
-    values: torch.Tensor
-
-
-def _is_filled(layer: object) -> TypeGuard[_Layer]:
-    return isinstance(layer, DynamicLayer) and layer.keys is not None and layer.values is not None
-
-
-def _layers(cache: DynamicCache) -> list[_Layer]:
-    """The layers of a cache that has read something."""
-    return [layer for layer in cache.layers if _is_filled(layer)]
-
-
-def _pad_left(tensor: torch.Tensor, length: int, dim: int) -> torch.Tensor:
-    missing = length - tensor.shape[dim]
-    if missing == 0:
-        return tensor
-    shape = list(tensor.shape)
-    shape[dim] = missing
-    return torch.cat([tensor.new_zeros(shape), tensor], dim=dim)

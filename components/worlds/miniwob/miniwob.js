@@ -1,9 +1,11 @@
 // Served with every MiniWoB++ page: starts the episode whose seed is in the cookie as soon as the page has loaded, keeps
-// the page's own reward display, click canvas and START cover out of sight, and remembers the first ending of the episode
+// the page's own reward display, click canvas and START cover out of sight, keeps the text cursor from blinking, because
+// a screenshot must not depend on when it is taken, and remembers the first ending of the episode
 // in localStorage, under the episode's token, so that neither a reload nor a second tab gives a second try.
 (() => {
   const style = document.createElement('style');
-  style.textContent = '#reward-display, #click-canvas, #attention-canvas, #sync-task-cover { display: none !important; }';
+  style.textContent = '#reward-display, #click-canvas, #attention-canvas, #sync-task-cover { display: none !important; }'
+    + ':root { caret-animation: manual; }';
   document.documentElement.append(style);
 
   const cookie = Object.fromEntries(document.cookie.split('; ').map((part) => part.split('=')));

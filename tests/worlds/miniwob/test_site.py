@@ -124,6 +124,34 @@ def test_the_same_seed_gives_the_same_page_and_another_seed_another(rows, episod
     assert episode(one, shot) == episode(one, shot) != episode(other, shot)
 
 
+def test_a_screenshot_does_not_depend_on_when_the_text_cursor_blinks(rows, episode):
+    async def shots(session, observation):
+        step = await session.step([click(observation, "Username")])
+        shots = {step.observation.screenshot.sha256}
+        for _ in range(4):
+            await asyncio.sleep(0.27)  # the cursor of a field blinks every 0.5 s
+            shots.add((await session.step([check_call("wait", {"seconds": 0})])).observation.screenshot.sha256)
+        return len(shots)
+
+    assert episode(task(rows["miniwob/login-user/3"]), shots) == 1
+
+
+def test_a_page_that_changed_is_painted_as_if_it_were_new(rows):
+    """Chromium paints changed parts alone, and a border at the edge of such a part then gets another colour."""
+
+    async def shot(pool):
+        async with pool.session() as session:
+            step = await session.step([click(await session.start(task(rows["miniwob/click-tab-2/3"])), "Tab #2")])
+            return step.observation.screenshot.sha256
+
+    async def shots():
+        params = PARAMS.model_copy(update={"concurrency": 6})
+        async with BrowserPool(params, site=MiniWoBSite(), text="elements") as pool:
+            return await asyncio.gather(*(shot(pool) for _ in range(36)))
+
+    assert len(set(asyncio.run(shots()))) == 1
+
+
 def test_the_url_tells_neither_port_nor_seed(rows, episode):
     async def url(session, observation):
         return observation.url
