@@ -32,7 +32,7 @@ class RowCache(Cache):
         self.lengths: list[int] = []
         """Tokens of each row."""
         self._layers: list[tuple[torch.Tensor, torch.Tensor]] = []
-        """Keys and values of each layer, (rows, cells, K, D) with room for more rows and cells than are used."""
+        """Keys and values of each layer, (rows, cells, K, D) larger than what is used."""
         self._cells: tuple[torch.Tensor, torch.Tensor] | None = None
         """Row (B, 1) and cell (B, S) of each token that the pass under way appends."""
         self._read = 0
@@ -115,11 +115,11 @@ class RowCache(Cache):
         return keys[:rows, : self._read].transpose(1, 2), values[:rows, : self._read].transpose(1, 2)
 
     def _grow(self, number: int, cells: int) -> None:
-        """Make room in a layer for all rows, and for `cells` in each: twice the rows and whole blocks, seldom."""
-        rows, room = len(self.lengths), self._layers[number][0]
-        if rows <= room.shape[0] and cells <= room.shape[1]:
+        """Give a layer space for all rows, and for `cells` in each. Rows are doubled, so that this is seldom."""
+        rows, keys = len(self.lengths), self._layers[number][0]
+        if rows <= keys.shape[0] and cells <= keys.shape[1]:
             return
-        shape = max(room.shape[0], 1 << (rows - 1).bit_length()), max(room.shape[1], -(-cells // BLOCK) * BLOCK)
+        shape = max(keys.shape[0], 1 << (rows - 1).bit_length()), max(keys.shape[1], -(-cells // BLOCK) * BLOCK)
         grown = [own.new_zeros(*shape, *own.shape[2:]) for own in self._layers[number]]
         for own, new in zip(self._layers[number], grown, strict=True):
             new[: own.shape[0], : own.shape[1]] = own
