@@ -40,9 +40,9 @@ def picture(seed: int, width: int = 96, height: int = 64) -> Image:
     return Image.of(out.getvalue())
 
 
-def observation(seed: int, text: str | None = '- button "ok" 512 86') -> Observation:
+def observation(seed: int, text: str | None = '- button "ok" 512 86', size: tuple[int, int] = (96, 64)) -> Observation:
     tab = Tab(index=0, title="A", url="http://a/", active=True)
-    return Observation(url="http://a/", tabs=[tab], viewport=(96, 64), screenshot=picture(seed), text=text)
+    return Observation(url="http://a/", tabs=[tab], viewport=size, screenshot=picture(seed, *size), text=text)
 
 
 def renderer(screenshots: int = 1, prompt: str = "compact") -> Renderer:

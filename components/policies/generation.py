@@ -6,9 +6,9 @@ and a draft token is right if it is the token so sampled.
 
 Neither the drafts nor the other rows change a response. On a CPU in float32 they change no bit of its log-probabilities
 either, so a run does not depend on the timing of its episodes. Three rules make this so, because a matrix product gives
-each of its rows the same bits whatever the others are, if it has `MIN_ROWS` rows or more:
+each of its rows the same bits whatever the others are, if their number is a multiple of four:
 - A prompt is padded on the right to a length that depends on itself alone, and read with prompts of that length.
-- A step has at least `MIN_ROWS` positions.
+- A step has `WIDTH` positions of each row.
 - A row's tokens are in the cells of the cache that are their numbers (`RowCache`).
 
 Trade-off: attention reads as many cells of every row as the longest row has. Paged attention and prefix caching are not
@@ -36,11 +36,9 @@ from components.policies.drafts import NgramDrafts
 from components.policies.row_cache import RowCache
 from components.policies.token_sampling import sample_tokens
 
-MAX_DRAFT = 4
-"""Draft tokens read in one step."""
-
-MIN_ROWS = 4
-"""Products of fewer rows are computed by other kernels, which round otherwise."""
+WIDTH = 4
+"""Positions of a step: the last token of a row, then draft tokens. Kernels compute four rows of a product at a time; what
+is left over, on each thread, is computed by other kernels, which round otherwise."""
 
 PROMPT_BLOCK = 64
 """Prompts are padded to a multiple of this many tokens."""
@@ -166,19 +164,18 @@ class Generation:
         """Sample the next token of every row, and those after it whose draft tokens are right."""
         model = self.vlm.model
         drafts = [
-            self.drafts.draft(running.ids, min(MAX_DRAFT, running.row.max_tokens - len(running.ids) - 1))
+            self.drafts.draft(running.ids, min(WIDTH - 1, running.row.max_tokens - len(running.ids) - 1))
             for running in self._running
         ]
-        width = max(MIN_ROWS, 1 + max(map(len, drafts)))
         inputs = [[running.ids[-1], *draft] for running, draft in zip(self._running, drafts, strict=True)]
         device = model.device
-        input_BS = torch.tensor([ids + ids[:1] * (width - len(ids)) for ids in inputs], device=device)
+        input_BS = torch.tensor([ids + ids[:1] * (WIDTH - len(ids)) for ids in inputs], device=device)
         position_B1 = torch.tensor([[running.position] for running in self._running], device=device)
         with self.vlm.precision():
             hidden_BSH = model.model.language_model(
                 inputs_embeds=model.get_input_embeddings()(input_BS),
-                position_ids=(position_B1 + torch.arange(width, device=device)).expand(3, -1, -1),
-                attention_mask=self._cache.begin(width),
+                position_ids=(position_B1 + torch.arange(WIDTH, device=device)).expand(3, -1, -1),
+                attention_mask=self._cache.begin(WIDTH),
                 past_key_values=self._cache,
                 use_cache=True,
             ).last_hidden_state
@@ -239,8 +236,8 @@ def _padded_length(row: Row) -> int:
 
 
 def _last(hidden_LH: torch.Tensor, length: int) -> torch.Tensor:
-    """The states (`MIN_ROWS`, H) of the last tokens of a prompt; a shorter prompt repeats its first."""
-    index_S = torch.arange(length - MIN_ROWS, length, device=hidden_LH.device).clamp_min(0)
+    """The states (`WIDTH`, H) of the last tokens of a prompt; a shorter prompt repeats its first."""
+    index_S = torch.arange(length - WIDTH, length, device=hidden_LH.device).clamp_min(0)
     return hidden_LH[index_S]
 
 

@@ -10,7 +10,7 @@ from components.params import ImageCacheParams, ModelParams
 from tests.vlm import TASK, observation, picture, random_vlm, renderer
 
 MODEL = random_vlm()
-IMAGES = [picture(seed) for seed in range(5)]
+IMAGES = [picture(seed, 128, 96) for seed in range(5)]  # 48 patches and 12 tokens each
 
 
 @torch.no_grad()
@@ -52,9 +52,9 @@ def test_counting_tokens_and_positions_prepares_no_image():
 @pytest.mark.parametrize("threads", [1, 3])
 def test_images_that_are_encoded_in_parts_have_the_same_features(monkeypatch, threads):
     whole = features(Encoder(MODEL))
-    monkeypatch.setattr(vision, "ENCODED_PATCHES", 50)  # two images
+    monkeypatch.setattr(vision, "ENCODED_PATCHES", 100)  # two images
     encoder = Encoder(MODEL, ImageCacheParams(threads=threads))
-    assert alike(features(encoder, [*IMAGES, IMAGES[0]])[:1], [torch.cat([whole[0], whole[0][:6]])])
+    assert alike(features(encoder, [*IMAGES, IMAGES[0]])[:1], [torch.cat([whole[0], whole[0][:12]])])
     assert counts(encoder) == (5, 5)
     assert alike(features(encoder), whole)
     assert counts(encoder) == (0, 0)

@@ -20,6 +20,8 @@ from components.training.forward import response_logprobs
 from tests.vlm import TASK, observation, random_vlm, renderer
 
 HOT = SamplingParams(temperature=0.8)
+SIZE = (128, 96)
+"""Of a screenshot, in pixels. It has 12 tokens; with fewer, two threads round as one does not."""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,7 @@ def vlm():
 
 def rows(encoder: Encoder, count: int, sampling: SamplingParams = HOT) -> list[Row]:
     texts = ['- button "ok" 512 86', '- button "ok" 512 86\n- button "cancel" 3 4', None]
-    prompts = [renderer().prompt(TASK, [], observation(i, texts[i % 3])) for i in range(count)]
+    prompts = [renderer().prompt(TASK, [], observation(i, texts[i % 3], SIZE)) for i in range(count)]
     return [Row(encoder.encode(prompt), sampling, 12, seed=i) for i, prompt in enumerate(prompts)]
 
 
@@ -49,14 +51,24 @@ def test_no_bit_of_a_response_depends_on_its_batch(vlm):
     assert together == [generate_batch(vlm, Encoder(vlm), [row])[0] for row in asked]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_no_bit_depends_on_when_rows_join_and_how_long_they_are(vlm, seed):
+@pytest.fixture(params=[1, 2, 3])
+def threads(request):
+    """Threads of a product: each computes a part of its rows."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_bit_depends_on_when_rows_join_and_how_long_they_are(vlm, seed, threads):
     rng = random.Random(seed)
     encoder, drafts = Encoder(vlm), NgramDrafts()
     texts = [
         "\n".join(f'- link "item {rng.randrange(99)}" {n} 7' for n in range(lines)) for lines in (0, 3, 12, 40, 90)
     ]
-    prompts = [renderer().prompt(TASK, [], observation(n % 3, rng.choice(texts))) for n in range(14)]
+    pages = [observation(number % 3, rng.choice(texts), SIZE) for number in range(14)]
+    prompts = [renderer().prompt(TASK, [], page) for page in pages]
     asked = [Row(encoder.encode(prompt), HOT, rng.randint(1, 16), seed=n) for n, prompt in enumerate(prompts)]
     assert max(len(row.prompt.ids) for row in asked) > BLOCK > min(len(row.prompt.ids) for row in asked)
     waiting, generation = list(asked), Generation(vlm, encoder, drafts)
