@@ -37,8 +37,8 @@ from components.policies.row_cache import RowCache
 from components.policies.token_sampling import sample_tokens
 
 WIDTH = 4
-"""Positions of a step: the last token of a row, then draft tokens. Kernels compute four rows of a product at a time; what
-is left over, on each thread, is computed by other kernels, which round otherwise."""
+"""Positions of a step: the last token of a row, then draft tokens. Kernels compute four rows of a product at a time.
+What is left over, on each thread, other kernels compute, which round otherwise."""
 
 PROMPT_BLOCK = 64
 """Prompts are padded to a multiple of this many tokens."""
