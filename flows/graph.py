@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,16 +29,16 @@ class Stage:
     uncached: tuple[str, ...] = ()
 
 
-def read(root: Path | str = ".", with_status: bool = False, target: str | None = None) -> dict[str, Stage]:
+def read(root: Path | str = ".", with_status: bool = False, targets: Sequence[str] = ()) -> dict[str, Stage]:
     """The stages of dvc.yaml that are not frozen, each after those it needs.
 
     Args:
         root: the project.
         with_status: ask DVC which stages are stale; DVC hashes the files that changed since the last time.
-        target: only this stage and those that it needs, directly or indirectly; None reads all.
+        targets: only these stages and those that they need, directly or indirectly; none reads all.
 
     Raises:
-        KeyError: there is no stage `target`.
+        KeyError: there is no stage of such a name.
     """
     from dvc.dependency.param import ParamsDependency
     from dvc.repo import Repo
@@ -46,11 +47,12 @@ def read(root: Path | str = ".", with_status: bool = False, target: str | None =
     with Repo(str(root)) as repo:
         graph = repo.index.graph
         needed = set(graph)
-        if target is not None:
-            final = {stage.name: stage for stage in graph if stage.cmd}[target]  # files tracked alone have no name
-            needed = {final} | nx.descendants(graph, final)  # edges lead to what a stage needs
-        targets = None if target is None else [f"{Path(root).resolve() / 'dvc.yaml'}:{target}"]
-        status = repo.status(targets=targets, with_deps=True) if with_status else {}
+        if targets:
+            by_name = {stage.name: stage for stage in graph if stage.cmd}  # files tracked alone have no name
+            finals = {by_name[target] for target in targets}
+            needed = finals.union(*(nx.descendants(graph, final) for final in finals))  # edges lead to what is needed
+        paths = [f"{Path(root).resolve() / 'dvc.yaml'}:{target}" for target in targets] or None
+        status = repo.status(targets=paths, with_deps=True) if with_status else {}
         active = graph.subgraph([stage for stage in needed if stage.cmd and not stage.frozen])
         stages = {}
         for stage in nx.lexicographical_topological_sort(active.reverse(), key=lambda node: node.name):

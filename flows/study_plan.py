@@ -38,11 +38,15 @@ class StudyRun:
 
 @dataclass(frozen=True)
 class StudyRuns:
-    """A study as `waymark study --plan` prints it. `stage` is the evaluation that it compares."""
+    """A study as `waymark study --plan` prints it.
+
+    `stage` is the evaluation that it compares, `before` that of the policy before RL, if there is one.
+    """
 
     name: str
     base: str
     stage: str
+    before: str | None
     shared: tuple[str, ...]
     runs: tuple[StudyRun, ...]
 
@@ -51,7 +55,7 @@ class StudyRuns:
         """Read the JSON of a plan."""
         raw = json.loads(text)
         runs = tuple(StudyRun(**run | {"keys": tuple(run["keys"])}) for run in raw["runs"])
-        return cls(raw["study"], raw["base"], raw["stage"], tuple(raw["shared"]), runs)
+        return cls(raw["study"], raw["base"], raw["stage"], raw["before"], tuple(raw["shared"]), runs)
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,13 @@ def make_plan(study: StudyRuns, folders: Mapping[str, Path]) -> list[RunPlan]:
         ImpossibleStudy: an arm changes nothing that its runs read, changes the test tasks, or changes a stage that the
             study declares shared; or there is no such stage.
     """
+    targets = [stage for stage in (study.before, study.stage) if stage is not None]
     plans: list[RunPlan] = []
     first: dict[str, str] = {}
     for run in study.runs:
         folder = folders[run.name]
         ran_before = (folder / "dvc.lock").exists()
-        stages = graph.read(folder, with_status=ran_before, target=study.stage)
+        stages = graph.read(folder, with_status=ran_before, targets=targets)
         due = frozenset(graph.to_run(stages) if ran_before else stages)
         signatures = signatures_of(stages, yaml.safe_load(run.params))
         shared_with = {}

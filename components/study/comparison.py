@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Literal
 
+from pydantic import Field
+
 from components.records import Record
-from components.study.effects import METHOD, Effect, effects
+from components.study.effects import METHOD, Effect, effect, effects
 from components.study.expansion import Study
 from components.study.results import Measured, RunResult
 from components.study.study_file import PaperClaim
@@ -17,8 +19,21 @@ Standing = Literal["agrees", "differs", "undecided", "not measured", "no claim"]
 """Our sign against the paper's. `undecided`: our interval contains 0."""
 
 
+class FamilySpread(Record):
+    """The success on one family of tasks over the seeds, as shares of 1. `before` is the mean before RL."""
+
+    family: str
+    before: float | None
+    mean: float
+    lowest: float
+    highest: float
+
+
 class ArmResult(Record):
     """One arm, or the base. Rates are means over seeds, as shares of 1; `sd` is over seeds, None for fewer than two.
+
+    `before` is the success before RL and `gain` what RL adds to it, `heldout_gain` on families never trained on; their
+    intervals are those of one comparison. All three are None without RL. `families` are those of the test tasks.
 
     `keys` are the keys that it sets with their values, as text. `effect` is over the test tasks, `heldout_effect` over
     families that are never trained on; both are None for the base, and for an arm that is not measured yet.
@@ -32,6 +47,10 @@ class ArmResult(Record):
     sd: float | None
     heldout: float | None
     actions: float | None
+    before: float | None = None
+    gain: Effect | None = None
+    heldout_gain: Effect | None = None
+    families: list[FamilySpread] = Field(default_factory=list)
     effect: Effect | None = None
     heldout_effect: Effect | None = None
     direction: Direction | None = None
@@ -100,13 +119,36 @@ def standing(sign: Direction | None, claim: PaperClaim | None) -> Standing:
     return "agrees" if sign == claim.sign else "differs"
 
 
-def _arm(study: Study, arm: str, done: Sequence[Measured], effect: Effect | None, heldout: Effect | None) -> ArmResult:
-    runs = [measurement.run for measurement in done if measurement.run.arm == arm]
+def families(runs: Sequence[RunResult]) -> list[FamilySpread]:
+    """The families of the test tasks, by name."""
+    rates: dict[str, list[float]] = {}
+    before: dict[str, list[float]] = {}
+    for run in runs:
+        for family, rate in run.families.items():
+            rates.setdefault(family, []).append(rate)
+        for family, rate in run.families_before.items():
+            before.setdefault(family, []).append(rate)
+    return [
+        FamilySpread(
+            family=family,
+            before=fmean(before[family]) if family in before else None,
+            mean=fmean(members),
+            lowest=min(members),
+            highest=max(members),
+        )
+        for family, members in sorted(rates.items())
+    ]
+
+
+def _arm(study: Study, arm: str, done: Sequence[Measured], against: Effect | None, heldout: Effect | None) -> ArmResult:
+    of_arm = [measurement for measurement in done if measurement.run.arm == arm]
+    runs = [measurement.run for measurement in of_arm]
+    before = [run.before.rate for run in runs if run.before is not None]
     rates = [run.success.rate for run in runs if run.success is not None]
     held = [run.heldout.rate for run in runs if run.heldout is not None]
     actions = [run.actions for run in runs if run.actions is not None]
     own = study.file.arms.get(arm)
-    claim, sign = own.paper if own is not None else None, direction(effect)
+    claim, sign = own.paper if own is not None else None, direction(against)
     return ArmResult(
         arm=arm,
         about=own.about if own is not None else "",
@@ -116,7 +158,17 @@ def _arm(study: Study, arm: str, done: Sequence[Measured], effect: Effect | None
         sd=stdev(rates) if len(rates) > 1 else None,
         heldout=fmean(held) if held else None,
         actions=fmean(actions) if actions else None,
-        effect=effect,
+        before=fmean(before) if before else None,
+        gain=effect(
+            {measurement.run.seed: measurement.tested for measurement in of_arm},
+            {measurement.run.seed: measurement.before for measurement in of_arm},
+        ),
+        heldout_gain=effect(
+            {measurement.run.seed: measurement.heldout for measurement in of_arm},
+            {measurement.run.seed: measurement.heldout_before for measurement in of_arm},
+        ),
+        families=families(runs),
+        effect=against,
         heldout_effect=heldout,
         direction=sign,
         paper=claim,

@@ -51,6 +51,11 @@ class Study:
         """The names of the arms without the base."""
         return [*self.file.arms]
 
+    @property
+    def before(self) -> str | None:
+        """The policy from which the compared one was trained, if it was trained by RL."""
+        return "sft" if self.file.compare == "rl" else None
+
     def changed(self, arm: str) -> list[Change]:
         """The keys in which an arm differs from the base; none for the base."""
         by_arm = {run.arm: run.params.model_dump(mode="json") for run in self.runs if run.seed == self.file.seeds[0]}
@@ -87,6 +92,7 @@ def plan(study: Study) -> dict[str, Any]:
         "study": study.name,
         "base": study.file.base,
         "stage": f"evaluate@{study.file.compare}",
+        "before": study.before and f"evaluate@{study.before}",
         "shared": study.file.shared,
         "runs": [
             {

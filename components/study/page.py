@@ -33,6 +33,10 @@ def summary(result: StudyResult) -> str:
     lines = [f"{result.study}: {result.question}", ""]
     for arm in result.arms:
         line = f"  {arm.arm}: {percent(arm.rate)} over {arm.finished} of {len(result.seeds)} seeds"
+        if arm.sd is not None:
+            line += f" (SD {100 * arm.sd:.1f})"
+        if arm.gain is not None:
+            line += f"; RL − SFT {points_with_interval(arm.gain)}"
         if arm.effect is not None:
             line += f"; {points_with_interval(arm.effect)} points against {result.base}, p = {arm.effect.p_holm:.2g}"
         elif arm.arm != result.base:

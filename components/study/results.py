@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,8 +32,10 @@ class RunResult(Record):
     """One run. `state` is that of the runner: finished, failed, blocked (by another run's failure) or unfinished.
 
     `success` is over the test tasks and `heldout` over those of families that are never trained on; both are None
-    unless the run is finished. `ran` are the stages whose command ran in this run's folder, with their seconds; the
-    others came from another run or an earlier one. `validation` and `training` are curves of success and of reward.
+    unless the run is finished. `before` is the success of the policy before RL, None without RL. `families` has the
+    success on the test tasks by family, `families_before` that before RL. `ran` are the stages whose command ran in
+    this run's folder, with their seconds; the others came from another run or an earlier one. `validation` and
+    `training` are curves of success and of reward.
     """
 
     name: str
@@ -45,6 +47,10 @@ class RunResult(Record):
     error: str = ""
     success: SuccessRate | None = None
     heldout: SuccessRate | None = None
+    before: SuccessRate | None = None
+    heldout_before: SuccessRate | None = None
+    families: dict[str, float] = Field(default_factory=dict)
+    families_before: dict[str, float] = Field(default_factory=dict)
     actions: float | None = None
     """Mean number of actions of a success."""
     ran: dict[str, float] = Field(default_factory=dict)
@@ -53,11 +59,13 @@ class RunResult(Record):
 
 
 class Measured(Record):
-    """A run with its success by task: of the test tasks, and of the held-out ones."""
+    """A run with its success by task: of the test tasks, and of the held-out ones; both before RL, too."""
 
     run: RunResult
     tested: dict[str, float | None] = Field(default_factory=dict)
     heldout: dict[str, float | None] = Field(default_factory=dict)
+    before: dict[str, float | None] = Field(default_factory=dict)
+    heldout_before: dict[str, float | None] = Field(default_factory=dict)
 
 
 class _Phase(WatchedPhase):
@@ -94,14 +102,53 @@ def _read_run(study: Study, run: Run, folder: Path, state: dict[str, str], ran: 
     )
     if result.state != "finished":
         return Measured(run=result)
-    table = folder / "data/evaluation" / study.file.compare / "trajectories.parquet"
+    episodes = _episodes(folder, study.file.compare)
+    tested, heldout = _scores(episodes)
+    figures = {
+        "success": _rate(tested.values()),
+        "heldout": _rate(heldout.values()),
+        "families": _families(episodes),
+        "actions": _actions(episodes),
+    }
+    if study.before is None:
+        return Measured(run=result.model_copy(update=figures), tested=tested, heldout=heldout)
+    episodes_before = _episodes(folder, study.before)
+    before, heldout_before = _scores(episodes_before)
+    figures |= {
+        "before": _rate(before.values()),
+        "heldout_before": _rate(heldout_before.values()),
+        "families_before": _families(episodes_before),
+    }
+    return Measured(
+        run=result.model_copy(update=figures | _curves(folder / "reports/stages")),
+        tested=tested,
+        heldout=heldout,
+        before=before,
+        heldout_before=heldout_before,
+    )
+
+
+def _episodes(folder: Path, policy: str) -> list[Episode]:
+    table = folder / "data/evaluation" / policy / "trajectories.parquet"
     verdicts = read_table(table.with_name("verdicts.parquet"), Verdict)
-    episodes = join_verdicts(iter_table(table, Trajectory), verdicts)
-    tested = scores(episode for episode in episodes if episode.split != HELDOUT)
-    heldout = scores(episode for episode in episodes if episode.split == HELDOUT)
-    figures = {"success": _rate(tested.values()), "heldout": _rate(heldout.values()), "actions": _actions(episodes)}
-    curves = _curves(folder / "reports/stages") if study.file.compare == "rl" else {}
-    return Measured(run=result.model_copy(update=figures | curves), tested=tested, heldout=heldout)
+    return join_verdicts(iter_table(table, Trajectory), verdicts)
+
+
+def _scores(episodes: Sequence[Episode]) -> tuple[dict[str, float | None], dict[str, float | None]]:
+    """Success by task: of the test tasks, and of the held-out ones."""
+    return (
+        scores(episode for episode in episodes if episode.split != HELDOUT),
+        scores(episode for episode in episodes if episode.split == HELDOUT),
+    )
+
+
+def _families(episodes: Sequence[Episode]) -> dict[str, float]:
+    """The success on the test tasks of each family."""
+    by_family: dict[str, list[bool]] = {}
+    for episode in episodes:
+        if episode.split != HELDOUT and episode.success is not None:
+            by_family.setdefault(episode.family, []).append(episode.success)
+    return {family: sum(members) / len(members) for family, members in sorted(by_family.items())}
 
 
 def _curves(stages: Path) -> dict[str, Curve]:

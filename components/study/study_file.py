@@ -1,8 +1,8 @@
 """The file of a study, `recipes/studies/NAME.yaml`: a recipe, arms that change named keys of it, and seeds.
 
 A study asks one question: what does a change of a recipe do? Every arm is run with every seed, beside the base, which
-is the recipe with the keys of `set` alone. The paper's claim about an arm stands beside our measurement on the page; it
-never takes part in it.
+is the recipe with the keys of `set` alone. A study without arms asks how far the seeds of the base are apart. The
+paper's claim about an arm stands beside our measurement on the page; it never takes part in it.
 """
 
 from __future__ import annotations
@@ -66,10 +66,11 @@ class StudyFile(Section):
     """Keys that all runs set, the base's, too."""
     base: Name = "base"
     """The name of the base among the arms."""
-    arms: dict[Name, Arm] = Field(min_length=1)
+    arms: dict[Name, Arm] = Field(default_factory=dict)
     seeds: list[Annotated[int, Field(ge=0)]]
     compare: Literal["sft", "rl"] = "rl"
-    """The policy whose test success is compared: the outcome of `evaluate@sft` or `evaluate@rl`."""
+    """The policy whose test success is compared: the outcome of `evaluate@sft` or `evaluate@rl`. With `rl`, the policy
+    before RL is evaluated, too."""
     shared: list[str] = Field(default_factory=list)
     """Stages that the runs of one seed must have in common, such as `train_sft`. The study is refused if an arm sets a
     key that one of them reads. Stages that are not named are shared wherever that is possible."""
@@ -117,7 +118,7 @@ def read_study(path: Path) -> StudyFile:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path}: not YAML: {error}") from error
     if not isinstance(keys, dict):
-        raise RecipeError(f"{path}: a study is a mapping with question, recipe, arms and seeds")
+        raise RecipeError(f"{path}: a study is a mapping with question, recipe and seeds, and arms if it has any")
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", path.stem):
         raise RecipeError(f"{path}: name the file with small letters, digits, `.` and `-`: it names folders")
     return from_chain([Layer(path, keys)], StudyFile)

@@ -23,6 +23,8 @@ ARMS = {
 }
 SOLVED = {"plain": 20, "worse": 8, "better": 32, "alike": 21}
 """Of 40 tasks in each seed; each further seed solves one more."""
+SOLVED_BEFORE = 6
+"""Before RL, in every arm and seed."""
 TASKS, HELDOUT = 40, 8
 
 
@@ -63,20 +65,9 @@ def finish(study: Study) -> Callable[..., None]:
 
 
 def _results(folder: Path, run: Run) -> None:
-    """The first tasks are solved, so that better arms solve all that worse ones do."""
-    trajectories, verdicts = [], []
-    for split, count, solved in (
-        ("eval", TASKS, SOLVED[run.arm] + run.seed),
-        ("heldout", HELDOUT, SOLVED[run.arm] // 5),
-    ):
-        for index in range(count):
-            subject = task(f"miniwob/{split}/{index}", "click-test", split=split)
-            one = trajectory(subject, [turn()], Termination.DONE, run.name, site_reward=float(index < solved))
-            trajectories.append(one)
-            verdicts.append(verdict(one, Outcome.SUCCESS if index < solved else Outcome.FAILURE))
-    evaluated = folder / "data/evaluation/rl"
-    write_table(evaluated / "trajectories.parquet", Trajectory, trajectories)
-    write_table(evaluated / "verdicts.parquet", Verdict, verdicts)
+    """The first tasks are solved, so that better arms solve all that worse ones do, and RL all that SFT does."""
+    _evaluation(folder / "data/evaluation/rl", run, SOLVED[run.arm] + run.seed, SOLVED[run.arm] // 5)
+    _evaluation(folder / "data/evaluation/sft", run, SOLVED_BEFORE, 1)
     for phase, first, count in (("short", 0, 2), ("long", 2, 1)):
         iterations = [
             {"effective_groups": 2, "sampled_groups": 4, "pool_reward": (first + index + 1) / 10}
@@ -87,3 +78,17 @@ def _results(folder: Path, run: Run) -> None:
             for at in range(count + 1)
         ]
         write_json(folder / f"reports/stages/train_rl@{phase}.json", {"iterations": iterations, "validation": rows})
+
+
+def _evaluation(evaluated: Path, run: Run, solved_tasks: int, solved_heldout: int) -> None:
+    """Half of the test tasks are of either family; those of `click-test` come first."""
+    trajectories, verdicts = [], []
+    for split, count, solved in (("eval", TASKS, solved_tasks), ("heldout", HELDOUT, solved_heldout)):
+        for index in range(count):
+            family = "click-test" if index < count / 2 else "click-link"
+            subject = task(f"miniwob/{split}/{index}", family, split=split)
+            one = trajectory(subject, [turn()], Termination.DONE, run.name, site_reward=float(index < solved))
+            trajectories.append(one)
+            verdicts.append(verdict(one, Outcome.SUCCESS if index < solved else Outcome.FAILURE))
+    write_table(evaluated / "trajectories.parquet", Trajectory, trajectories)
+    write_table(evaluated / "verdicts.parquet", Verdict, verdicts)

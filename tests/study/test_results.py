@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+import yaml
 
 from components.cli.main import main
-from components.study import compare, summary
+from components.study import compare, load_study, summary
 from components.study.comparison import StudyResult, standing
 from components.study.page import charts, write_page
 from components.study.results import read_runs
@@ -49,6 +50,37 @@ def test_effects_are_the_differences_to_the_base_in_each_seed(result):
     assert (worse.direction, by_name(result)["better"].direction) == ("lower", "higher")
     assert by_name(result)["alike"].direction == "undecided"
     assert by_name(result)["plain"].effect is None
+
+
+def test_what_rl_adds_is_paired_with_the_policy_before_it(result):
+    plain = by_name(result)["plain"]
+    assert plain.before == 6 / 40
+    assert plain.gain.by_seed == [14 / 40, 15 / 40, 16 / 40]
+    assert plain.heldout_gain.diff == (4 - 1) / 8
+    assert plain.gain.ci95.low > 0
+
+
+def test_families_have_their_lowest_and_highest_seed(result):
+    link, test = by_name(result)["plain"].families  # 20, 21 and 22 solved, of which the first 20 are of click-test
+    assert (test.family, test.before, test.mean, test.lowest) == ("click-test", 6 / 20, 1.0, 1.0)
+    assert (link.before, link.mean) == (0.0, pytest.approx(1 / 20))
+    assert (link.lowest, link.highest) == (0.0, 2 / 20)
+
+
+def test_a_study_without_arms_measures_how_far_seeds_are_apart(tmp_path, study, finish):
+    keys = {"question": "How far?", "recipe": "smoke", "base": "plain", "seeds": [0, 1, 2]}
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(keys))
+    finish()
+    alone = load_study(path)
+    result = compare(alone, read_runs(alone))
+    assert [arm.arm for arm in result.arms] == ["plain"]
+    assert result.arms[0].sd == pytest.approx(1 / 40)
+    html = write_page(result, tmp_path / "pages").read_text()
+    assert "What RL adds" in html
+    assert "By family" in html
+    assert "Beside the papers" not in html
+    assert summary(result).splitlines()[2].startswith("  plain: 52.5% over 3 of 3 seeds (SD 2.5); RL − SFT +37.5 [")
 
 
 def test_our_sign_is_held_against_the_papers(result):
@@ -109,8 +141,9 @@ def test_the_json_beside_the_page_is_the_result(result, tmp_path):
 
 def test_the_terminal_shows_a_line_per_arm(result):
     lines = summary(result).splitlines()
-    assert lines[2] == "  plain: 52.5% over 3 of 3 seeds"
-    assert lines[3].startswith("  worse: 22.5% over 3 of 3 seeds; −30.0 [")
+    assert lines[2].startswith("  plain: 52.5% over 3 of 3 seeds (SD 2.5); RL − SFT +37.5 [")
+    assert lines[3].startswith("  worse: 22.5% over 3 of 3 seeds (SD 2.5); RL − SFT +7.5 [")
+    assert "; −30.0 [" in lines[3]
     assert lines[3].endswith("; the paper: lower (agrees)")
 
 
