@@ -18,13 +18,14 @@ from components.training.divergence import kl_by_family
 from components.training.falls import falls
 from components.training.learner import Learner
 from components.training.rl_rollouts import IterationRollouts, RolloutQueue, ValidationSetup
+from components.training.stalls import stalls
 from components.training.validation import FamilyTally, Validation, validation
 from components.training.workers import Replicas
 
 VALIDATIONS = "validations.jsonl"
 
 ReportValidation = Callable[[Validation, list[str]], None]
-"""Gets a validation, and a warning per family that falls. After a crash it gets the last finished one again."""
+"""Gets a validation, and a warning per family that falls or stalls; after a crash the last finished one again."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Watch:
                 journal.append(record)
         queue.validation_path(iteration).unlink(missing_ok=True)
         records = self.records(iteration)
-        self.report(records[-1], [str(fall) for fall in falls(records, self.planned)])
+        self.report(records[-1], list(map(str, [*falls(records, self.planned), *stalls(records[-1])])))
 
 
 def kl_figure(kl: Mapping[str, tuple[float, int]]) -> dict[str, float]:

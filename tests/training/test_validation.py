@@ -13,6 +13,7 @@ from components.records import Outcome, Reward, Task, Termination, Trajectory
 from components.rollout import Group, SampledGroups
 from components.statistics import Rate, newcombe, wilson
 from components.training.falls import falls
+from components.training.stalls import stalls
 from components.training.validation import (
     FamilyFigures,
     FamilyTally,
@@ -151,6 +152,16 @@ def test_a_family_that_was_mastered_and_falls_is_named():
     assert str(fall) == "focus-text-2 falls: 94% of 15 training groups at iteration 7, now 17% of 15"
     assert falls([now, before], planned=3) == [], "to rise is no fall"
     assert falls([now], planned=3) == []
+
+
+def test_a_family_without_a_gradient_that_is_not_solved_is_named():
+    """As seen: 9 groups of a family, none with a spread of rewards, a third of them all successes."""
+    stuck, learning = figures("checkboxes", 0.0, 2, 1 / 3, 9), figures("tab", 0.5, 2, 0.3, 9)
+    solved, rare = figures("link", 1.0, 2, 0.95, 9), figures("text", 0.0, 2, 0.0, 4)
+    learning = learning.model_copy(update={"effective_groups": 1})
+    (stall,) = stalls(watched(12, [stuck, learning, solved, rare]))
+    assert str(stall).startswith("checkboxes gives no gradient: in each of its 9 groups since the last validation all")
+    assert "33% succeed" in str(stall)
 
 
 def test_a_held_out_family_that_falls_is_named_by_its_validation_tasks():
