@@ -46,16 +46,16 @@ class StudyRuns:
     name: str
     base: str
     stage: str
-    before: str | None
     shared: tuple[str, ...]
     runs: tuple[StudyRun, ...]
+    before: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> StudyRuns:
         """Read the JSON of a plan."""
         raw = json.loads(text)
         runs = tuple(StudyRun(**run | {"keys": tuple(run["keys"])}) for run in raw["runs"])
-        return cls(raw["study"], raw["base"], raw["stage"], raw["before"], tuple(raw["shared"]), runs)
+        return cls(raw["study"], raw["base"], raw["stage"], tuple(raw["shared"]), runs, raw["before"])
 
 
 @dataclass(frozen=True)

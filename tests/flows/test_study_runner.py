@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,11 @@ stages:
     deps: [data/tasks.txt, stage.py]
     params: [seed, lr]
     outs: [models/policy.txt]
+  evaluate_sft:
+    cmd: python stage.py evaluate_sft {s} data/sft.txt seed
+    deps: [data/tasks.txt, stage.py]
+    params: [seed]
+    outs: [data/sft.txt]
   evaluate:
     foreach: {{rl: {{}}}}
     do:
@@ -118,6 +124,15 @@ def test_shared_stages_run_once_per_seed(project):
         + [(f"slow-seed{seed}", stage) for seed in range(2) for stage in STAGES[1:]]
     )
     assert events(project, "restored") == [(f"slow-seed{seed}", "filter_tasks") for seed in range(2)]
+
+
+def test_the_policy_before_rl_is_evaluated_in_every_run(project):
+    study = replace(study_of({}), before="evaluate_sft")
+    runner = run_study(project, study)
+    assert sorted(events(project, "ran")) == sorted(
+        (f"base-seed{seed}", stage) for seed in range(2) for stage in [*STAGES, "evaluate_sft"]
+    )
+    assert [(plan.folder / "data/sft.txt").read_text() for plan in runner.plans] == ["0", "1"]
 
 
 def test_runs_side_by_side_compute_a_shared_stage_once(tmp_path):
