@@ -108,9 +108,10 @@ class Generation:
     def prefill(cls, vlm: VLM, encoder: Encoder, rows: Sequence[Row], drafts: NgramDrafts) -> Generation:
         """Read the prompts of rows and sample their first tokens. Rows with equal prompts are read once."""
         self = cls(vlm, encoder, drafts)
+        self._cache = RowCache(len(rows))
         vlm.model.eval()
         logits_1V = []
-        for _, alike in groupby(sorted(rows, key=_padded_length), key=_padded_length):
+        for _, alike in groupby(sorted(rows, key=_padded_length, reverse=True), key=_padded_length):
             logits_1V += self._read_prompts(list(alike))
         _, ended = self._sample(torch.stack(logits_1V), [[]] * len(rows))
         self._remove(ended)

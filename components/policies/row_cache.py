@@ -25,10 +25,14 @@ class RowCache(Cache):
 
     Before a pass of the model, `begin` says how many tokens it appends to every row. After it, `keep` says how many of
     them stay.
+
+    Args:
+        rows: how many rows will be inserted, if that is known: space for them is made at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int = 0) -> None:
         super().__init__(layers=[])
+        self._expected = rows
         self.lengths: list[int] = []
         """Tokens of each row."""
         self._layers: list[tuple[torch.Tensor, torch.Tensor]] = []
@@ -115,11 +119,13 @@ class RowCache(Cache):
         return keys[:rows, : self._read].transpose(1, 2), values[:rows, : self._read].transpose(1, 2)
 
     def _grow(self, number: int, cells: int) -> None:
-        """Give a layer space for all rows, and for `cells` in each. Rows are doubled, so that this is seldom."""
+        """Give a layer space for all rows, and for `cells` in each. Rows beyond the expected ones double the space, so
+        that this is seldom."""
         rows, keys = len(self.lengths), self._layers[number][0]
         if rows <= keys.shape[0] and cells <= keys.shape[1]:
             return
-        shape = max(keys.shape[0], 1 << (rows - 1).bit_length()), max(keys.shape[1], -(-cells // BLOCK) * BLOCK)
+        capacity = self._expected if rows <= self._expected else 1 << (rows - 1).bit_length()
+        shape = max(keys.shape[0], capacity), max(keys.shape[1], -(-cells // BLOCK) * BLOCK)
         grown = [own.new_zeros(*shape, *own.shape[2:]) for own in self._layers[number]]
         for own, new in zip(self._layers[number], grown, strict=True):
             new[: own.shape[0], : own.shape[1]] = own
