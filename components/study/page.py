@@ -55,10 +55,10 @@ def points_with_interval(effect: Effect) -> str:
 
 
 def charts(result: StudyResult) -> list[LineChart]:
-    """Learning curves, as means over the seeds that have a value there; each chart has the base and some arms."""
+    """Learning curves, as means over the seeds that have a value there. A chart has the base and some of the arms."""
     base, arms = result.arms[0], result.arms[1:]
     drawn = []
-    for first in range(0, len(arms), LINES):
+    for first in range(0, max(1, len(arms)), LINES):
         shown = [base, *arms[first : first + LINES]]
         drawn += [
             _chart("Validation success", "greedy, mean over seeds", shown, result.runs, lambda run: run.validation),

@@ -79,6 +79,8 @@ def test_a_study_without_arms_measures_how_far_seeds_are_apart(tmp_path, study, 
     html = write_page(result, tmp_path / "pages").read_text()
     assert "What RL adds" in html
     assert "By family" in html
+    assert "Learning curves" in html
+    assert "Against plain" not in html
     assert "Beside the papers" not in html
     assert summary(result).splitlines()[2].startswith("  plain: 52.5% over 3 of 3 seeds (SD 2.5); RL − SFT +37.5 [")
 
