@@ -46,7 +46,8 @@ def summary(result: StudyResult) -> str:
         lines.append(line)
     unfinished = [run for run in result.runs if run.state != "finished"]
     lines += [f"  {run.name}: {run.state}" + (f" at {run.stage}" if run.stage else "") for run in unfinished]
-    return "\n".join([*lines, "", result.method, ""])
+    method = ["", result.method] if len(result.arms) > 1 else []
+    return "\n".join([*lines, *method, ""])
 
 
 def points_with_interval(effect: Effect) -> str:
