@@ -126,6 +126,7 @@ def segmented_attention(
         return sdpa_attention_forward(
             module, query_BHLD, key_BHLD, value_BHLD, attention_mask, dropout=dropout, scaling=scaling, **kwargs
         )
+    # numbers to add: the decoder's mask (`policies.row_cache`); the masks of transformers are booleans
     if segments is None and attention_mask is not None and attention_mask.dtype == query_BHLD.dtype:
         copies = _copies(query_BHLD, key_BHLD.shape[1])
         mask = attention_mask.repeat_interleave(copies, dim=2)
