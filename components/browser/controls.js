@@ -102,13 +102,28 @@ function looksRole(el) {
 // An element without a role that takes the focus or announces a state: a part of a widget that people press.
 function announcedRole(el) {
   const isFocusable = el.hasAttribute('tabindex') && el.tabIndex >= 0;
-  if (!isFocusable && !el.hasAttribute('onclick') && !el.matches(STATEFUL)) return null;
+  const twin = isFocusable || el.hasAttribute('onclick') || el.matches(STATEFUL) ? el : focusableTwin(el);
+  if (!twin) return null;
   if (el.tagName === 'LABEL' && el.control || FOCUSABLE_AREA.test(el.getAttribute('role') || '')) return null;
   const { width, height } = el.getBoundingClientRect();
   if (width * height > 0.2 * innerWidth * innerHeight || el.querySelector(INNER) || shadowOf(el)?.querySelector(INNER)) return null;
   const name = nameOf(el, 'button');
   if (!name || name.length > 100) return null;
+  if (twin !== el) return declaredRole(twin) || announcedRole(twin);
   return el.hasAttribute('aria-checked') ? 'checkbox' : el.hasAttribute('aria-selected') ? 'option' : 'button';
+}
+
+// Of several items alike, such as the files of a list, one takes the focus at a time and has tabindex 0 (a roving tabindex).
+// The others have -1, and may lack the role, but are pressed as well. Returns the one with 0, at the same place in its item.
+function focusableTwin(el) {
+  if (el.getAttribute('tabindex') !== '-1') return null;
+  const path = [];
+  for (let node = el; node.parentElement && path.length < 4; node = node.parentElement) {
+    path.unshift(CSS.escape(node.localName));
+    const twin = node.parentElement.querySelector(`:scope > ${path.join(' > ')}[tabindex="0"]`);
+    if (twin) return twin;
+  }
+  return null;
 }
 
 // Whether an element only groups several parts with text. A group may have very many.

@@ -123,9 +123,10 @@ class HitTests {
     for (let around = parentOf(el), depth = 0; around && depth < 4; around = parentOf(around), depth++) {
       const box = partInView(around);
       if (!box || box[2] - box[0] < 60 || box[3] - box[1] < 12) continue;
-      const point = centreOf(box);
-      let surface = this.at(point);
-      if (!surface || surface === around || !within(surface, around) || getComputedStyle(surface).cursor !== 'text') continue;
+      const isText = (other) => other && other !== around && within(other, around) && getComputedStyle(other).cursor === 'text';
+      const point = this.pointOf(around, isText); // a short text leaves most of its editor without a text cursor
+      let surface = point && this.at(point);
+      if (!isText(surface)) continue;
       if (surface.closest(OTHER_FIELDS) || this.surfaces.has(around)) return null;
       for (let node = surface; node !== around && getComputedStyle(node).cursor === 'text'; node = parentOf(node)) surface = node;
       this.surfaces.add(around);

@@ -61,8 +61,6 @@ class Application:
     """A path that answers when the server has started."""
     start: str = "/"
     """The path at which the journey starts."""
-    defect: str = ""
-    """Why the journey fails today, if it does: the test is a strict xfail then."""
 
 
 @contextlib.contextmanager

@@ -31,17 +31,9 @@ async def play(application: Application, running: Running) -> Played:
         return player.played
 
 
-def cases() -> list:
-    marks = {
-        name: [pytest.mark.xfail(strict=True, reason=application.defect)] if application.defect else []
-        for name, application in APPLICATIONS.items()
-    }
-    return [pytest.param(name, marks=marks[name]) for name in APPLICATIONS]
-
-
 @pytest.mark.slow
 @needs_apps
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", APPLICATIONS)
 def test_a_journey_reaches_its_state_on_the_server(name: str, tmp_path: Path) -> None:
     application = APPLICATIONS[name]
     with serve(application, tmp_path) as running:

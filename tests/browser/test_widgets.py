@@ -95,6 +95,11 @@ CODEMIRROR_5 = f"""<div style="position:relative;width:400px;height:100px">
 width:1000px;height:1em" onfocus="{DONE}"></textarea></div>
 <div style="cursor:text;height:100px" onmousedown="event.preventDefault();document.querySelector('textarea').focus()">
 <pre>x = 1</pre></div></div>"""
+SHORT_TEXT = f"""<div style="position:relative;width:400px;height:100px">
+<div style="overflow:hidden;position:relative;width:3px;height:0"><textarea aria-label=Code style="position:absolute;
+width:1000px;height:1em" onfocus="{DONE}"></textarea></div>
+<div style="height:100px" onmousedown="event.preventDefault();document.querySelector('textarea').focus()">
+<div style="cursor:text;height:20px">x = 1</div></div></div>"""
 MONACO = f"""<div style="position:relative;width:400px;height:100px"><div style="height:100px;overflow:hidden"
 onmousedown="event.preventDefault();document.querySelector('textarea').focus()">
 <textarea aria-label=Code style="position:absolute;width:1px;height:1px;opacity:0" onfocus="{DONE}"></textarea>
@@ -103,13 +108,28 @@ CODEMIRROR_6 = f"""<div role=textbox aria-multiline=true aria-label=Code content
 style="width:400px;height:100px"><div>x = 1</div></div>"""
 
 
-@pytest.mark.parametrize("editor", [CODEMIRROR_5, MONACO, CODEMIRROR_6])
+@pytest.mark.parametrize("editor", [CODEMIRROR_5, SHORT_TEXT, MONACO, CODEMIRROR_6])
 def test_an_editor_of_code_is_a_field_with_its_text(operate, editor):
     lines, title = operate(editor)
     assert [(line.role, line.name, line.value, line.states) for line in lines] == [
         ("field", "Code", "x = 1", {"multiline"})
     ]
     assert title == "operated"
+
+
+ROVING = f"""<ul style="width:200px" onmousedown="if (event.target.textContent === 'old.txt') {{ {DONE} }}">
+<li><span><i tabindex=-1>old.txt</i></span> <span tabindex=-1>today</span></li>
+<li><span><i tabindex=0 role=button>notes.md</i></span> <span tabindex=-1>a year ago</span></li></ul>"""
+
+
+def test_items_alike_share_the_role_of_the_one_that_takes_the_focus(operate):
+    lines, title = operate(ROVING)
+    assert [(line.role, line.name) for line in lines] == [("button", "old.txt"), ("button", "notes.md")]
+    assert title == "operated"
+
+
+def test_an_element_without_a_focusable_twin_is_not_listed(operate):
+    assert operate("<div tabindex=-1>a panel</div><p tabindex=0>a paragraph</p>")[0][0].name == "a paragraph"
 
 
 def test_a_focusable_area_that_holds_controls_is_not_listed(operate):

@@ -76,6 +76,5 @@ APPLICATION = Application(
     command=command,
     prepare=lambda running: [[str(PYTHON), str(Path(__file__).with_name("seed.py"))]],
     journey=JOURNEY,
-    defect="the editor (CodeMirror 5) has no line",
     check=check,
 )
