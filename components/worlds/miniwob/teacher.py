@@ -129,7 +129,7 @@ class MiniWoBTeacher:
             unseen = [item for item in listed if item.role == "tab" and item.name not in self._opened]
             if unseen:
                 self._opened.add(unseen[0].name)
-                return TeacherTurn(f"click {_called(unseen[0])}", [_click(unseen[0])])
+                return TeacherTurn(f'no "{step.name}", click {_called(unseen[0])}', [_click(unseen[0])])
         self._steps.pop(0)
         turn = TeacherTurn(f"click {_called(link)}", [_click(link)]) if link else TeacherTurn("done", [_done()])
         return (self._mislead(Click(Target("link", step.name)), listed) or turn) if self._wrong == 0 else turn
