@@ -47,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
     from components.evaluation import EvaluationError
     from components.judge import JudgeOutage, RuleError
     from components.params import RecipeError, load
+    from components.pipeline.evaluation import InvalidEvaluation
+    from components.policies.vllm import ServerError
     from components.tracking import TrackingError
 
     try:
@@ -62,9 +64,11 @@ def run(options: argparse.Namespace) -> int:
         BenchmarkError,
         EndpointError,
         EvaluationError,
+        InvalidEvaluation,
         JudgeOutage,
         RecipeError,
         RuleError,
+        ServerError,
         TrackingError,
     ) as error:
         return fail(error)

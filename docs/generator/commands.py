@@ -63,7 +63,9 @@ def stages(root: Path) -> list[str]:
         "# Stages",
         "",
         "The stages of `dvc.yaml`, which is the only DAG. Code dependencies are left out here; `make deps` writes them",
-        "from the real imports. `dvc repro STAGE` runs one with all that it needs. This page is generated.",
+        "from the real imports. `dvc repro STAGE` runs one with all that it needs. `${key}` is the part of a stage's",
+        "name after `@`, `${item.…}` what `foreach` in `dvc.yaml` gives for it, and `${judge.reward}` a key.",
+        "This page is generated.",
         "",
     ]
     for name, stage in pipeline.items():

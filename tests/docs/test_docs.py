@@ -8,8 +8,11 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
+
+from components.params import OnlineParams
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -201,10 +204,18 @@ print([[credit and credit.advantage for credit in turns] for turns in credits])
 @pytest.mark.slow
 def test_the_example_objective_subtracts_the_mean_of_scored_members():
     """In a process of its own: the example registers itself as an objective."""
-    (code,) = blocks("how-to/add-an-objective.md", "python")
+    code, _ = blocks("how-to/add-an-objective.md", "python")
     command = [sys.executable, "-c", code + USE_OBJECTIVE]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert (done.stdout.strip(), done.returncode) == ("[[0.5, 0.5], [-0.5, -0.5], [None, None]]", 0), done.stderr
+
+
+def test_the_example_objective_has_parameters_that_plan_can_read():
+    _, section = blocks("how-to/add-an-objective.md", "python")
+    scope: dict[str, Any] = {"Literal": Literal, "OnlineParams": OnlineParams}
+    exec(compile(section, "add-an-objective.md", "exec", dont_inherit=True), scope)
+    params = scope["MeanBaselineParams"]()
+    assert (params.name, params.epochs, params.max_logprob_gap) == ("mean_baseline", 1, None)
 
 
 def test_the_example_judge_reads_the_verdict():
@@ -241,7 +252,7 @@ def test_the_example_benchmark_has_the_keys_of_a_benchmark():
 
 RECIPES = [
     (page, text)
-    for page in ("quick-start.md", "how-to/train-on-your-own-site.md", "how-to/first-run-on-a-gpu.md")
+    for page in ("quick-start.md", "how-to/train-on-a-live-site.md", "how-to/first-run-on-a-gpu.md")
     for text in blocks(page, "yaml")
     if "\nextends:" in text
 ]
@@ -260,7 +271,7 @@ def test_the_example_recipes_are_valid(page, text, tmp_path, monkeypatch):
 def test_the_example_task_rows_are_tasks(tmp_path):
     from components.tasks import load_files
 
-    for page in ("how-to/train-on-your-own-site.md", "reference/task-files.md"):
+    for page in ("how-to/train-on-a-live-site.md", "reference/task-files.md"):
         file = tmp_path / "rows.jsonl"
         file.write_text("".join(blocks(page, "json")))
         loaded = load_files([file])
