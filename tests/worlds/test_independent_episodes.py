@@ -86,6 +86,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[Task]) 
     monkeypatch.chdir(tmp_path)
     recipe = shipped("smoke") | {"worlds": {ERRANDS: {}}}
     recipe["teacher"] |= {"attempts": 2}
+    recipe["rl"]["objective"]["replay"] = 0.0  # RL reads no demonstrations, which this project lacks
     Path("params.yaml").write_text(yaml.safe_dump(recipe))
     write_json(WORLD_SETTINGS, {"errands": {}})
     for pool in (teacher_rollouts.POOL, train_rl.POOL, train_rl.VALIDATION):

@@ -39,6 +39,7 @@ def test_rl_with_branches_is_refused_before_any_model_is_loaded(tmp_path: Path, 
     monkeypatch.chdir(tmp_path)
     recipe = shipped("smoke") | {"worlds": LIVE, "teacher": TEACHER}
     recipe["rl"] |= {"branches": BRANCHES}
+    recipe["rl"]["objective"]["replay"] = 0.0  # RL reads no demonstrations, which this project lacks
     Path("params.yaml").write_text(yaml.safe_dump(recipe))
     write_json(WORLD_SETTINGS, {})
     for pool in (train_rl.POOL, train_rl.VALIDATION):
