@@ -12,6 +12,8 @@ from city.copies import current
 
 REQUEST_URLS: ContextVar[str] = ContextVar("request_urls")
 """The URL configuration of the site that the request's host names."""
+STEADY_CURSOR = ":root { caret-animation: manual; }"
+"""The text cursor does not blink, because a screenshot must not depend on when it is taken."""
 
 
 class SiteUrls:
@@ -27,7 +29,7 @@ class SiteUrls:
 
 
 class Modified:
-    """Lets the copy's modifiers act before and after every other part of Django."""
+    """Keeps the text cursor steady, and lets the copy's modifiers act before and after every other part of Django."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -35,9 +37,7 @@ class Modified:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Pass the request on unless a modifier answers it, and edit the answer."""
         copy = current()
-        if not copy.modifiers:
-            return self._get_response(request)
-        active = modifiers.load(copy.modifiers, copy.seed)
+        active = modifiers.load(copy.modifiers, copy.seed) if copy.modifiers else []
         answers = [answer for modifier in active if (answer := modifier.before(request, copy.counts)) is not None]
         response = answers[0] if answers else self._get_response(request)
         for modifier in active:
@@ -45,7 +45,7 @@ class Modified:
         if pages.is_page(response):
             pages.edit(
                 response,
-                css="\n".join(rules for modifier in active if (rules := modifier.css(request))),
+                css="\n".join([STEADY_CURSOR, *(rules for modifier in active if (rules := modifier.css(request)))]),
                 markup="\n".join(part for modifier in active if (part := modifier.markup(request, copy.counts))),
                 labels={old: new for modifier in active for old, new in modifier.labels().items()},
             )
