@@ -2,7 +2,7 @@
 
 A world's teacher acts on points or on elements. Protocols over text act on element ids, one call per turn; the visual
 ones act on points. This policy translates: a point becomes the innermost numbered element under it, an element becomes
-its middle.
+its middle. Where each response rewrites the memory (WebGym), it also keeps the memory: the notes of all turns so far.
 
 Another model's tokens mean nothing to this one's tokenizer, so a teacher's completion has no ids and no
 log-probabilities; training tokenizes its text.
@@ -10,6 +10,7 @@ log-probabilities; training tokenizes its text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from components.agent import Completion, EpisodeSpec, Prompt, Request
@@ -19,6 +20,7 @@ from components.params import ELEMENT_PROTOCOLS, ProtocolName
 from components.records import ToolCall
 from components.worlds import ElementTeacher, PointTeacher, Teacher, TeacherTurn, Worlds
 
+_POINT = re.compile(r" \d+ \d+(?=,|$)")
 GIVE_UP = ToolCall(name="done", arguments={"answer": "N/A"})
 
 
@@ -51,11 +53,12 @@ class ScriptedTeacher:
     version = "scripted"
 
     def __init__(self, session: Environment, teacher: Teacher, speaks: ProtocolName = "openwebrl") -> None:
-        self._write = protocol(speaks).write
+        self._protocol = protocol(speaks)
         self._by_element = speaks in ELEMENT_PROTOCOLS
         self._session = session
         self._teacher = teacher
         self._left: list[ToolCall] = []
+        self._notes: list[str] = []
 
     def prompt_tokens(self, prompt: Prompt) -> int:
         """A script has no context to fill."""
@@ -67,7 +70,13 @@ class ScriptedTeacher:
             turn = await self._of_elements(self._teacher)
         else:
             turn = await self._of_points(self._teacher)
-        return Completion([], [], self._write(turn.thought, turn.calls, turn.note), "stop")
+        note = self._memory_with(turn) if self._protocol.rewrites_memory else turn.note
+        return Completion([], [], self._protocol.write(turn.thought, turn.calls, note), "stop")
+
+    def _memory_with(self, turn: TeacherTurn) -> str:
+        """The notes of all turns, this one included. A turn without a note has its thought as one."""
+        self._notes.append(turn.note or without_points(turn.thought))
+        return "; ".join(self._notes)
 
     async def _of_elements(self, teacher: ElementTeacher) -> TeacherTurn:
         seen = await self._session.oracle_elements()
@@ -102,6 +111,11 @@ class ScriptedTeacher:
 def called(thought: str, call: ToolCall) -> str:
     """The thought with the element's id at its end, found before it is used."""
     return f"{thought} {call.arguments['element']}" if "element" in call.arguments else thought
+
+
+def without_points(thought: str) -> str:
+    """The thought without the coordinates of elements, which say nothing about a later page."""
+    return _POINT.sub("", thought)
 
 
 def fused(calls: Sequence[ToolCall]) -> list[ToolCall]:

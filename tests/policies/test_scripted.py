@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import re
 import shutil
 from collections import Counter
 
@@ -10,10 +12,11 @@ import pytest
 
 from components.agent import EpisodeSettings, EpisodeSpec, Renderer, run_episode
 from components.agent.protocols import PROTOCOLS, protocol
+from components.agent.protocols.webgym import sections
 from components.browser import BrowserPool, Placed
 from components.judge import rules_verdict
 from components.params import AgentParams, BrowserParams, ObservationParams, SamplingParams
-from components.policies.scripted import ScriptedTeacher, at_points, fused, under
+from components.policies.scripted import ScriptedTeacher, at_points, fused, under, without_points
 from components.records import Outcome, Task, ToolCall, Trajectory
 from components.worlds import World
 from components.worlds.encyclopaedia import Encyclopaedia
@@ -49,6 +52,34 @@ def play(kind: type[World], rows: list[dict], speaks: str, noise: float = 0.0, v
             return await asyncio.gather(*map(one, rows))
 
     return asyncio.run(all_of_them())
+
+
+@pytest.mark.parametrize(
+    ("thought", "note"),
+    [
+        ('click button "ok" 512 86', 'click button "ok"'),
+        ('click link "12 34" 5 6, link "b" 70 800', 'click link "12 34", link "b"'),
+        ('click 2nd field 300 400, write "1 2"', 'click 2nd field, write "1 2"'),
+        ("done", "done"),
+    ],
+)
+def test_a_note_has_no_coordinates(thought, note):
+    assert without_points(thought) == note
+
+
+def test_where_each_response_rewrites_the_memory_it_holds_all_notes():
+    rows = asyncio.run(MiniWoBSite().collect(["login-user", "click-tab-2"], range(4), "train"))
+    played = play(MiniWoB, rows, "webgym", viewport=(160, 210))
+    assert failed(played) == []
+    for trajectory in played:
+        memories = [sections(turn.response)["memory"] for turn in trajectory.turns]
+        for earlier, later in itertools.pairwise(memories):
+            assert later.startswith(f"{earlier}; ")
+    login = next(t for t in played if t.task.family == "login-user")
+    assert re.fullmatch(
+        r'click field "Username", write "\w+"; click field "Password", write "\w+"; click button "Login"',
+        sections(login.turns[-1].response)["memory"],
+    )
 
 
 def failed(trajectories: list[Trajectory]) -> list[str]:

@@ -39,7 +39,8 @@ class Message:
 class Write(typing.Protocol):
     """Writes the response that a policy should give: the thought, the calls, and a note.
 
-    Protocols with a memory keep the note there: what is worth remembering of this page.
+    Protocols with a memory keep the note there: what is worth remembering of this page, or of all pages so far if a
+    response rewrites the memory (`Protocol.rewrites_memory`).
 
     Raises:
         ValueError: the protocol cannot express a call.
@@ -66,6 +67,8 @@ class Protocol:
     """The inverse of `parse`, for teachers."""
     thinks: bool = True
     """Whether responses begin with `<think>`, which the chat template of a Thinking model opens itself."""
+    rewrites_memory: bool = False
+    """Whether the note of a response is all that later turns know of earlier ones."""
 
 
 def element_call(name: str, **arguments: Any) -> ToolCall:

@@ -93,4 +93,5 @@ WEBGYM = Protocol(
     write=write,
     reminder="Write Memory:, Progress:, Intention: and Action: <tool_call>{…}</tool_call>.",
     thinks=False,
+    rewrites_memory=True,
 )

@@ -19,7 +19,9 @@ from playwright.async_api import Error as PlaywrightError
 from components.browser import find_chromium
 from components.browser.chromium import launch, launch_flags
 from components.records import Split, Task
+from components.tasks.difficulty import difficulty_of
 from components.worlds import LoopbackSite
+from components.worlds.miniwob.rubric import rubric
 from components.worlds.miniwob.server import Server, families
 
 SEEDS_PER_CALL = 100
@@ -138,4 +140,6 @@ def _row(family: str, seed: int, split: str, answer: dict[str, str]) -> dict[str
     }
     if "error" in answer:
         row["error"] = answer["error"]
+    elif groups := rubric(family, row["intent"]):
+        row |= {"rubric": [group.model_dump() for group in groups], "difficulty": difficulty_of(groups)}
     return row

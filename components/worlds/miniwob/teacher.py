@@ -231,10 +231,14 @@ def plan(task: Task) -> list[Step]:
     Raises:
         ValueError: the family has no plan, or the wording of the instruction is not that of the family.
     """
-    family = task.website.removeprefix("miniwob/")
+    return steps_of(task.website.removeprefix("miniwob/"), task.intent)
+
+
+def steps_of(family: str, intent: str) -> list[Step]:
+    """The steps of an instruction of a family; errors as of `plan`."""
     if family not in PLANS:
         raise ValueError(f"the scripted teacher has no plan for {family}; families with one: {', '.join(PLANS)}")
-    return PLANS[family](task.intent)
+    return PLANS[family](intent)
 
 
 def _part(pattern: str, intent: str) -> str:

@@ -12,7 +12,7 @@ from components.browser import BrowserPool, check_call, parse_elements
 from components.browser.feedback import ENDED, refused
 from components.judge import rules_verdict
 from components.params import BrowserParams
-from components.records import Outcome, Task, Termination
+from components.records import FactGroup, Outcome, Task, Termination
 from components.worlds.miniwob.server import SCRIPT_TAG, Server, families, html_root
 from components.worlds.miniwob.site import MiniWoBSite
 from components.worlds.miniwob.teacher import PLANS
@@ -100,6 +100,8 @@ def test_a_row_has_the_fields_of_a_task(rows):
         split="train",
         seed=3,
         evaluator={"type": "site_reward"},
+        rubric=[FactGroup(id="1", description="Click button ONE.", facts=['The button "ONE" was clicked.'])],
+        difficulty=1,
     )
 
 
