@@ -22,6 +22,7 @@ from components.judge import needs_judge
 from components.params import Params, load
 from components.records import Outcome, Record, Task, Trajectory, Verdict
 from components.store import read_table
+from components.tasks import level_of
 from components.worlds.encyclopaedia.kiwix import INSTALL
 from tests.samples import shipped
 from tests.test_smoke import STAGES, copy_project, run
@@ -45,6 +46,24 @@ SHRUNKEN: dict[str, dict[str, Any]] = {
         "rl.effective_groups": 16,
         "rl.max_sampled_groups": 16,
         "rl.objective.epochs": 1,
+    },
+    "webgym-demo": {
+        "worlds.miniwob.train": ["click-button", "enter-text", "login-user", "click-checkboxes"],
+        "worlds.miniwob.heldout": ["focus-text"],
+        "worlds.miniwob.train_per_family": 24,
+        "worlds.miniwob.eval_per_family": 3,
+        "worlds.miniwob.heldout_per_family": 1,
+        "teacher.tasks": 48,
+        "teacher.attempts": 1,
+        "sft.epochs": 10,
+        "judge.distill.rollout_tasks": 12,
+        "judge.distill.rollout_attempts": 1,
+        "judge.distill.optim.epochs": 1,
+        "rl.short.iterations": 1,
+        "rl.effective_groups": 6,
+        "rl.max_sampled_groups": 8,
+        "rl.validation.tasks": 4,
+        "rl.validation.heldout": 1,
     },
     "webagent-r1-demo": {
         "worlds.miniwob.train": ["click-button", "click-tab", "enter-text"],
@@ -70,8 +89,12 @@ SHRUNKEN: dict[str, dict[str, Any]] = {
     },
 }
 ANYTHING = {"quality.min_positive": 0.0, "quality.max_positive": 1.0, "evaluation.bootstrap": 1000}
-TEXT = {"browseragent": re.compile(r"^\s*\[\d+\] \w", re.MULTILINE), "webagent_r1": re.compile(r"<\w+ id=")}
-"""What the text of an observation looks like: an accessibility tree, or HTML."""
+TEXT = {
+    "browseragent": re.compile(r"^\s*\[\d+\] \w", re.MULTILINE),
+    "webagent_r1": re.compile(r"<\w+ id="),
+    "webgym": re.compile(r'^- \w+( "[^"]*")?', re.MULTILINE),
+}
+"""What the text of an observation looks like: an accessibility tree, HTML, or an element list."""
 
 
 R = TypeVar("R", bound=Record)
@@ -162,6 +185,10 @@ def test_one_iteration_changes_the_policy_and_has_its_figures(ran):
     if rl.objective.name == "m_grpo":
         assert figures["logprob_gap_max"] < 1e-3
         assert figures["kl_mean"] > 0
+    elif rl.objective.name == "filtered_bc":
+        assert figures["logprob_gap_max"] < 1e-3
+        levels = {level_of(task.difficulty) for task in ran.table("pools/train", Task)}
+        assert levels == {"easy", "medium"}, "tasks are drawn by difficulty"
     else:
         counts = {name: count for name, count in figures.items() if name.startswith("rft_")}
         attempts, chosen = counts.pop("rft_attempts"), counts.pop("rft_chosen")
