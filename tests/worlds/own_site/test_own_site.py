@@ -8,6 +8,8 @@ import os
 import random
 import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +21,7 @@ import yaml
 from components.browser import BrowserPool, SandboxError
 from components.params import BrowserParams
 from components.records import Task, ToolCall
+from components.store import read_table
 from components.worlds.own_site import OwnSite, OwnSiteError, read_site
 from components.worlds.own_site.application import Application
 from components.worlds.own_site.front import COOKIE
@@ -30,6 +33,8 @@ from components.worlds.own_site.tables import copy_of, differences
 from components.worlds.playing import play
 
 Change = Callable[[dict], None]
+REPOSITORY = Path(__file__).parents[3]
+POOLS = ("train", "validation")
 
 
 def changed(package: Path, change: Change) -> Path:
@@ -253,3 +258,23 @@ def test_a_new_package_is_not_written_over_files(written: Path) -> None:
         write_package("notes", written)
     with pytest.raises(OwnSiteError, match="cannot be a world's name"):
         write_package("My site", written / "other")
+
+
+def test_the_written_recipe_leaves_tasks_to_train_on(written: Path, tmp_path: Path) -> None:
+    metadata = written / "waymark_notes-0.1.dist-info"  # as if the package were installed
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: waymark-notes\nVersion: 0.1\n")
+    (metadata / "entry_points.txt").write_text("[waymark.worlds]\nnotes = waymark_notes\n")
+    (tmp_path / "recipes").symlink_to(REPOSITORY / "recipes")
+    environment = os.environ | {"PYTHONPATH": f"{REPOSITORY}:{written}"}
+    for command in (
+        ["components.cli.main", "use", str(written / "notes.yaml")],
+        ["components.stages.collect_tasks"],
+        ["components.stages.filter_tasks"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", *command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+    pools = {name: len(read_table(tmp_path / "data" / "pools" / f"{name}.parquet", Task)) for name in POOLS}
+    assert pools["train"] > pools["validation"] > 0, pools
