@@ -3,7 +3,8 @@
 Rates have Wilson's interval. The percentile bootstrap of 20 tasks of which a tenth succeeds covers the truth in 88% of
 samples, and where all scores are equal it has no width; Wilson's covers it in 96% and has a width there
 (`tests/test_statistics.py` simulates both). Tasks with several attempts have scores between 0 and 1, and count as more
-tasks as their variance is smaller (`effective_tasks`). `bootstrap_mean` serves differences, which are no shares.
+tasks as their variance is smaller (`effective_tasks`), but never as more than they have attempts. `clustered_share` is
+for shares of trials that depend on one another. `bootstrap_mean` serves differences, which are no shares.
 """
 
 from __future__ import annotations
@@ -68,10 +69,13 @@ def bootstrap_mean(values_N: np.ndarray, resamples: int, seed: int, level: float
     return Interval(float(result.confidence_interval.low), float(result.confidence_interval.high))
 
 
-def success_rate(scores_N: np.ndarray) -> SuccessRate:
+def success_rate(scores_N: np.ndarray, episodes: int | None = None) -> SuccessRate:
     """The mean of the tasks' scores with Wilson's interval over `effective_tasks`.
 
     Shape: scores_N is (N,), the success of each task from 0 to 1.
+
+    Args:
+        episodes: number of attempts at all tasks together; None is one per task.
 
     Raises:
         ValueError: there are no scores, or one is not from 0 to 1.
@@ -80,21 +84,49 @@ def success_rate(scores_N: np.ndarray) -> SuccessRate:
     if scores_N.min() < 0 or scores_N.max() > 1:
         raise ValueError(f"a task's success is from 0 to 1, these are from {scores_N.min()} to {scores_N.max()}")
     rate = float(scores_N.mean())
-    return SuccessRate(rate=rate, n=len(scores_N), ci95=wilson(rate, effective_tasks(scores_N)))
+    return SuccessRate(rate=rate, n=len(scores_N), ci95=wilson(rate, effective_tasks(scores_N, episodes)))
 
 
-def effective_tasks(scores_N: np.ndarray) -> float:
+def effective_tasks(scores_N: np.ndarray, episodes: int | None = None) -> float:
     """The number of tasks with one attempt each whose rate has the variance of these scores' mean.
 
     It is `n` for scores of 0 and 1, and more for shares of several attempts, which vary less (the effective sample size
-    of Korn and Graubard 1998, there for surveys). Equal scores show no variance, and count as `n`.
+    of Korn and Graubard 1998, there for surveys). It is at most `episodes`, as if all attempts were independent: a few
+    scores that are alike by chance have a variance near 0. Equal scores show no variance, and count as `n`.
 
     Shape: scores_N is (N,), from 0 to 1.
+
+    Args:
+        episodes: number of attempts at all tasks together; None is one per task.
     """
     n, rate = len(scores_N), float(scores_N.mean())
     if np.ptp(scores_N) == 0 or set(np.unique(scores_N)) <= {0.0, 1.0}:
         return float(n)
-    return max(float(n), n * rate * (1 - rate) / float(scores_N.var(ddof=1)))
+    return float(np.clip(n * rate * (1 - rate) / float(scores_N.var(ddof=1)), n, max(n, episodes or n)))
+
+
+def clustered_share(part_T: np.ndarray, whole_T: np.ndarray) -> Estimate:
+    """A share of trials of which those of one cluster are not independent, such as attempts at one task.
+
+    The share is the sum of `part_T` over the sum of `whole_T`. Its interval is Wilson's over the effective number of
+    trials, whose binomial variance is the linearised variance of the ratio over clusters (Korn and Graubard 1998); it
+    is at most the number of trials, and without variance the number of clusters that have trials. Clusters of one trial
+    are independent trials.
+
+    Shape: part_T and whole_T are (T,), counts per cluster.
+
+    Raises:
+        ValueError: there is no trial.
+    """
+    trials, clusters = float(whole_T.sum()), int((whole_T > 0).sum())
+    if not trials:
+        raise ValueError("a share of no trials: judge at least one")
+    share = float(part_T.sum()) / trials
+    if whole_T.max() <= 1:
+        return Estimate(value=share, ci95=wilson(share, trials))
+    variance = float(((part_T - share * whole_T) ** 2).sum()) / trials**2 * clusters / max(1, clusters - 1)
+    effective = min(trials, share * (1 - share) / variance) if variance > 0 else clusters
+    return Estimate(value=share, ci95=wilson(share, effective))
 
 
 @cache

@@ -7,7 +7,16 @@ import json
 import numpy as np
 import pytest
 
-from components.statistics import Estimate, Interval, SuccessRate, bootstrap_mean, effective_tasks, success_rate, wilson
+from components.statistics import (
+    Estimate,
+    Interval,
+    SuccessRate,
+    bootstrap_mean,
+    clustered_share,
+    effective_tasks,
+    success_rate,
+    wilson,
+)
 
 
 def test_an_interval_is_a_list_of_two_numbers_in_json():
@@ -24,8 +33,10 @@ def test_a_success_rate_is_the_mean_over_tasks_with_wilsons_interval():
 def test_several_attempts_count_as_more_tasks_as_they_vary_less():
     # mean 0.5, sample variance (0.25 + 0.25 + 0 + 0) / 3 = 1 / 6, so 4 * 0.25 * 6 = 6 tasks of one attempt
     scores_N = np.array([1.0, 0.0, 0.5, 0.5])
-    assert effective_tasks(scores_N) == pytest.approx(6)
-    assert success_rate(scores_N).ci95 == pytest.approx(wilson(0.5, 6))
+    assert effective_tasks(scores_N, 8) == pytest.approx(6)
+    assert success_rate(scores_N, 8).ci95 == pytest.approx(wilson(0.5, 6))
+    assert effective_tasks(scores_N, 5) == 5, "at most one per attempt"
+    assert effective_tasks(scores_N) == 4
     assert effective_tasks(np.array([0.5, 0.5])) == 2, "equal scores show no variance"
 
 
@@ -41,7 +52,7 @@ def test_the_headline_interval_covers_where_the_bootstrap_does_not(attempts, spr
     for _ in range(samples):
         chances_N = np.full(20, 0.1) if spread is None else rng.beta(*spread, 20)
         scores_N = rng.binomial(attempts, chances_N) / attempts
-        low, high = success_rate(scores_N).ci95
+        low, high = success_rate(scores_N, 20 * attempts).ci95
         wilsons += low <= 0.1 <= high
         means = np.percentile(scores_N[rng.integers(0, 20, (300, 20))].mean(1), [2.5, 97.5])
         bootstraps += means[0] <= 0.1 <= means[1]
@@ -49,6 +60,30 @@ def test_the_headline_interval_covers_where_the_bootstrap_does_not(attempts, spr
     if attempts == 1:
         assert wilsons / samples == pytest.approx(0.957, abs=0.01)
         assert bootstraps / samples == pytest.approx(0.878, abs=0.01)
+
+
+@pytest.mark.parametrize("tasks", [3, 5, 20])
+def test_the_headline_interval_covers_tasks_that_are_alike_by_chance(tasks):
+    rng = np.random.default_rng(3)
+    scores_SN = rng.binomial(8, 0.5, (1000, tasks)) / 8
+    intervals = [success_rate(scores_N, 8 * tasks).ci95 for scores_N in scores_SN]
+    assert np.mean([low <= 0.5 <= high for low, high in intervals]) >= 0.94
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_clustered_share_covers_where_the_bootstrap_does_not(together):
+    """20 tasks with 2 attempts, of which 95% are right, apart or both alike; a bootstrap covers 63% of one attempt."""
+    rng, covered = np.random.default_rng(5), 0
+    for _ in range(1000):
+        right_T = 2 * rng.binomial(1, 0.95, 20) if together else rng.binomial(2, 0.95, 20)
+        low, high = clustered_share(right_T, np.full(20, 2)).ci95
+        covered += low <= 0.95 <= high
+    assert covered / 1000 >= 0.91
+
+
+def test_a_share_of_no_trials_is_refused():
+    with pytest.raises(ValueError, match="judge at least one"):
+        clustered_share(np.zeros(2), np.zeros(2))
 
 
 @pytest.mark.parametrize("scores", [[], [0.5, float("nan")], [float("inf")], [1.5], [-0.1]])

@@ -129,7 +129,7 @@ def _summary(episodes: list[Episode], max_aborted: float) -> SuccessSummary:
     failed = [episode.failure for episode in episodes if episode.failure is not None]
     by_task = {task: score for task, score in scores(judged).items() if score is not None}
     return SuccessSummary(
-        **success_rate(scores_N).model_dump(),
+        **success_rate(scores_N, len(judged)).model_dump(),
         wilson95=wilson(sum(bool(episode.success) for episode in judged) / len(judged), len(judged)),
         rate_without_aborted=float(kept_N.mean()) if len(kept_N) else None,
         n_without_aborted=len(kept_N),

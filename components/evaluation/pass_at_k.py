@@ -46,5 +46,5 @@ def pass_at_k(episodes: Iterable[Episode]) -> dict[str, SuccessRate]:
     by_k = {}
     for k in sorted({largest, *(1 << power for power in range(largest.bit_length()))}):
         rates_N = np.array([unbiased(len(outcomes), sum(outcomes), k) for outcomes in kept])
-        by_k[str(k)] = success_rate(rates_N)
+        by_k[str(k)] = success_rate(rates_N, sum(len(outcomes) for outcomes in kept))
     return by_k

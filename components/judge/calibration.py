@@ -1,9 +1,10 @@
 """Calibration of one judge: its agreement with labels, each figure with a 95% interval.
 
-Intervals are percentile bootstraps over tasks: attempts at one task are not independent. An unparsed
-verdict counts as wrong (see `agreement`). A verdict of error, where the judge could not be asked, says nothing about
-the judge: it is left out and counted in `outages`. A figure of no trajectories is 0; resamples in which it has none are
-left out of its interval.
+Attempts at one task are not independent, so intervals are of tasks: those of `statistics.clustered_share` for accuracy,
+precision, recall and F1, and the percentile bootstrap for kappa, which is no share. Where no resample changes kappa,
+its interval is what it would be at the ends of the interval of accuracy. An unparsed verdict counts as wrong (see
+`agreement`). A verdict of error, where the judge could not be asked, says nothing about the judge: it is left out and
+counted in `outages`. A figure of no trajectories is 0, and its interval is its whole range.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pydantic import Field
 from components.judge.agreement import agreement
 from components.judge.false_positives import FalsePositives, false_positives
 from components.records import Outcome, Record, Verdict
-from components.statistics import Estimate, Interval
+from components.statistics import Estimate, Interval, clustered_share
 
 METRICS = ("accuracy", "precision", "recall", "f1", "kappa")
 _LABELS = (Outcome.SUCCESS, Outcome.FAILURE)
@@ -91,21 +92,19 @@ def calibrate(
     overall = agreement(labelled, outcomes)
     counts = Counter(zip(labelled, outcomes, strict=True))
     by_task_T4 = _counts_by_task(cases)
-    resampled_BM = _metrics(_resampled(by_task_T4, bootstrap, seed))
-    values_M = np.nan_to_num(_metrics(by_task_T4.sum(0, keepdims=True))[0])
-    estimates = {
-        name: Estimate(value=float(value), ci95=_interval(resampled_B, name))
-        for name, value, resampled_B in zip(METRICS, values_M, resampled_BM.T, strict=True)
-    }
+    tp_T, fp_T, tn_T, fn_T = by_task_T4.T
+    accuracy = clustered_share(tp_T + tn_T, by_task_T4.sum(1))
+    kappas_B = _kappa(_resampled(by_task_T4, bootstrap, seed))
+    kappa = float(np.nan_to_num(_kappa(by_task_T4.sum(0, keepdims=True))[0]))
     return Calibration(
         judge=judge,
         n=len(cases),
         tasks=len(by_task_T4),
-        accuracy=estimates["accuracy"],
-        precision=estimates["precision"],
-        recall=estimates["recall"],
-        f1=estimates["f1"],
-        kappa=estimates["kappa"],
+        accuracy=accuracy,
+        precision=_share(tp_T, tp_T + fp_T),
+        recall=_share(tp_T, tp_T + fn_T),
+        f1=_share(2 * tp_T, 2 * tp_T + fp_T + fn_T),
+        kappa=Estimate(value=kappa, ci95=_kappa_interval(kappas_B, kappa, accuracy)),
         majority_accuracy=overall.majority_accuracy,
         said_by_label={
             label.value: {outcome.value: counts[label, outcome] for outcome in OUTCOMES} for label in _LABELS
@@ -114,7 +113,7 @@ def calibrate(
         outages=len(labels) - len(cases),
         cost_usd=sum(verdict.cost_usd for verdict in verdicts),
         latency_s=sum(verdict.latency_s for verdict in verdicts) / len(verdicts),
-        false_positives=false_positives(tasks, labels, verdicts, bootstrap, seed),
+        false_positives=false_positives(tasks, labels, verdicts),
     )
 
 
@@ -140,27 +139,26 @@ def _resampled(by_task_T4: np.ndarray, bootstrap: int, seed: int) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def _metrics(counts_B4: np.ndarray) -> np.ndarray:
-    """Accuracy, precision, recall, F1 and kappa of each row; a share of nothing is NaN. Shape: (rows, 5)."""
+def _share(part_T: np.ndarray, whole_T: np.ndarray) -> Estimate:
+    return clustered_share(part_T, whole_T) if whole_T.any() else Estimate(value=0.0, ci95=Interval(0.0, 1.0))
+
+
+def _kappa(counts_B4: np.ndarray) -> np.ndarray:
+    """Cohen's kappa of each row of counts; NaN where judge and labels have one outcome alone. Shape: (rows,)."""
     tp, fp, tn, fn = counts_B4.T
     n = tp + fp + tn + fn
     observed = (tp + tn) / n
     expected = ((tp + fp) * (tp + fn) + (tn + fn) * (tn + fp)) / n**2
-    precision, recall = _share(tp, tp + fp), _share(tp, tp + fn)
-    f1, kappa = _share(2 * tp, 2 * tp + fp + fn), _share(observed - expected, 1 - expected)
-    return np.stack([observed, precision, recall, f1, kappa], axis=1)
+    return np.divide(observed - expected, 1 - expected, out=np.full_like(n, np.nan), where=expected != 1)
 
 
-def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.full_like(part, np.nan, dtype=float), where=whole != 0)
-
-
-def _interval(resampled_B: np.ndarray, metric: str) -> Interval:
-    """The percentile interval of the resamples in which a metric is defined; its whole range if it never is.
-
-    A resample without a success says nothing about recall. Counted as 0, it would pull the interval down.
-    """
-    defined_B = resampled_B[~np.isnan(resampled_B)]
+def _kappa_interval(kappas_B: np.ndarray, kappa: float, accuracy: Estimate) -> Interval:
+    """The percentile interval of the resamples in which kappa is defined; its whole range if it never is."""
+    defined_B = kappas_B[~np.isnan(kappas_B)]
     if not len(defined_B):
-        return Interval(-1.0 if metric == "kappa" else 0.0, 1.0)
-    return Interval(*(float(end) for end in np.percentile(defined_B, [2.5, 97.5])))
+        return Interval(-1.0, 1.0)
+    if np.ptp(defined_B) > 0:
+        return Interval(*(float(end) for end in np.percentile(defined_B, [2.5, 97.5])))
+    expected = (accuracy.value - kappa) / (1 - kappa) if kappa < 1 else 0.5
+    low, high = ((end - expected) / (1 - expected) for end in accuracy.ci95)
+    return Interval(max(-1.0, min(low, kappa)), min(1.0, max(high, kappa)))

@@ -95,7 +95,7 @@ def calibrate_judges(
     def calibrated(name: str, verdicts: Mapping[str, Verdict], keys: Sequence[str]) -> Calibration:
         paired = [tasks[key] for key in keys], [labels[key] for key in keys], [verdicts[key] for key in keys]
         calibration = calibrate(name, *paired, evaluation.bootstrap, params.seed)
-        parts = by_kind([kinds.get(key) for key in keys], *paired, evaluation.bootstrap, params.seed)
+        parts = by_kind([kinds.get(key) for key in keys], *paired)
         return calibration.model_copy(update={"false_positives_by_kind": parts})
 
     overall = [calibrated(name, verdicts, sorted(tasks)) for name, verdicts in verdicts_by_judge.items()]

@@ -1,8 +1,7 @@
 """How often a judge calls a failure a success. A reward with false positives trains the policy to cause them.
 
 The rate is the share of the labelled failures that the judge calls a success. An unparsed verdict is none, because RL
-masks it, and an error is left out. Intervals are percentile bootstraps over tasks, as in `calibration`; where all tasks
-have the same rate, they are Wilson's over the number of tasks, because a bootstrap has no width there.
+masks it, and an error is left out. Intervals are those of `statistics.clustered_share`, with tasks as clusters.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from components.records import Outcome, Record, Verdict
-from components.statistics import Estimate, Interval, wilson
+from components.statistics import Estimate, clustered_share
 
 
 class FalsePositives(Record):
@@ -24,7 +23,7 @@ class FalsePositives(Record):
 
 
 def false_positives(
-    tasks: Sequence[str], labels: Sequence[Outcome], verdicts: Sequence[Verdict], bootstrap: int, seed: int
+    tasks: Sequence[str], labels: Sequence[Outcome], verdicts: Sequence[Verdict]
 ) -> FalsePositives | None:
     """The false positives of a judge; None if it gave no verdict on a failure. The sequences are paired by position."""
     counts: dict[str, tuple[int, int]] = {}
@@ -34,17 +33,8 @@ def false_positives(
             counts[task] = wrong + (verdict.outcome is Outcome.SUCCESS), n + 1
     if not counts:
         return None
-    counts_T2 = np.array(list(counts.values()), dtype=float)
-    wrong, n = counts_T2.sum(0)
-    rates_T = counts_T2[:, 0] / counts_T2[:, 1]
-    if np.ptp(rates_T) == 0:
-        interval = wilson(wrong / n, len(counts))
-    else:
-        rng = np.random.default_rng(seed)
-        resampled_B2 = rng.multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=bootstrap) @ counts_T2
-        low, high = np.percentile(resampled_B2[:, 0] / resampled_B2[:, 1], [2.5, 97.5])
-        interval = Interval(float(low), float(high))
-    return FalsePositives(n=int(n), tasks=len(counts), rate=Estimate(value=float(wrong / n), ci95=interval))
+    wrong_T, n_T = np.array(list(counts.values()), dtype=float).T
+    return FalsePositives(n=int(n_T.sum()), tasks=len(counts), rate=clustered_share(wrong_T, n_T))
 
 
 def by_kind(
@@ -52,8 +42,6 @@ def by_kind(
     tasks: Sequence[str],
     labels: Sequence[Outcome],
     verdicts: Sequence[Verdict],
-    bootstrap: int,
-    seed: int,
 ) -> Mapping[str, FalsePositives]:
     """The false positives among the failures of each kind; None is the kind of a success. Sorted by number."""
     parts = {}
@@ -63,8 +51,6 @@ def by_kind(
             [tasks[index] for index in at],
             [labels[index] for index in at],
             [verdicts[index] for index in at],
-            bootstrap,
-            seed,
         )
         if part is not None:
             parts[kind] = part

@@ -127,7 +127,7 @@ def summarise(lines: Sequence[JudgedRecord], judge: str, version: str, spent: Sp
         records=count,
         judged=len(judged),
         successes=successes,
-        success=success_rate(scores_N) if judged else None,
+        success=success_rate(scores_N, len(judged)) if judged else None,
         bounds=Interval(successes / count, (successes + count - len(judged)) / count) if lines else None,
         unjudged=dict(Counter(line.unjudged for line in lines if line.unjudged is not None).most_common()),
         examples=examples,

@@ -10,6 +10,7 @@ from components.judge import agreement
 from components.judge.calibration import METRICS, Calibration, NothingToCompare, calibrate
 from components.judge.calibration_table import as_text
 from components.records import Outcome, Verdict
+from components.statistics import wilson
 
 S, F, U, E = Outcome.SUCCESS, Outcome.FAILURE, Outcome.UNPARSED, Outcome.ERROR
 
@@ -73,8 +74,15 @@ def test_attempts_at_one_task_are_resampled_together():
     labels, said = [S, F] * 20, [S, S] * 20
     apart = of(labels, said).recall, of(labels, said).accuracy
     together = of(labels, said, [f"task{number // 20}" for number in range(40)]).accuracy
-    assert together.ci95 == (0.5, 0.5), "each task has the same share"
-    assert apart[1].ci95[0] < 0.5 < apart[1].ci95[1]
+    assert together.ci95 == wilson(0.5, 2), "each task has the same share"
+    assert together.ci95[0] < apart[1].ci95[0] < 0.5 < apart[1].ci95[1] < together.ci95[1]
+
+
+def test_a_judge_without_a_mistake_is_not_certain():
+    found = of([S, F] * 5, [S, F] * 5)
+    assert found.accuracy.ci95 == wilson(1, 10)
+    assert found.precision.ci95 == found.recall.ci95 == found.f1.ci95 == wilson(1, 5)
+    assert found.kappa.ci95 == pytest.approx((2 * wilson(1, 10).low - 1, 1))
 
 
 def test_the_same_seed_gives_the_same_intervals():
@@ -102,16 +110,17 @@ def test_the_table_has_figures_intervals_confusion_and_what_was_published():
     table = {"Judge-8B": {"accuracy": 89.8, "precision": 89.5, "recall": 94.8, "f1": 92.1}}
     partly = {"Judge-8B": {"precision": 72.8, "recall": 72.5, "f1": 72.7, "precision WA": 73.5}}
     text = as_text([of([S, S, F, F], [S, U, F, S])], {"one, table 3": table, "one, table 9": partly})
-    assert "50.0 [0.0, 100.0]" in text
+    assert "50.0 [15.0, 85.0]" in text
     assert "said unparsed" in text
     assert "one, table 3\n" in text
     rows = [line.split() for line in text.splitlines() if line.startswith("Judge-8B")]
     assert rows == [["Judge-8B", "89.8", "89.5", "94.8", "92.1"], ["Judge-8B", "–", "72.8", "72.5", "72.7"]]
 
 
-def test_resamples_without_a_success_do_not_pull_recall_down():
+def test_recall_is_as_uncertain_as_the_successes_are_few():
     found = of([S, S, *[F] * 18], [S, S, *[F] * 18])
-    assert found.recall.ci95 == found.precision.ci95 == found.f1.ci95 == found.kappa.ci95 == (1.0, 1.0)
+    assert found.recall.ci95 == found.precision.ci95 == found.f1.ci95 == wilson(1, 2)
+    assert found.accuracy.ci95 == wilson(1, 20)
 
 
 def test_a_figure_of_no_trajectories_is_not_known():

@@ -65,17 +65,17 @@ def test_false_positives_are_counted_among_failures_alone():
     tasks = ["a", "a", "b", "b", "c", "d"]
     labels = [F, F, F, F, S, F]
     said = [S, F, F, U, S, E]
-    counted = false_positives(tasks, labels, [verdict(outcome) for outcome in said], 2000, 0)
+    counted = false_positives(tasks, labels, [verdict(outcome) for outcome in said])
     assert counted is not None
     assert (counted.n, counted.tasks, counted.rate.value) == (4, 2, 1 / 4)
-    assert counted.rate.ci95 == (0, 1 / 2), "both tasks drawn as a, or both as b"
+    assert counted.rate.ci95 == wilson(1 / 4, 3), "the variance of two tasks is that of three trials"
 
 
 def test_a_judge_without_false_positives_still_has_an_interval():
-    counted = false_positives(["a", "b", "b"], [F, F, F], [verdict(F)] * 3, 100, 0)
+    counted = false_positives(["a", "b", "b"], [F, F, F], [verdict(F)] * 3)
     assert counted is not None
     assert (counted.rate.value, counted.rate.ci95) == (0, wilson(0, 2))
-    assert false_positives(["a", "b"], [S, F], [verdict(S), verdict(E)], 100, 0) is None
+    assert false_positives(["a", "b"], [S, F], [verdict(S), verdict(E)]) is None
 
 
 @pytest.fixture
