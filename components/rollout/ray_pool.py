@@ -164,10 +164,14 @@ class RayPool:
             await session.open(task)
             yield session
         finally:
-            if await session.close():
-                self._free.put_nowait(index)
-            else:
-                self._mark_lost(index, 1)
+            is_usable = False
+            try:
+                is_usable = await session.close()
+            finally:  # the slot is not lost with an episode that is cancelled while it closes
+                if is_usable:
+                    self._free.put_nowait(index)
+                else:
+                    self._mark_lost(index, 1)
 
     async def _wait_for_first_worker(self) -> None:
         starting = set(self._repairs.values())

@@ -60,8 +60,13 @@ class RemoteSession:
             raise answer.error
 
     async def close(self) -> bool:
-        """Free the slot. Returns whether the machine answered and can serve another episode."""
-        return not self._worker_lost and await answered(self._worker.close.remote(self._number))
+        """Free the slot. Returns whether the machine answered all requests and can serve another episode.
+
+        The worker is told in any case: one that was taken for lost may only be slow, and it would keep the session and
+        its slot. A request to open, which waits there for a slot, ends with it.
+        """
+        is_closed = await asyncio.shield(answered(self._worker.close.remote(self._number)))
+        return is_closed and not self._worker_lost
 
     async def start(self, task: Task) -> Observation:
         """Open the task's start page."""

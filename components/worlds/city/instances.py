@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from components.records import RowChange, Split, StateCheck, Task
@@ -56,6 +58,11 @@ class Instance:
         wording = Wording.model_validate(evaluator.get("wording", {}))
         modifiers = tuple(evaluator["modifiers"])
         return cls(find(evaluator["template"]), evaluator["facts"], task.seed or 0, modifiers, wording)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The template's name and the facts as JSON: equal for two instances that ask for the same on any seeds."""
+        return self.template.name, json.dumps(self.facts, sort_keys=True)
 
     def users(self) -> dict[str, str]:
         """The users who are logged in at the beginning, by host."""
@@ -140,6 +147,21 @@ def instance(
     return Instance(template, facts, seed, modifiers, wording)
 
 
+def suitable(
+    server: CityServer, template: Template, seeds: range, modifiers: Sequence[tuple[str, ...]] = ((),)
+) -> Iterator[Instance]:
+    """The instances of those seeds that have one, in order.
+
+    Args:
+        modifiers: each instance has one of these, in turn by its seed.
+    """
+    for seed in seeds:
+        try:
+            yield instance(server, template, seed, modifiers[seed % len(modifiers)], seeds)
+        except Unsuitable:
+            continue
+
+
 def instances(
     server: CityServer,
     template: Template,
@@ -155,17 +177,8 @@ def instances(
     Raises:
         Unsuitable: fewer than one in four seeds are suitable.
     """
-    suitable: list[Instance] = []
     seeds = range(first_seed, first_seed + SEEDS_PER_TASK * count)
-    for seed in seeds:
-        if len(suitable) == count:
-            break
-        try:
-            suitable.append(instance(server, template, seed, modifiers[seed % len(modifiers)], seeds))
-        except Unsuitable:
-            continue
-    if len(suitable) < count:
-        raise Unsuitable(
-            f"{template.name} has {len(suitable)} instances for {SEEDS_PER_TASK * count} seeds, not {count}"
-        )
-    return suitable
+    made = list(islice(suitable(server, template, seeds, modifiers), count))
+    if len(made) < count:
+        raise Unsuitable(f"{template.name} has {len(made)} instances for {len(seeds)} seeds, not {count}")
+    return made

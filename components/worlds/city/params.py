@@ -9,11 +9,16 @@ from pydantic import Field, model_validator
 from components.params import NoEffect, Section
 
 SEEDS_PER_TASK = 4
-"""At most this many seeds are tried for one task, because not every seed has an instance of a template."""
+"""At most this many seeds are tried for one task, because not every seed has an instance of a template, or one that no
+earlier split has."""
 
 
 class CityParams(Section):
-    """Which templates the tasks come from, and how many of each. No split has a seed of another one."""
+    """Which templates the tasks come from, and how many of each.
+
+    No split has a seed of another one, and no two splits have the same template with the same facts: evaluation,
+    held-out and validation tasks, in this order, leave out what training and the splits before them have.
+    """
 
     train: list[str] = Field(default_factory=list)
     """Names of templates, or of sites for all their templates: trained on, and evaluated with other seeds."""
@@ -30,7 +35,7 @@ class CityParams(Section):
     """What may change the sites of a training or evaluation task (`city.modifiers`); each task has one of these or
     none, by its seed. Empty: none."""
     heldout_modifiers: list[str] = Field(default_factory=list)
-    """Modifiers of held-out tasks: the templates of `train`, with new seeds, once per modifier."""
+    """Modifiers of held-out tasks: the templates of `train`, with seeds that no other task has, once per modifier."""
     processes: Annotated[int, NoEffect] = Field(default=1, ge=1)
     """Server processes of a pool of browsers, which divide its episodes among them. Pages of one process wait for one
     another. Each process has a Chromium of its own."""
@@ -43,7 +48,8 @@ class CityParams(Section):
                 f"eval_seed_start = {self.eval_seed_start} must be at least train_seed_start + {SEEDS_PER_TASK} * "
                 f"train_per_template = {last}, or seeds overlap"
             )
-        last = self.eval_seed_start + SEEDS_PER_TASK * max(self.eval_per_template, self.heldout_per_template)
+        of_trained = self.eval_per_template + self.heldout_per_template * len(self.heldout_modifiers)
+        last = self.eval_seed_start + SEEDS_PER_TASK * max(of_trained, self.heldout_per_template)
         if last > self.validation_seed_start:
             raise ValueError(
                 f"validation_seed_start = {self.validation_seed_start} must be at least {last}, the first seed after "

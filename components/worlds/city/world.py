@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, ClassVar
 
 from components.params import BrowserParams
 from components.params import Params as Recipe
-from components.records import Split, Task
+from components.records import Task
 from components.worlds import (
     Requirement,
     State,
@@ -17,15 +17,15 @@ from components.worlds import (
     TaskCheck,
     World,
     WorldError,
-    even_counts,
     unknown_names,
 )
 from components.worlds.city.checking import check_templates
 from components.worlds.city.image import digest, ensure, find_python
-from components.worlds.city.instances import WORLD, Instance, instances
+from components.worlds.city.instances import WORLD, Instance
 from components.worlds.city.params import CityParams
 from components.worlds.city.server_process import CityServer
 from components.worlds.city.site import MODIFIERS, SITES, CitySite
+from components.worlds.city.splits import Part, draw, parts, validation_parts
 from components.worlds.city.tasks.registry import templates
 from components.worlds.city.tasks.template import Template
 from components.worlds.oracle import Oracle
@@ -49,6 +49,7 @@ class City(World):
         super().__init__(params)
         self._sites = [CitySite() for _ in range(params.processes)]
         self._site = self._sites[0]
+        self._taken: frozenset[tuple[str, str]] | None = None  # instances of `tasks`, which validation leaves out
 
     def problems(self, recipe: Recipe) -> list[str]:
         """Reports templates, sites and modifiers that do not exist, and processes that would have no episode."""
@@ -72,30 +73,26 @@ class City(World):
         return [Requirement("city", "runs the city's sites", lambda: str(find_python()))]
 
     async def tasks(self, seed: int, viewport: tuple[int, int]) -> list[dict[str, Any]]:
-        """One row per template and seed. The seeds come from the section, not from the recipe's seed."""
+        """One row per template and seed. The seeds come from the section, not from the recipe's seed.
+
+        Evaluation and held-out tasks leave out the instances of earlier splits (`splits.draw`).
+        """
         return await asyncio.to_thread(self._tasks)
 
     async def validation_tasks(self, tasks: int, heldout: int, viewport: tuple[int, int]) -> list[dict[str, Any]]:
-        """Tasks with seeds from `validation_seed_start` on; those of held-out templates have no modifiers."""
+        """Tasks with seeds from `validation_seed_start` on; those of held-out templates have no modifiers.
+
+        They leave out the instances of `tasks`, which are made first unless they were already.
+        """
         return await asyncio.to_thread(self._validation_tasks, tasks, heldout)
 
     def _validation_tasks(self, tasks: int, heldout: int) -> list[dict[str, Any]]:
-        trained, never_trained = self._templates()
-        sometimes = [(), *((name,) for name in self.params.modifiers)]
-        plan: list[tuple[list[Template], int, Split, Sequence[tuple[str, ...]]]] = [
-            (trained, tasks, "validation", sometimes),
-            (never_trained, heldout, "heldout_validation", [()]),
-        ]
-        server, rows, first = CityServer(ensure()), [], self.params.validation_seed_start
-        try:
-            for kinds, total, split, modifiers in plan:
-                counts = even_counts([kind.name for kind in kinds], total)
-                for kind in kinds:
-                    if count := counts[kind.name]:
-                        rows += [task.row(split) for task in instances(server, kind, first, count, modifiers)]
-            return rows
-        finally:
-            server.stop()
+        planned = list(validation_parts(self.params, *self._templates(), tasks, heldout))
+        if not any(part.count for part in planned):
+            return []
+        if self._taken is None:
+            self._tasks()
+        return _drawn(planned, {*(self._taken or ())})
 
     def _templates(self) -> tuple[list[Template], list[Template]]:
         """The templates that are trained on, and the held-out ones."""
@@ -103,27 +100,10 @@ class City(World):
         return [template for template in select(self.params.train) if template not in heldout], heldout
 
     def _tasks(self) -> list[dict[str, Any]]:
-        params = self.params
-        trained, heldout = self._templates()
-        server = CityServer(ensure())
-        try:
-            rows = []
-            sometimes = [(), *((name,) for name in params.modifiers)]
-            plan: list[tuple[list[Template], int, int, Split, Sequence[tuple[str, ...]]]] = [
-                (trained, params.train_seed_start, params.train_per_template, "train", sometimes),
-                (trained, params.eval_seed_start, params.eval_per_template, "eval", sometimes),
-                (heldout, params.eval_seed_start, params.heldout_per_template, "heldout", [()]),
-                *(
-                    (trained, params.eval_seed_start, params.heldout_per_template, "heldout", [(name,)])
-                    for name in params.heldout_modifiers
-                ),
-            ]
-            for kinds, first, count, split, modifiers in plan:
-                for kind in kinds:
-                    rows += [task.row(split) for task in instances(server, kind, first, count, modifiers)]
-            return rows
-        finally:
-            server.stop()
+        taken: set[tuple[str, str]] = set()
+        rows = _drawn(parts(self.params, *self._templates()), taken)
+        self._taken = frozenset(taken)
+        return rows
 
     def site(self) -> CitySite:
         """The sites, served by a process of their own. States (`reset`) are in this process."""
@@ -181,6 +161,14 @@ class City(World):
 
     def _state(self, key: str) -> State:
         return State(world=self.name, key=key)
+
+
+def _drawn(planned: Iterable[Part], taken: set[tuple[str, str]]) -> list[dict[str, Any]]:
+    server = CityServer(ensure())
+    try:
+        return [row for part in planned for row in draw(server, part, taken)]
+    finally:
+        server.stop()
 
 
 def select(names: list[str]) -> list[Template]:

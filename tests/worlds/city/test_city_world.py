@@ -190,6 +190,10 @@ def test_a_wrong_name_is_refused_before_the_run(keys, problem):
     ("keys", "problem"),
     [
         ({"train_per_template": 30, "eval_seed_start": 100}, r"train_seed_start \+ 4 \* train_per_template = 121"),
+        (
+            {"heldout_modifiers": ["theme", "popup"], "validation_seed_start": 100_059},  # (5 + 2 * 5) * 4 seeds
+            "validation_seed_start = 100059 must be at least 100060",
+        ),
         ({"train": ["shop"], "heldout": ["shop"]}, r"\['shop'\] are both trained on and held out"),
         ({"modifiers": ["slow"], "heldout_modifiers": ["slow"]}, r"modifiers \['slow'\] are both"),
     ],

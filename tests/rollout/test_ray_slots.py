@@ -1,0 +1,127 @@
+"""Slots of a machine that answers too late: the worker frees them, whatever the caller took for lost.
+
+The worker is the real one, in this process, on a stand-in for its browsers; no Ray cluster runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+import pytest
+
+from components.browser import SandboxError
+from components.params import BrowserParams, RolloutParams
+from components.rollout import ray_pool, ray_session
+from components.rollout.ray_pool import BrowserWorker, RayPool
+
+BROWSER = BrowserParams(step_timeout_s=0.05, start_timeout_s=0.05, concurrency=1)
+
+
+class OneSlot:
+    """A machine's browsers, with one slot, and a session whose steps take `step_s` and whose end takes `close_s`."""
+
+    requests = 0
+
+    def __init__(self) -> None:
+        self.timings: dict[str, float] = {}
+        self.health: dict[str, float] = {}
+        self.slot = asyncio.Semaphore(1)
+        self.step_s = self.close_s = 0.0
+
+    async def __aenter__(self) -> OneSlot:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None: ...
+
+    @contextlib.asynccontextmanager
+    async def session(self, task: object):
+        async with self.slot:
+            yield self
+            await asyncio.sleep(self.close_s)
+
+    async def step(self, calls: object) -> str:
+        await asyncio.sleep(self.step_s)
+        return "stepped"
+
+
+class LocalHandle:
+    """Calls an actor as Ray's handle does: `handle.method.remote(...)` runs even if its caller no longer waits."""
+
+    def __init__(self, actor: Any) -> None:
+        self.actor = actor
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.actor, name)
+
+        class Method:
+            @staticmethod
+            def remote(*arguments: Any) -> asyncio.Future[Any]:
+                return asyncio.shield(asyncio.ensure_future(method(*arguments)))
+
+        return Method
+
+
+@pytest.fixture
+def on_one_slot(monkeypatch):
+    """Runs `await scenario(pool, machine)`, then checks that the worker holds no session and its slot is free."""
+    monkeypatch.setattr(ray_session, "TRANSPORT_LIMIT_S", 0.2)
+    monkeypatch.setattr(ray_session, "OPEN_LIMIT_S", 0.1)
+
+    def run(scenario) -> None:
+        async def main() -> None:
+            machine = OneSlot()
+            monkeypatch.setattr(ray_pool, "open_browsers", lambda *arguments: machine)
+            pool = RayPool(BROWSER, RolloutParams(executor="ray"))
+            worker = BrowserWorker(BROWSER, [None], "none")
+            pool._workers = [LocalHandle(worker)]
+            pool._mark_lost(0, 1)
+            await scenario(pool, machine)
+            async with asyncio.timeout(2), pool.session() as session:
+                assert await session.step([]) == "stepped"
+            assert not worker._open_sessions
+            assert not machine.slot.locked()
+
+        asyncio.run(main())
+
+    return run
+
+
+def test_a_step_that_answers_too_late_does_not_cost_the_slot(on_one_slot):
+    async def scenario(pool: RayPool, machine: OneSlot) -> None:
+        machine.step_s = 60
+        with pytest.raises(SandboxError, match="machine"):
+            async with pool.session() as session:
+                await session.step([])
+        machine.step_s = 0
+
+    on_one_slot(scenario)
+
+
+def test_an_open_that_was_given_up_takes_no_slot_later(on_one_slot):
+    async def scenario(pool: RayPool, machine: OneSlot) -> None:
+        async with machine.slot:
+            with pytest.raises(SandboxError, match="machine"):
+                async with pool.session():
+                    pass
+
+    on_one_slot(scenario)
+
+
+def test_an_episode_cancelled_while_it_closes_gives_its_slot_back(on_one_slot):
+    async def scenario(pool: RayPool, machine: OneSlot) -> None:
+        machine.close_s = 0.1
+
+        async def episode() -> None:
+            async with pool.session():
+                pass
+
+        running = asyncio.create_task(episode())
+        await asyncio.sleep(0.05)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        machine.close_s = 0
+
+    on_one_slot(scenario)
