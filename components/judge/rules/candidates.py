@@ -69,7 +69,7 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
     wanted = plain("\n".join(phrases))
     numbers_asked = values(wanted)
     prefixes = tuple(_TRUNCATED.findall("\n".join(phrases)))
-    text = BOLD.sub(r"\1", plain(split_lists(answer, numbers_asked)))
+    text = BOLD.sub(r"\1", plain(split_lists(answer, numbers_asked, phrases)))
 
     def unless_candidates(row: re.Match[str]) -> str:
         numbers = values(row[0].replace(",", " "))
@@ -110,7 +110,7 @@ def too_long(answer: str, phrases: Sequence[str]) -> str | None:
         phrases: as for `without_candidates`; what they have themselves does not count.
     """
     numbers_asked = values(plain("\n".join(phrases)))
-    text = plain(split_lists(answer, numbers_asked))
+    text = plain(split_lists(answer, numbers_asked, phrases))
     counts = (
         ("numbers that were not asked for", len(values(text) - numbers_asked), MAX_NUMBERS),
         (
