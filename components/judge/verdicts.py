@@ -6,7 +6,8 @@ and never rewards it. NOT SUCCESS is matched before SUCCESS (OpenWebRL, appendix
 
 What models and people add to a verdict line does not change it: bold marks, bullets, a box of LaTeX, emoji, full-width
 punctuation, an end token, a rule below. Unparsed are a sign that says the opposite of the word ("SUCCESS", a cross), a
-bulleted line beside another one with the opposite verdict, and everything inside of an unclosed reasoning block.
+sign that is not known here (an empty checkbox), a bulleted line beside another one with the opposite verdict, and
+everything inside of an unclosed reasoning block.
 """
 
 from __future__ import annotations
@@ -28,8 +29,14 @@ _CLOSER = re.compile(r"```|</\w+>|(?:-\s?){3,}|(?:\*\s?){3,}|_{3,}|={3,}")
 _REASONING = r"(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)"
 _OPENED, _CLOSED = (re.compile(pattern, re.IGNORECASE) for pattern in (rf"<{_REASONING}>", rf"</{_REASONING}>"))
 _BOX = re.compile(r"\$*\\(?:boxed|fbox)\{\s*(?:\\(?:text|textbf|mathrm)\{(.*)\}|(.*))\s*\}\$*")
-_POSITIVE, _NEGATIVE = frozenset("✅✔✓☑🟢👍🎉💯"), frozenset("❌✖✗✘❎🔴🚫👎⛔🛑")
-_JOINERS = "\ufe0e\ufe0f\u200d"
+_POSITIVE, _NEGATIVE = frozenset("✅✔✓☑🟢👍🎉💯"), frozenset("❌✖✗✘✕☒❎🔴🚫🚷🙅👎⛔🛑⚠")
+_NEUTRAL = frozenset("📝📋📌📊🎯🏁🔍🔎⚖🤖💡✨⭐🌟🏆🔹🔸🔷🔶▶➡👉")
+_EMOJI_PARTS = frozenset("\ufe0e\ufe0f\u200d♀♂🏻🏼🏽🏾🏿")
+"""Variation selectors, the joiner, and the sexes and skin tones of emoji such as 👎🏽."""
+_QUOTES = "\"'“”‘’ "
+_DELETED = dict.fromkeys(map(ord, _POSITIVE | _NEGATIVE | _NEUTRAL | _EMOJI_PARTS))
+_LETTERS = {first + number: 65 + number for first in (0x1F150, 0x1F170) for number in range(26)}
+"""White letters in black circles and squares, for which NFKC has no letter."""
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -185,10 +192,9 @@ def _without_end(line: str) -> str:
 
 
 def _cleaned(line: str) -> _Line:
-    text = _without_end(line)
+    text = unicodedata.normalize("NFKC", _without_end(line).translate(_LETTERS))
     signs = frozenset(mark in _POSITIVE for mark in text if mark in _POSITIVE | _NEGATIVE)
-    kept = "".join(mark for mark in text if unicodedata.category(mark) not in ("So", "Sk") and mark not in _JOINERS)
-    text = unicodedata.normalize("NFKC", kept).strip()
+    text = text.translate(_DELETED).strip()
     bullet = _BULLET.match(text)
     text = _DECORATION.sub("", text[bullet.end() :] if bullet else text).strip()
     return _Line(_unboxed(text), signs, bullet is not None)
@@ -216,7 +222,20 @@ def _read_line(line: str, form: VerdictForm, alone: bool) -> bool | None:
     label = form.label.match(line)
     if not (label or (alone and line.isupper())):
         return None
-    word = _unboxed(line[label.end() if label else 0 :].strip()).strip("\"'“”‘’[] .!。")
+    word = _bare(_unboxed(line[label.end() if label else 0 :].strip()))
     if form.no.fullmatch(word):
         return False
     return True if form.yes.fullmatch(word) else None
+
+
+def _bare(word: str) -> str:
+    """The word without quotation marks, a pair of brackets around it and punctuation after it.
+
+    Punctuation before the word stays, because `!` negates it and `[ ]` is an empty checkbox.
+    """
+    word = _unquoted(word)
+    return _unquoted(word[1:-1]) if word.startswith("[") and word.endswith("]") else word
+
+
+def _unquoted(word: str) -> str:
+    return word.lstrip(_QUOTES).rstrip(_QUOTES + ".!。")

@@ -15,6 +15,8 @@ from components.records import Outcome
 from tests.judge.test_webarena_rows import PATHS
 from tests.judge.webarena_episodes import episode, ours, reference, right, rows, rule_of_row
 
+DAYS = "2023-01-04, 2023-01-05, 2023-01-06, 2023-01-07"
+
 
 def has(answer: str, *phrases: str) -> bool:
     return all(includes(phrase, without_candidates(answer, phrases), words=True) for phrase in phrases)
@@ -54,9 +56,43 @@ def test_a_number_in_a_list_of_candidates_is_no_answer(answer):
     assert not has(answer, "6")
 
 
-@pytest.mark.parametrize("answer", ["Yes or no", "yes/no", "No, yes", "Yes, no.", "yes | no"])
-def test_yes_or_no_is_no_answer(answer):
-    assert not has(answer, "Yes")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Yes or no",
+        "yes/no",
+        "No, yes",
+        "Yes, no.",
+        "yes | no",
+        '"yes" or "no"',
+        "**Yes** or **no**",
+        "Yes, or no",
+        "Yes. No.",
+        "yes or maybe no",
+        "*Yes* (or *no*)",
+    ],
+)
+@pytest.mark.parametrize("phrase", ["Yes", "no"])
+def test_yes_or_no_is_no_answer(answer, phrase):
+    assert not has(answer, phrase)
+
+
+@pytest.mark.parametrize(
+    ("answer", "phrases"),
+    [
+        ("5 orders or 6 orders", ["5", "6", "5 orders"]),
+        ("6 orders or 5", ["5", "6"]),
+        ("either 1 order or maybe 2 orders", ["1", "2"]),
+        ("4 stars or 5 stars", ["4 stars", "5 stars"]),
+        ("$4 (or $5)", ["$4", "$5"]),
+        ("**4**, maybe **5**", ["4", "5"]),
+        ("2023-01-05 or 2023-05-01", ["2023-01-05", "2023-05-01"]),
+        (DAYS, DAYS.split(", ")),
+        ("10:00, 10:10 and 10:20", ["10:00", "10:10", "10:20"]),
+    ],
+)
+def test_each_of_several_values_that_are_offered_is_no_answer(answer, phrases):
+    assert [phrase for phrase in phrases if has(answer, phrase)] == []
 
 
 def test_long_lists_of_names_and_copies_of_pages_are_no_answers():
@@ -80,6 +116,15 @@ def test_long_lists_of_names_and_copies_of_pages_are_no_answers():
         ("Yes. No fees were charged.", ["Yes"]),
         ("No, there is none, yes?", ["No"]),
         ("Ann, Bob or Cy", ["Ann"]),
+        ("3 years or 36,000 miles", ["3 years"]),
+        ("2.5 km (or 1.6 miles)", ["2.5 km"]),
+        ("6 orders, or 12% of all", ["6"]),
+        ("6 orders or 10:30 hours", ["6"]),
+        ("2023-01-05 10:30 - 2023-01-05 11:30", ["2023-01-05"]),
+        ("01/05/2023, 02/05/2023", ["1/05/2023", "2/05/2023"]),
+        ("Yes, No. 5 is open", ["Yes"]),
+        ("Yes. No.", ["Yes", "No"]),
+        ("Yes or no", ["yes or no"]),
     ],
 )
 def test_an_answer_with_details_is_an_answer(answer, phrases):

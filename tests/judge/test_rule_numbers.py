@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from components.judge.rules.conditions import WebArenaRule
 from components.judge.rules.matching import includes, same
 from components.judge.rules.specs import rule_of
 from components.judge.rules.webarena import judge_webarena
@@ -75,14 +76,35 @@ def asked_for(*phrases: str) -> dict:
     }
 
 
-def test_a_comma_separates_numbers_only_if_all_of_them_are_asked_for():
-    def outcome(phrases: list[str], answer: str) -> Outcome:
-        return judge_webarena(rule_of(asked_for(*phrases)), "", answer, None)[0]
+def outcome(phrases: list[str], answer: str) -> Outcome:
+    rule = rule_of(asked_for(*phrases))
+    assert isinstance(rule, WebArenaRule)
+    return judge_webarena(rule, "", answer, None)[0]
 
+
+def test_a_comma_separates_numbers_only_if_all_of_them_are_asked_for():
     assert outcome(["35", "149"], "35,149") is Outcome.SUCCESS
     assert outcome(["35149"], "35,149") is Outcome.SUCCESS
     assert outcome(["35"], "35,149") is Outcome.FAILURE
     assert outcome(["35", "148"], "35,149") is Outcome.FAILURE
+    assert outcome(["6"], "6,5") is Outcome.FAILURE
+    assert outcome(["6", "5"], "6,5") is Outcome.SUCCESS
+
+
+@pytest.mark.parametrize(
+    "phrases",
+    [
+        ["3,4"],
+        ["12,5"],
+        ["€ 5,00"],
+        ["1,23,456"],
+        ["Section 3,4"],
+        ["2,3-butanediol"],
+        ["40,5%", "1,2,3"],
+    ],
+)
+def test_a_comma_of_a_reference_separates_no_numbers(phrases):
+    assert outcome(phrases, f"The answer is {', '.join(phrases)}.") is Outcome.SUCCESS
 
 
 @given(st.integers(0, 10**7), st.integers(0, 10**7), st.sampled_from(["{:,}", "**{}**", "${:,}.00", "{} km", "({})"]))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge import parse_verdict, verdict_text
-from components.judge.verdicts import STATUS, read, read_object
+from components.judge.verdicts import BLOCKED, KEEP, STATUS, VerdictForm, read, read_object
 from components.records import Outcome
 
 S, F, U = Outcome.SUCCESS, Outcome.FAILURE, Outcome.UNPARSED
@@ -44,6 +44,14 @@ TEXTS = [
     ("Ｖｅｒｄｉｃｔ：ＮＯＴ　ＳＵＣＣＥＳＳ", F),
     ("Thoughts: The cart is empty. Verdict: NOT SUCCESS", F),
     ("<thinking>SUCCESS?</thinking>\nVerdict: NOT SUCCESS", F),
+    ("📝 Verdict: SUCCESS ✨", S),
+    ("Verdict: 👍🏽 SUCCESS!", S),
+    ("🙅🏽\u200d♀\ufe0f Verdict: NOT SUCCESS", F),
+    ('Verdict: ["SUCCESS"].', S),
+    ("Verdict: 🆂🆄🅲🅲🅴🆂🆂", S),
+    ("Verdict: ⓃⓄⓉ SUCCESS", F),
+    ("Verdict: 🅽🅾🆃 SUCCESS", F),
+    ("Verdict: 🄽🄾🅃 SUCCESS", F),
     # endings that contradict themselves, or are not the judge's
     ("Verdict: SUCCESS ❌", U),
     ("Verdict: NOT SUCCESS ✅", U),
@@ -54,6 +62,10 @@ TEXTS = [
     ("<thinking>It looks right.\nVerdict: SUCCESS", U),
     ("<REASONING>\nVerdict: SUCCESS\n---", U),
     ("Verdict: SUCCESS\n❌", U),
+    ("☑ Verdict: NOT SUCCESS\n☐ Verdict: SUCCESS", U),
+    ("Verdict: [x] NOT SUCCESS\nVerdict: [ ] SUCCESS", U),
+    ("● Verdict: NOT SUCCESS\n◦ Verdict: SUCCESS", U),
+    ("Verdict: NOT SUCCESS ☐", U),
     ("Verdict: \\boxed{SUCCESS} or \\boxed{NOT SUCCESS}", U),
     # words that hold the other word
     ("Verdict: UNSUCCESSFUL", F),
@@ -159,6 +171,32 @@ def test_no_decoration_swaps_the_verdict(before: list[str], word: str, after: li
 @given(st.text(max_size=40), st.sampled_from(["think", "thinking", "THOUGHT", "reasoning", "scratchpad"]))
 def test_nothing_inside_of_unclosed_reasoning_is_a_verdict(thoughts: str, tag: str) -> None:
     assert parse_verdict(f"<{tag}>{thoughts}\nVerdict: SUCCESS")[0] is U or "</" in thoughts
+
+
+NEGATED = [
+    "!{}",
+    "! {}",
+    "[ ] {}",
+    "[] {}",
+    "[!{}]",
+    "☐ {}",
+    "✕ {}",
+    "☒{}",
+    "🚷 {}",
+    "🙅🏽 {}",
+    "⒩⒪⒯ {}",
+    "{} ✕",
+    "{} ☐",
+    "{} [ ]",
+]
+
+
+@pytest.mark.parametrize("negated", NEGATED)
+@pytest.mark.parametrize(
+    ("label", "word", "form"), [("Status", "SUCCESS", STATUS), ("Blocked", "YES", BLOCKED), ("Keep", "YES", KEEP)]
+)
+def test_a_word_with_a_sign_that_negates_it_is_unparsed(negated: str, label: str, word: str, form: VerdictForm) -> None:
+    assert read(f"{label}: {negated.format(word)}", form)[0] is None
 
 
 STATUSES = [

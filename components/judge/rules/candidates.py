@@ -6,8 +6,9 @@ every task that asks for a small number (`waymark judge attack` measures both). 
 
 - An answer that begins with "N/A" is an "N/A", whatever follows.
 - Numbers in a row ("4, 5, 6, 7", "It is 4. It is 5. It is 6. It is 7") are candidates if two of them or more, and more
-  than half of them, were not asked for; so are two numbers joined by "or" if one of them was not asked for, and "yes or
-  no". A phrase is not looked for in candidates; elsewhere in the answer it counts ("6 orders: 170, 180, 189, 201").
+  than half of them, were not asked for. So are two numbers of one unit joined by "or" ("5 orders or 6") if one of them
+  was not asked for, and "yes or no" unless both words were. If a date was asked for, dates are compared as wholes, and
+  so are times. A phrase is not looked for in candidates; elsewhere in the answer it counts ("6 orders: 170, 180, 189").
 - An answer with far more numbers, items or words than were asked for (`MAX_…`) is a list, or a copy of a page.
 """
 
@@ -16,20 +17,34 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from components.judge.rules.matching import plain
+from components.judge.rules.matching import BOLD, plain
 from components.judge.rules.numbers import split_lists, values
 
 _DECLINED = re.compile(r"[\W_]*n\s?/\s?a(?![\w/])")
-_DATE = r"\d{1,4}[/-]\d{1,2}[/-]\d{1,4}(?!\d)|\d{1,2}:\d{2}(?::\d{2})?(?!\d)"
-_NUMBER = rf"(?:[$€£¥#]?\s?(?:{_DATE}|\d++(?:[.,]\d++)*+[a-z%]{{0,3}}+(?!\w)))"
+_DAY, _TIME = r"\d{1,4}[/-]\d{1,2}[/-]\d{1,4}(?!\d)", r"\d{1,2}:\d{2}(?::\d{2})?(?!\d)"
+_WHOLES = tuple(re.compile(rf"(?<!\d){kind}") for kind in (_DAY, _TIME))
+_NUMBER = rf"(?:[$€£¥#]?\s?(?:{_DAY}|{_TIME}|\d++(?:[.,]\d++)*+[a-z%]{{0,3}}+(?!\w)))"
 _BETWEEN = r"(?:[\s,;|/&.\-]|(?<=\W)(?:and|or)(?=\W))++"
 _NUMBERS = re.compile(rf"(?<![\w.]){_NUMBER}(?:{_BETWEEN}{_NUMBER})+")
 _REPEATED = re.compile(rf"(?<![\w.]){_NUMBER}(?P<between>[^\d]{{1,40}}){_NUMBER}(?:(?P=between){_NUMBER})+")
-_POLAR = re.compile(r"(?<!\w)(?:yes|no)(?:\s*(?:[,/|;]|\s(?:or|and)\s)\s*(?:yes|no))+(?=\s*(?:[.,;!?]|$))")
-_POLAR_WORD = re.compile("yes|no")
+_LETTER, _MARKS = r"[^\W\d_]", r"\s,;:|/&\"'*_()\[\]\-"
+"""A letter, and the spaces and marks that may stand before and after "or"."""
+_OR = re.compile(rf"(?<!{_LETTER})(?:or|maybe|perhaps)(?!{_LETTER})")
+_VALUE = rf"(?>{_DAY}|{_TIME}|\d+(?:[.,]\d+)*)"
+_UNIT = rf"(?P<unit>(?:%|\s?{_LETTER}+(?:\s{_LETTER}+){{0,2}}?)??)s?"
+_SECOND = rf"(?P=sign)?\s?{_VALUE}(?:(?P=unit)(?!%)|(?![\s-]?(?:\w|%)))"
+_CHOICE = re.compile(
+    rf"(?<![\w.])(?P<sign>[$€£¥#]?)\s?{_VALUE}{_UNIT}(?:(?:[{_MARKS}]*+{_OR.pattern})+[{_MARKS}]*+{_SECOND})+"
+)
+"""Numbers of one unit, which may be left out after "or"; "3 years or 100 miles" and "2.5km (or 1.6 miles)" are none."""
+_NEXT_WORD = rf"(?:[{_MARKS}.!?]|{_OR.pattern}|(?<!{_LETTER})and(?!{_LETTER}))++(?:yes|no)"
+_POLAR = re.compile(
+    rf"(?<!{_LETTER})(?:yes|no)(?:{_NEXT_WORD}(?={_NEXT_WORD}|[\"'*_)\]]*\s*(?:[,;!?]|\.(?!\s?\d)|$)))+"
+)
+"""Nothing but punctuation follows the last word, which is therefore neither "No fees" nor "No. 5"."""
+_POLAR_WORD = re.compile(r"\b(?:yes|no)\b")
 _REMOVED = "…"
 _TRUNCATED = re.compile(r"\d+\.\d{3,}")
-_OR = re.compile(r"(?<!\w)or(?!\w)")
 _ITEM = re.compile(r"[,;|/\n•]|\bor\b", re.IGNORECASE)
 UNASKED = 2
 """Numbers that were not asked for, from which on numbers in a row are candidates."""
@@ -51,22 +66,41 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
     """
     if too_long(answer, phrases) is not None:
         return ""
-    numbers_asked = values(plain("\n".join(phrases)))
+    wanted = plain("\n".join(phrases))
+    numbers_asked = values(wanted)
     prefixes = tuple(_TRUNCATED.findall("\n".join(phrases)))
-    text = plain(split_lists(answer, numbers_asked))
+    text = BOLD.sub(r"\1", plain(split_lists(answer, numbers_asked, phrases)))
 
     def unless_candidates(row: re.Match[str]) -> str:
         numbers = values(row[0].replace(",", " "))
-        unasked = {number for number in numbers - numbers_asked if not number.startswith(prefixes)}
-        is_choice = _OR.search(row[0]) is not None and bool(unasked)
-        is_list = len(unasked) >= max(UNASKED, len(numbers) - len(unasked) + 1)
-        return _REMOVED if is_choice or is_list else row[0]
+        asked = {number for number in numbers if number in numbers_asked or number.startswith(prefixes)}
+        is_choice = _OR.search(row[0]) is not None
+        is_removed = _are_candidates(numbers, asked, is_choice)
+        for kind in _WHOLES:
+            wholes = _wholes(kind, row[0])
+            asked = wholes & _wholes(kind, wanted)
+            is_removed = is_removed or (bool(asked) and _are_candidates(wholes, asked, is_choice))
+        return _REMOVED if is_removed else row[0]
 
     def unless_both(row: re.Match[str]) -> str:
-        return _REMOVED if {"yes", "no"} <= set(_POLAR_WORD.findall(row[0])) else row[0]
+        both = {"yes", "no"}
+        is_asked = both <= set(_POLAR_WORD.findall(wanted))
+        return _REMOVED if both <= set(_POLAR_WORD.findall(row[0])) and not is_asked else row[0]
 
-    text = _NUMBERS.sub(unless_candidates, text)
-    return _POLAR.sub(unless_both, _REPEATED.sub(unless_candidates, text))
+    for pattern in (_NUMBERS, _CHOICE, _REPEATED):
+        text = pattern.sub(unless_candidates, text)
+    return _POLAR.sub(unless_both, text)
+
+
+def _are_candidates(given: set[str], asked: set[str], is_choice: bool) -> bool:
+    """Whether too many of the numbers that were given were not asked for: any if it is a choice, else most."""
+    unasked = len(given - asked)
+    return unasked >= (1 if is_choice else max(UNASKED, len(asked) + 1))
+
+
+def _wholes(kind: re.Pattern[str], text: str) -> set[str]:
+    """The dates or the times of a text, without zeros at the beginning of their parts."""
+    return {re.sub(r"(?<!\d)0+(?=\d)", "", match) for match in kind.findall(text)}
 
 
 def too_long(answer: str, phrases: Sequence[str]) -> str | None:
@@ -76,7 +110,7 @@ def too_long(answer: str, phrases: Sequence[str]) -> str | None:
         phrases: as for `without_candidates`; what they have themselves does not count.
     """
     numbers_asked = values(plain("\n".join(phrases)))
-    text = plain(split_lists(answer, numbers_asked))
+    text = plain(split_lists(answer, numbers_asked, phrases))
     counts = (
         ("numbers that were not asked for", len(values(text) - numbers_asked), MAX_NUMBERS),
         (

@@ -35,7 +35,7 @@ _MARKS = str.maketrans(
 _GIT_HOST = re.compile(r"ssh://git@[^/\s]+/")
 _LETTER = r"[^\W\d_]"
 _AROUND = ("**", "__", "'", '"', "*", "_")
-_BOLD = re.compile(r"(?<!\w)\*\*(\S(?:[^*]*\S)?)\*\*(?!\w)")
+BOLD = re.compile(r"(?<!\w)\*\*(\S(?:[^*]*\S)?)\*\*(?!\w)")
 
 
 @lru_cache(maxsize=4)  # a page is searched for many phrases
@@ -89,7 +89,7 @@ def includes(phrase: str, text: str, words: bool) -> bool:
         after = ENDS
     elif words and target[-1:].isalpha():
         after = rf"(?!{_LETTER})"
-    searched = _BOLD.sub(r"\1", plain(text)) if words else plain(text)
+    searched = BOLD.sub(r"\1", plain(text)) if words else plain(text)
     return bool(target) and re.search(before + _number(target, phrase) + after, searched) is not None
 
 

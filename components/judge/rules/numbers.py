@@ -8,7 +8,7 @@ could be read both ways, the readings here keep two numbers apart:
   fraction is all zeros, or if the number has two digits or more before the point; never after "version" or "v".
 - A reference with three decimals or more (`40.442`, a coordinate) is a truncated number: an answer with the same digits
   and more is right. With fewer it is a price or a rounded measure, and 5.495 is not 5.49.
-- `35,149` is one number, unless both 35 and 149 are asked for.
+- `35,149` is one number, unless both 35 and 149 are asked for and no reference has `35,149` itself.
 """
 
 from __future__ import annotations
@@ -78,12 +78,16 @@ def values(text: str) -> set[str]:
     return {_value(number) for number in NUMBER.findall(text)}
 
 
-def split_lists(answer: str, references: Collection[str]) -> str:
-    """`35,149` as `35, 149` if each of these numbers is among `references`, which are `values`."""
+def split_lists(answer: str, asked: Collection[str], phrases: Collection[str]) -> str:
+    """`35,149` as `35, 149` if each of these numbers is among `asked`, the `values` of the phrases, and no phrase has
+    `35,149` itself.
+    """
+    written = {numbers for phrase in phrases for numbers in _LIST.findall(phrase)}
 
     def spaced(numbers: re.Match[str]) -> str:
         parts = numbers[0].split(",")
-        return ", ".join(parts) if {_value(part) for part in parts} <= set(references) else numbers[0]
+        is_list = numbers[0] not in written and {_value(part) for part in parts} <= set(asked)
+        return ", ".join(parts) if is_list else numbers[0]
 
     return _LIST.sub(spaced, answer)
 
