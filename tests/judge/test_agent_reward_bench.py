@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from components.formats import Unreadable
+from components.formats import Damaged, ReadTrajectory, Unreadable, format_named
 from components.formats.agent_reward_bench import benchmark_of, identity_of, iter_trajectories, parse_action
 from components.judge.expert_annotations import (
     of_split,
@@ -117,6 +118,28 @@ def test_invalid_trajectories_are_left_out_and_broken_ones_are_named(tmp_path):
     folder = cleaned(tmp_path / "c")
     next((folder / "screenshots").rglob("*.png")).unlink()
     with pytest.raises(Unreadable, match=r"does not exist.*beside its `cleaned`"):
+        list(iter_trajectories(folder))
+
+
+@pytest.mark.parametrize(
+    "changes, why",
+    [
+        ({"summary_info": {"cum_reward": "n/a"}}, "summary_info.cum_reward: Input should be a valid number"),
+        ({"summary_info": {"cum_reward": [1]}}, "summary_info.cum_reward: Input should be a valid number"),
+        ({"summary_info": {"cum_reward": 10**400}}, "summary_info.cum_reward: Input should be a valid number"),
+        ({"seed": 10**30}, "seed: Input should be less than"),
+        ({"agent": "\ud800"}, r"is no trajectory that can be read \('utf-8' codec can't encode"),
+    ],
+)
+def test_a_value_that_no_trajectory_can_hold_costs_no_other_record(tmp_path, changes, why):
+    folder = cleaned(tmp_path, "webarena.7", **changes)
+    cleaned(tmp_path, "webarena.8")
+    damaged, whole = format_named("agent_reward_bench").read(folder)
+    assert isinstance(damaged, Damaged)
+    assert damaged.reason.startswith(str(next((folder / "cleaned").rglob("webarena.7.json"))))
+    assert re.search(why, damaged.reason)
+    assert isinstance(whole, ReadTrajectory)
+    with pytest.raises(Unreadable, match=why):
         list(iter_trajectories(folder))
 
 
