@@ -30,6 +30,8 @@ FOLDER = "cleaned"
 
 _MESSAGES = ("send_msg_to_user", "report_infeasible")
 """Actions that give the final answer."""
+_ANSWERS = ("0", "text", "reason")
+"""Arguments of these actions that are the answer: the first one, which some agents name."""
 
 
 class _Step(BaseModel):
@@ -132,8 +134,6 @@ def _trajectory(cleaned: _Cleaned, task: str, images: list[Image]) -> Trajectory
         for index, (step, image, next_step) in enumerate(zip(cleaned.steps, images, following, strict=True))
         if step.action
     ]
-    last = parse_action(steps_with_action[-1].action or "") if steps_with_action else None
-    has_answer = last is not None and last.name in _MESSAGES
     return Trajectory(
         trajectory_id=identity_of(cleaned.benchmark, cleaned.agent, task),
         task=Task(
@@ -151,10 +151,17 @@ def _trajectory(cleaned: _Cleaned, task: str, images: list[Image]) -> Trajectory
         seed=0,
         turns=turns,
         termination=Termination.DONE,
-        answer=str(last.arguments.get("0", "")) if last is not None and has_answer else "",
+        answer=_answer(steps_with_action[-1].action or "") if steps_with_action else "",
         site_reward=cleaned.summary_info.cum_reward,
         final_screenshot=None if images[-1] == NO_SCREENSHOT else images[-1],
     )
+
+
+def _answer(action: str) -> str:
+    """The text of a final message; empty for other actions."""
+    call = parse_action(action)
+    answers = [call.arguments[name] for name in _ANSWERS if name in call.arguments]
+    return str(answers[0]) if answers and call.name in _MESSAGES else ""
 
 
 def _turn(index: int, step: _Step, image: Image, next_step: _Step | None) -> Turn:

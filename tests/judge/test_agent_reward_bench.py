@@ -36,7 +36,9 @@ def annotations(path: Path, *rows: tuple[str, str, str]) -> Path:
     return path
 
 
-def cleaned(folder: Path, task: str = "webarena.7", **changes: object) -> Path:
+def cleaned(
+    folder: Path, task: str = "webarena.7", last_action: str = 'send_msg_to_user("It is 5.")', **changes: object
+) -> Path:
     """A trajectory of two steps with its screenshots; returns the `trajectories` folder."""
     shots = folder / "screenshots/webarena" / AGENT / task
     shots.mkdir(parents=True, exist_ok=True)
@@ -46,7 +48,7 @@ def cleaned(folder: Path, task: str = "webarena.7", **changes: object) -> Path:
     steps = [
         {"num": 0, "url": "http://shop/", "action": "click('a51')", "reasoning": "The link.", "last_action_error": "",
          "screenshot_path": f"{where}0.png", "axtree": "…", "stats": {}},
-        {"num": 1, "url": "http://shop/tea", "action": 'send_msg_to_user("It is 5.")', "reasoning": None,
+        {"num": 1, "url": "http://shop/tea", "action": last_action, "reasoning": None,
          "last_action_error": "", "screenshot_path": f"{where}1.png", "axtree": "…", "stats": {}},
     ]  # fmt: skip
     content = {
@@ -109,6 +111,22 @@ def test_the_judge_sees_failed_actions_and_actions_without_a_message(tmp_path):
     (one,) = iter_trajectories(folder)
     assert one.turns[0].feedback == ["Failed: no such element"]
     assert (one.answer, one.termination) == ("", "done")
+
+
+@pytest.mark.parametrize(
+    "action, answer",
+    [
+        ("send_msg_to_user('42')", "42"),
+        ("send_msg_to_user(text='42')", "42"),
+        ("report_infeasible(reason='It is sold out.')", "It is sold out."),
+        ("report_infeasible('It is sold out.')", "It is sold out."),
+        ("fill('a12', text='42')", ""),
+        ("send_msg_to_user()", ""),
+    ],
+)
+def test_the_answer_is_the_final_message_with_or_without_its_name(tmp_path, action, answer):
+    (one,) = iter_trajectories(cleaned(tmp_path, last_action=action))
+    assert one.answer == answer
 
 
 def test_invalid_trajectories_are_left_out_and_broken_ones_are_named(tmp_path):
