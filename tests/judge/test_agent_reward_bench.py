@@ -12,11 +12,11 @@ from components.formats import Damaged, ReadTrajectory, Unreadable, format_named
 from components.formats.agent_reward_bench import benchmark_of, identity_of, iter_trajectories, parse_action
 from components.judge.expert_annotations import (
     of_split,
-    read_annotations,
     read_experts,
     second_expert,
     summarise_aspects,
 )
+from components.judge.labels import read_labels
 from components.records import Outcome
 from tests.samples import png
 
@@ -77,18 +77,20 @@ def test_the_primary_expert_labels_unless_unsure(tmp_path):
         ("C", "webarena.3", "Unsure"),
         ("D", "webarena.3", "Successful"),
     )
-    assert read_annotations(path) == {
+    known = read_labels(path)
+    assert known.outcomes == {
         identity_of("webarena", AGENT, "webarena.1"): Outcome.SUCCESS,
         identity_of("webarena", AGENT, "webarena.2"): Outcome.FAILURE,
     }
+    assert known.left_out == [f"{path}:5: the primary expert is unsure whether it is a success"]
 
 
 def test_another_file_or_label_is_refused_with_its_place(tmp_path):
     with pytest.raises(Unreadable, match=r":2: trajectory_success is 'Perhaps'"):
-        read_annotations(annotations(tmp_path / "a.csv", ("A", "webarena.1", "Perhaps")))
+        read_experts(annotations(tmp_path / "a.csv", ("A", "webarena.1", "Perhaps")))
     (tmp_path / "b.csv").write_text("a,b\n1,2\n")
     with pytest.raises(Unreadable, match="no column benchmark"):
-        read_annotations(tmp_path / "b.csv")
+        read_experts(tmp_path / "b.csv")
 
 
 def test_a_trajectory_is_what_our_judges_read(tmp_path):
@@ -223,13 +225,34 @@ def test_a_published_split_chooses_its_tasks(tmp_path):
 def test_a_byte_order_mark_or_a_short_row_does_not_confuse_the_annotations(tmp_path):
     path = annotations(tmp_path / "a.csv", ("A", "webarena.1", "Successful"))
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert list(read_annotations(path).values()) == [Outcome.SUCCESS]
+    assert list(read_labels(path).outcomes.values()) == [Outcome.SUCCESS]
     path.write_text(HEAD + "A,webarena,webarena.1\n")
     with pytest.raises(Unreadable, match=r"a\.csv:2: the row ends before model_name, trajectory_success"):
-        read_annotations(path)
+        read_experts(path)
     path.write_bytes(HEAD.encode() + b"\xff")
     with pytest.raises(Unreadable, match=r"a\.csv is not UTF-8"):
-        read_annotations(path)
+        read_experts(path)
+
+
+def test_a_line_separator_in_a_value_does_not_end_a_row(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("benchmark,task_id,model_name,trajectory_success\nwebarena,1,m\u2028x,Successful\n")
+    assert read_labels(path).outcomes == {identity_of("webarena", "m\u2028x", "1"): Outcome.SUCCESS}
+
+
+@pytest.mark.parametrize(
+    "content, why",
+    [
+        (b"task_id,split\n\xff,dev\n", r"splits\.csv is not UTF-8 \(byte 14\)"),
+        (b"task_id,split\n" + b"x" * 200_000, r"splits\.csv:2: is not CSV \(field larger than"),
+        (b"task_id,split,split\nwebarena.1,dev,test\n", r"splits\.csv has the column 'split' twice"),
+    ],
+)
+def test_splits_that_cannot_be_read_are_refused_by_name(tmp_path, content, why):
+    path = experts_of(tmp_path)
+    (tmp_path / "splits.csv").write_bytes(content)
+    with pytest.raises(Unreadable, match=why):
+        of_split(read_experts(path), path, "dev")
 
 
 def test_the_second_level_of_workarena_is_a_benchmark_of_its_own(tmp_path):
