@@ -33,6 +33,8 @@ def _encodable(value: Any) -> Any:
 Text = Annotated[str, AfterValidator(_encodable)]
 """Text from a page, a task file or a model."""
 JsonObject = Annotated[dict[str, Any], AfterValidator(_encodable)]
+Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+"""A whole number that a column of a table can hold."""
 
 
 class Termination(StrEnum):
@@ -107,13 +109,13 @@ class Task(Record):
     split: Split = "train"
     domain: str | None = None
     subdomain: str | None = None
-    difficulty: int | None = Field(default=None, ge=0)
+    difficulty: Int64 | None = Field(default=None, ge=0)
     rubric: list[FactGroup] = Field(default_factory=list)
     reference_answer: Text | None = None
     evaluator: JsonObject = Field(default_factory=dict)
     decomposed_from: str | None = None
-    horizon: int | None = Field(default=None, gt=0)
-    seed: int | None = None
+    horizon: Int64 | None = Field(default=None, gt=0)
+    seed: Int64 | None = None
 
     @property
     def family(self) -> str:

@@ -16,20 +16,22 @@ import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from components.formats.building import turn_of
-from components.formats.files import Screenshot, parsed, read_json_file, read_screenshot
+from components.formats.files import Screenshot, conversion_of, parsed, read_each, read_json_file, read_screenshot
 from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
 from components.formats.registry import register
-from components.records import NO_SCREENSHOT, Image, Task, Termination, ToolCall, Trajectory, Turn, trajectory_id
+from components.records import NO_SCREENSHOT, Image, Int64, Task, Termination, ToolCall, Trajectory, Turn, trajectory_id
 
 FOLDER = "cleaned"
 
 _MESSAGES = ("send_msg_to_user", "report_infeasible")
 """Actions that give the final answer."""
+_ANSWERS = ("0", "text", "reason")
+"""Arguments of these actions that are the answer: the first one, which some agents name."""
 
 
 class _Step(BaseModel):
@@ -41,14 +43,19 @@ class _Step(BaseModel):
     last_action_error: str | None = None
 
 
+class _Summary(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    cum_reward: float | None = Field(default=None, allow_inf_nan=False)
+
+
 class _Cleaned(BaseModel):
     model_config = ConfigDict(extra="ignore")
     benchmark: str
     agent: str
     goal: str
-    seed: int | None = None
+    seed: Int64 | None = None
     valid: bool = True
-    summary_info: dict[str, Any] = Field(default_factory=dict)
+    summary_info: _Summary = _Summary()
     steps: list[_Step]
 
 
@@ -80,20 +87,7 @@ class AgentRewardBench(Format):
         files = sorted((path / FOLDER).rglob("*.json"))
         if not files:
             raise Unreadable(f"{path / FOLDER} has no .json file: name the folder `trajectories`")
-        for file in files:
-            try:
-                cleaned = _read(file)
-            except Unreadable as error:
-                yield Damaged(str(file), str(error))
-                continue
-            if not cleaned.valid or not cleaned.steps:
-                why = "has no step" if cleaned.valid else "is marked `valid: false`"
-                yield Damaged(str(file), f"{file}: {why}, and AgentRewardBench leaves it out: leave it out, too")
-                continue
-            screenshots = [_screenshot(step, path) for step in cleaned.steps]
-            missing = tuple(screenshot.missing for screenshot in screenshots if screenshot.missing)
-            trajectory = _trajectory(cleaned, file.stem, [screenshot.image for screenshot in screenshots])
-            yield ReadTrajectory(str(file), trajectory, missing)
+        yield from read_each(files, path, _read)
 
 
 def iter_trajectories(folder: Path) -> Iterator[Trajectory]:
@@ -103,18 +97,33 @@ def iter_trajectories(folder: Path) -> Iterator[Trajectory]:
         Unreadable: a file has another form, or a screenshot is missing.
     """
     for file in sorted((folder / FOLDER).rglob("*.json")):
-        cleaned = _read(file)
+        cleaned = _cleaned(file)
         if not cleaned.valid or not cleaned.steps:
             continue
-        screenshots = [_screenshot(step, folder) for step in cleaned.steps]
-        for screenshot in screenshots:
-            if screenshot.missing:
-                raise Unreadable(f"{screenshot.missing}; AgentRewardBench's `screenshots` belong beside its `{FOLDER}`")
-        yield _trajectory(cleaned, file.stem, [screenshot.image for screenshot in screenshots])
+        with conversion_of(file):
+            record = _converted(cleaned, file, folder)
+        if record.missing:
+            raise Unreadable(f"{record.missing[0]}; AgentRewardBench's `screenshots` belong beside its `{FOLDER}`")
+        yield record.trajectory
 
 
-def _read(file: Path) -> _Cleaned:
+def _read(file: Path, folder: Path) -> ReadTrajectory:
+    cleaned = _cleaned(file)
+    if not cleaned.valid or not cleaned.steps:
+        why = "has no step" if cleaned.valid else "is marked `valid: false`"
+        raise Unreadable(f"{file}: {why}, and AgentRewardBench leaves it out: leave it out, too")
+    return _converted(cleaned, file, folder)
+
+
+def _cleaned(file: Path) -> _Cleaned:
     return parsed(_Cleaned, read_json_file(file), str(file), "cleaned trajectory of AgentRewardBench")
+
+
+def _converted(cleaned: _Cleaned, file: Path, folder: Path) -> ReadTrajectory:
+    screenshots = [_screenshot(step, folder) for step in cleaned.steps]
+    missing = tuple(screenshot.missing for screenshot in screenshots if screenshot.missing)
+    trajectory = _trajectory(cleaned, file.stem, [screenshot.image for screenshot in screenshots])
+    return ReadTrajectory(str(file), trajectory, missing)
 
 
 def _trajectory(cleaned: _Cleaned, task: str, images: list[Image]) -> Trajectory:
@@ -125,9 +134,6 @@ def _trajectory(cleaned: _Cleaned, task: str, images: list[Image]) -> Trajectory
         for index, (step, image, next_step) in enumerate(zip(cleaned.steps, images, following, strict=True))
         if step.action
     ]
-    last = parse_action(steps_with_action[-1].action or "") if steps_with_action else None
-    has_answer = last is not None and last.name in _MESSAGES
-    reward = cleaned.summary_info.get("cum_reward")
     return Trajectory(
         trajectory_id=identity_of(cleaned.benchmark, cleaned.agent, task),
         task=Task(
@@ -145,10 +151,17 @@ def _trajectory(cleaned: _Cleaned, task: str, images: list[Image]) -> Trajectory
         seed=0,
         turns=turns,
         termination=Termination.DONE,
-        answer=str(last.arguments.get("0", "")) if last is not None and has_answer else "",
-        site_reward=None if reward is None else float(reward),
+        answer=_answer(steps_with_action[-1].action or "") if steps_with_action else "",
+        site_reward=cleaned.summary_info.cum_reward,
         final_screenshot=None if images[-1] == NO_SCREENSHOT else images[-1],
     )
+
+
+def _answer(action: str) -> str:
+    """The text of a final message; empty for other actions."""
+    call = parse_action(action)
+    answers = [call.arguments[name] for name in _ANSWERS if name in call.arguments]
+    return str(answers[0]) if answers and call.name in _MESSAGES else ""
 
 
 def _turn(index: int, step: _Step, image: Image, next_step: _Step | None) -> Turn:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -22,6 +23,8 @@ AGAIN = "copy the file again, or leave it out of the folder"
 MEND = "mend the field, or leave the file out of the folder"
 MAX_PROBLEMS = 3
 """Fields that an error names."""
+MAX_NAME = 400
+"""Characters of a screenshot's name that an error shows."""
 
 
 def read_json_file(path: Path) -> Any:
@@ -49,14 +52,29 @@ def read_each(
 
     Args:
         path: the file or folder that the user named.
-        read: gets a file and the folder that was read (of a file, its own), and raises Unreadable.
+        read: gets a file and the folder that was read (of a file, its own); its errors are those of `conversion_of`.
     """
     root = path if path.is_dir() else path.parent
     for file in files:
         try:
-            yield read(file, root)
+            with conversion_of(file):
+                record = read(file, root)
         except Unreadable as error:
             yield Damaged(str(file), str(error))
+        else:
+            yield record
+
+
+@contextmanager
+def conversion_of(file: Path) -> Iterator[None]:
+    """Raises Unreadable in place of an error of the block: some values of a file fail only when they are used."""
+    try:
+        yield
+    except Unreadable:
+        raise
+    except (OSError, ValueError, TypeError) as error:
+        reason = problems(error) if isinstance(error, ValidationError) else str(error)
+        raise Unreadable(f"{file}: is no trajectory that can be read ({reason}): {MEND}") from error
 
 
 def parsed(model: type[M], value: Any, place: str, what: str) -> M:
@@ -101,14 +119,26 @@ def read_screenshot(name: str, folder: Path, root: Path | None = None) -> Screen
         root: the folder that the path must not leave, because a judge's endpoint gets what it leads to; default:
             `folder`.
     """
-    path = folder / name
-    if "://" in name or not path.resolve().is_relative_to((root or folder).resolve()):
-        return Screenshot(NO_SCREENSHOT, f"{name} leads out of {root or folder}: copy the screenshot into the folder")
-    if not path.is_file():
-        return Screenshot(NO_SCREENSHOT, f"{path} does not exist: copy the screenshots beside the record")
-    image = Image.of(path.read_bytes())
+    path, shown = folder / name, folder / _printable(name)
+    try:
+        if "://" in name or not path.resolve().is_relative_to((root or folder).resolve()):
+            reason = f"{_printable(name)} leads out of {root or folder}: copy the screenshot into the folder"
+            return Screenshot(NO_SCREENSHOT, reason)
+        if not path.is_file():
+            return Screenshot(NO_SCREENSHOT, f"{shown} does not exist: copy the screenshots beside the record")
+        image = Image.of(path.read_bytes())
+    except (OSError, ValueError) as error:  # a name that no file can have: a data URI, a NUL
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
+        advice = "write the screenshot to a file, and its path in the record"
+        return Screenshot(NO_SCREENSHOT, f"{shown} cannot be read ({reason}): {advice}")
     problem = damage(image)
-    return Screenshot(NO_SCREENSHOT, f"{path} {problem}: copy it again") if problem else Screenshot(image)
+    return Screenshot(NO_SCREENSHOT, f"{shown} {problem}: copy it again") if problem else Screenshot(image)
+
+
+def _printable(name: str) -> str:
+    """A name that can be printed: of a long one the beginning, lone surrogates and NUL as escapes."""
+    text = name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}…"
+    return text.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
 
 
 def damage(image: Image) -> str | None:

@@ -8,7 +8,6 @@ judge can reach at most. `splits.csv`, in the same folder, says which tasks are 
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from components.formats import Unreadable
 from components.formats.agent_reward_bench import identity_of
 from components.judge.calibration import Calibration, calibrate
+from components.judge.csv_tables import read_csv
 from components.records import Outcome, Record, Verdict
 from components.statistics import Estimate, wilson
 
@@ -30,10 +30,11 @@ SECOND = "second expert"
 class Annotation(Record):
     """One expert's annotation of one trajectory.
 
-    `success` is None if the expert was unsure. `aspects` has the published text of each of `ASPECTS` that the file has,
-    without unsure ones.
+    `line` is its line in the file. `success` is None if the expert was unsure. `aspects` has the published text of each
+    of `ASPECTS` that the file has, without unsure ones.
     """
 
+    line: int
     benchmark: str
     task: str
     agent: str
@@ -55,23 +56,20 @@ def read_experts(path: Path) -> dict[str, list[Annotation]]:
     """All annotations by trajectory id, the primary expert's first.
 
     Raises:
-        Unreadable: a column or a value is missing, or a label is unknown.
+        Unreadable: the file is no CSV table, a column or a value is missing, or a label is unknown.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"{path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
-    rows = csv.DictReader(lines)
-    if missing := [name for name in _COLUMNS if name not in (rows.fieldnames or [])]:
+    columns, rows = read_csv(path, Unreadable)
+    if missing := [name for name in _COLUMNS if name not in columns]:
         raise Unreadable(f"{path}: no column {', '.join(missing)}; it must be AgentRewardBench's annotations.csv")
     experts: dict[str, list[Annotation]] = {}
-    for row in rows:
+    for line, row in rows:
         if absent := [name for name in _COLUMNS if row[name] is None]:
-            raise Unreadable(f"{path}:{rows.line_num}: the row ends before {', '.join(absent)}")
+            raise Unreadable(f"{path}:{line}: the row ends before {', '.join(absent)}")
         label = row["trajectory_success"].strip()
         if label not in LABELS and label not in _UNSURE:
-            raise Unreadable(f"{path}:{rows.line_num}: trajectory_success is {label!r}, not Successful or Unsuccessful")
+            raise Unreadable(f"{path}:{line}: trajectory_success is {label!r}, not Successful or Unsuccessful")
         annotation = Annotation(
+            line=line,
             benchmark=row["benchmark"],
             task=row["task_id"],
             agent=row["model_name"],
@@ -84,11 +82,6 @@ def read_experts(path: Path) -> dict[str, list[Annotation]]:
     return experts
 
 
-def read_annotations(path: Path) -> dict[str, Outcome]:
-    """The primary experts' labels by trajectory id, without `Unsure`; raises what `read_experts` raises."""
-    return {key: rows[0].success for key, rows in read_experts(path).items() if rows[0].success is not None}
-
-
 def of_split(experts: Mapping[str, list[Annotation]], annotations: Path, split: str) -> dict[str, list[Annotation]]:
     """The annotations of one published split.
 
@@ -97,13 +90,13 @@ def of_split(experts: Mapping[str, list[Annotation]], annotations: Path, split: 
         split: `dev` or `test`.
 
     Raises:
-        Unreadable: there is no such file, or it names no task of the split.
+        Unreadable: there is no such file, it is no CSV table, or it names no task of the split.
     """
     path = annotations.with_name("splits.csv")
     if not path.is_file():
         raise Unreadable(f"{path} does not exist: copy AgentRewardBench's data/splits.csv beside its annotations.csv")
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        splits = {_task(row.get("task_id") or ""): row.get("split") for row in csv.DictReader(file)}
+    table = read_csv(path, Unreadable)
+    splits = {_task(row.get("task_id") or ""): row.get("split") for _, row in table.rows}
     chosen = {key: rows for key, rows in experts.items() if splits.get(_task(rows[0].task)) == split}
     if not chosen:
         raise Unreadable(f"{path} has no annotated task of the split {split!r}: its splits are dev and test")

@@ -1,6 +1,7 @@
 """Joins trajectories of others with the tasks of task files, which have references, rules and rubrics.
 
-A task belongs to a trajectory if its id is the same (with or without its source), or else its words are. Benchmarks
+A task belongs to a trajectory if its id is the same (with or without its source), or else its words are. Several
+benchmarks number their tasks from 0, so of the tasks with one id the one with the same words belongs. Benchmarks also
 revise tasks and keep their ids, so a task of the same id and other words is not joined: its reference answers another
 question.
 """
@@ -19,30 +20,31 @@ class JoinedTasks:
 
     joined: int = 0
     revised: list[str] = field(default_factory=list)
-    """Ids of trajectories whose task has the id of one of the files' and other words."""
+    """Ids of trajectories whose task has an id of the files, where all tasks with that id have other words."""
     unknown: list[str] = field(default_factory=list)
     """Ids of trajectories that have none."""
-    _by_id: dict[str, Task] = field(default_factory=dict)
+    _by_id: dict[str, list[Task]] = field(default_factory=dict)
     _by_words: dict[str, Task] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tasks: Iterable[Task]) -> JoinedTasks:
-        """Of the tasks of files."""
+        """Of the tasks of files; of tasks with the same id and words the first one is joined."""
         joined = cls()
         for task in tasks:
-            joined._by_id |= {task.task_id: task, task.task_id.removeprefix(f"{task.source}/"): task}
+            for name in {task.task_id, task.task_id.removeprefix(f"{task.source}/")}:
+                joined._by_id.setdefault(name, []).append(task)
             joined._by_words.setdefault(words_of(task), task)
         return joined
 
     def join(self, trajectory: Trajectory) -> Trajectory:
         """The trajectory with the task of the files, if there is one."""
-        task = self._by_id.get(trajectory.task_id)
-        if task is not None and words_of(task) != words_of(trajectory.task):
-            self.revised.append(trajectory.trajectory_id)
-            return trajectory
-        task = task or self._by_words.get(words_of(trajectory.task))
+        words, same_id = words_of(trajectory.task), self._by_id.get(trajectory.task_id, [])
+        if same_id:
+            task = next((task for task in same_id if words_of(task) == words), None)
+        else:
+            task = self._by_words.get(words)
         if task is None:
-            self.unknown.append(trajectory.trajectory_id)
+            (self.revised if same_id else self.unknown).append(trajectory.trajectory_id)
             return trajectory
         self.joined += 1
         return trajectory.model_copy(update={"task": task})

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
+from pydantic import ValidationError
 
 from components.formats.agent_reward_bench import iter_trajectories
-from components.judge.expert_annotations import read_annotations
+from components.formats.files import problems
+from components.judge.csv_tables import read_csv
+from components.judge.expert_annotations import read_experts
 from components.records import Outcome, Trajectory, Verdict
-from components.store import iter_table
+from components.store import iter_rows, iter_table
+
+_LABELS = {Outcome.SUCCESS, Outcome.FAILURE}
 
 
 class CannotCompare(ValueError):
@@ -31,18 +34,18 @@ def read_labels(path: Path) -> Labels:
     """Read a table of verdicts, AgentRewardBench's annotations, or a CSV file with the columns `trajectory_id` and
     `outcome`.
 
-    Rows that are short, or have another outcome, and trajectories that are labelled both success and failure are left
-    out.
+    Rows that are short, or have another outcome, trajectories of which the primary expert is unsure, and those that are
+    labelled both success and failure are left out.
 
     Raises:
-        CannotCompare: the file has none of these formats, or no label.
+        CannotCompare: the file cannot be read, has none of these formats, a column twice, or no label.
         Unreadable: AgentRewardBench's annotations differ from the published form.
     """
     rows, left_out = _rows(path)
     outcomes: dict[str, Outcome] = {}
     contradicted = set()
     for key, label in rows:
-        if label in (Outcome.SUCCESS, Outcome.FAILURE) and outcomes.setdefault(key, label) is not label:
+        if outcomes.setdefault(key, label) is not label:
             contradicted.add(key)
     left_out += [f"{path}: {key} is labelled success and failure" for key in sorted(contradicted)]
     outcomes = {key: label for key, label in outcomes.items() if key not in contradicted}
@@ -53,34 +56,54 @@ def read_labels(path: Path) -> Labels:
 
 
 def _rows(path: Path) -> tuple[list[tuple[str, Outcome]], list[str]]:
-    """Pairs of trajectory id and outcome, and a sentence about each row that is no such pair."""
+    """Pairs of trajectory id and label, and a sentence about each row that is no such pair."""
     if path.suffix == ".parquet":
-        try:
-            return [(verdict.trajectory_id, verdict.outcome) for verdict in iter_table(path, Verdict)], []
-        except (pa.ArrowException, OSError, KeyError) as error:
-            raise CannotCompare(f"{path} is not a table of verdicts that can be read: {error}") from error
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CannotCompare(f"{path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
-    table = csv.DictReader(io.StringIO(text, newline=""))
-    columns = table.fieldnames or []
+        return _rows_of_verdicts(path)
+    columns, numbered = read_csv(path, CannotCompare)
     if "trajectory_success" in columns:
-        return list(read_annotations(path).items()), []
+        return _rows_of_experts(path)
     if not {"trajectory_id", "outcome"} <= set(columns):
         raise CannotCompare(
             f"{path}: no labels; it must be a verdicts.parquet, AgentRewardBench's annotations.csv, or a CSV "
             "file with the columns trajectory_id and outcome"
         )
     rows, left_out = [], []
-    for row in table:
-        key, outcome, where = row["trajectory_id"], row["outcome"], f"{path}:{table.line_num}"
+    for line, row in numbered:
+        key, outcome, where = row["trajectory_id"], row["outcome"], f"{path}:{line}"
         if not key or outcome is None or None in row:
             left_out.append(f"{where}: the row has not the {len(columns)} values of the columns")
-        elif outcome.strip().lower() not in {*Outcome}:
+        elif outcome.strip().lower() not in _LABELS:
             left_out.append(f"{where}: outcome is {outcome!r}, not success or failure")
         else:
             rows.append((key.strip(), Outcome(outcome.strip().lower())))
+    return rows, left_out
+
+
+def _rows_of_verdicts(path: Path) -> tuple[list[tuple[str, Outcome]], list[str]]:
+    rows, left_out = [], []
+    try:
+        for number, verdict in enumerate(iter_rows(path, Verdict)):
+            where = f"{path} row {number}"
+            if isinstance(verdict, Exception):
+                reason = problems(verdict) if isinstance(verdict, ValidationError) else str(verdict)
+                left_out.append(f"{where} is no verdict ({reason})")
+            elif verdict.outcome not in _LABELS:
+                left_out.append(f"{where}: outcome is {verdict.outcome.value!r}, not success or failure")
+            else:
+                rows.append((verdict.trajectory_id, verdict.outcome))
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise CannotCompare(f"{path} is not a table of verdicts that can be read: {error}") from error
+    return rows, left_out
+
+
+def _rows_of_experts(path: Path) -> tuple[list[tuple[str, Outcome]], list[str]]:
+    """The labels of the primary experts."""
+    rows, left_out = [], []
+    for key, (primary, *_) in read_experts(path).items():
+        if primary.success is None:
+            left_out.append(f"{path}:{primary.line}: the primary expert is unsure whether it is a success")
+        else:
+            rows.append((key, primary.success))
     return rows, left_out
 
 

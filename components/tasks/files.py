@@ -1,15 +1,16 @@
 """Reads task files row by row: JSONL, a JSON list, or Parquet; each row of a text file has its line.
 
 No row is lost in silence and no row ends the reading of the others. What cannot be a row becomes a `BrokenRow` with the
-reason: bytes that are not UTF-8, a key that occurs twice (JSON keeps the last one), `NaN`, nesting deeper than
-`MAX_DEPTH`, rows after the end of a JSON list. Only a file of which nothing more can be read is refused, in one
-sentence that names it: text that breaks off, a Parquet file that is none.
+reason: bytes that are not UTF-8, a key that occurs twice (JSON keeps the last one), `NaN`, a number with more digits
+than Python reads, nesting deeper than `MAX_DEPTH`, rows after the end of a JSON list. Only a file of which nothing more
+can be read is refused, in one sentence that names it: text that breaks off, a Parquet file that is none.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,12 @@ import pyarrow.parquet as pq
 
 MAX_DEPTH = 100
 """Lists and objects inside each other in one row."""
+_TOO_DEEP = f"is nested more deeply than {MAX_DEPTH} levels"
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _UNDECODED = re.compile("[\udc80-\udcff]")
 """What Python makes of a byte that is not UTF-8 (PEP 383)."""
+_TEXT_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{}]', re.DOTALL)
+"""A JSON string, in which brackets do not count, or a bracket."""
 
 
 @dataclass(frozen=True)
@@ -67,17 +71,18 @@ def parse_json(text: str) -> Any:
     try:
         value = decoder.decode(text)
     except RecursionError:
-        raise ValueError(f"is nested more deeply than {MAX_DEPTH} levels") from None
+        raise ValueError(_TOO_DEEP) from None
     if decoder.problem or _is_deep(value):
-        raise ValueError(decoder.problem or f"is nested more deeply than {MAX_DEPTH} levels")
+        raise ValueError(decoder.problem or _TOO_DEEP)
     return value
 
 
 class _Decoder(json.JSONDecoder):
-    """Notes what JSON forbids and Python accepts, so that the position of the next row is still known."""
+    """Notes what JSON forbids and Python accepts, and what Python cannot read, so that the position of the next row is
+    still known."""
 
     def __init__(self) -> None:
-        super().__init__(object_pairs_hook=self._object, parse_constant=self._constant)
+        super().__init__(object_pairs_hook=self._object, parse_constant=self._constant, parse_int=self._integer)
         self.problem = ""
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -89,6 +94,13 @@ class _Decoder(json.JSONDecoder):
 
     def _constant(self, name: str) -> None:
         self.problem = f"has {name}, which is not JSON"
+
+    def _integer(self, digits: str) -> int:
+        try:
+            return int(digits)
+        except ValueError:
+            self.problem = f"has a number of more than {sys.get_int_max_str_digits()} digits"
+            return 0
 
 
 def _text(path: Path) -> str:
@@ -131,19 +143,16 @@ def _read_list(path: Path) -> Iterator[tuple[int, Row]]:
         if not ended and text[position : position + 1] == "]":
             position, ended = position + 1, f"stands after the end of the file's JSON list in line {line}"
             continue
-        begin, decoder = position, _Decoder()
+        begin = position
         try:
-            value, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError) as error:
+            value, position, problem = _decode(text, position)
+        except ValueError as error:
             if ended:
                 yield line, BrokenRow(ended, text[begin:])
                 return
-            reason = "nested too deeply" if isinstance(error, RecursionError) else error
-            _refuse(path, f"is not JSON from line {line} on ({reason})")
+            _refuse(path, f"is not JSON from line {line} on ({error})")
         raw = text[begin:position]
-        problem = ended or _undecoded(raw) or decoder.problem
-        if not problem and _is_deep(value):
-            problem = f"is nested more deeply than {MAX_DEPTH} levels"
+        problem = ended or _undecoded(raw) or problem
         yield line, BrokenRow(problem, raw) if problem else value
         if ended:
             continue
@@ -152,6 +161,34 @@ def _read_list(path: Path) -> Iterator[tuple[int, Row]]:
             position += 1
         elif text[position : position + 1] != "]":
             _refuse(path, f"is not JSON after the row of line {line}")
+
+
+def _decode(text: str, begin: int) -> tuple[Any, int, str]:
+    """The JSON value that begins at a position, the position of its end, and why it can be no row.
+
+    Raises:
+        ValueError: no value begins there, or the text breaks off.
+    """
+    decoder = _Decoder()
+    try:
+        value, end = decoder.raw_decode(text, begin)
+    except RecursionError:
+        return None, _end_of(text, begin), _TOO_DEEP
+    return value, end, decoder.problem or (_TOO_DEEP if _is_deep(value) else "")
+
+
+def _end_of(text: str, begin: int) -> int:
+    """The position after the bracket that closes the one at `begin`, at any depth.
+
+    Raises:
+        ValueError: no bracket closes it.
+    """
+    depth = 0
+    for match in _TEXT_OR_BRACKET.finditer(text, begin):
+        depth += (match[0] in "[{") - (match[0] in "]}")
+        if depth == 0:
+            return match.end()
+    raise ValueError("it is nested too deeply, and a bracket is not closed")
 
 
 def _skip(text: str, position: int, others: str = "") -> int:

@@ -127,6 +127,8 @@ def _parse_row(row: object, source: str, taken: set[str]) -> tuple[Task | None, 
         task = schema.model_validate(row).task(source)
     except ValidationError as error:
         return None, *_explain(error, schema.__name__)
+    except (ValueError, RecursionError) as error:  # of a conversion that the schema does not check
+        return None, "", f"{schema.__name__}: {error}"
     if task.task_id in taken:
         return None, "task_id" if "task_id" in row else "id", f"duplicate id {task.task_id!r}"
     return task, "", ""

@@ -291,6 +291,38 @@ def test_a_missing_a_damaged_and_an_outside_screenshot_are_said(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "name, shown",
+    [
+        ("images/\0.png", r"images/\x00.png cannot be read (embedded null byte): write the screenshot to a file"),
+        (
+            "data:image/png;base64," + "A" * 6000,
+            "A… cannot be read (File name too long): write the screenshot to a file",
+        ),
+        ("images/\ud800.png", r"images/\ud800.png"),
+    ],
+)
+def test_a_screenshot_with_a_name_that_no_file_can_have_is_missing(tmp_path, name, shown):
+    folder = another_agents(tmp_path / "a")
+    document = json.loads((folder / "trajectory.json").read_text())
+    document["steps"][1]["message"][1]["source"]["path"] = name
+    (folder / "trajectory.json").write_text(json.dumps(document))
+    (missing,) = read(folder).missing
+    assert shown in missing
+    assert len(missing.encode()) < 1000
+
+
+def test_a_document_with_a_value_that_cannot_be_used_costs_no_other(tmp_path):
+    another_agents(tmp_path / "a", steps=[
+        {"step_id": 1, "source": "user", "message": "\ud800"}, {"step_id": 2, "source": "agent", "message": "Yes."},
+    ])  # fmt: skip
+    another_agents(tmp_path / "b")
+    damaged, whole = ATIF.read(tmp_path)
+    assert isinstance(damaged, Damaged)
+    assert damaged.reason.startswith(f"{tmp_path / 'a/trajectory.json'}: is no trajectory that can be read ('utf-8'")
+    assert isinstance(whole, ReadTrajectory)
+
+
+@pytest.mark.parametrize(
     ("changes", "why"),
     [
         ({"steps": []}, "no step of a user says what the task is"),

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from components.formats import Unreadable
+from components.formats import Damaged, ReadTrajectory, Unreadable, format_named
 from components.formats.agent_reward_bench import benchmark_of, identity_of, iter_trajectories, parse_action
 from components.judge.expert_annotations import (
     of_split,
-    read_annotations,
     read_experts,
     second_expert,
     summarise_aspects,
 )
+from components.judge.labels import read_labels
 from components.records import Outcome
 from tests.samples import png
 
@@ -35,7 +36,9 @@ def annotations(path: Path, *rows: tuple[str, str, str]) -> Path:
     return path
 
 
-def cleaned(folder: Path, task: str = "webarena.7", **changes: object) -> Path:
+def cleaned(
+    folder: Path, task: str = "webarena.7", last_action: str = 'send_msg_to_user("It is 5.")', **changes: object
+) -> Path:
     """A trajectory of two steps with its screenshots; returns the `trajectories` folder."""
     shots = folder / "screenshots/webarena" / AGENT / task
     shots.mkdir(parents=True, exist_ok=True)
@@ -45,7 +48,7 @@ def cleaned(folder: Path, task: str = "webarena.7", **changes: object) -> Path:
     steps = [
         {"num": 0, "url": "http://shop/", "action": "click('a51')", "reasoning": "The link.", "last_action_error": "",
          "screenshot_path": f"{where}0.png", "axtree": "…", "stats": {}},
-        {"num": 1, "url": "http://shop/tea", "action": 'send_msg_to_user("It is 5.")', "reasoning": None,
+        {"num": 1, "url": "http://shop/tea", "action": last_action, "reasoning": None,
          "last_action_error": "", "screenshot_path": f"{where}1.png", "axtree": "…", "stats": {}},
     ]  # fmt: skip
     content = {
@@ -74,18 +77,20 @@ def test_the_primary_expert_labels_unless_unsure(tmp_path):
         ("C", "webarena.3", "Unsure"),
         ("D", "webarena.3", "Successful"),
     )
-    assert read_annotations(path) == {
+    known = read_labels(path)
+    assert known.outcomes == {
         identity_of("webarena", AGENT, "webarena.1"): Outcome.SUCCESS,
         identity_of("webarena", AGENT, "webarena.2"): Outcome.FAILURE,
     }
+    assert known.left_out == [f"{path}:5: the primary expert is unsure whether it is a success"]
 
 
 def test_another_file_or_label_is_refused_with_its_place(tmp_path):
     with pytest.raises(Unreadable, match=r":2: trajectory_success is 'Perhaps'"):
-        read_annotations(annotations(tmp_path / "a.csv", ("A", "webarena.1", "Perhaps")))
+        read_experts(annotations(tmp_path / "a.csv", ("A", "webarena.1", "Perhaps")))
     (tmp_path / "b.csv").write_text("a,b\n1,2\n")
     with pytest.raises(Unreadable, match="no column benchmark"):
-        read_annotations(tmp_path / "b.csv")
+        read_experts(tmp_path / "b.csv")
 
 
 def test_a_trajectory_is_what_our_judges_read(tmp_path):
@@ -110,6 +115,22 @@ def test_the_judge_sees_failed_actions_and_actions_without_a_message(tmp_path):
     assert (one.answer, one.termination) == ("", "done")
 
 
+@pytest.mark.parametrize(
+    "action, answer",
+    [
+        ("send_msg_to_user('42')", "42"),
+        ("send_msg_to_user(text='42')", "42"),
+        ("report_infeasible(reason='It is sold out.')", "It is sold out."),
+        ("report_infeasible('It is sold out.')", "It is sold out."),
+        ("fill('a12', text='42')", ""),
+        ("send_msg_to_user()", ""),
+    ],
+)
+def test_the_answer_is_the_final_message_with_or_without_its_name(tmp_path, action, answer):
+    (one,) = iter_trajectories(cleaned(tmp_path, last_action=action))
+    assert one.answer == answer
+
+
 def test_invalid_trajectories_are_left_out_and_broken_ones_are_named(tmp_path):
     assert list(iter_trajectories(cleaned(tmp_path / "a", valid=False))) == []
     with pytest.raises(Unreadable, match=r"webarena\.7\.json"):
@@ -117,6 +138,28 @@ def test_invalid_trajectories_are_left_out_and_broken_ones_are_named(tmp_path):
     folder = cleaned(tmp_path / "c")
     next((folder / "screenshots").rglob("*.png")).unlink()
     with pytest.raises(Unreadable, match=r"does not exist.*beside its `cleaned`"):
+        list(iter_trajectories(folder))
+
+
+@pytest.mark.parametrize(
+    "changes, why",
+    [
+        ({"summary_info": {"cum_reward": "n/a"}}, "summary_info.cum_reward: Input should be a valid number"),
+        ({"summary_info": {"cum_reward": [1]}}, "summary_info.cum_reward: Input should be a valid number"),
+        ({"summary_info": {"cum_reward": 10**400}}, "summary_info.cum_reward: Input should be a valid number"),
+        ({"seed": 10**30}, "seed: Input should be less than"),
+        ({"agent": "\ud800"}, r"is no trajectory that can be read \('utf-8' codec can't encode"),
+    ],
+)
+def test_a_value_that_no_trajectory_can_hold_costs_no_other_record(tmp_path, changes, why):
+    folder = cleaned(tmp_path, "webarena.7", **changes)
+    cleaned(tmp_path, "webarena.8")
+    damaged, whole = format_named("agent_reward_bench").read(folder)
+    assert isinstance(damaged, Damaged)
+    assert damaged.reason.startswith(str(next((folder / "cleaned").rglob("webarena.7.json"))))
+    assert re.search(why, damaged.reason)
+    assert isinstance(whole, ReadTrajectory)
+    with pytest.raises(Unreadable, match=why):
         list(iter_trajectories(folder))
 
 
@@ -182,13 +225,34 @@ def test_a_published_split_chooses_its_tasks(tmp_path):
 def test_a_byte_order_mark_or_a_short_row_does_not_confuse_the_annotations(tmp_path):
     path = annotations(tmp_path / "a.csv", ("A", "webarena.1", "Successful"))
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert list(read_annotations(path).values()) == [Outcome.SUCCESS]
+    assert list(read_labels(path).outcomes.values()) == [Outcome.SUCCESS]
     path.write_text(HEAD + "A,webarena,webarena.1\n")
     with pytest.raises(Unreadable, match=r"a\.csv:2: the row ends before model_name, trajectory_success"):
-        read_annotations(path)
+        read_experts(path)
     path.write_bytes(HEAD.encode() + b"\xff")
     with pytest.raises(Unreadable, match=r"a\.csv is not UTF-8"):
-        read_annotations(path)
+        read_experts(path)
+
+
+def test_a_line_separator_in_a_value_does_not_end_a_row(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("benchmark,task_id,model_name,trajectory_success\nwebarena,1,m\u2028x,Successful\n")
+    assert read_labels(path).outcomes == {identity_of("webarena", "m\u2028x", "1"): Outcome.SUCCESS}
+
+
+@pytest.mark.parametrize(
+    "content, why",
+    [
+        (b"task_id,split\n\xff,dev\n", r"splits\.csv is not UTF-8 \(byte 14\)"),
+        (b"task_id,split\n" + b"x" * 200_000, r"splits\.csv:2: is not CSV \(field larger than"),
+        (b"task_id,split,split\nwebarena.1,dev,test\n", r"splits\.csv has the column 'split' twice"),
+    ],
+)
+def test_splits_that_cannot_be_read_are_refused_by_name(tmp_path, content, why):
+    path = experts_of(tmp_path)
+    (tmp_path / "splits.csv").write_bytes(content)
+    with pytest.raises(Unreadable, match=why):
+        of_split(read_experts(path), path, "dev")
 
 
 def test_the_second_level_of_workarena_is_a_benchmark_of_its_own(tmp_path):

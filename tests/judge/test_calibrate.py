@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -187,7 +189,36 @@ def test_labels_that_do_not_count_are_said(here, waymark):
     assert read_labels(Path("labels.csv")).left_out[-1].endswith(f"{ids[2]} is labelled success and failure")
 
 
-@pytest.mark.parametrize("content", [b"trajectory_id,outcome\n\xff,success\n", b"\x00\x01"])
+@pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.UNPARSED])
+def test_a_row_without_a_verdict_is_said_with_its_place(here, outcome):
+    Path("labels.csv").write_text(f"trajectory_id,outcome\na,success\nb,{outcome}\n")
+    known = read_labels(Path("labels.csv"))
+    assert known == ({"a": S}, [f"labels.csv:3: outcome is '{outcome}', not success or failure"])
+    verdicts = [a_verdict(a_trajectory(attempt=n), label) for n, label in enumerate([S, outcome])]
+    write_table("labels.parquet", Verdict, verdicts)
+    known = read_labels(Path("labels.parquet"))
+    assert known.left_out == [f"labels.parquet row 1: outcome is '{outcome}', not success or failure"]
+
+
+def test_a_row_that_is_no_verdict_is_said_with_its_place(here):
+    write_table("labels.parquet", Verdict, [a_verdict(a_trajectory(attempt=n), S) for n in range(3)])
+    rows = pq.read_table("labels.parquet").to_pylist()
+    rows[1]["outcome"] = "perhaps"
+    pq.write_table(pa.Table.from_pylist(rows, pq.read_schema("labels.parquet")), "labels.parquet")
+    known = read_labels(Path("labels.parquet"))
+    assert len(known.outcomes) == 2
+    assert known.left_out[0].startswith("labels.parquet row 1 is no verdict (outcome: Input should be 'success'")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"trajectory_id,outcome\n\xff,success\n",
+        b"\x00\x01",
+        b"trajectory_id,outcome\na," + b"x" * 200_000,
+        b"trajectory_id,outcome,outcome\na,success,failure\n",
+    ],
+)
 def test_label_files_that_cannot_be_read_are_refused_by_name(here, content):
     Path("labels.csv").write_bytes(content)
     with pytest.raises(CannotCompare, match=r"labels\.csv"):
@@ -195,6 +226,9 @@ def test_label_files_that_cannot_be_read_are_refused_by_name(here, content):
     Path("labels.parquet").write_bytes(content)
     with pytest.raises(CannotCompare, match=r"labels\.parquet"):
         read_labels(Path("labels.parquet"))
+    Path("folder").mkdir()
+    with pytest.raises(CannotCompare, match=r"folder cannot be read \(Is a directory\): name a CSV file"):
+        read_labels(Path("folder"))
 
 
 def test_rules_ask_the_endpoint_where_only_a_model_can_tell(here, server, waymark):

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from components.cli.main import main
+from components.judge.joined_tasks import JoinedTasks
 from components.records import Outcome, Termination, Trajectory, Verdict
 from components.statistics import wilson
 from components.store import read_table, write_table
@@ -168,6 +169,26 @@ def test_tasks_of_files_are_joined_unless_they_were_revised(here, judged, server
     assert "1 trajectories have a task of --tasks" in said
     assert "1 are on another revision of a task with the same id" in said
     assert "1 have no task there" in said
+
+
+@pytest.mark.parametrize("sources", [("webarena", "visualwebarena"), ("visualwebarena", "webarena")])
+@pytest.mark.parametrize(
+    ("task_id", "intent", "joined"),
+    [
+        ("0", "Buy tea", "webarena"),
+        ("0", "find a  red bike.", "visualwebarena"),
+        ("webarena/0", "Buy tea", "webarena"),
+        ("0", "Buy coffee.", None),
+        ("webarena/0", "Find a red bike.", None),
+    ],
+)
+def test_of_tasks_with_one_id_the_one_with_the_same_words_is_joined(sources, task_id, intent, joined):
+    words = {"webarena": "Buy tea.", "visualwebarena": "Find a red bike."}
+    tasks = JoinedTasks.of(a_task(task_id=f"{source}/0", source=source, intent=words[source]) for source in sources)
+    trajectory = a_trajectory(a_task(task_id=task_id, source="theirs", intent=intent))
+    assert tasks.join(trajectory).task.source == (joined or "theirs")
+    assert (tasks.joined, tasks.revised) == ((1, []) if joined else (0, [trajectory.trajectory_id]))
+    assert tasks.unknown == []
 
 
 def test_reference_answers_reach_a_judge_that_reads_them(here, judged, server):

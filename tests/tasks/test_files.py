@@ -71,9 +71,11 @@ def test_another_encoding_is_refused_by_name(tmp_path):
         ('"id": "A--3", "id": "A--9"', "has the key 'id' twice"),
         ('"id": NaN', "has NaN, which is not JSON"),
         (f'"id": {"[" * 200}{"]" * 200}', "is nested more deeply than 100 levels"),
+        ('"id": ' + '["]{", {"a\\\\": ' * 1500 + "0" + "}]" * 1500, "is nested more deeply than 100 levels"),
+        (f'"id": {"1" * 5000}', "has a number of more than 4300 digits"),
     ],
 )
-def test_what_json_forbids_costs_its_row_alone(tmp_path, form, damage, reason):
+def test_what_json_or_python_forbids_costs_its_row_alone(tmp_path, form, damage, reason):
     name = "a.jsonl" if form is jsonl else "a.json"
     tasks, rejected = loaded(tmp_path / name, form(ROWS).replace('"id": "A--3"', damage))
     assert (tasks, [why for _, why in rejected]) == (5, [reason])
@@ -83,8 +85,10 @@ def test_nesting_that_ends_the_parser_does_not_end_the_reading(tmp_path):
     deep = "[" * 100_000 + "]" * 100_000
     tasks, rejected = loaded(tmp_path / "a.jsonl", f"{jsonl(ROWS)}\n{deep}")
     assert (tasks, rejected) == (6, [(7, "is nested more deeply than 100 levels")])
-    with pytest.raises(ValueError, match=r"a\.json is not JSON from line 1 on \(nested too deeply\)"):
-        loaded(tmp_path / "a.json", f"[{deep}]")
+    tasks, rejected = loaded(tmp_path / "a.json", f"[{deep},\n{json.dumps(ROWS[0])}]")
+    assert (tasks, rejected) == (1, [(1, "is nested more deeply than 100 levels")])
+    with pytest.raises(ValueError, match=r"a\.json is not JSON from line 1 on \(it is nested too deeply"):
+        loaded(tmp_path / "a.json", f"[{deep[:-1]}")
 
 
 def test_a_damaged_or_foreign_parquet_file_is_refused_by_name(tmp_path):

@@ -11,6 +11,7 @@ from components import store
 from components.params import TaskFile, TaskParams
 from components.records import Rejection, Task
 from components.tasks import at_sites, load_files, parse_rows
+from components.tasks.rows import WebGymRow
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data"
@@ -37,6 +38,49 @@ def test_every_bad_row_is_rejected_with_its_place_field_and_reason() -> None:
     assert why[5] == ("web", "WebVoyagerRow: web: 'trains.example' is not an http(s) address")
     assert why[6] == why[7] == ("", "is not a JSON object")
     assert why[8][1].startswith("fits no known schema (WebVoyagerRow: web_name, id, ques, web;")
+
+
+OWN = {"task_id": "x", "intent": "i", "start_url": "https://a.example", "website": "a"}
+WEBGYM = {"benchmark_name": "b", "task_name": "t", "website": "a.example", "task_id": "1"}
+VERIFIED = {
+    "sites": ["shopping"], "task_id": 1, "intent_template_id": 1, "start_urls": ["__SHOPPING__"], "intent": "i",
+    "intent_template": "", "instantiation_dict": {}, "revision": 1,
+    "eval": [{"evaluator": "AgentResponseEvaluator", "expected": {}}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "row, damage, field",
+    [
+        (VERIFIED, {"task_id": "12a"}, "task_id"),
+        (WEBGYM, {"evaluator_reference": "[" * 5000 + "]" * 5000}, "evaluator_reference"),
+        (WEBGYM, {"difficulty": 10**20}, "difficulty"),
+        (OWN, {"seed": 10**30}, "seed"),
+        (OWN, {"seed": -(2**63) - 1}, "seed"),
+        (OWN, {"horizon": 2**63}, "horizon"),
+    ],
+)
+def test_a_value_that_no_task_can_hold_costs_its_row_alone(row: dict, damage: dict, field: str) -> None:
+    tasks, (rejection,) = parse_rows([row | damage, row], "s", "f.json")
+    assert len(tasks) == 1
+    assert (rejection.row, rejection.field) == (0, field)
+
+
+def test_whole_numbers_of_64_bits_are_tasks_and_survive_parquet(tmp_path: Path) -> None:
+    tasks, _ = parse_rows([OWN | {"seed": -(2**63), "horizon": 2**63 - 1, "difficulty": 2**63 - 1}], "s", "f.json")
+    store.write_table(tmp_path / "tasks.parquet", Task, tasks)
+    assert store.read_table(tmp_path / "tasks.parquet", Task) == tasks
+
+
+@pytest.mark.parametrize("error", [ValueError("of the conversion"), RecursionError("of the conversion")])
+def test_a_conversion_that_fails_is_a_rejection(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(row: WebGymRow, source: str) -> Task:
+        raise error
+
+    monkeypatch.setattr(WebGymRow, "task", fail)
+    tasks, (rejection,) = parse_rows([WEBGYM, OWN], "s", "f.json")
+    assert [task.task_id for task in tasks] == ["x"]
+    assert (rejection.row, rejection.reason) == (0, "WebGymRow: of the conversion")
 
 
 def test_a_rejection_keeps_the_row_and_survives_parquet(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from components.records import FactGroup, Record, Task
 from components.tasks.fields import AddressOrHost, Id, NonEmpty, website_of
+from components.tasks.files import parse_json
 
 
 class Criterion(Record):
@@ -26,11 +27,15 @@ def _group(value: object) -> object:
 
 
 def _unquoted(value: object) -> object:
-    """Parse lists that a table has as JSON text, and drop the empty fields that Parquet adds to each item."""
+    """Parse lists that a table has as JSON text, and drop the empty fields that Parquet adds to each item.
+
+    Raises:
+        ValueError: the text is JSON that no row may have, such as a list that is nested too deeply.
+    """
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
-            value = json.loads(value)
-        except ValueError:
+            value = parse_json(value)
+        except json.JSONDecodeError:
             return value
     if isinstance(value, list):
         return [

@@ -25,6 +25,7 @@ RESPONSE = """When you are done, answer with one JSON object and nothing else:
 unquoted; otherwise null,
 "error_details": null, or why it cannot be done}"""
 _WITHOUT_LOGIN = ("map", "wikipedia")
+_Number = Annotated[Id, Field(pattern=r"^[0-9]{1,9}$")]
 
 
 class Check(Record):
@@ -40,7 +41,7 @@ class WebArenaVerifiedRow(Record):
     """A task on one or two of WebArena's own sites."""
 
     sites: Annotated[list[NonEmpty], Field(min_length=1)]
-    task_id: Id
+    task_id: _Number
     intent_template_id: int
     start_urls: Annotated[list[PlacedAddress], Field(min_length=1)]
     intent: NonEmpty
