@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import success
 from components.records import Termination, Trajectory, Verdict
 from components.statistics import SuccessRate
@@ -64,11 +65,17 @@ def budget_curve(
     budgets: Sequence[int],
     max_aborted: float,
 ) -> list[BudgetPoint]:
-    """The success at each budget, smallest first, of episodes that ran with the largest budget or more."""
+    """The success at each budget, smallest first, of episodes that ran with the largest budget or more.
+
+    A budget under which no episode has a verdict has no point.
+    """
     points = []
     for steps in sorted(set(budgets)):
         cut = [within(trajectory, steps) for trajectory in trajectories]
-        summary = success(cut, verdicts, max_aborted)
+        try:
+            summary = success(cut, verdicts, max_aborted)
+        except EvaluationError:
+            continue
         points.append(
             BudgetPoint(
                 steps=steps,

@@ -44,6 +44,7 @@ def run(options: argparse.Namespace) -> int:
     from components.benchmarks.run import evaluate
     from components.benchmarks.spec import FILES, BenchmarkError
     from components.endpoint import EndpointError
+    from components.evaluation import EvaluationError
     from components.judge import JudgeOutage, RuleError
     from components.params import RecipeError
     from components.pipeline.evaluation import InvalidEvaluation
@@ -65,6 +66,7 @@ def run(options: argparse.Namespace) -> int:
     except (
         BenchmarkError,
         EndpointError,
+        EvaluationError,
         InvalidEvaluation,
         JudgeOutage,
         RecipeError,
