@@ -52,7 +52,7 @@ def evaluate(named: str | Path, options: Options) -> BenchmarkResult:
     params = benchmark.over(recipe, options.decoding, longest)
     require_judge(benchmark, recipe)
     tasks, rejected = _file_tasks(benchmark, recipe, options.files) if benchmark.file is not None else ([], [])
-    if benchmark.judge == "rules":
+    if "rules" in (benchmark.judge, *benchmark.also):
         require_rules(tasks)
     subject = resolve_subject(options.model, recipe)
     occasion = f"{benchmark.key} {subject.key} {options.decoding} {longest} {options.occasion}"

@@ -23,6 +23,7 @@ from components.benchmarks.run import evaluate as evaluate_here
 from components.benchmarks.spec import BenchmarkError, load_benchmark
 from components.cli.main import main
 from components.evaluation import EvaluationError, success
+from components.judge import RuleError
 from components.records import Outcome
 from tests.benchmarks.price_shops import Shop, answer, task_row, verdict
 from tests.endpoint_server import Server
@@ -295,6 +296,24 @@ def test_an_evaluation_without_a_figure_ends_the_command_with_one_sentence(monke
     monkeypatch.setattr("components.benchmarks.run.evaluate", evaluate_nothing)
     assert main(["evaluate", "shops"]) == 1
     assert capsys.readouterr().err == "the figures are missing; run the judge first\n"
+
+
+def test_rules_that_judge_beside_a_model_are_read_before_anything_starts(tmp_path, monkeypatch):
+    row = {
+        "task_id": "127.0.0.2/lamp",
+        "intent": "What does the lamp cost?",
+        "start_url": "http://127.0.0.2/lamp",
+        "website": "127.0.0.2",
+        "source": "shops",
+        "evaluator": {"type": "qa", "answers": []},
+    }
+    lay_out(tmp_path, [row], "http://127.0.0.1:9/v1", [], judge="webvoyager", also=["rules"])
+    params = yaml.safe_load((tmp_path / "params.yaml").read_text())
+    params["judge"]["model"] = {"endpoint": {"url": "http://127.0.0.1:9/v1", "model": "m", "key_variable": None}}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RuleError, match=r"127\.0\.0\.2/lamp cannot be judged by their rules"):
+        evaluate_here("shops.yaml", Options(model="nowhere", files=Path()))
 
 
 @pytest.mark.parametrize(("name", "site"), [("nq", "wikipedia"), ("webarena-lite", "gitlab|reddit|shopping|map")])
