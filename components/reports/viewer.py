@@ -171,9 +171,13 @@ def _point(arguments: dict[str, Any], x: str, y: str) -> tuple[float, float] | N
 
 
 def _percent(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return round(min(max(value, 0), SCALE) * 100 / SCALE, 2)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+    return round(min(max(number, 0), SCALE) * 100 / SCALE, 2) if math.isfinite(number) else None
 
 
 def _turn(turn: Turn, protocol_name: str, limits: Limits) -> TurnView:
