@@ -18,7 +18,9 @@ from components.evaluation.metrics import success
 from components.records import Termination, Trajectory, Verdict
 from components.statistics import SuccessRate
 
-_ENDED_BY_A_TURN = frozenset({Termination.DONE, Termination.RESPONSE_LENGTH, Termination.FORMAT_ERROR})
+_ENDED_BY_A_TURN = frozenset(
+    {Termination.DONE, Termination.MAX_STEPS, Termination.RESPONSE_LENGTH, Termination.FORMAT_ERROR}
+)
 
 
 class BudgetPoint(SuccessRate):
@@ -52,6 +54,7 @@ def within(trajectory: Trajectory, steps: int) -> Trajectory:
             "site_reward": None,
             "late_actions": None,
             "ending": None,
+            "state_check": None,
             "final_screenshot": turns[steps].observation.screenshot
             if len(turns) > steps
             else trajectory.final_screenshot,
