@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow as pa
-
 from components.formats.agent_reward_bench import iter_trajectories
 from components.judge.expert_annotations import read_annotations
 from components.records import Outcome, Trajectory, Verdict
-from components.store import iter_table
+from components.store import UnreadableTable, iter_named_table
 
 
 class CannotCompare(ValueError):
@@ -55,14 +53,13 @@ def read_labels(path: Path) -> Labels:
 def _rows(path: Path) -> tuple[list[tuple[str, Outcome]], list[str]]:
     """Pairs of trajectory id and outcome, and a sentence about each row that is no such pair."""
     if path.suffix == ".parquet":
-        try:
-            return [(verdict.trajectory_id, verdict.outcome) for verdict in iter_table(path, Verdict)], []
-        except (pa.ArrowException, OSError, KeyError) as error:
-            raise CannotCompare(f"{path} is not a table of verdicts that can be read: {error}") from error
+        return [(verdict.trajectory_id, verdict.outcome) for verdict in read_verdicts(path)], []
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise CannotCompare(f"{path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+    except IsADirectoryError as error:
+        raise CannotCompare(f"{path} is a folder: name a file of labels") from error
     table = csv.DictReader(io.StringIO(text, newline=""))
     columns = table.fieldnames or []
     if "trajectory_success" in columns:
@@ -84,6 +81,28 @@ def _rows(path: Path) -> tuple[list[tuple[str, Outcome]], list[str]]:
     return rows, left_out
 
 
+def read_verdicts(path: Path) -> list[Verdict]:
+    """The verdicts of a table.
+
+    Raises:
+        CannotCompare: the file is no such table.
+    """
+    try:
+        return list(iter_named_table(path, Verdict))
+    except UnreadableTable as error:
+        raise CannotCompare(f"{error}: name a verdicts.parquet") from error
+
+
 def read_trajectories(path: Path) -> Iterator[Trajectory]:
-    """A trajectories.parquet, or AgentRewardBench's folder `trajectories`, one in memory at a time."""
-    return iter_trajectories(path) if path.is_dir() else iter_table(path, Trajectory)
+    """A trajectories.parquet, or AgentRewardBench's folder `trajectories`, one in memory at a time.
+
+    Raises:
+        CannotCompare: the file is no table of trajectories.
+        Unreadable: see `iter_trajectories`.
+    """
+    try:
+        yield from iter_trajectories(path) if path.is_dir() else iter_named_table(path, Trajectory)
+    except UnreadableTable as error:
+        raise CannotCompare(
+            f"{error}: name a trajectories.parquet, or AgentRewardBench's folder `trajectories`"
+        ) from error

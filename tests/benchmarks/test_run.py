@@ -298,6 +298,23 @@ def test_an_evaluation_without_a_figure_ends_the_command_with_one_sentence(monke
     assert capsys.readouterr().err == "the figures are missing; run the judge first\n"
 
 
+@pytest.mark.parametrize(
+    "option",
+    ["--budget-usd=-1", "--budget-usd=nan", "--budget-minutes=inf", "--budget-tokens=-1", "--limit=0", "--steps=3,0"],
+)
+def test_a_wrong_amount_is_refused_with_the_option_that_has_it(option, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["evaluate", "shops", option])
+    assert ended.value.code == 2
+    assert f"argument {option.split('=')[0]}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_run_attempts_at_least_one_task(limit):
+    with pytest.raises(ValueError, match="limit"):
+        Options(limit=limit)
+
+
 def test_rules_that_judge_beside_a_model_are_read_before_anything_starts(tmp_path, monkeypatch):
     row = {
         "task_id": "127.0.0.2/lamp",

@@ -266,6 +266,13 @@ def test_a_run_that_cannot_begin_says_what_to_change(here, capsys, arguments, wh
     assert why in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("out", ["params.yaml", "params.yaml/verdicts"])
+def test_a_file_is_no_folder_for_the_verdicts(here, capsys, out):
+    webvoyager_task(Path("results"))
+    assert main(["judge", "run", "results", "--judge", "rules", "--out", out]) == 1
+    assert capsys.readouterr().err == f"--out {out}: params.yaml is a file; name a folder\n"
+
+
 def journalled() -> int:
     path = Path("out/journal.jsonl")
     return path.read_bytes().count(b"\n") if path.exists() else 0
