@@ -174,6 +174,24 @@ def iter_table(path: Path | str, kind: type[R]) -> Iterator[R]:
         yield row
 
 
+class UnreadableTable(ValueError):
+    """A file that is no table of the asked records. The message names it and the reason; callers add what to give."""
+
+
+def iter_named_table(path: Path | str, kind: type[R]) -> Iterator[R]:
+    """The records of a table that a user named, one row group in memory at a time.
+
+    Raises:
+        UnreadableTable: it is missing, a folder, no Parquet file, damaged, or a table of other records.
+    """
+    try:
+        yield from iter_table(path, kind)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        records = "trajectories" if kind is Trajectory else f"{kind.__name__.lower()}s"
+        reason = str(error).split("\n")[0]
+        raise UnreadableTable(f"{path} is no table of {records} that can be read ({reason})") from error
+
+
 def iter_rows(path: Path | str, kind: type[R]) -> Iterator[R | Exception]:
     """The records of a table in order, and an error in the place of each row that is no such record or cannot be read.
 

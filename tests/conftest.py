@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
+from pathlib import Path
 from types import CodeType, FunctionType
 
 import pytest
@@ -19,6 +20,15 @@ HEAVY = frozenset(
     """.split()
 )
 """Names of what starts a browser, a server or another process."""
+
+
+@pytest.fixture
+def no_verified_evaluator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The evaluator of webarena-verified is not installed, and none runs from an earlier test."""
+    from components.judge.verified import client
+
+    monkeypatch.setattr(client, "ENVIRONMENT", tmp_path / "nowhere")
+    monkeypatch.setattr(client, "_evaluator", lambda _: client.find_python())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

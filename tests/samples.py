@@ -81,6 +81,14 @@ def objective(name: str = "mm_grpo", epochs: int = 2, kl: float = 0.001, **keys:
     return (RFTParams if name == "rft" else FilteredBCParams)(epochs=epochs, **keys)
 
 
+VERIFIED = {
+    "type": "webarena_verified",
+    "row": {"task_id": 1, "eval": [{"evaluator": "AgentResponseEvaluator", "expected": {}}]},
+    "addresses": {},
+}
+"""The evaluator of a task of webarena-verified."""
+
+
 def png(colour: str = "white") -> Image:
     """A real PNG of 8 x 6 px."""
     data = io.BytesIO()

@@ -10,7 +10,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from pydantic import ValidationError
 
 from components.benchmarks.results import FOLDER, TABLES, BenchmarkResult
 from components.benchmarks.step_budgets import within
@@ -19,7 +18,7 @@ from components.evaluation.episodes import join_verdicts, scores
 from components.evaluation.errors import EvaluationError
 from components.records import Record, Trajectory, Verdict
 from components.statistics import SuccessRate, success_rate
-from components.store import iter_table, read_table
+from components.store import UnreadableTable, iter_named_table
 
 
 class ModelRate(SuccessRate):
@@ -65,7 +64,7 @@ def compare(
                 f"{first} and {second} cannot be compared, {field} is {a} and {b}: evaluate both models on one version "
                 "of a benchmark, by the same benchmark recipe"
             )
-    scores_a, scores_b = (_task_scores(result, tables / result.name) for result in (result_a, result_b))
+    scores_a, scores_b = _task_scores(result_a, tables / first), _task_scores(result_b, tables / second)
     common = scores_a.keys() & scores_b.keys()
     if not common:
         raise EvaluationError(
@@ -103,15 +102,24 @@ def _read_result(name: str, results: Path, tables: Path) -> BenchmarkResult:
         raise EvaluationError(f"there is no result {name!r} ({path} and {table}); there are {known}")
     try:
         result = BenchmarkResult.model_validate_json(path.read_text(encoding="utf-8"))
-    except ValidationError as error:
+    except (OSError, ValueError) as error:
         raise EvaluationError(f"{path} is no result of a benchmark run; run the evaluation again") from error
+    if not isinstance(result.settings.get("max_steps"), int):
+        raise EvaluationError(f"{path} does not say its step budget, settings.max_steps; run the evaluation again")
     if result.status == "invalid":
         raise EvaluationError(f"{name} is invalid and has no rate to compare: {result.problem}")
     return result
 
 
 def _task_scores(result: BenchmarkResult, folder: Path) -> dict[str, float | None]:
-    """Success by task under the benchmark's step budget; None for unjudged tasks."""
+    """Success by task under the benchmark's step budget; None for unjudged tasks.
+
+    Raises:
+        EvaluationError: a table of the folder is missing or damaged.
+    """
     steps = result.settings["max_steps"]
-    cut = (within(trajectory, steps) for trajectory in iter_table(folder / "trajectories.parquet", Trajectory))
-    return scores(join_verdicts(cut, read_table(folder / "verdicts.parquet", Verdict)))
+    cut = (within(trajectory, steps) for trajectory in iter_named_table(folder / "trajectories.parquet", Trajectory))
+    try:
+        return scores(join_verdicts(cut, iter_named_table(folder / "verdicts.parquet", Verdict)))
+    except UnreadableTable as error:
+        raise EvaluationError(f"{error}; run the evaluation again") from error

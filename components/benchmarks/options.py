@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import Field
+
 from components.benchmarks.spec import FILES, Benchmark
 from components.benchmarks.subject import CHAMPION, Subject
 from components.params import Params
@@ -21,7 +23,7 @@ class Options(Record):
     """
 
     model: str = CHAMPION
-    limit: int | None = None
+    limit: int | None = Field(default=None, gt=0)
     steps: tuple[int, ...] = ()
     decoding: str = "official"
     files: Path = FILES

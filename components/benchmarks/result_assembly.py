@@ -14,7 +14,7 @@ from components.benchmarks.rollouts import RolledOut
 from components.benchmarks.spec import Benchmark
 from components.benchmarks.step_budgets import BudgetPoint, budget_curve, within
 from components.benchmarks.task_selection import SelectedTasks
-from components.evaluation import SuccessSummary, success
+from components.evaluation import EvaluationError, SuccessSummary, success
 from components.params import Params
 from components.pipeline.stage_run import StageRun
 from components.records import Trajectory, Verdict
@@ -34,12 +34,12 @@ def assemble_result(run: BenchmarkRun, selected: SelectedTasks, rolled_out: Roll
     trajectories, official = rolled_out.trajectories[: judged.reached], judged.verdicts[benchmark.judge]
     if trajectories:
         run.stage.check("trajectories", quality.trajectory_frame(trajectories), expected=len(trajectories))
-    summaries, curve = _summarise(params, benchmark, options, trajectories, judged)
+    summaries, curve, undecided = _summarise(params, benchmark, options, trajectories, judged)
     stopped_by = rolled_out.stopped_by or judged.stopped_by
     progress = _progress(benchmark, selected, trajectories, rolled_out.retried, stopped_by)
     headline = summaries.get(benchmark.judge)
     max_aborted = params.evaluation.max_aborted
-    status, problem = _status(headline, progress, len(trajectories), max_aborted, judged.unfinished)
+    status, problem = _status(headline, progress, len(trajectories), max_aborted, [*judged.unfinished, *undecided])
     is_invalid = status == "invalid"
     result = BenchmarkResult(
         benchmark=benchmark.name,
@@ -66,17 +66,22 @@ def assemble_result(run: BenchmarkRun, selected: SelectedTasks, rolled_out: Roll
 
 def _summarise(
     params: Params, benchmark: Benchmark, options: Options, trajectories: Sequence[Trajectory], judged: JudgedEpisodes
-) -> tuple[dict[str, SuccessSummary], list[BudgetPoint]]:
-    """Summaries by judge under the benchmark's step budget, and the curve over other budgets by the official judge."""
+) -> tuple[dict[str, SuccessSummary], list[BudgetPoint], list[str]]:
+    """Summaries by judge under the benchmark's step budget, the curve over other budgets by the official judge, and the
+    judges without a summary, because they decided no episode."""
     if not trajectories:
-        return {}, []
+        return {}, [], []
     max_aborted = params.evaluation.max_aborted
     cut = [within(trajectory, benchmark.max_steps) for trajectory in trajectories]
-    summaries: dict[str, SuccessSummary] = {
-        name: success(cut, verdicts, max_aborted) for name, verdicts in judged.verdicts.items()
-    }
+    summaries: dict[str, SuccessSummary] = {}
+    undecided: list[str] = []
+    for name, verdicts in judged.verdicts.items():
+        try:
+            summaries[name] = success(cut, verdicts, max_aborted)
+        except EvaluationError:
+            undecided.append(name)
     official = judged.verdicts[benchmark.judge]
-    return summaries, budget_curve(trajectories, official, options.steps, max_aborted)
+    return summaries, budget_curve(trajectories, official, options.steps, max_aborted), undecided
 
 
 def _log(stage: StageRun, result: BenchmarkResult, trajectories: Sequence[Trajectory], verdicts: list[Verdict]) -> None:
@@ -116,13 +121,23 @@ def _status(
     max_aborted: float,
     unfinished: Sequence[str],
 ) -> tuple[Status, str | None]:
-    """Complete, partial or invalid, and the reason."""
+    """Complete, partial or invalid, and the reason.
+
+    Args:
+        headline: by the official judge; None if it decided no episode.
+        unfinished: judges without a summary.
+    """
+    if headline is None and episodes:
+        return "invalid", (
+            f"the official judge decided none of {episodes} episodes: start the model of judge.model, or name one if "
+            "the rules need it"
+        )
     if headline is not None and not headline.valid:
         return "invalid", (
             f"{headline.aborted} of {episodes} episodes were ended by the environment and {headline.unjudged} were not "
             f"judged (evaluation.max_aborted is {max_aborted}): {headline.terminations}"
         )
-    if progress.done == progress.tasks and progress.stopped_by is None and not progress.rejected:
+    if progress.done == progress.tasks and progress.stopped_by is None and not progress.rejected and not unfinished:
         return "complete", None
     reasons = [f"{progress.done} of {progress.tasks} tasks are done"]
     if progress.rejected:

@@ -44,7 +44,8 @@ class BenchmarkResult(Record):
 
     `status` is `complete` if every row of the published set was measured; `partial` if some were, or not by all judges
     (`problem` has the reasons, such as rows that are no tasks); `invalid` if the environment ended more than
-    `evaluation.max_aborted` of the episodes. Then there is no `summary`, because a rate would measure the environment.
+    `evaluation.max_aborted` of the episodes, or the official judge decided none. Then there is no `summary`, because a
+    rate would measure the environment or the judge.
     """
 
     benchmark: str

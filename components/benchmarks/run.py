@@ -6,7 +6,8 @@ a journal in the stage's state; judge with the rest of the budget; write `report
 with a page beside it, the leaderboard and the MLflow run. It is no DVC stage, because live sites cannot be inputs.
 
 A second run resumes the first, also with a larger budget or limit, and repeats the episodes that the environment ended.
-If these are more than `evaluation.max_aborted`, the result is invalid and has no rate.
+If these are more than `evaluation.max_aborted`, the result is invalid and has no rate. The same holds if the official
+judge decides no episode; another judge that decides none is left out, and the result is partial.
 """
 
 from __future__ import annotations
@@ -43,14 +44,15 @@ def evaluate(named: str | Path, options: Options) -> BenchmarkResult:
 
     Raises:
         BenchmarkError, RuleError: something is missing; raised before the run costs anything.
-        InvalidEvaluation: the environment ended too many episodes. The result is written, marked invalid.
+        InvalidEvaluation: the environment ended too many episodes, or the official judge decided none. The result is
+            written, marked invalid.
     """
     benchmark, recipe = load_benchmark(named), load()
     longest = max([benchmark.max_steps, *options.steps])
     params = benchmark.over(recipe, options.decoding, longest)
     require_judge(benchmark, recipe)
     tasks, rejected = _file_tasks(benchmark, recipe, options.files) if benchmark.file is not None else ([], [])
-    if benchmark.judge == "rules":
+    if "rules" in (benchmark.judge, *benchmark.also):
         require_rules(tasks)
     subject = resolve_subject(options.model, recipe)
     occasion = f"{benchmark.key} {subject.key} {options.decoding} {longest} {options.occasion}"

@@ -236,14 +236,22 @@ def file_tasks(benchmark: Benchmark, folder: Path = FILES) -> tuple[list[Task], 
     """The tasks of a benchmark's file, and the rejected rows.
 
     Raises:
-        BenchmarkError: a file is missing, or has another checksum than the pinned one.
+        BenchmarkError: a file is missing, has another checksum than the pinned one, or has no tasks.
     """
     file = benchmark.file
     if file is None:
         raise BenchmarkError(f"{benchmark.name} has no file: its tasks are pages")
     path = _pinned(benchmark.name, file, folder)
     answers = None if file.answers is None else str(_pinned(benchmark.name, file.answers, folder))
-    loaded = load_files([TaskFile(path=str(path), answers=answers)])
+    try:
+        loaded = load_files([TaskFile(path=str(path), answers=answers)])
+    except ValueError as error:
+        raise BenchmarkError(f"the file of {benchmark.name} cannot be read: {error}") from error
+    if not loaded.tasks and not loaded.rejections:
+        raise BenchmarkError(
+            f"{path} has no rows: write a task per line into it, and its new checksum into the recipe of "
+            f"{benchmark.name}"
+        )
     if not loaded.tasks:
         raise BenchmarkError(f"no row of {path} is a task; the first was rejected: {loaded.rejections[0].reason}")
     return loaded.tasks, loaded.rejections
@@ -252,7 +260,7 @@ def file_tasks(benchmark: Benchmark, folder: Path = FILES) -> tuple[list[Task], 
 def _pinned(name: str, file: PinnedFile, folder: Path) -> Path:
     """The path of a benchmark's file, after its checksum is compared with the pinned one."""
     path = folder / file.name
-    if not path.exists():
+    if not path.is_file():
         raise BenchmarkError(f"{path} is missing: download it ({_origin(path, file)}), or name its folder with --files")
     with path.open("rb") as handle:
         checksum = hashlib.file_digest(handle, "sha256").hexdigest()

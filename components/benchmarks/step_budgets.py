@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import success
 from components.records import Termination, Trajectory, Verdict
 from components.statistics import SuccessRate
 
-_ENDED_BY_A_TURN = frozenset({Termination.DONE, Termination.RESPONSE_LENGTH, Termination.FORMAT_ERROR})
+_ENDED_BY_A_TURN = frozenset(
+    {Termination.DONE, Termination.MAX_STEPS, Termination.RESPONSE_LENGTH, Termination.FORMAT_ERROR}
+)
 
 
 class BudgetPoint(SuccessRate):
@@ -51,6 +54,7 @@ def within(trajectory: Trajectory, steps: int) -> Trajectory:
             "site_reward": None,
             "late_actions": None,
             "ending": None,
+            "state_check": None,
             "final_screenshot": turns[steps].observation.screenshot
             if len(turns) > steps
             else trajectory.final_screenshot,
@@ -64,11 +68,17 @@ def budget_curve(
     budgets: Sequence[int],
     max_aborted: float,
 ) -> list[BudgetPoint]:
-    """The success at each budget, smallest first, of episodes that ran with the largest budget or more."""
+    """The success at each budget, smallest first, of episodes that ran with the largest budget or more.
+
+    A budget under which no episode has a verdict has no point.
+    """
     points = []
     for steps in sorted(set(budgets)):
         cut = [within(trajectory, steps) for trajectory in trajectories]
-        summary = success(cut, verdicts, max_aborted)
+        try:
+            summary = success(cut, verdicts, max_aborted)
+        except EvaluationError:
+            continue
         points.append(
             BudgetPoint(
                 steps=steps,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from components.cli.command import Subparsers, fail
+from components.cli.command import Subparsers, amount, fail, positive, whole_amount
 
 
 def add(commands: Subparsers) -> None:
@@ -19,7 +19,7 @@ def add(commands: Subparsers) -> None:
         help="a directory, a Hugging Face name, `champion`, a registered version (models:/NAME/NUMBER) or the recipe's "
         "`teacher`; default: %(default)s",
     )
-    parser.add_argument("--limit", type=_positive, metavar="N", help="N tasks of the set, drawn by the recipe's seed")
+    parser.add_argument("--limit", type=positive, metavar="N", help="N tasks of the set, drawn by the recipe's seed")
     parser.add_argument("--steps", type=_counts, default=(), metavar="N,N,…", help="a curve of success by step budget")
     parser.add_argument(
         "--decoding",
@@ -27,10 +27,15 @@ def add(commands: Subparsers) -> None:
         metavar="NAME",
         help="one of the benchmark's sampling settings; default: %(default)s",
     )
-    parser.add_argument("--budget-usd", type=float, metavar="X", help="stop after X US dollars")
-    parser.add_argument("--budget-minutes", type=float, metavar="M", help="stop after M minutes, earlier runs included")
+    parser.add_argument("--budget-usd", type=amount, metavar="X", help="stop after X US dollars")
     parser.add_argument(
-        "--budget-tokens", type=int, metavar="T", help="stop after the model has read and written T tokens"
+        "--budget-minutes", type=amount, metavar="M", help="stop after M minutes, earlier runs included"
+    )
+    parser.add_argument(
+        "--budget-tokens",
+        type=whole_amount,
+        metavar="T",
+        help="stop after the model has read and written T tokens",
     )
     parser.add_argument("--files", type=Path, metavar="DIR", help="the folder of task files; default: data/benchmarks")
     parser.add_argument("--occasion", default="", metavar="TEXT", help="distinguishes runs, such as two nights")
@@ -44,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
     from components.benchmarks.run import evaluate
     from components.benchmarks.spec import FILES, BenchmarkError
     from components.endpoint import EndpointError
+    from components.evaluation import EvaluationError
     from components.judge import JudgeOutage, RuleError
     from components.params import RecipeError
     from components.pipeline.evaluation import InvalidEvaluation
@@ -65,6 +71,7 @@ def run(options: argparse.Namespace) -> int:
     except (
         BenchmarkError,
         EndpointError,
+        EvaluationError,
         InvalidEvaluation,
         JudgeOutage,
         RecipeError,
@@ -100,12 +107,5 @@ class _ListBenchmarks(argparse.Action):
         parser.exit()
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError(text)
-    return value
-
-
 def _counts(text: str) -> tuple[int, ...]:
-    return tuple(_positive(part) for part in text.split(","))
+    return tuple(positive(part) for part in text.split(","))

@@ -73,10 +73,12 @@ def calibrate(options: argparse.Namespace) -> int:
     by_state = str(options.labels) == truth.STATE
     if missing := [str(path) for path in (table, *([] if by_state else [labels_file])) if not path.exists()]:
         return fail(f"{', '.join(missing)}: no such file; `dvc repro judge_rollouts` makes data/judge")
-    pairs = (argument.partition("=") for argument in options.verdicts)
-    verdicts = {name: Path(file) for name, _, file in pairs}
-    if unreadable := [f"{name}={file}" for name, file in verdicts.items() if not file.is_file()]:
+    pairs = [(name, Path(file)) for name, _, file in (argument.partition("=") for argument in options.verdicts)]
+    if unreadable := [f"{name}={file}" for name, file in pairs if not name or not file.is_file()]:
         return fail(f"--verdicts {', '.join(unreadable)}: write NAME=FILE, with a file that exists")
+    verdicts = dict(pairs)
+    if len(verdicts) < len(pairs):
+        return fail("--verdicts: two tables have one name; give each its own")
 
     try:
         recipe = load(PARAMS)

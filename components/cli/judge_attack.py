@@ -127,6 +127,7 @@ def _failures(options: argparse.Namespace) -> Failures:
     from components.judge.attack_judge import failures_of
     from components.judge.labels import read_labels
     from components.judge.rules import RuleError, rules_verdict
+    from components.judge.verified.client import VerifiedError
     from components.records import Outcome
 
     trajectories: dict[str, Trajectory] = {}
@@ -143,7 +144,7 @@ def _failures(options: argparse.Namespace) -> Failures:
         for key, trajectory in trajectories.items():
             try:
                 outcomes[key] = rules_verdict(trajectory).outcome
-            except RuleError as error:
+            except (RuleError, VerifiedError) as error:
                 print(f"{key} is left out: {error}", file=sys.stderr)
     failures = failures_of(trajectories.values(), outcomes)
     del failures.trajectories[options.limit or len(failures.trajectories) :]

@@ -80,6 +80,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.answers is not None and not options.tasks:
         return fail("--answers belong to tasks: name their file with --tasks")
+    if file := next((path for path in (options.out, *options.out.parents) if path.is_file()), None):
+        return fail(f"--out {options.out}: {file} is a file; name a folder")
     try:
         params = recipe_of(options)
         kind = format_named(options.format) if options.format else format_of(options.path)

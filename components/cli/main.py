@@ -65,7 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
             options = parser().parse_args(arguments)
             return options.run(options)
         finally:
-            sys.stdout.flush()  # else the interpreter meets the closed pipe at its end, where nothing can catch it
+            if sys.stdout is not None:  # None if the process was started without a standard output (`>&-`)
+                sys.stdout.flush()  # else the interpreter meets the closed pipe at its end, where nothing can catch it
     except BrokenPipeError:
         if not _discard_closed_output():
             raise  # the pipe was another one, such as a child process's
@@ -83,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _discard_closed_output() -> bool:
     """Send the rest of an output stream whose reader has gone to the null device; whether there was such a stream."""
-    closed = [stream for stream in (sys.stdout, sys.stderr) if _has_no_reader(stream.fileno())]
+    closed = [stream for stream in (sys.stdout, sys.stderr) if stream is not None and _has_no_reader(stream.fileno())]
     for stream in closed:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

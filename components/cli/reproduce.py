@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.cli.command import Subparsers, fail
+from components.cli.command import Subparsers, fail, positive
 
 if TYPE_CHECKING:
     from components.benchmarks.reproduction import ComparedBenchmark, Comparison, Reproduction
@@ -32,7 +32,7 @@ def add(commands: Subparsers) -> None:
         "--run", action="store_true", dest="evaluate", help="evaluate on each benchmark for which nothing is missing"
     )
     parser.add_argument(
-        "--limit", type=int, metavar="N", help="with --run: N tasks of each set; such results are partial"
+        "--limit", type=positive, metavar="N", help="with --run: N tasks of each set; such results are partial"
     )
     parser.add_argument("--format", choices=["text", "json"], default="text", help="default: %(default)s")
     parser.set_defaults(run=run)

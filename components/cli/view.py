@@ -25,32 +25,43 @@ def add(commands: Subparsers) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write a trajectory's page and open it where there is a display, or list trajectories; returns the exit status."""
-    from components.records import Trajectory
     from components.reports.viewer import find_trajectory, verdict_beside, write_page
-    from components.store import iter_table
+    from components.store import UnreadableTable
 
     tables = [options.table] if options.table else [folder / "trajectories.parquet" for folder in STAGE_FOLDERS]
     tables = [table for table in tables if table.exists()]
     if not tables:
         return fail(f"no trajectories in {options.table or 'data/'}; run `make demo`, or name a table with --table")
-    if options.list:
-        for table in tables:
-            print(f"{table}:")
-            for trajectory in iter_table(table, Trajectory):
-                print(
-                    f"  {trajectory.trajectory_id}  {len(trajectory.turns)} turns  {trajectory.termination}  "
-                    f"{trajectory.task.intent[:70]}"
-                )
-        return 0
-    match = find_trajectory(tables, options.trajectory_id)
-    if match is None:
-        return fail(
-            f"no trajectory {options.trajectory_id or 'in these tables'}; `waymark view --list` lists the trajectories"
-        )
-    table, trajectory = match
+    try:
+        if options.list:
+            _list(tables)
+            return 0
+        match = find_trajectory(tables, options.trajectory_id)
+        if match is None:
+            return fail(
+                f"no trajectory {options.trajectory_id or 'in these tables'}; `waymark view --list` lists the "
+                "trajectories"
+            )
+        table, trajectory = match
+        verdict = verdict_beside(table, trajectory)
+    except UnreadableTable as error:
+        return fail(f"{error}: name another trajectories.parquet with --table, or run its stage again")
     page = options.out or Path("reports/view") / f"{trajectory.trajectory_id}.html"
-    write_page(trajectory, verdict_beside(table, trajectory), page)
+    write_page(trajectory, verdict, page)
     print(page)
     if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform == "darwin":
         webbrowser.open(page.resolve().as_uri())
     return 0
+
+
+def _list(tables: list[Path]) -> None:
+    from components.records import Trajectory
+    from components.store import iter_named_table
+
+    for table in tables:
+        print(f"{table}:")
+        for trajectory in iter_named_table(table, Trajectory):
+            print(
+                f"  {trajectory.trajectory_id}  {len(trajectory.turns)} turns  {trajectory.termination}  "
+                f"{trajectory.task.intent[:70]}"
+            )

@@ -34,6 +34,7 @@ from components.browser.feedback import AT_BOUNDARY, DIFFERS, NO_EFFECT
 from components.evaluation.reasoning_markers import ReasoningMarker
 from components.judge import needs_judge, rules_verdict
 from components.judge.rules import RuleError, is_complete
+from components.judge.verified.client import VerifiedError
 from components.records import Outcome, Termination, Trajectory, Turn, Verdict
 
 RULES = "rules"
@@ -229,10 +230,11 @@ def repeats(turns: Sequence[Turn], times: int = REPEATS) -> list[Turn]:
 
 
 def _rules_say_success(trajectory: Trajectory) -> bool:
-    """False also if the task's rule has an unknown form: then only a model can judge it."""
+    """False also if the task's rule has an unknown form, or webarena-verified is not installed: then only a model can
+    judge it."""
     try:
         return rules_verdict(trajectory).outcome is Outcome.SUCCESS
-    except RuleError:
+    except (RuleError, VerifiedError):
         return False
 
 

@@ -52,10 +52,10 @@ def start_address(url: str) -> str:
         RunError: it is no address of a web page.
     """
     url = url.strip()
-    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", url):
-        host = urlsplit(f"//{url}").hostname or ""
-        url = f"{'http' if host == 'localhost' or is_ip(host) else 'https'}://{url}"
     try:
+        if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", url):
+            host = urlsplit(f"//{url}").hostname or ""
+            url = f"{'http' if host == 'localhost' or is_ip(host) else 'https'}://{url}"
         parts = urlsplit(url)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:

@@ -18,12 +18,11 @@ from components.judge.calibration import Calibration, calibrate
 from components.judge.clients import JudgeClients
 from components.judge.false_positives import by_kind
 from components.judge.judges import JUDGES, judge_named, require_judge
-from components.judge.labels import CannotCompare
+from components.judge.labels import CannotCompare, read_verdicts
 from components.judge.protocols import voted
 from components.judge.truth import truth_of
 from components.params import Params
 from components.records import Outcome, Trajectory, Verdict
-from components.store import iter_table
 
 NAMES = (*JUDGES, "vote")
 _NO_VOTERS = ("rules", "functional")
@@ -62,7 +61,8 @@ def calibrate_judges(
         group_of: the group of a trajectory, such as its benchmark; None for no groups.
 
     Raises:
-        CannotCompare: a judge is unknown, or no trajectory has a label.
+        CannotCompare: a judge is unknown, a table has the name of a judge or cannot be read, or no trajectory has a
+            label.
         UnavailableJudge: a judge is not available.
         NothingToCompare: a judge gave no verdict on any of them.
     """
@@ -81,12 +81,13 @@ def calibrate_judges(
             f"none of the {len(labels)} labels belongs to one of these trajectories: name the labels that do"
         )
     _require_available(names, tables, params)
+    given = {name: _from_table(path, tasks) for name, path in tables.items()}
 
     def labelled() -> Iterator[Trajectory]:
         return (trajectory for trajectory in read() if trajectory.trajectory_id in tasks)
 
     verdicts_by_judge = asyncio.run(_judge([name for name in names if name != "vote"], labelled, params, state))
-    verdicts_by_judge |= {name: _from_table(path, tasks) for name, path in tables.items()}
+    verdicts_by_judge |= given
     if "vote" in names:
         voters = [verdicts for name, verdicts in verdicts_by_judge.items() if name not in _NO_VOTERS]
         verdicts_by_judge["vote"] = {key: voted([verdicts[key] for verdicts in voters]) for key in tasks}
@@ -116,6 +117,8 @@ def _require_available(names: Sequence[str], tables: Mapping[str, Path], params:
             raise CannotCompare(f"no judge {name!r}: one of {', '.join(NAMES)}")
         if name != "vote":
             require_judge(name, params.judge)
+    if taken := [name for name in tables if name in NAMES]:
+        raise CannotCompare(f"--verdicts {taken[0]}=…: {taken[0]} is the name of a judge; give the table another name")
     voters = len({*names, *tables} - {*_NO_VOTERS, "vote"})
     if "vote" in names and (voters < MIN_VOTERS or voters % 2 == 0):
         raise CannotCompare(
@@ -140,7 +143,7 @@ async def _judge(names: Sequence[str], labelled: Read, params: Params, state: Pa
 
 
 def _from_table(path: Path, tasks: Mapping[str, str]) -> dict[str, Verdict]:
-    verdicts = {verdict.trajectory_id: verdict for verdict in iter_table(path, Verdict)}
+    verdicts = {verdict.trajectory_id: verdict for verdict in read_verdicts(path)}
     return {key: verdicts.get(key) or _missing_verdict(key, path) for key in tasks}
 
 

@@ -19,6 +19,7 @@ from components.judge.clients import JudgeClients
 from components.judge.model_judge import ModelJudge
 from components.judge.protocols import PROTOCOLS
 from components.judge.rules import RuleError, rules_verdict
+from components.judge.verified.client import VerifiedError
 from components.params import JudgeParams, Params
 from components.records import Outcome, Trajectory, Verdict
 from components.store import digest
@@ -116,7 +117,7 @@ class _Rules(NamedJudge):
         for trajectory in trajectories:
             try:
                 on_verdict(rules_verdict(trajectory))
-            except RuleError as error:
+            except (RuleError, VerifiedError) as error:
                 on_verdict(_broken_rule(trajectory, error))
 
 
@@ -159,7 +160,7 @@ class _AssistedRules(NamedJudge):
         async def verdict_on(trajectory: Trajectory) -> Verdict:
             try:
                 return await assisted_verdict(trajectory, self._model)
-            except RuleError as error:
+            except (RuleError, VerifiedError) as error:
                 return _broken_rule(trajectory, error)
 
         return await _each(self._model, trajectories, verdict_on, on_verdict)
@@ -188,8 +189,9 @@ async def _each(
     return limit
 
 
-def _broken_rule(trajectory: Trajectory, error: RuleError) -> Verdict:
-    return _verdict(trajectory, Outcome.ERROR, f"the task's rule cannot be read: {error}", "rules")
+def _broken_rule(trajectory: Trajectory, error: RuleError | VerifiedError) -> Verdict:
+    problem = "read" if isinstance(error, RuleError) else "applied"
+    return _verdict(trajectory, Outcome.ERROR, f"the task's rule cannot be {problem}: {error}", "rules")
 
 
 def _verdict(trajectory: Trajectory, outcome: Outcome, rationale: str, judge: str) -> Verdict:

@@ -14,7 +14,7 @@ from components.formats.files import problems
 from components.judge.csv_tables import read_csv
 from components.judge.expert_annotations import read_experts
 from components.records import Outcome, Trajectory, Verdict
-from components.store import iter_rows, iter_table
+from components.store import UnreadableTable, iter_named_table, iter_rows
 
 _LABELS = {Outcome.SUCCESS, Outcome.FAILURE}
 
@@ -107,6 +107,28 @@ def _rows_of_experts(path: Path) -> tuple[list[tuple[str, Outcome]], list[str]]:
     return rows, left_out
 
 
+def read_verdicts(path: Path) -> list[Verdict]:
+    """The verdicts of a table.
+
+    Raises:
+        CannotCompare: the file is no such table.
+    """
+    try:
+        return list(iter_named_table(path, Verdict))
+    except UnreadableTable as error:
+        raise CannotCompare(f"{error}: name a verdicts.parquet") from error
+
+
 def read_trajectories(path: Path) -> Iterator[Trajectory]:
-    """A trajectories.parquet, or AgentRewardBench's folder `trajectories`, one in memory at a time."""
-    return iter_trajectories(path) if path.is_dir() else iter_table(path, Trajectory)
+    """A trajectories.parquet, or AgentRewardBench's folder `trajectories`, one in memory at a time.
+
+    Raises:
+        CannotCompare: the file is no table of trajectories.
+        Unreadable: see `iter_trajectories`.
+    """
+    try:
+        yield from iter_trajectories(path) if path.is_dir() else iter_named_table(path, Trajectory)
+    except UnreadableTable as error:
+        raise CannotCompare(
+            f"{error}: name a trajectories.parquet, or AgentRewardBench's folder `trajectories`"
+        ) from error

@@ -20,7 +20,7 @@ from components.browser.tools import SCALE
 from components.records import ToolCall, Trajectory, Turn, Verdict
 from components.reports.formats import duration
 from components.reports.html_pages import data_uri, templates, write_html
-from components.store import iter_table
+from components.store import iter_named_table
 
 TINY = 480
 """Viewports up to this width, in px, are shown enlarged and pixelated."""
@@ -124,20 +124,28 @@ def view(trajectory: Trajectory, verdict: Verdict | None, label: str = "", limit
 
 
 def find_trajectory(tables: Iterable[Path], trajectory_id: str | None) -> tuple[Path, Trajectory] | None:
-    """The first trajectory of this id (None: of any) and the table that has it; None if no table has it."""
+    """The first trajectory of this id (None: of any) and the table that has it; None if no table has it.
+
+    Raises:
+        UnreadableTable: a file is no table of trajectories.
+    """
     for table in tables:
-        for trajectory in iter_table(table, Trajectory):
+        for trajectory in iter_named_table(table, Trajectory):
             if trajectory_id in (None, trajectory.trajectory_id):
                 return table, trajectory
     return None
 
 
 def verdict_beside(table: Path, trajectory: Trajectory) -> Verdict | None:
-    """The trajectory's verdict in the `verdicts.parquet` of the same folder, if there is one."""
+    """The trajectory's verdict in the `verdicts.parquet` of the same folder, if there is one.
+
+    Raises:
+        UnreadableTable: that file is no table of verdicts.
+    """
     verdicts = table.with_name("verdicts.parquet")
     if not verdicts.exists():
         return None
-    matching = (row for row in iter_table(verdicts, Verdict) if row.trajectory_id == trajectory.trajectory_id)
+    matching = (row for row in iter_named_table(verdicts, Verdict) if row.trajectory_id == trajectory.trajectory_id)
     return next(matching, None)
 
 
@@ -171,9 +179,13 @@ def _point(arguments: dict[str, Any], x: str, y: str) -> tuple[float, float] | N
 
 
 def _percent(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return round(min(max(value, 0), SCALE) * 100 / SCALE, 2)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+    return round(min(max(number, 0), SCALE) * 100 / SCALE, 2) if math.isfinite(number) else None
 
 
 def _turn(turn: Turn, protocol_name: str, limits: Limits) -> TurnView:

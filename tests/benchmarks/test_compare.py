@@ -64,6 +64,40 @@ def test_results_of_different_measurements_are_refused_with_the_difference(tmp_p
         compared(tmp_path, a, b)
 
 
+@pytest.mark.parametrize(
+    ("file", "content", "why"),
+    [
+        (
+            "tables/shops@b/verdicts.parquet",
+            None,
+            r"verdicts\.parquet is no table of verdicts .*run the evaluation again",
+        ),
+        (
+            "tables/shops@b/verdicts.parquet",
+            b"x",
+            r"verdicts\.parquet is no table of verdicts .*run the evaluation again",
+        ),
+        ("tables/shops@b/trajectories.parquet", b"x", r"is no table of trajectories .*run the evaluation again"),
+        ("results/shops@b.json", b"\xff\xfe", r"shops@b\.json is no result of a benchmark run; run the evaluation"),
+        ("results/shops@b.json", b"{}", r"shops@b\.json is no result of a benchmark run; run the evaluation"),
+    ],
+)
+def test_a_damaged_part_of_a_result_is_named(tmp_path, file, content, why):
+    a, b = lay_out(tmp_path, "a", {"t0": "s"}), lay_out(tmp_path, "b", {"t0": "f"})
+    if content is None:
+        (tmp_path / file).unlink()
+    else:
+        (tmp_path / file).write_bytes(content)
+    with pytest.raises(EvaluationError, match=why):
+        compared(tmp_path, a, b)
+
+
+def test_a_result_without_its_step_budget_is_refused(tmp_path):
+    a, b = lay_out(tmp_path, "a", {"t0": "s"}), lay_out(tmp_path, "b", {"t0": "f"}, settings={"decoding": "official"})
+    with pytest.raises(EvaluationError, match=r"shops@b\.json does not say its step budget, settings\.max_steps"):
+        compared(tmp_path, a, b)
+
+
 def test_a_missing_result_is_named_with_the_existing_ones(tmp_path):
     a, b = lay_out(tmp_path, "a", {"t0": "s"}), lay_out(tmp_path, "b", {"t1": "s"})
     with pytest.raises(EvaluationError, match=r"no result 'shops@c' .*; there are shops@a, shops@b"):

@@ -15,7 +15,7 @@ from components.benchmarks.reproduction import Reproduction, compare_with_claims
 from components.benchmarks.requirements import cached_checkpoint, missing_everywhere, missing_for
 from components.benchmarks.results import write_result
 from components.benchmarks.spec import BenchmarkError, load_benchmark
-from components.cli.main import main
+from components.cli.main import main, parser
 from components.params import complete, load
 from components.reports import published
 from components.statistics import Interval
@@ -138,6 +138,14 @@ def test_the_command_prints_what_is_missing_and_ends_with_3(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("limit", ["0", "-1"])
+def test_a_limit_below_one_task_is_refused(limit: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parser().parse_args(["reproduce", "openwebrl-4b", "--run", "--limit", limit])
+    assert ended.value.code == 2
+    assert f"argument --limit: {limit} is too small: give at least 1" in capsys.readouterr().err
+
+
 def test_a_checkpoint_that_is_here_is_evaluated_and_compared(tmp_path: Path) -> None:
     shop = Shop("127.0.0.2")
     try:

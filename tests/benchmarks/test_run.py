@@ -15,14 +15,19 @@ from pathlib import Path
 import pytest
 import yaml
 
+from components.benchmarks.judging import JudgedEpisodes
 from components.benchmarks.options import Options
-from components.benchmarks.result_assembly import _status
+from components.benchmarks.result_assembly import _status, _summarise
 from components.benchmarks.results import Progress
 from components.benchmarks.run import evaluate as evaluate_here
 from components.benchmarks.spec import BenchmarkError, load_benchmark
+from components.cli.main import main
+from components.evaluation import EvaluationError, success
+from components.judge import RuleError
+from components.records import Outcome
 from tests.benchmarks.price_shops import Shop, answer, task_row, verdict
 from tests.endpoint_server import Server
-from tests.samples import shipped
+from tests.samples import a_task, a_trajectory, a_verdict, recipe, shipped
 
 ROOT = Path(__file__).parents[2]
 DELAY_S = 1.0
@@ -243,8 +248,89 @@ def test_a_model_judges_by_the_benchmarks_protocol_and_is_required(world):
 def test_a_set_with_rows_that_are_no_tasks_is_never_complete():
     progress = Progress(tasks=147, rejected=3, asked=147, done=147, skipped={}, retried=0, stopped_by=None)
     said = "147 of 147 tasks are done, 3 of 150 rows of the file are no tasks"
-    assert _status(None, progress, 147, 0.1, []) == ("partial", said)
-    assert _status(None, progress.model_copy(update={"rejected": 0}), 147, 0.1, []) == ("complete", None)
+    trajectory = a_trajectory()
+    headline = success([trajectory], [a_verdict(trajectory)])
+    assert _status(headline, progress, 147, 0.1, []) == ("partial", said)
+    assert _status(headline, progress.model_copy(update={"rejected": 0}), 147, 0.1, []) == ("complete", None)
+
+
+DECIDED_NONE = (
+    "the official judge decided none of 3 episodes: start the model of judge.model, or name one if the rules need it"
+)
+
+
+@pytest.mark.parametrize(
+    ("official", "also", "summarised", "steps", "status", "problem"),
+    [
+        (
+            Outcome.SUCCESS,
+            Outcome.ERROR,
+            ["webvoyager"],
+            [1, 30],
+            "partial",
+            "3 of 3 tasks are done, not judged by rules",
+        ),
+        (Outcome.ERROR, Outcome.SUCCESS, ["rules"], [1], "invalid", DECIDED_NONE),
+        (Outcome.ERROR, Outcome.ERROR, [], [1], "invalid", DECIDED_NONE),
+        (Outcome.SUCCESS, Outcome.SUCCESS, ["webvoyager", "rules"], [1, 30], "complete", None),
+    ],
+)
+def test_a_judge_that_decided_nothing_does_not_lose_the_result(official, also, summarised, steps, status, problem):
+    benchmark = load_benchmark(ROOT / "recipes/benchmarks/webvoyager-595.yaml").model_copy(update={"max_steps": 30})
+    trajectories = [a_trajectory(a_task(number), turns=2) for number in range(3)]
+    verdicts = {
+        name: [a_verdict(trajectory, outcome) for trajectory in trajectories]
+        for name, outcome in (("webvoyager", official), ("rules", also))
+    }
+    judged = JudgedEpisodes(verdicts, 0.0, 3, None, [])
+    summaries, curve, undecided = _summarise(recipe(), benchmark, Options(steps=(1, 30)), trajectories, judged)
+    assert ([*summaries], [point.steps for point in curve]) == (summarised, steps)
+    progress = Progress(tasks=3, rejected=0, asked=3, done=3, skipped={}, retried=0, stopped_by=None)
+    assert _status(summaries.get(benchmark.judge), progress, 3, 0.1, undecided) == (status, problem)
+
+
+def test_an_evaluation_without_a_figure_ends_the_command_with_one_sentence(monkeypatch, capsys):
+    def evaluate_nothing(*_):
+        raise EvaluationError("the figures are missing; run the judge first")
+
+    monkeypatch.setattr("components.benchmarks.run.evaluate", evaluate_nothing)
+    assert main(["evaluate", "shops"]) == 1
+    assert capsys.readouterr().err == "the figures are missing; run the judge first\n"
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--budget-usd=-1", "--budget-usd=nan", "--budget-minutes=inf", "--budget-tokens=-1", "--limit=0", "--steps=3,0"],
+)
+def test_a_wrong_amount_is_refused_with_the_option_that_has_it(option, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["evaluate", "shops", option])
+    assert ended.value.code == 2
+    assert f"argument {option.split('=')[0]}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_run_attempts_at_least_one_task(limit):
+    with pytest.raises(ValueError, match="limit"):
+        Options(limit=limit)
+
+
+def test_rules_that_judge_beside_a_model_are_read_before_anything_starts(tmp_path, monkeypatch):
+    row = {
+        "task_id": "127.0.0.2/lamp",
+        "intent": "What does the lamp cost?",
+        "start_url": "http://127.0.0.2/lamp",
+        "website": "127.0.0.2",
+        "source": "shops",
+        "evaluator": {"type": "qa", "answers": []},
+    }
+    lay_out(tmp_path, [row], "http://127.0.0.1:9/v1", [], judge="webvoyager", also=["rules"])
+    params = yaml.safe_load((tmp_path / "params.yaml").read_text())
+    params["judge"]["model"] = {"endpoint": {"url": "http://127.0.0.1:9/v1", "model": "m", "key_variable": None}}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RuleError, match=r"127\.0\.0\.2/lamp cannot be judged by their rules"):
+        evaluate_here("shops.yaml", Options(model="nowhere", files=Path()))
 
 
 @pytest.mark.parametrize(("name", "site"), [("nq", "wikipedia"), ("webarena-lite", "gitlab|reddit|shopping|map")])

@@ -173,6 +173,26 @@ def test_a_file_that_is_missing_changed_or_unknown_is_refused_with_the_fix(tmp_p
         file_tasks(small(tmp_path, ROWS, sha256=None), tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("mine.jsonl", "", r"mine\.jsonl has no rows: write a task per line into it"),
+        ("mine.json", "[]", r"mine\.json has no rows"),
+        (
+            "mine.json",
+            "{}",
+            r"the file of webvoyager-595 cannot be read: .*mine\.json has no JSON list of rows; convert it",
+        ),
+        ("mine.csv", "a,b\n", r"mine\.csv is neither \.jsonl, \.json nor \.parquet; convert it"),
+    ],
+)
+def test_a_file_of_ones_own_without_rows_is_refused_with_the_fix(tmp_path, name, text, why):
+    one = small(tmp_path, text, name=name)
+    (tmp_path / name).write_text(text)
+    with pytest.raises(BenchmarkError, match=why):
+        file_tasks(one, tmp_path)
+
+
 def test_a_benchmark_is_laid_over_the_recipe_and_leaves_the_harness_alone():
     params = recipe(agent__max_context_tokens=32768, browser__egress={"blocked_hosts": ["ads.example"]})
     laid = load_benchmark("webvoyager-595").over(params, max_steps=90)

@@ -9,9 +9,10 @@ import pytest
 from components.agent import EpisodeSettings, Renderer
 from components.benchmarks.step_budgets import budget_curve, within
 from components.browser import BrowserPool
+from components.evaluation import success
 from components.params import SamplingParams, load
 from components.policies.scripted import scripted_policy
-from components.records import Outcome, Task, Termination, ToolCall, Trajectory
+from components.records import Outcome, StateCheck, Task, Termination, ToolCall, Trajectory
 from components.rollout import collect, episode_specs
 from components.store import Journal
 from components.worlds import Worlds
@@ -58,6 +59,17 @@ def test_an_episode_ends_under_a_smaller_budget_as_it_would_have(turns, ending, 
     assert cut.termination is expected
     assert len(cut.turns) == min(turns, steps)
     assert (cut.answer is not None) == (expected is Termination.DONE)
+
+
+def test_a_cut_episode_has_no_state_of_its_later_turns():
+    check = StateCheck(reward=0.0, credit=1.0, side_effects=["deleted an order"], changes=[])
+    whole = episode(1, 4, Termination.DONE).model_copy(update={"state_check": check})
+    assert within(whole, 4).state_check == check
+    cut = within(whole, 1)
+    assert cut.state_check is None
+    assert success([cut], []).state is None
+    out_of_steps = episode(2, 4, Termination.MAX_STEPS).model_copy(update={"state_check": check})
+    assert within(out_of_steps, 4) == out_of_steps
 
 
 def test_the_curve_is_the_one_worked_out_by_hand():

@@ -42,6 +42,12 @@ def test_a_command_without_a_buffer_ends_quietly_too() -> None:
     assert run_without_reader(["params", "recipes/demo.yaml"], unbuffered="1") == (cli.CLOSED_PIPE, "")
 
 
+def test_a_command_without_a_standard_output_ends_as_any_other() -> None:
+    command = ["sh", "-c", '"$0" "$@" >&-', *waymark("params", "recipes/demo.yaml")]
+    ended = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_head_gets_its_line_and_the_rest_is_dropped() -> None:
     with subprocess.Popen(
         waymark("params", "recipes/demo.yaml"), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -177,6 +177,26 @@ def test_view_lists_trajectories_and_names_what_is_missing(table: Path, tmp_path
     assert "run `make demo`" in waymark("view", cwd=tmp_path).stderr
 
 
+@pytest.mark.parametrize("is_listing", [False, True])
+@pytest.mark.parametrize("named", ["text.parquet", "folder", "verdicts.parquet"])
+def test_view_refuses_what_is_no_table_of_trajectories(
+    table: Path, capsys: pytest.CaptureFixture[str], named: str, is_listing: bool
+) -> None:
+    (table.parent / "text.parquet").write_text("no table")
+    (table.parent / "folder").mkdir()
+    path = table.parent / named
+    assert main.main(["view", "--table", str(path), *(["--list"] if is_listing else [])]) == 1
+    said = capsys.readouterr().err
+    assert f"{path} is no table of trajectories that can be read (" in said
+    assert "name another trajectories.parquet with --table" in said
+
+
+def test_view_names_a_table_of_verdicts_that_is_damaged(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table.with_name("verdicts.parquet").write_text("no table")
+    assert main.main(["view", "--table", str(table), "--out", str(table.with_name("page.html"))]) == 1
+    assert "verdicts.parquet is no table of verdicts that can be read (" in capsys.readouterr().err
+
+
 def test_clean_removes_journals_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for path in (".waymark/state/train_rl/key/journal.jsonl", ".waymark/dvc.lock.good", "data/tasks/tasks.parquet"):

@@ -7,11 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.browser.feedback import AT_BOUNDARY, NO_EFFECT
-from components.evaluation import GROUP, FailureGroup, FailureKind, ReasoningMarker, failure_kind, join_verdicts
+from components.evaluation import (
+    GROUP,
+    FailureGroup,
+    FailureKind,
+    ReasoningMarker,
+    failure_kind,
+    join_verdicts,
+    success,
+)
 from components.evaluation.taxonomy import PUBLISHED
 from components.judge import needs_judge
 from components.records import Outcome, Tab, Termination, ToolCall
 from tests.evaluation.run_records import DONE, observation, task, trajectory, turn, verdict
+from tests.samples import VERIFIED
 
 CLICKS = [ToolCall(name="click", arguments={"x": x, "y": 500}) for x in (100, 200, 300, 400, 500)]
 IN_VAIN = f'Succeed: `click` on <div> "ok" at (250, 500) executed. {NO_EFFECT}'
@@ -242,3 +251,9 @@ def test_every_failure_has_a_kind_and_only_a_success_has_none(data):
 def test_an_unreadable_rule_does_not_contradict_the_judge(evaluator):
     of, judged = said("No.", of=trajectory(task(evaluator=evaluator), site_reward=None))
     assert failure_kind(of, judged) is FailureKind.WRONG
+
+
+def test_a_rule_without_its_evaluator_does_not_contradict_the_judge(no_verified_evaluator):
+    of, judged = said("No.", of=trajectory(task(evaluator=VERIFIED), site_reward=None))
+    assert failure_kind(of, judged) is FailureKind.WRONG
+    assert success([of], [judged]).rate == 0

@@ -21,7 +21,7 @@ from components.judge.protocols.webjudge import POINTS
 from components.records import Image, Outcome, Termination, Trajectory, Verdict
 from components.store import write_table
 from tests.endpoint_server import Server, text_of
-from tests.samples import a_task, a_trajectory, png, shipped
+from tests.samples import VERIFIED, a_task, a_trajectory, png, shipped
 
 
 def failed(count: int = 4) -> list[Trajectory]:
@@ -190,6 +190,12 @@ def test_wrong_options_are_refused_before_a_model_is_asked(
 ) -> None:
     assert main(["judge", "attack", str(table), *options]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_an_episode_whose_rule_has_no_evaluator_is_left_out(table: Path, capsys, no_verified_evaluator) -> None:
+    write_table(table, Trajectory, [a_trajectory(a_task(9, evaluator=VERIFIED), turns=1)])
+    assert main(["judge", "attack", str(table), "--judge", "distilled"]) == 1
+    assert "is left out: the evaluator of webarena-verified is not installed" in capsys.readouterr().err
 
 
 def test_a_table_without_failures_is_refused(table: Path, capsys) -> None:

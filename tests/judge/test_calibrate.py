@@ -120,6 +120,17 @@ def test_existing_verdicts_take_part_by_name_and_may_vote(here, server, waymark)
     )
 
 
+@pytest.mark.parametrize("content", [b"trajectory_id,outcome\n", b""])
+def test_tables_of_verdicts_are_read_before_a_model_is_asked(here, server, waymark, content):
+    with_model(here, server)
+    Path("old.csv").write_bytes(content)
+    done = waymark("--judges", "openwebrl", "--verdicts", "old=old.csv")
+    assert done.returncode == 1
+    assert "old.csv is no table of verdicts that can be read" in done.stderr
+    assert "name a verdicts.parquet" in done.stderr
+    assert server.asked == []
+
+
 def test_rules_and_the_configured_model_take_part_by_default(here, server, waymark):
     assert [one["judge"] for one in json.loads(waymark("--json").stdout)] == ["rules"]
     with_model(here, server)
@@ -256,6 +267,16 @@ def test_rules_ask_the_endpoint_where_only_a_model_can_tell(here, server, waymar
         (["--verdicts", "data/judge/verdicts.parquet"], "write NAME=FILE"),
         (["--trajectories", "nowhere.parquet"], "`dvc repro judge_rollouts`"),
         (["--labels", "params.yaml"], "no labels"),
+        (["--labels", "data"], "data is a folder: name a file of labels"),
+        (["--labels", "data/judge/trajectories.parquet"], "is no table of verdicts that can be read"),
+        (["--trajectories", "data/judge/verdicts.parquet"], "is no table of trajectories that can be read"),
+        (["--trajectories", "params.yaml", "--labels", "data/judge/verdicts.parquet"], "name a trajectories.parquet"),
+        (["--verdicts", "rules=data/judge/verdicts.parquet"], "rules is the name of a judge; give the table another"),
+        (["--verdicts", "=data/judge/verdicts.parquet"], "write NAME=FILE"),
+        (
+            ["--verdicts", "old=data/judge/verdicts.parquet", "--verdicts", "old=data/judge/verdicts.parquet"],
+            "two tables have one name",
+        ),
     ],
 )
 def test_contradictory_options_are_refused_with_the_correct_ones(here, arguments, said, waymark):

@@ -23,7 +23,7 @@ from components.store import read_table, write_table
 from tests.endpoint_server import Server, images_of, text_of
 from tests.formats.samples import online_mind2web_task, webvoyager_task
 from tests.judge.test_agent_reward_bench import cleaned
-from tests.samples import a_task, a_trajectory, png, shipped
+from tests.samples import VERIFIED, a_task, a_trajectory, png, shipped
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -144,6 +144,17 @@ def test_rules_need_no_endpoint_and_say_where_there_is_no_rule(here, capsys):
     summary = json.loads(Path("out/summary.json").read_text())
     assert (summary["judged"], summary["successes"], summary["unjudged"]) == (2, 2, {"no_rule": 2})
     assert "the task's rule cannot be read" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("is_assisted", [False, True])
+def test_a_rule_without_its_evaluator_gives_no_verdict(here, server, capsys, no_verified_evaluator, is_assisted):
+    evaluators = [{"type": "qa", "answers": ["Done."]}, VERIFIED]
+    records = [a_trajectory(a_task(n, evaluator=evaluator)) for n, evaluator in enumerate(evaluators)]
+    write_table("trajectories.parquet", Trajectory, records)
+    model = ["--url", server.url, "--model", "m"] if is_assisted else []
+    assert main(["judge", "run", "trajectories.parquet", "--out", "out", "--judge", "rules", *model]) == 0
+    assert [line["unjudged"] for line in lines()] == [None, "no_rule"]
+    assert "the task's rule cannot be applied: the evaluator of webarena-verified" in capsys.readouterr().out
 
 
 def test_the_benchmarks_own_reward_judges_agent_reward_bench(here):
@@ -274,6 +285,13 @@ def test_a_run_that_cannot_begin_says_what_to_change(here, capsys, arguments, wh
     Path("empty").mkdir()
     assert main(["judge", "run", *arguments, "--out", "out"]) == 1
     assert why in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("out", ["params.yaml", "params.yaml/verdicts"])
+def test_a_file_is_no_folder_for_the_verdicts(here, capsys, out):
+    webvoyager_task(Path("results"))
+    assert main(["judge", "run", "results", "--judge", "rules", "--out", out]) == 1
+    assert capsys.readouterr().err == f"--out {out}: params.yaml is a file; name a folder\n"
 
 
 def journalled() -> int:

@@ -161,6 +161,8 @@ def test_a_pointer_call_leaves_its_mark_in_percent(made, kind, place):
         call("click"),
         call("click", x="512", y="86"),
         call("click", x=math.nan, y=1),
+        call("click", x=int("5" * 400), y=1),
+        call("drag", x1=1, y1=2, x2=3, y2=-int("5" * 400)),
         call("click", x=True, y=False),
         call("drag", x1=1, y1=2),
         call("scroll", direction="sideways"),
