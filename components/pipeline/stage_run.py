@@ -29,6 +29,9 @@ WORLD_SETTINGS = Path("data/tasks/worlds.json")
 """What episodes depend on beside the tasks, by world (`World.episode_settings`). Every stage that rolls out reads it:
 rollouts are stale when it changes, not when a number of tasks does."""
 
+FINISHED = "finished"
+"""The file in a stage's state directory with the digest of the code with which the stage finished."""
+
 OTHER_INTERPRETERS = ("judge/verified", "policies/vllm/engine")
 """Folders of this package whose files run under another interpreter: the process of a stage does not load them."""
 
@@ -146,7 +149,7 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
     key = _key(name, occasion, params, inputs or [])
     state = store.state_dir(name, key)
     lock = _locked(name, state)
-    finished, mine = state / "finished", code(worlds_of(params))
+    finished, mine = state / FINISHED, code(worlds_of(params))
     if finished.exists() and finished.read_text() != mine:
         _forget(state)
     clock = _Clock(state / "spans.json")
@@ -163,10 +166,15 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
         if not run.complete:
             run.progress(1, 1, "done")
     if run.is_partial:
-        finished.unlink(missing_ok=True)
+        reopen(state)
     else:
         finished.write_text(mine)
     lock.close()
+
+
+def reopen(state: Path) -> None:
+    """Make a stage's state that of a stage that was cut short, so that the next run goes on from it with any code."""
+    (state / FINISHED).unlink(missing_ok=True)
 
 
 @contextmanager
