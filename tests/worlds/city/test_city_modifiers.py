@@ -161,6 +161,20 @@ def test_slow_pages_do_not_hold_up_other_copies(server):
     assert min(later - earlier for earlier, later in pairwise(ends)) < 0.4, "in turn they would be 0.5 s apart or more"
 
 
+def test_a_request_that_waits_while_its_copy_is_dropped_changes_no_other(server):
+    visitor = visitor_with(server, "slow", seed=47)  # with this seed the request below waits for 2.4 s
+    visitor.cookies[SHOP] = {"csrftoken": "a" * 32}
+    form = {"csrfmiddlewaretoken": "a" * 32, "quantity": "1"}
+    with ThreadPoolExecutor(1) as thread:
+        late = thread.submit(visitor.request, SHOP, "/basket/add/5/", form)
+        time.sleep(0.4)
+        server.control("drop", key=visitor.key)
+        following = server.reset()
+        before = server.control("snapshot", key=following)[1]["key"]
+        assert late.result()[0] == 403
+    assert server.diff(before, following) == {}
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_one_page_fails_once_and_no_form_does(server, seed):
     visitor = visitor_with(server, "error_once", seed=seed)
