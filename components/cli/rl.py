@@ -22,9 +22,12 @@ def add(commands: Subparsers) -> None:
 
 
 def rollback(options: argparse.Namespace) -> int:
-    """Replace the newest checkpoint of the phase by the earlier one; returns the exit status."""
+    """Replace the newest checkpoint of the phase by the earlier one; returns the exit status.
+
+    A phase that had finished is unfinished then, so that its next run keeps the checkpoints even if the code changed.
+    """
     from components.params import RecipeError, load
-    from components.pipeline.stage_run import StageBusy, stopped_stage
+    from components.pipeline.stage_run import StageBusy, reopen, stopped_stage
     from components.stages.train_rl import inputs_of
     from components.training.checkpoints import Checkpoints, NoCheckpoint
 
@@ -33,6 +36,7 @@ def rollback(options: argparse.Namespace) -> int:
         params = load()
         with stopped_stage(stage, params, inputs_of(params, options.phase)) as state:
             newest = Checkpoints(state).roll_back(options.iteration, by_hand=True)
+            reopen(state)
     except (RecipeError, FileNotFoundError, StageBusy, NoCheckpoint) as error:
         return fail(error)
     print(f"{stage} is back at iteration {options.iteration}, after {newest} iterations.")

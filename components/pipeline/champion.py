@@ -10,18 +10,23 @@ from components.pipeline.evaluation import evaluate_model
 from components.pipeline.promotion import Compared, NotComparable, Scores, promote_if_better
 from components.pipeline.stage_run import StageRun
 from components.records import Trajectory, Verdict
+from components.rollout import harness_errors
 
 
 def decide(run: StageRun, model: Path, trajectories: list[Trajectory], verdicts: list[Verdict]) -> None:
     """Move the alias `champion` to `model` if it beats the champion on the tasks of `trajectories`.
 
     The champion is evaluated now, on the same tasks and with the same code, because figures from another day are not
-    comparable.
+    comparable. `champion` in the stage's result has its version, its harness errors, and the seconds of its evaluation
+    in this try of the stage, which are part of the stage's own.
     """
 
     def measure(champion: tracking.ModelVersion) -> Compared:
         tasks = [trajectory.task for trajectory in trajectories]
+        began = run.seconds
         evaluated = evaluate_model(run, champion.path, f"champion:{champion.version}", tasks)
+        wall_s, errors = round(run.seconds - began, 2), harness_errors(evaluated[0])
+        run.result({"champion": {"version": champion.version, "harness_errors": errors, "wall_s": wall_s}})
         evaluation = run.params.evaluation
         summary = success(*evaluated, evaluation.max_aborted)
         if not summary.valid:

@@ -12,7 +12,7 @@ from components.pipeline.rollouts import roll_out
 from components.pipeline.stage_run import StageRun
 from components.policies import open_model
 from components.records import Task, Trajectory, Verdict
-from components.rollout import commonest_reason
+from components.rollout import commonest_reason, harness_errors
 from components.worlds import worlds_of
 
 POOLS = [Path("data/pools/eval.parquet"), Path("data/pools/heldout.parquet")]
@@ -48,6 +48,7 @@ def summarise(run: StageRun, trajectories: list[Trajectory], verdicts: list[Verd
     meaning = {world.name: world.clean_success for world in worlds_of(run.params)}
     figures = summary.model_dump(mode="json", exclude_none=True)
     run.result({"recipe": run.params.name, "tasks": tasks, "clean_success": meaning, **figures})
+    run.result({"harness_errors": harness_errors(trajectories)})
     if not summary.valid:
         ended = [trajectory for trajectory in trajectories if not trajectory.termination.is_agents_doing]
         reason = f"; the environment ended most by {commonest_reason(ended)}" if ended else ""

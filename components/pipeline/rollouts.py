@@ -9,7 +9,7 @@ from components.browser import Environment, Environments, open_browsers
 from components.judge import probes_of, require_rules
 from components.params import AgentParams, Params, SamplingParams
 from components.pipeline.stage_run import StageRun
-from components.records import Task, Termination, Trajectory
+from components.records import Task, Trajectory
 from components.rollout import PolicyFor, collect, episode_specs, paced_sessions, require_agents_endings
 from components.store import Journal
 from components.worlds import worlds_of
@@ -80,6 +80,5 @@ async def roll_out(
                 paced_sessions(pool, params.rollout),
                 params.rollout.max_harness_errors,
             )
-    run.result({"harness_errors": sum(t.termination is Termination.HARNESS_ERROR for t in trajectories)})
     require_agents_endings(trajectories)
     return trajectories

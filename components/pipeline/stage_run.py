@@ -17,6 +17,7 @@ import psutil
 from components import quality, store, tracking
 from components.params import Params, deciding, load
 from components.records import Trajectory, Verdict
+from components.worlds import World, worlds_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +28,12 @@ DOCS = Path("reports/data_docs")
 WORLD_SETTINGS = Path("data/tasks/worlds.json")
 """What episodes depend on beside the tasks, by world (`World.episode_settings`). Every stage that rolls out reads it:
 rollouts are stale when it changes, not when a number of tasks does."""
+
+FINISHED = "finished"
+"""The file in a stage's state directory with the digest of the code with which the stage finished."""
+
+OTHER_INTERPRETERS = ("judge/verified", "policies/vllm/engine")
+"""Folders of this package whose files run under another interpreter: the process of a stage does not load them."""
 
 
 class StageBusy(RuntimeError):
@@ -107,13 +114,16 @@ def local_model(base: str) -> list[Path]:
     return [Path(base)] if Path(base).exists() else []
 
 
-def code() -> str:
-    """Digest of the code that this process runs: the loaded modules of this package, and the scripts beside them."""
+def code(worlds: Iterable[World]) -> str:
+    """Digest of the code that a stage runs: the loaded modules of this package, the scripts beside them, and what is
+    loaded later or by another process, which is the folders of `OTHER_INTERPRETERS` and the sources of the worlds."""
     home = Path(store.__file__).parent
     loaded = {Path(file) for module in [*sys.modules.values()] if (file := getattr(module, "__file__", None))}
     files = {file for file in loaded if file.is_relative_to(home)}
     scripts = {script for file in files for script in file.parent.glob("*.js")}
-    return store.digest(*sorted(files | scripts))
+    engines = {file for folder in OTHER_INTERPRETERS for file in (home / folder).glob("*.py")}
+    sources = {file for world in worlds for file in world.sources()}
+    return store.digest(*sorted(files | scripts | engines | sources))
 
 
 @contextmanager
@@ -139,7 +149,7 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
     key = _key(name, occasion, params, inputs or [])
     state = store.state_dir(name, key)
     lock = _locked(name, state)
-    finished, mine = state / "finished", code()
+    finished, mine = state / FINISHED, code(worlds_of(params))
     if finished.exists() and finished.read_text() != mine:
         _forget(state)
     clock = _Clock(state / "spans.json")
@@ -156,10 +166,15 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
         if not run.complete:
             run.progress(1, 1, "done")
     if run.is_partial:
-        finished.unlink(missing_ok=True)
+        reopen(state)
     else:
         finished.write_text(mine)
     lock.close()
+
+
+def reopen(state: Path) -> None:
+    """Make a stage's state that of a stage that was cut short, so that the next run goes on from it with any code."""
+    (state / FINISHED).unlink(missing_ok=True)
 
 
 @contextmanager

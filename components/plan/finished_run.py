@@ -64,9 +64,12 @@ class FinishedRun:
     """Seconds of a question to the endpoint that labelled; None if the rules did."""
 
     def wall_s(self, stage: str) -> float | None:
-        """Wall time of a stage; None if it did not finish."""
-        value = self.results.get(stage, {}).get("wall_s")
-        return None if value is None else float(value)
+        """Wall time of a stage, without the evaluation of the champion, which the plan does not have; None if the stage
+        did not finish."""
+        result = self.results.get(stage, {})
+        if "wall_s" not in result:
+            return None
+        return float(result["wall_s"]) - float(result.get("champion", {}).get("wall_s", 0.0))
 
     def iterations(self, phase: str) -> list[Figures]:
         """The figures of a phase's iterations."""

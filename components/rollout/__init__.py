@@ -17,6 +17,7 @@ from components.rollout.endings import (
     HarnessErrorLimit,
     TooManyHarnessErrors,
     commonest_reason,
+    harness_errors,
     require_agents_endings,
     termination_counts,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "commonest_reason",
     "episode_seed",
     "episode_specs",
+    "harness_errors",
     "paced_sessions",
     "require_agents_endings",
     "sample_groups",

@@ -59,6 +59,11 @@ def termination_counts(trajectories: Sequence[Trajectory]) -> dict[str, int]:
     return {str(end): count for end, count in sorted(Counter(t.termination for t in trajectories).items())}
 
 
+def harness_errors(trajectories: Sequence[Trajectory]) -> int:
+    """Number of episodes that bugs of the harness ended, for the result of a stage."""
+    return sum(trajectory.termination is Termination.HARNESS_ERROR for trajectory in trajectories)
+
+
 class HarnessErrorLimit:
     """Counts the episodes that bugs of the harness ended, and stops the run above the recipe's share.
 

@@ -11,7 +11,7 @@ from components.pipeline.rollouts import roll_out
 from components.pipeline.stage_run import WORLD_SETTINGS, stage
 from components.policies import open_model
 from components.records import Task, Trajectory, Verdict
-from components.rollout import termination_counts
+from components.rollout import harness_errors, termination_counts
 from components.store import read_table, write_table
 
 POOL, MODEL, OUT = Path("data/pools/sft.parquet"), Path("models/sft"), Path("data/judge")
@@ -60,6 +60,7 @@ def main() -> None:
             {
                 "trajectories": len(trajectories),
                 "terminations": termination_counts(trajectories),
+                "harness_errors": harness_errors(trajectories),
                 "labelled": len(verdicts),
                 "positive_share": positives / max(1, len(verdicts)),
             }

@@ -11,7 +11,7 @@ from components.pipeline.stage_run import WORLD_SETTINGS, stage
 from components.policies import EndpointPolicy
 from components.policies.scripted import ScriptedTeacher, scripted_policy
 from components.records import Task, Trajectory
-from components.rollout import termination_counts
+from components.rollout import harness_errors, termination_counts
 from components.store import read_table, write_table
 from components.worlds import worlds_of
 
@@ -45,7 +45,8 @@ def main() -> None:
         run.check("trajectories", quality.trajectory_frame(trajectories), expected=len(tasks) * params.teacher.attempts)
         write_table(OUT, Trajectory, trajectories)
         counts = {"tasks": len(tasks), "trajectories": len(trajectories)}
-        run.result({**counts, "terminations": termination_counts(trajectories)})
+        ended = {"terminations": termination_counts(trajectories), "harness_errors": harness_errors(trajectories)}
+        run.result({**counts, **ended})
 
 
 def _model(params: Params, state: Path) -> EndpointPolicy | None:

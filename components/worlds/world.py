@@ -10,12 +10,14 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
 from components.params import Section
 from components.records import TABS, Task
+from components.worlds.sources import sources_of
 from components.worlds.state import State, StateDiff
 
 if TYPE_CHECKING:
@@ -104,6 +106,14 @@ class World(ABC):
     def episode_settings(self) -> dict[str, Any]:
         """The settings, besides the tasks, that episodes depend on. DVC reruns rollouts when they change."""
         return {}
+
+    def sources(self) -> list[Path]:
+        """The source files of this world: those in the packages of its class and of the worlds that it subclasses.
+
+        A stage that finished with other sources starts anew when it runs again.
+        """
+        kinds = [kind for kind in type(self).__mro__ if issubclass(kind, World) and kind is not World]
+        return [file for kind in kinds for file in sources_of(kind)]
 
     def requirements(self) -> list[Requirement]:
         """Programs that the world needs on this machine."""

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from components.pipeline import champion, judge_champion, promotion
+from components.pipeline.evaluation import summarise
 from components.records import Outcome, Termination, Trajectory, Verdict
 from components.tracking.registry import INTERFACE, ModelVersion
 from tests.samples import a_task, a_trajectory, a_verdict, recipe
@@ -23,6 +24,17 @@ class Tracker:
 
     def decision(self, name: str, version: int, promoted: bool, evidence: dict) -> None:
         self.decisions.append((version, promoted, evidence))
+
+
+class Run:
+    """A stage whose clock stands still unless a test moves it."""
+
+    def __init__(self) -> None:
+        self.name = "evaluate@rl"
+        self.params, self.tracker, self.seconds = recipe(), Tracker(), 10.0
+        self.results: dict[str, object] = {}
+        self.result = self.results.update
+        self.evaluation = lambda trajectories, verdicts: None
 
 
 def evaluated(successes: int, of: int = 40, aborted: int = 0) -> tuple[list[Trajectory], list[Verdict]]:
@@ -41,7 +53,7 @@ def evaluated(successes: int, of: int = 40, aborted: int = 0) -> tuple[list[Traj
 
 
 def decide(monkeypatch: pytest.MonkeyPatch, candidate, incumbent, version: str = "1", tags=None) -> Tracker:
-    run = SimpleNamespace(params=recipe(), tracker=Tracker())
+    run = Run()
     known = incumbent and ModelVersion("waymark-policy", int(version), Path("champion"), tags or {})
     monkeypatch.setattr(promotion.tracking, "champion", lambda params, name: known)
     monkeypatch.setattr(champion, "evaluate_model", lambda *_: incumbent)
@@ -110,3 +122,26 @@ def test_a_few_tasks_never_move_the_champion(monkeypatch, capsys, of):
     assert promoted is False
     assert (evidence["diff"], evidence["n"], evidence["min_tasks"]) == (1.0, of, 10)
     assert "fewer than evaluation.promotion_min_tasks = 10" in capsys.readouterr().out
+
+
+def test_the_champions_errors_and_seconds_stand_apart_from_the_models(monkeypatch):
+    run = Run()
+
+    def evaluate_champion(*_: object) -> tuple[list[Trajectory], list[Verdict]]:
+        run.seconds += 30
+        return with_harness_errors(3)
+
+    known = ModelVersion("waymark-policy", 1, Path("champion"), {})
+    monkeypatch.setattr(promotion.tracking, "champion", lambda params, name: known)
+    monkeypatch.setattr(champion, "evaluate_model", evaluate_champion)
+    model = with_harness_errors(1)
+    summarise(run, *model)
+    champion.decide(run, Path("models/rl-long"), *model)
+    assert run.results["harness_errors"] == 1
+    assert run.results["champion"] == {"version": 1, "harness_errors": 3, "wall_s": 30.0}
+
+
+def with_harness_errors(count: int) -> tuple[list[Trajectory], list[Verdict]]:
+    trajectories, verdicts = evaluated(20)
+    broken = [t.model_copy(update={"termination": Termination.HARNESS_ERROR}) for t in trajectories[:count]]
+    return [*broken, *trajectories[count:]], verdicts[count:]

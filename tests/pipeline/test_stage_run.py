@@ -21,7 +21,7 @@ def house(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_text(complete(RECIPE))
     Path("input").write_text("one")
-    monkeypatch.setattr(stage_run, "code", lambda: "this code")
+    monkeypatch.setattr(stage_run, "code", lambda worlds: "this code")
 
 
 def work(fail: bool = False, occasion: str = "") -> list[str]:
@@ -42,14 +42,14 @@ def cut_short() -> None:
 
 def test_partial_work_continues_even_with_other_code(monkeypatch):
     cut_short()
-    monkeypatch.setattr(stage_run, "code", lambda: "mended code")
+    monkeypatch.setattr(stage_run, "code", lambda worlds: "mended code")
     assert len(work()) == 2
 
 
 def test_finished_work_is_kept_for_the_same_code_and_dropped_otherwise(monkeypatch):
     assert len(work()) == 1
     assert len(work()) == 2
-    monkeypatch.setattr(stage_run, "code", lambda: "other code")
+    monkeypatch.setattr(stage_run, "code", lambda worlds: "other code")
     assert len(work()) == 1
 
 
@@ -104,13 +104,46 @@ def test_a_missing_input_names_the_command_that_makes_it():
 def test_the_digest_of_the_code_sees_our_modules(monkeypatch, tmp_path):
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
-    before = stage_run.code()
-    assert before == stage_run.code()
+    before = stage_run.code([])
+    assert before == stage_run.code([])
     other = tmp_path / "_run.py"
     other.write_text(Path(stage_run.__file__).read_text() + "\n# changed\n")
     (tmp_path / "store.py").touch()
     monkeypatch.setattr(stage_run.store, "__file__", str(tmp_path / "store.py"))
     monkeypatch.setattr(stage_run, "__file__", str(other))
-    changed = stage_run.code()
+    changed = stage_run.code([])
     other.write_text(other.read_text() + "# again\n")
-    assert len({before, changed, stage_run.code()}) == 3
+    assert len({before, changed, stage_run.code([])}) == 3
+
+
+@pytest.mark.parametrize("name", ["judge/verified/evaluate.py", "policies/vllm/engine/server.py"])
+def test_the_digest_of_the_code_sees_scripts_of_other_interpreters(monkeypatch, tmp_path, name):
+    monkeypatch.undo()
+    script = tmp_path / name
+    assert (Path(stage_run.store.__file__).parent / name).exists()
+    (tmp_path / "store.py").touch()
+    monkeypatch.setattr(stage_run.store, "__file__", str(tmp_path / "store.py"))
+    script.parent.mkdir(parents=True)
+    script.write_text("one")
+    before = stage_run.code([])
+    script.write_text("two")
+    assert stage_run.code([]) != before
+
+
+def test_finished_work_is_dropped_when_an_unloaded_file_of_a_world_changes(monkeypatch, tmp_path):
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    package = tmp_path / "waymark_quay"
+    (package / "tasks").mkdir(parents=True)
+    head = "from components.worlds import World\n\n\nclass Quay(World):\n"
+    (package / "__init__.py").write_text(f'{head}    name = "quay"\n    independent_episodes = True\n')
+    (package / "tasks/mooring.py").write_text("EFFECTS = 1\n")
+    recipe = yaml.safe_load(Path("params.yaml").read_text())
+    recipe["worlds"]["waymark_quay:Quay"] = {}
+    Path("params.yaml").write_text(yaml.safe_dump(recipe))
+    work()
+    (package / "notes.log").write_text("no source")
+    assert len(work()) == 2
+    (package / "tasks/mooring.py").write_text("EFFECTS = 2\n")
+    assert len(work()) == 1

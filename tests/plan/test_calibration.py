@@ -44,6 +44,9 @@ RATES = {
 }
 """What the run is made with; what is not here has its default."""
 
+CHAMPION_S = 400.0
+"""Seconds in which the stage evaluate@rl evaluated the champion."""
+
 
 def made_recipe() -> dict:
     raw = shipped("demo")
@@ -111,6 +114,8 @@ def run(tmp_path_factory) -> Path:
         episodes, most = sizes.get(stage, (counts.evaluation, params.evaluation.max_steps))
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         write_table(folder / path, Trajectory, played(setting, stage, episodes, most))
+    results["evaluate@rl"]["wall_s"] += CHAMPION_S
+    results["evaluate@rl"]["champion"] = {"version": 1, "harness_errors": 0, "wall_s": CHAMPION_S}
     results["judge_rollouts"]["trajectories"] = sizes["judge_rollouts"][0]
     for stage, result in results.items():
         (folder / "reports/stages").mkdir(parents=True, exist_ok=True)
@@ -162,6 +167,10 @@ def test_training_that_was_measured_alone_has_its_share(rates):
 def test_what_a_stage_took_beside_its_work_is_its_start_up(rates):
     assert rates.startup_of("label_trajectories") == pytest.approx(5.0, abs=0.1)
     assert rates.startup_of("train_sft") == pytest.approx(9.0, rel=0.1)
+
+
+def test_the_evaluation_of_the_champion_is_in_no_rate(rates):
+    assert rates.startup_of("evaluate@rl") == pytest.approx(rates.startup_of("evaluate@sft"), abs=2.0)
 
 
 def test_the_command_writes_a_calibration_that_it_reads_again(run, capsys):

@@ -11,11 +11,13 @@ import yaml
 from components.cli.main import main
 from components.params import load
 from components.pipeline import stage_run
+from components.records import Task
 from components.stages.train_rl import inputs_of
+from components.store import write_table
 from components.training.checkpoints import Checkpoints, NoCheckpoint
 from components.training.learner import Learner
 from components.training.selection import Rollback
-from tests.samples import raw_recipe, recipe
+from tests.samples import a_task, raw_recipe, recipe
 from tests.vlm import random_vlm
 
 
@@ -74,7 +76,10 @@ def project(root: Path) -> Path:
     params = load(root / "params.yaml")
     for path in inputs_of(params, "short"):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text("x")
+        if path.suffix == ".parquet":
+            write_table(root / path, Task, [a_task()])
+        else:
+            (root / path).write_text("x")
     key = stage_run._key("train_rl@short", "", params, inputs_of(params, "short"))
     state = root / ".waymark/state/train_rl@short" / key
     state.mkdir(parents=True)
@@ -91,6 +96,19 @@ def test_the_command_takes_a_stopped_phase_back(tmp_path, monkeypatch, capsys):
     assert "dvc repro --force --single-item train_rl@short" in capsys.readouterr().out
     assert main(["rl", "rollback", "3"]) == 1
     assert "there are those of: 2" in capsys.readouterr().err
+
+
+def test_a_finished_phase_that_was_taken_back_goes_on_with_other_code(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    state = project(tmp_path)
+    for iteration in (2, 4):
+        write(Checkpoints(state), iteration)
+    (state / "finished").write_text("earlier code")
+    assert main(["rl", "rollback", "2"]) == 0
+    with stage_run.stage("train_rl@short", inputs_of(load(), "short")) as run:
+        newest = Checkpoints(run.state).newest
+        assert newest is not None
+        assert torch.load(newest, weights_only=True)["model"]["w"].item() == 2.0
 
 
 def test_the_command_leaves_a_running_phase_and_one_that_never_ran_alone(tmp_path, monkeypatch, capsys):

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import os
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from components import store
@@ -46,13 +47,13 @@ def environment() -> dict[str, str]:
 
 def digest() -> str:
     """A digest of everything that decides the image: the server's code and the lock of its packages."""
-    checksum = hashlib.sha256()
-    files = [path for path in SERVER.rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    files = [path for path in files if path.parent.name != "modifiers"]  # they change copies, not the image
-    for path in [*sorted(files), *([LOCK] if LOCK.exists() else [])]:
-        checksum.update(f"{path.name}\0{path.stat().st_size}\0".encode())
-        checksum.update(path.read_bytes())
-    return checksum.hexdigest()[:16]
+    files = [path for path in _server_files() if not _is_modifier(path)]
+    return _digest([*files, *([LOCK] if LOCK.exists() else [])])
+
+
+def modifiers_digest() -> str:
+    """A digest of the modifiers' code, which changes copies and not the image."""
+    return _digest(filter(_is_modifier, _server_files()))
 
 
 def ensure(cache: Path = CACHE) -> Path:
@@ -97,3 +98,19 @@ def build(python: Path, folder: Path) -> None:
                 f"the image of the city could not be built ({error}); the whole output is in {log}:\n"
                 f"{log.read_text(errors='replace')[-2000:]}"
             ) from error
+
+
+def _server_files() -> list[Path]:
+    return sorted(path for path in SERVER.rglob("*") if path.is_file() and path.suffix != ".pyc")
+
+
+def _is_modifier(path: Path) -> bool:
+    return path.parent.name == "modifiers"
+
+
+def _digest(files: Iterable[Path]) -> str:
+    checksum = hashlib.sha256()
+    for path in files:
+        checksum.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+        checksum.update(path.read_bytes())
+    return checksum.hexdigest()[:16]

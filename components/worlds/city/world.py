@@ -20,7 +20,7 @@ from components.worlds import (
     unknown_names,
 )
 from components.worlds.city.checking import check_templates
-from components.worlds.city.image import digest, ensure, find_python
+from components.worlds.city.image import digest, ensure, find_python, modifiers_digest
 from components.worlds.city.instances import WORLD, Instance
 from components.worlds.city.params import CityParams
 from components.worlds.city.server_process import CityServer
@@ -65,8 +65,8 @@ class City(World):
         ]
 
     def episode_settings(self) -> dict[str, Any]:
-        """The digest of the sites' code and packages."""
-        return {"city": digest()}
+        """Digests of the sites' code and packages, and of the modifiers."""
+        return {"city": digest(), "modifiers": modifiers_digest()}
 
     def requirements(self) -> list[Requirement]:
         """The environment in which the sites run."""

@@ -24,6 +24,7 @@ from components.worlds.own_site.site_file import OwnSiteError, SiteFile, read_si
 from components.worlds.own_site.tables import copy_of
 from components.worlds.recorded import AskPerson, Recorded
 from components.worlds.registry import unknown_names
+from components.worlds.sources import sources_in
 from components.worlds.task_check import TaskCheck
 from components.worlds.world import Requirement, World
 
@@ -74,6 +75,10 @@ class OwnSite(World):
         """Digests of the data and of everything that `site.yaml` and `tasks.yaml` say."""
         rules = hashlib.sha256(self.definition.model_dump_json().encode()).hexdigest()[:16]
         return {self.name: {"data": digest(self.definition, self.folder), "rules": rules}}
+
+    def sources(self) -> list[Path]:
+        """Also the files beside `site.yaml`."""
+        return [*super().sources(), *sources_in(self.folder)]
 
     def requirements(self) -> list[Requirement]:
         """The programs of `requires`."""

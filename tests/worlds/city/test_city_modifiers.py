@@ -14,7 +14,9 @@ from components.browser import BrowserPool, check_call
 from components.params import BrowserParams
 from components.records import Task
 from components.worlds import LoopbackSite
+from components.worlds.city import City, image
 from components.worlds.city.image import SERVER
+from components.worlds.city.params import CityParams
 from tests.worlds.city.visitor import DESK, FORUM, PASSWORD, SHOP, Server, Visitor
 
 LOOKS = ("theme", "layout", "labels", "language", "cookie_banner", "popup")
@@ -28,6 +30,19 @@ def visitor_with(server, *modifiers: str, seed: int = 1, **logins: str) -> Visit
     status, ready = server.control("reset", seed=seed, modifiers=modifiers, logins=logins)
     assert status == 200, ready
     return Visitor(server, ready["key"], ready["cookies"])
+
+
+def test_episodes_depend_on_the_modifiers_and_the_image_does_not(monkeypatch, tmp_path):
+    monkeypatch.setattr(image, "SERVER", tmp_path)
+    (tmp_path / "modifiers").mkdir()
+    for name in ("copies.py", "modifiers/slow.py"):
+        (tmp_path / name).write_text("one")
+    settings, folder = City(CityParams()).episode_settings(), image.digest()
+    (tmp_path / "modifiers/slow.py").write_text("two")
+    assert City(CityParams()).episode_settings() != settings
+    assert image.digest() == folder
+    (tmp_path / "copies.py").write_text("two")
+    assert image.digest() != folder
 
 
 def test_an_unknown_modifier_is_refused_with_the_list(server):
@@ -144,6 +159,20 @@ def test_slow_pages_do_not_hold_up_other_copies(server):
     assert ends[0] - began >= 0.5
     assert ends[-1] - ends[0] > 0.3, "the seed decides how long"
     assert min(later - earlier for earlier, later in pairwise(ends)) < 0.4, "in turn they would be 0.5 s apart or more"
+
+
+def test_a_request_that_waits_while_its_copy_is_dropped_changes_no_other(server):
+    visitor = visitor_with(server, "slow", seed=47)  # with this seed the request below waits for 2.4 s
+    visitor.cookies[SHOP] = {"csrftoken": "a" * 32}
+    form = {"csrfmiddlewaretoken": "a" * 32, "quantity": "1"}
+    with ThreadPoolExecutor(1) as thread:
+        late = thread.submit(visitor.request, SHOP, "/basket/add/5/", form)
+        time.sleep(0.4)
+        server.control("drop", key=visitor.key)
+        following = server.reset()
+        before = server.control("snapshot", key=following)[1]["key"]
+        assert late.result()[0] == 403
+    assert server.diff(before, following) == {}
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -279,8 +308,8 @@ def test_modifiers_combine(server):
 def test_what_is_no_page_stays_as_it_is(server):
     plain, modified = visitor_with(server), visitor_with(server, "theme", "labels", "cookie_banner", "popup")
     page = modified.get(SHOP, "/catalogue/x_7/")
-    image = re.search(r'src="(/media/[^"]+)"', page)
-    for host, path in ((FORUM, "/feeds/forum/boats-and-gear-3/topics/all/"), (SHOP, image[1])):
+    picture = re.search(r'src="(/media/[^"]+)"', page)
+    for host, path in ((FORUM, "/feeds/forum/boats-and-gear-3/topics/all/"), (SHOP, picture[1])):
         assert modified.request(host, path)[:2] == plain.request(host, path)[:2]
 
 

@@ -51,6 +51,11 @@ def opened(folder: Path, cache: Path) -> Application:
     return Application(site, folder, ensure(site, folder, cache))
 
 
+def test_the_sources_of_a_site_are_its_package_and_the_machinery(world: OwnSite) -> None:
+    sources = {path.relative_to(path.parents[1]).as_posix() for path in world.sources()}
+    assert {"waymark_notes/site.yaml", "waymark_notes/app.py", "own_site/tables.py"} <= sources
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(200)
 def test_a_new_package_passes_its_own_checks(world: OwnSite) -> None:

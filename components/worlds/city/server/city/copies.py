@@ -61,6 +61,8 @@ class Copy:
     """Number of requests that changed data."""
     counts: Counter[str] = field(default_factory=Counter)
     """What modifiers have counted, by their names."""
+    is_dropped: bool = False
+    """The episode has ended, and another copy may have the database."""
 
     @property
     def connection(self):
@@ -75,8 +77,13 @@ class Copy:
         Args:
             purpose: what runs, such as a request's method and path. Equal purposes after equal writes get equal random
                 numbers, so a page that is read twice has equal bytes.
+
+        Raises:
+            UnknownCopyError: the copy was dropped, maybe while the caller waited for its turn.
         """
         with _LOCK:
+            if self.is_dropped:
+                raise UnknownCopyError("this copy was dropped")
             token = _CURRENT.set(self)
             connections["default"] = self.database
             changes = self.connection.total_changes
@@ -154,9 +161,10 @@ class Copies:
         Raises:
             UnknownCopyError: there is none.
         """
-        if key not in self._copies:
+        copy = self._copies.get(key)
+        if copy is None:
             raise UnknownCopyError("no copy has this key")
-        return self._copies[key]
+        return copy
 
     def reset(self, seed: int, modifiers: Sequence[str] = ()) -> Copy:
         """A fresh copy with the data of a seed and these modifiers; the data of seed 0 are the image's.
@@ -211,7 +219,9 @@ class Copies:
         """
         with _LOCK:
             if self._snapshots.pop(key, None) is None:
-                self._closed.append(self.find(key).database)
+                copy = self.find(key)
+                copy.is_dropped = True
+                self._closed.append(copy.database)
                 del self._copies[key]
 
     def database(self, key: str) -> bytes:

@@ -17,9 +17,12 @@ import time
 from collections.abc import Callable, Iterable
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from city import entropy, modifiers
+
+if TYPE_CHECKING:
+    from city.copies import Copy
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
@@ -91,11 +94,13 @@ class City:
     def _page(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         from city.copies import UnknownCopyError
 
-        host = environ.get("HTTP_HOST", "").partition(":")[0]
         try:
-            copy = self._copies.find(take_key(environ))
+            return self._answer(self._copies.find(take_key(environ)), environ, start_response)
         except UnknownCopyError:
             return plain(start_response, "403 Forbidden", "This address belongs to an episode of the city.")
+
+    def _answer(self, copy: Copy, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        host = environ.get("HTTP_HOST", "").partition(":")[0]
         if host not in self._hosts:
             return plain(start_response, "404 Not Found", f"The city has no site {host}.")
         path = environ.get("PATH_INFO", "/")
