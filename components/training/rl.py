@@ -2,9 +2,9 @@
 
 A run that was killed at any moment and is started again with the same state directory continues from the last
 checkpoint (model, optimiser, the task sampler's memory, figures): the iterations after it are computed again from the
-journals of their episodes, and the one that was under way goes on. Each iteration's draws depend on seeds and on the
-policy alone, so the figures of a resumed run are those of an uninterrupted one, its validations and a rollback
-included.
+journals of their episodes, and the one that was under way goes on. Episodes that the environment ended are repeated
+only if their iteration was not learned from yet. Each iteration's draws depend on seeds and on the policy alone, so the
+figures of a resumed run are those of an uninterrupted one, its validations and a rollback included.
 """
 
 from __future__ import annotations
@@ -127,6 +127,7 @@ class RLTrainer:
                 waited_s = time.monotonic() - began
                 if not rollouts.sampled.effective:
                     ended = ended_by_idleness(rollouts.sampled, state.figures, is_first_phase=self.earlier is None)
+                queue.settle(number)
                 kl = self._watch.divergence(number, rollouts)
                 figures = await self._update(number, rollouts, waited_s) | kl_figure(kl)
                 tallies = tallied(state.tallies, rollouts.sampled, kl) if self.validation else {}

@@ -40,7 +40,7 @@ from components.rollout import (
     sample_groups,
     stream_groups,
 )
-from components.store import Journal
+from components.store import Journal, mark_final
 from components.training.learner import Learner
 
 
@@ -197,6 +197,11 @@ class RolloutQueue:
         if not self._running:
             await self.start(number, before)
         return await self._running.popleft()
+
+    def settle(self, number: int) -> None:
+        """Record that an iteration is learned from, so that a run that computes it again repeats none of its episodes:
+        the episodes of later iterations depend on what was learned from these."""
+        mark_final(self.journal_path(number))
 
     async def validate(self, iteration: int, tasks: list[Task]) -> list[Trajectory]:
         """One greedy episode per task with the model as it is now, once the rollouts under way have ended."""
