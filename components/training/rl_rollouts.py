@@ -266,7 +266,8 @@ class RolloutQueue:
         journal: Journal[Trajectory],
         rollouts: IterationRollouts,
     ) -> list[Group]:
-        """Roll out a group for each task of a wave, and reward its members. Tasks without a success get more."""
+        """Roll out a group for each task of a wave, and reward its members. Tasks without a success get more, which
+        count in advantages and not in figures of reward and success."""
         rl = self._params.rl
         groups = await self._attempt(number, wave, range(rl.group_size), policy, journal, rollouts)
         failed = [group.task for group in groups if group.scored and max(group.scored) <= 0]
