@@ -6,10 +6,10 @@
 The share is `rl.objective.demonstrations`; the paper's is 0.8.
 A question q is mixed if some of its scored attempts are right and some are wrong (the paper samples 4); tau_q is the
 right one with most turns (`tasks.curation`). With `rl.objective.name: rft` an iteration is a round: it samples groups,
-selects from all of them, also from those without a spread of rewards, and trains on D. `rl.objective.epochs` are the
-epochs, `rl.batch_turns` the batch, `sft.warmup` the schedule's warm-up and `sft.shuffle` what is shuffled; each round
-has a schedule and an optimiser of its own. The policy's own turns are trained on by the ids that it sampled, a
-teacher's by this tokenizer's ids of its text.
+selects from all of them, also from those without a spread of rewards, and trains on D. A round with an empty D changes
+nothing. `rl.objective.epochs` are the epochs, `rl.batch_turns` the batch, `sft.warmup` the schedule's warm-up and
+`sft.shuffle` what is shuffled; each round has a schedule and an optimiser of its own. The policy's own turns are
+trained on by the ids that it sampled, a teacher's by this tokenizer's ids of its text.
 
 Deviations: The paper has one round; more of them are expert iteration, and the phases of the horizon are rounds, too.
 Of equally long attempts the first is taken; the paper does not mention them. The paper leaves out attempts that a
@@ -82,6 +82,8 @@ class RFT(Objective):
         ]
         data = shuffle_units(params.sft.shuffle, trajectories)
         samples = [turn.sample for turns in trajectories for turn in turns]
+        if not samples:
+            return NO_UPDATE
         share_images(context.encoder, samples, context.workers)
         losses: list[float] = []
 
