@@ -27,13 +27,7 @@ from components.agent import Renderer
 from components.model import Encoder, Sample
 from components.params import OnlineParams
 from components.rollout import Group
-from components.training.agreement import (
-    ROUNDING,
-    GapLimits,
-    TrainerMismatch,
-    check_temperature,
-    logprob_gaps,
-)
+from components.training.agreement import ROUNDING, GapLimits, check_temperature, logprob_gaps, policy_sample
 from components.training.forward import CHECKED, Forward, checked_forward, score, token_count
 from components.training.images import image_figures, share_images
 from components.training.objectives.interface import Objective, UpdateContext, UpdateStats
@@ -125,14 +119,7 @@ def turn_samples(
             for turn, credit in zip(trajectory.turns, turn_credits, strict=True):
                 if credit is None:
                     continue
-                prompt = renderer.prompt(trajectory.task, trajectory.turns[: turn.index], turn.observation)
-                if prompt.sha256 != turn.prompt_sha256:
-                    raise TrainerMismatch(
-                        f"turn {turn.index} of {trajectory.trajectory_id} renders to another prompt than in the "
-                        "rollout: parameters of agent or observation have changed since; start the stage with a new "
-                        "state"
-                    )
-                sample = Sample(encoder.encode(prompt), turn.token_ids)
+                sample = policy_sample(trajectory, turn, renderer, encoder)
                 samples.append(TurnSample(sample, torch.tensor(turn.logprobs, device=encoder.device), credit))
     return samples
 

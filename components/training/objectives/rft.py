@@ -27,11 +27,12 @@ from typing import ClassVar, Self
 from typing_extensions import override
 
 from components.agent import Renderer
-from components.model import Encoder, Sample
+from components.model import Encoder
 from components.params import OptimParams, Params, RFTParams
-from components.records import Trajectory, Turn
+from components.records import Trajectory
 from components.rollout import Group, SampledGroups
 from components.tasks import Funnel, curate_rft, mix
+from components.training.agreement import policy_sample
 from components.training.forward import token_count
 from components.training.images import image_figures, share_images
 from components.training.objectives.interface import (
@@ -151,10 +152,12 @@ def mix_in(
 def sampled_turns(
     trajectories: Sequence[Trajectory], renderer: Renderer, encoder: Encoder
 ) -> list[list[WeightedSample]]:
-    """Per trajectory one sample per turn of the policy itself, by the token ids that it sampled."""
+    """Per trajectory one sample per turn of the policy itself, by the token ids that it sampled.
 
-    def sample(trajectory: Trajectory, turn: Turn) -> Sample:
-        prompt = renderer.prompt(trajectory.task, trajectory.turns[: turn.index], turn.observation)
-        return Sample(encoder.encode(prompt), turn.token_ids)
-
-    return [[WeightedSample(sample(trajectory, turn)) for turn in trajectory.turns] for trajectory in trajectories]
+    Raises:
+        TrainerMismatch: a prompt does not render to what the policy saw.
+    """
+    return [
+        [WeightedSample(policy_sample(trajectory, turn, renderer, encoder)) for turn in trajectory.turns]
+        for trajectory in trajectories
+    ]
