@@ -132,6 +132,7 @@ class _PolicyUpdate:
         self.context = context
         self.rl = context.params.rl
         self.forward = Forward()
+        self.replayed_tokens = 0
 
     def run(self, groups: Sequence[Group]) -> UpdateStats:
         context, rl = self.context, self.rl
@@ -166,6 +167,7 @@ class _PolicyUpdate:
         vlm.model.eval()
         seconds = time.monotonic() - started
         tokens = sum(turn.tokens for turn in stats)
+        passes = self.objective.epochs + (1 if context.reference is None else 2)
         return UpdateStats(
             turns=len(turns),
             steps=len(losses),
@@ -178,7 +180,7 @@ class _PolicyUpdate:
             clip_fraction=sum(turn.clipped for turn in stats) / tokens,
             kl_mean=sum(turn.kl_sum for turn in stats) / tokens,
             grad_norm=sum(norms) / len(norms),
-            tokens_per_s=(self.objective.epochs + 1) * token_count(samples) / seconds,
+            tokens_per_s=(passes * token_count(samples) + self.replayed_tokens) / seconds,
             train_s=seconds,
             **asdict(image_figures(context.encoder, samples, context.workers)),
         )
@@ -199,6 +201,7 @@ class _PolicyUpdate:
             return 0.0
         rng = random.Random(f"{context.seed}:replay:{step}")
         batch = rng.sample(list(turns), min(replay.turns, len(turns)))
+        self.replayed_tokens += token_count([item.sample for item in batch])
         loss = add_gradients(
             context.vlm,
             context.encoder,
