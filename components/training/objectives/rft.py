@@ -76,7 +76,7 @@ class RFT(Objective):
     def update(self, context: UpdateContext, groups: Sequence[Group]) -> UpdateStats:
         params, rl, started = context.params, context.params.rl, time.monotonic()
         chosen, _ = select(groups, self.params.max_per_source, context.seed)
-        mixed_in = mix_in([], context.demonstrations, self.params.demonstrations, context.seed)
+        mixed_in, _ = mix([], context.demonstrations, self.params.demonstrations, context.seed)
         trajectories = [
             *sampled_turns(chosen, context.renderer, context.encoder),
             *demonstrations(mixed_in, context.renderer, context.encoder),
@@ -140,13 +140,6 @@ def funnel_figures(funnel: Funnel) -> dict[str, float]:
     dropped = {step.step.replace("'", "").replace(" ", "_"): step.dropped for step in funnel.steps}
     counts = {"attempts": funnel.total, **dropped, "chosen": funnel.left}
     return {f"rft_{name}": float(count) for name, count in counts.items()}
-
-
-def mix_in(
-    chosen: Sequence[Trajectory], demonstrations: Sequence[Trajectory], share: float, seed: int
-) -> list[Trajectory]:
-    """The chosen trajectories and a random `share` of the demonstrations, these in their order."""
-    return mix(chosen, demonstrations, share, seed)[0]
 
 
 def sampled_turns(
