@@ -30,6 +30,9 @@ STATE = Path(".waymark")
 
 R = TypeVar("R", bound=Record)
 
+FINAL = b'{"final":true}\n'
+"""The line of a journal that makes the records before it final."""
+
 _IMAGE = pa.struct([("data", pa.binary()), ("sha256", pa.string())])
 _READING = pa.struct(
     [
@@ -280,6 +283,10 @@ class Journal(Generic[R]):
     before it is an error, because only another program can have written it. One process at a time may open a journal: a
     stage that outlived a killed `dvc repro` must not share it with the next run.
 
+    Attributes:
+        records: the records, in order.
+        final: how many of the first records `mark_final` made final.
+
     Raises:
         ValueError: a line is damaged.
         BlockingIOError: another process has opened the journal.
@@ -290,6 +297,7 @@ class Journal(Generic[R]):
         self.path = path
         self.kind = kind
         self.records: list[R] = []
+        self.final = 0
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -311,12 +319,15 @@ class Journal(Generic[R]):
             for number, line in enumerate(file, start=1):
                 if not line.endswith(b"\n"):
                     break
+                valid += len(line)
+                if line == FINAL:
+                    self.final = len(self.records)
+                    continue
                 try:
                     self.records.append(self.kind.model_validate_json(line))
                 except ValueError as error:
                     message = f"{self.path}:{number}: damaged journal line; move the file away to start over"
                     raise ValueError(message) from error
-                valid += len(line)
         return valid
 
     def append(self, record: R) -> None:
@@ -344,6 +355,17 @@ class Journal(Generic[R]):
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def mark_final(path: Path) -> None:
+    """Make all records of a closed journal final: a later run replaces none of them. Once this returns, the mark
+    survives a crash. It does not read the records, which may be large."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(file, FINAL)
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def _fsync(path: Path) -> None:

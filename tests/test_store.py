@@ -36,7 +36,7 @@ from components.records import (
     Turn,
     Verdict,
 )
-from components.store import Journal, digest, iter_table, publish, read_table, write_json, write_table
+from components.store import Journal, digest, iter_table, mark_final, publish, read_table, write_json, write_table
 from tests.samples import a_task, a_trajectory, a_turn, a_verdict, png
 
 ROOT = Path(__file__).parent.parent
@@ -220,6 +220,23 @@ def test_a_journal_has_one_writer(tmp_path: Path) -> None:
     with Journal(path, Verdict), pytest.raises(BlockingIOError, match="stop the stage that an earlier run left"):
         Journal(path, Verdict)
     Journal(path, Verdict).close()
+
+
+def test_the_records_before_a_mark_are_final_and_those_after_it_are_not(tmp_path: Path) -> None:
+    path, verdict = tmp_path / "journal.jsonl", a_verdict(a_trajectory())
+    with Journal(path, Verdict) as journal:
+        journal.append(verdict)
+        journal.append(verdict)
+    mark_final(path)
+    with Journal(path, Verdict) as journal:
+        assert (len(journal.records), journal.final) == (2, 2)
+        journal.append(verdict)
+    with Journal(path, Verdict) as journal:
+        assert (len(journal.records), journal.final) == (3, 2)
+    mark_final(path)
+    path.write_bytes(path.read_bytes()[:-1])
+    with Journal(path, Verdict) as journal:
+        assert journal.final == 2, "a torn mark is dropped like a torn record"
 
 
 def test_an_append_that_hits_a_full_disk_leaves_the_journal_whole(tmp_path: Path) -> None:

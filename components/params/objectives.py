@@ -63,8 +63,9 @@ class PolicyGradientParams(OnlineParams):
     since the rollout then weighs 148 times as much as at first."""
     advantage_std: Literal["group", "batch", "none"] = "group"
     """The standard deviation by which rewards above the group's mean are divided: the group's own (the papers), that of
-    all scored rewards of the iteration (Liu et al. 2025, "Part I: Tricks or Traps?"), or none (Liu et al. 2025,
-    "Understanding R1-Zero-Like Training", which shows that the group's own favours very easy and very hard tasks)."""
+    all scored rewards of the iteration's effective groups (Liu et al. 2025, "Part I: Tricks or Traps?"), or none (Liu
+    et al. 2025, "Understanding R1-Zero-Like Training", which shows that the group's own favours very easy and very hard
+    tasks)."""
 
     anchor_decay: float | None = Field(default=None, ge=0, lt=1)
     """d: after each iteration the policy to which `kl` refers becomes d times itself plus 1 - d times the trained one,
@@ -99,7 +100,8 @@ class MMGRPOParams(PolicyGradientParams):
     forgetting (Ouyang et al. 2022, "Training language models to follow instructions with human feedback", section 3.5,
     mix pre-training gradients into PPO in this way). With 0, no demonstration is read."""
     replay_turns: int = Field(default=16, gt=0)
-    """Turns of demonstrations per optimiser step, drawn anew for each step."""
+    """Turns of demonstrations per optimiser step. The seed, the iteration and the step decide the draw; so the draws of
+    the two phases are the same."""
 
 
 class MGRPOParams(PolicyGradientParams):

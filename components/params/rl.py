@@ -85,7 +85,8 @@ class RLParams(Section):
     group_size: int = Field(default=5, ge=2)
     extra_attempts: int = Field(default=0, ge=0)
     """Further attempts at a task of whose first `group_size` ones none succeeded; they join its group. Hard tasks get
-    more rollouts, as in DARS (Yang et al. 2025, "Depth-Breadth Synergy in RLVR")."""
+    more rollouts, as in DARS (Yang et al. 2025, "Depth-Breadth Synergy in RLVR"). The figures of reward and success
+    are over the first `group_size` attempts at each task."""
     effective_groups: int = Field(gt=0)
     """Groups with different rewards that an iteration collects."""
     max_sampled_groups: int = Field(gt=0)

@@ -4,8 +4,9 @@ Episodes that the journal already holds are skipped. The others run in parallel,
 episode whose browser died runs again, at most `SANDBOX_RETRIES` times, and is then recorded as `sandbox_error`:
 infrastructure failures are masked and never scored as 0. A bug of the harness ends one episode, as `harness_error`; the
 run stops only above `max_harness_errors`. The next run repeats the episodes that the environment ended,
-because the cause may be fixed by then, after those that never ran; the last record of an episode counts. On public
-sites, `pacing` decides when an episode may start, or that it may not.
+because the cause may be fixed by then, after those that never ran; the last record of an episode counts. It repeats
+none that the journal has as final (`store.mark_final`): a model was trained on them. On public sites, `pacing` decides
+when an episode may start, or that it may not.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ async def collect(
         Exception: any error of the policy, unchanged, because it is no fault of an episode.
     """
     ended = {t.trajectory_id: t for t in journal.records}
-    missing = [spec for spec in episodes if not _is_done(ended.get(spec.trajectory_id))]
+    final = {t.trajectory_id for t in journal.records[: journal.final]}
+    missing = [s for s in episodes if s.trajectory_id not in final and not _is_done(ended.get(s.trajectory_id))]
     missing.sort(key=lambda spec: spec.trajectory_id in ended)
     finished = len(episodes) - len(missing)
     limit = max_harness_errors

@@ -2,6 +2,10 @@
 
 A group is effective if at least two of its members are scored and their rewards differ. For an objective that learns
 from successes alone, it is effective if one member succeeds. Only whole groups are kept or discarded.
+
+Only groups without a success get further attempts (`rl.extra_attempts`). Advantages are over all members. Figures of
+reward and success are over the first ones: with all members, the mean over groups would be too high, because only
+groups with a mean of 0 are tried again, and the mean over episodes too low, because failed tasks have more of them.
 """
 
 from __future__ import annotations
@@ -51,13 +55,15 @@ class Group:
     """Whether the objective needs different rewards within a group."""
     branches: tuple[Branches, ...] = ()
     """They count neither in the group's rewards nor in whether it is effective."""
+    extra: int = 0
+    """Number of further attempts; they are behind the others."""
 
     def joined(self, more: Group | None) -> Group:
         """This group with further attempts at the same task, if there are any."""
         if more is None:
             return self
         trajectories, rewards = [*self.trajectories, *more.trajectories], [*self.rewards, *more.rewards]
-        return replace(self, trajectories=trajectories, rewards=rewards)
+        return replace(self, trajectories=trajectories, rewards=rewards, extra=self.extra + len(more.rewards))
 
     @property
     def episodes(self) -> list[Trajectory]:
@@ -68,6 +74,12 @@ class Group:
     def scored(self) -> list[float]:
         """Rewards of the members that are not masked."""
         return [reward.value for reward in self.rewards if not reward.masked]
+
+    @property
+    def first_scored(self) -> list[float]:
+        """Rewards of the members that are not masked, without the further attempts: what figures are taken from."""
+        first = self.rewards[: len(self.rewards) - self.extra]
+        return [reward.value for reward in first if not reward.masked]
 
     @property
     def is_effective(self) -> bool:

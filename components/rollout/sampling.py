@@ -101,12 +101,18 @@ class TaskSampler:
         return taken
 
     def observe(self, groups: Iterable[Group]) -> None:
-        """Update the running averages with sampled groups. Groups with fewer than two scored members are ignored."""
+        """Update the running averages with sampled groups. Groups with fewer than two scored members are ignored.
+
+        The rates, which steer sampling, are over all members: they are the share of groups that training can use. The
+        rewards, which are a figure, are over the first members (`Group.first_scored`).
+        """
         for group in groups:
+            name = group.task.website
             if len(group.scored) >= 2:
-                name, rate = group.task.website, self.rate(group.task.website)
+                rate = self.rate(name)
                 self.state.rates[name] = rate + self.sampling.memory * (group.is_effective - rate)
-                reward = sum(group.scored) / len(group.scored)
+            if len(group.first_scored) >= 2:
+                reward = sum(group.first_scored) / len(group.first_scored)
                 mean = self.state.rewards.get(name, reward)
                 self.state.rewards[name] = mean + self.sampling.memory * (reward - mean)
 

@@ -1,4 +1,4 @@
-"""Does the trainer see what the policy saw? Log-probabilities of rollout and trainer, before an update's first step.
+"""Does the trainer see what the policy saw? Prompts, and log-probabilities of both before an update's first step.
 
 The same weights must give the same log-probabilities in both, up to rounding. If they do not, the prompt, the images or
 the temperature differ, and an update would train on something that the policy never sampled.
@@ -11,6 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+
+from components.agent import Renderer
+from components.model import Encoder, Sample
+from components.records import Trajectory, Turn
 
 ROUNDING = 1e-3
 """Nats per token: the rounding of float32 stays far below."""
@@ -26,6 +30,21 @@ class GapLimits:
 
 class TrainerMismatch(RuntimeError):
     """The trainer does not see what the policy saw, so an update would train on something else."""
+
+
+def policy_sample(trajectory: Trajectory, turn: Turn, renderer: Renderer, encoder: Encoder) -> Sample:
+    """A turn of the policy itself: its prompt, rendered again, and the token ids that were sampled.
+
+    Raises:
+        TrainerMismatch: the prompt is not the one that the policy saw.
+    """
+    prompt = renderer.prompt(trajectory.task, trajectory.turns[: turn.index], turn.observation)
+    if prompt.sha256 != turn.prompt_sha256:
+        raise TrainerMismatch(
+            f"turn {turn.index} of {trajectory.trajectory_id} renders to another prompt than in the rollout: "
+            "parameters of agent or observation have changed since; start the stage with a new state"
+        )
+    return Sample(encoder.encode(prompt), turn.token_ids)
 
 
 def logprob_gaps(

@@ -73,7 +73,7 @@ class Checkpoints:
 
         The number of finished iterations, the sampler and the figures stay. The last figures get `rolled_back_to`, and
         the state remembers the rollback, so that later draws differ from those before it. Weights for stale rollouts
-        are dropped: the next rollouts use the restored ones.
+        are dropped: the next rollouts use the restored ones. By hand, a phase that ended early goes on.
 
         Raises:
             NoCheckpoint: there is none of iteration `to`, or it is the newest.
@@ -89,6 +89,8 @@ class Checkpoints:
         old, state = (torch.load(path, map_location="cpu", weights_only=True) for path in (self.path(to), newest))
         loop: dict[str, Any] = state["state"]
         loop["rollbacks"] = [*loop["rollbacks"], {"iteration": known[-1], "to": to, "by_hand": by_hand}]
+        if by_hand:
+            loop["ended"] = None
         if loop["figures"]:
             loop["figures"][-1]["rolled_back_to"] = float(to)
         began, partial = monotonic(), newest.with_name(f".{newest.name}.part")

@@ -9,8 +9,9 @@ from pathlib import Path
 import torch
 
 from components.agent import Renderer
-from components.model import VLM, Encoder, Sample
+from components.model import VLM, Encoder
 from components.records import Trajectory
+from components.training.agreement import policy_sample
 from components.training.forward import checked_forward, score
 from components.training.learner import Learner
 
@@ -29,6 +30,9 @@ def kl_by_family(learner: Learner, trajectories: Sequence[Trajectory], model: Pa
     Args:
         trajectories: of an iteration; `TURNS` of their turns are drawn, by the recipe's seed.
         model: the directory of the other model.
+
+    Raises:
+        TrainerMismatch: a prompt does not render to what the policy saw.
     """
     params = learner.params
     turns = [(trajectory, turn) for trajectory in trajectories for turn in trajectory.turns if turn.token_ids]
@@ -39,13 +43,7 @@ def kl_by_family(learner: Learner, trajectories: Sequence[Trajectory], model: Pa
     other.model.eval()
     encoder = Encoder(other, params.model.image_cache)
     renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
-    samples = [
-        Sample(
-            encoder.encode(renderer.prompt(trajectory.task, trajectory.turns[: turn.index], turn.observation)),
-            turn.token_ids,
-        )
-        for trajectory, turn in drawn
-    ]
+    samples = [policy_sample(trajectory, turn, renderer, encoder) for trajectory, turn in drawn]
     rl, workers = params.rl, learner.workers
     forward, _ = checked_forward(other, encoder, samples, rl.temperature, rl.max_packing_gap, workers)
     logprobs = score(other, encoder, samples, rl.temperature, rl.micro_batch_tokens, forward, workers)

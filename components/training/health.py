@@ -10,10 +10,14 @@ from components.rollout import SampledGroups, TaskSampler
 
 
 def rollout_figures(sampled: SampledGroups, sampler: TaskSampler) -> dict[str, float]:
-    """Figures of an iteration's rollouts: rewards and shares without unit, `entropy_estimate` in nats per token."""
+    """Figures of an iteration's rollouts: rewards and shares without unit, `entropy_estimate` in nats per token.
+
+    Rewards and `success_rate` are over the first members of the groups (`Group.first_scored`), and all else is over all
+    members.
+    """
     trajectories = [t for group in sampled.groups for t in group.trajectories]
     rewards = [r for group in sampled.groups for r in group.rewards]
-    scored = [r.value for r in rewards if not r.masked]
+    scored = [value for group in sampled.groups for value in group.first_scored]
     return {
         "reward_mean": _mean(scored),
         "pool_reward": sampler.pool_reward(),

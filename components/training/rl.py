@@ -2,9 +2,9 @@
 
 A run that was killed at any moment and is started again with the same state directory continues from the last
 checkpoint (model, optimiser, the task sampler's memory, figures): the iterations after it are computed again from the
-journals of their episodes, and the one that was under way goes on. Each iteration's draws depend on seeds and on the
-policy alone, so the figures of a resumed run are those of an uninterrupted one, its validations and a rollback
-included.
+journals of their episodes, and the one that was under way goes on. Episodes that the environment ended are repeated
+only if their iteration was not learned from yet. Each iteration's draws depend on seeds and on the policy alone, so the
+figures of a resumed run are those of an uninterrupted one, its validations and a rollback included.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ class RLState:
     tallies: Tallies = field(default_factory=dict)
     """Of the rollouts since the last validation."""
     rollbacks: list[Rollback] = field(default_factory=list)
+    ended: str | None = None
+    """Why the phase ended early; None if it did not."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class RLTrainer:
         """Run the phase, or the rest of it after a crash.
 
         After `IDLE_ITERATIONS` in a row without an effective group the phase ends early, unless the policy masters its
-        tasks.
+        tasks. A run that goes on after that trains no further iteration.
 
         Raises:
             NothingLearnableError: that happened before anything was learned at all, or every trajectory was masked.
@@ -115,31 +117,38 @@ class RLTrainer:
         queue = RolloutQueue(learner, self.phase, self.name, self.rollouts, self.state_dir, self._say)
         queue.lineage = len(state.rollbacks)
         every = learner.params.rl.checkpoints.every
-        ended: str | None = None
         try:
-            await queue.resume(state.iteration, state.sampler)
+            await self._resume(state, queue)
             state = await self._watched(state, queue)
-            while state.iteration < self.phase.iterations and not ended:
+            while state.iteration < self.phase.iterations and not state.ended:
                 number, began = state.iteration + 1, time.monotonic()
                 rollouts = await queue.next(number, state.sampler)
                 if learner.params.rl.max_staleness:
                     await queue.start(number + learner.params.rl.max_staleness, rollouts.sampler.state)
                 waited_s = time.monotonic() - began
+                ended: str | None = None
                 if not rollouts.sampled.effective:
                     ended = ended_by_idleness(rollouts.sampled, state.figures, is_first_phase=self.earlier is None)
+                queue.settle(number)
                 kl = self._watch.divergence(number, rollouts)
                 figures = await self._update(number, rollouts, waited_s) | kl_figure(kl)
                 tallies = tallied(state.tallies, rollouts.sampled, kl) if self.validation else {}
-                state = RLState(number, rollouts.sampler.state, [*state.figures, figures], tallies, state.rollbacks)
+                figures_so_far = [*state.figures, figures]
+                state = RLState(number, rollouts.sampler.state, figures_so_far, tallies, state.rollbacks, ended)
                 is_last = ended is not None or number == self.phase.iterations
                 if is_last or number % every == 0 or self._watch.is_due(number):
                     self._save(state)
                 self.report(figures, *rollouts.judged)
                 self.progress(number, self.phase.iterations, f"iteration {number}: reward {figures['pool_reward']:.3f}")
-                state = await self._watched(state, queue, is_last)
+                state = await self._watched(state, queue)
         finally:
             await queue.cancel()
-        return self._trained(state, ended)
+        return self._trained(state)
+
+    async def _resume(self, state: RLState, queue: RolloutQueue) -> None:
+        """Begin the rollouts that do not wait for the next update, unless the phase has ended."""
+        if not state.ended:
+            await queue.resume(state.iteration, state.sampler)
 
     def _restored(self) -> RLState:
         """The state of the newest checkpoint, or that of the beginning."""
@@ -149,7 +158,8 @@ class RLTrainer:
             return RLState(0, self.earlier or SamplerState(), [])
         tallies = {family: FamilyTally(**tally) for family, tally in saved["tallies"].items()}
         rollbacks = [Rollback(**rollback) for rollback in saved["rollbacks"]]
-        return RLState(saved["iteration"], SamplerState(**saved["sampler"]), saved["figures"], tallies, rollbacks)
+        sampler, ended = SamplerState(**saved["sampler"]), saved.get("ended")  # older checkpoints do not have it
+        return RLState(saved["iteration"], sampler, saved["figures"], tallies, rollbacks, ended)
 
     def _save(self, state: RLState) -> None:
         """Write a checkpoint, and delete what is before it: journals of its iterations, older checkpoints."""
@@ -166,14 +176,10 @@ class RLTrainer:
         is_needed = top is not None and (params.best or params.rollback is not None)
         checkpoints.prune(params.keep, [top.iteration] if top is not None and is_needed else [])
 
-    async def _watched(self, state: RLState, queue: RolloutQueue, is_last: bool = False) -> RLState:
-        """Validate the policy if that is due, and go back to an earlier one if the recipe says so.
-
-        Args:
-            is_last: the phase ends early with this iteration.
-        """
+    async def _watched(self, state: RLState, queue: RolloutQueue) -> RLState:
+        """Validate the policy if that is due, and go back to an earlier one if the recipe says so."""
         watch, checkpoints, params = self._watch, self._checkpoints, self.learners.local.params
-        if not watch.is_due(state.iteration, is_last):
+        if not watch.is_due(state.iteration, is_last=state.ended is not None):
             return state
         if not checkpoints.iterations:
             self._save(state)  # the policy with which the phase began may be the best
@@ -187,11 +193,11 @@ class RLTrainer:
             state = self._restored()
             queue.lineage = len(state.rollbacks)
             self.report_rollback(state.rollbacks[-1], comparison)
-            await queue.resume(state.iteration, state.sampler)
+            await self._resume(state, queue)
         self._prune(state)
         return replace(state, tallies={})
 
-    def _trained(self, state: RLState, ended: str | None) -> TrainedPhase:
+    def _trained(self, state: RLState) -> TrainedPhase:
         """Restore the policy that is published, and gather the results."""
         records, params = self._watch.records(state.iteration), self.learners.local.params
         available = self._checkpoints.iterations
@@ -200,7 +206,7 @@ class RLTrainer:
         if choice.iteration != state.iteration:
             self.learners.run(Learner.load, self._checkpoints.path(choice.iteration))
         table = self._checkpoints.table()
-        return TrainedPhase(state.figures, state.sampler, choice, ended, records, state.rollbacks, table)
+        return TrainedPhase(state.figures, state.sampler, choice, state.ended, records, state.rollbacks, table)
 
     async def _update(self, number: int, rollouts: IterationRollouts, waited_s: float) -> dict[str, float]:
         """Update the learners, unless no group is effective; the iteration's figures, rounded to 8 digits."""

@@ -40,7 +40,7 @@ from components.rollout import (
     sample_groups,
     stream_groups,
 )
-from components.store import Journal
+from components.store import Journal, mark_final
 from components.training.learner import Learner
 
 
@@ -198,6 +198,11 @@ class RolloutQueue:
             await self.start(number, before)
         return await self._running.popleft()
 
+    def settle(self, number: int) -> None:
+        """Record that an iteration is learned from, so that a run that computes it again repeats none of its episodes:
+        the episodes of later iterations depend on what was learned from these."""
+        mark_final(self.journal_path(number))
+
     async def validate(self, iteration: int, tasks: list[Task]) -> list[Trajectory]:
         """One greedy episode per task with the model as it is now, once the rollouts under way have ended."""
 
@@ -261,7 +266,8 @@ class RolloutQueue:
         journal: Journal[Trajectory],
         rollouts: IterationRollouts,
     ) -> list[Group]:
-        """Roll out a group for each task of a wave, and reward its members. Tasks without a success get more."""
+        """Roll out a group for each task of a wave, and reward its members. Tasks without a success get more, which
+        count in advantages and not in figures of reward and success."""
         rl = self._params.rl
         groups = await self._attempt(number, wave, range(rl.group_size), policy, journal, rollouts)
         failed = [group.task for group in groups if group.scored and max(group.scored) <= 0]

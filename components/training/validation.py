@@ -29,9 +29,9 @@ class FamilyTally:
     groups: int = 0
     effective: int = 0
     scored: int = 0
-    """Groups with a scored member."""
+    """Groups with a scored first member."""
     success: float = 0.0
-    """Sum over the scored groups of the share of their scored members that succeeded."""
+    """Sum over the scored groups of the share of their first scored members (`Group.first_scored`) that succeeded."""
     tokens: int = 0
     surprise: float = 0.0
     """Sum of -log p over the sampled tokens, in nats."""
@@ -43,9 +43,9 @@ class FamilyTally:
         """Count one sampled group."""
         self.groups += 1
         self.effective += group.is_effective
-        if group.scored:
+        if first := group.first_scored:
             self.scored += 1
-            self.success += sum(value > 0 for value in group.scored) / len(group.scored)
+            self.success += sum(value > 0 for value in first) / len(first)
         logprobs = [logprob for t in group.trajectories for turn in t.turns for logprob in turn.logprobs]
         self.tokens += len(logprobs)
         self.surprise -= sum(logprobs)

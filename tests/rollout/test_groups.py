@@ -208,8 +208,16 @@ def test_further_attempts_are_other_episodes_and_join_the_group():
     assert [*first, *more] == episode_specs([TASK], 5, "p", 0)
     joined = group(TASK, [0, 0, 0]).joined(group(TASK, [0, 1]))
     assert joined.scored == [0, 0, 0, 0, 1]
+    assert joined.first_scored == [0, 0, 0]
     assert joined.is_effective
     assert joined.joined(None) is joined
+
+
+def test_further_attempts_count_in_a_websites_rate_and_not_in_its_reward():
+    pool, _ = websites(a=[])
+    sampler = TaskSampler(pool, 5, AdaptiveSampling(memory=1.0))
+    sampler.observe([group(pool[0], [0, 0]).joined(group(pool[0], [1, 1]))])
+    assert (sampler.rate("a"), sampler.pool_reward()) == (1.0, 0.0)
 
 
 def test_a_shorter_memory_follows_the_newest_groups():

@@ -29,6 +29,7 @@ def write(checkpoints: Checkpoints, iteration: int) -> None:
         "figures": [{"iteration": float(number)} for number in range(1, iteration + 1)],
         "tallies": {},
         "rollbacks": [],
+        "ended": "no trajectory succeeds",
     }
     weights = {"w": torch.tensor([float(iteration)])}
     saved = {"model": weights, "behind": [weights], "optimizer": {"step": iteration}, "sharded": False, "state": state}
@@ -59,6 +60,15 @@ def test_going_back_keeps_the_iterations_and_takes_weights_and_optimiser(tmp_pat
     assert (loop["iteration"], loop["sampler"], len(loop["figures"])) == (6, {"draws": 60}, 6)
     assert loop["figures"][-1]["rolled_back_to"] == 4
     assert [Rollback(**rollback) for rollback in loop["rollbacks"]] == [Rollback(6, 4, by_hand=True)]
+
+
+@pytest.mark.parametrize(("by_hand", "ended"), [(True, None), (False, "no trajectory succeeds")])
+def test_a_phase_that_ended_early_goes_on_after_a_rollback_by_hand_only(tmp_path, by_hand, ended):
+    checkpoints = Checkpoints(tmp_path)
+    for iteration in (2, 4):
+        write(checkpoints, iteration)
+    checkpoints.roll_back(2, by_hand)
+    assert torch.load(checkpoints.path(4), weights_only=True)["state"]["ended"] == ended
 
 
 @pytest.mark.parametrize("to", [3, 6, 7])

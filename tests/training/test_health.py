@@ -98,6 +98,20 @@ def test_figures_of_a_rollout_are_those_worked_out_by_hand():
     )
 
 
+def test_rewards_and_successes_are_those_of_the_first_members():
+    """Task 1 fails in 2 of 2 attempts, and then in 1 of 2 further ones; task 2 succeeds in 1 of 2."""
+
+    def rewards(task: Task, *values: float) -> Group:
+        attempts = [attempt(number, task, [a_turn(0)]) for number in range(len(values))]
+        return Group(task, attempts, [rewarded(t, value) for t, value in zip(attempts, values, strict=True)])
+
+    hard, easy = a_task(1), a_task(2)
+    groups = [rewards(hard, 0, -1).joined(rewards(hard, 0, 1)), rewards(easy, 0, 1)]
+    figures = rollout_figures(SampledGroups(groups), TaskSampler([hard, easy], 0))
+    assert (figures["reward_mean"], figures["success_rate"]) == (0.0, 0.25)
+    assert (figures["effective_groups"], figures["masked_share"]) == (2, 0)
+
+
 def test_the_figures_of_branches_are_those_worked_out_by_hand():
     task = a_task(0)
     attempts = [attempt(number, task, [a_turn(0), a_turn(1)]) for number in range(3)]

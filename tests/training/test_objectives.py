@@ -8,13 +8,14 @@ import torch
 from components.params import FilteredBCParams, MGRPOParams, MMGRPOParams, RFTParams
 from components.records import Image, Observation, Outcome, Reward, Tab, Task, Termination, Trajectory, Turn
 from components.rollout import Group
+from components.tasks import mix
 from components.training.objectives import objective_class, objective_classes, objective_of
 from components.training.objectives.filtered_bc import FilteredBC
 from components.training.objectives.judge import balanced_weights
 from components.training.objectives.m_grpo import MGRPO
 from components.training.objectives.mm_grpo import MMGRPO
 from components.training.objectives.policy_gradient import PolicyGradient
-from components.training.objectives.rft import RFT, funnel_figures, mix_in, select
+from components.training.objectives.rft import RFT, funnel_figures, select
 from components.training.objectives.surrogate import TurnTokens, truncated
 from components.training.supervised import part_of_loss
 from tests.samples import recipe
@@ -251,12 +252,12 @@ def test_rft_counts_what_each_step_took_from_all_attempts_of_a_round():
 
 def test_a_share_of_the_demonstrations_is_mixed_in():
     chosen, old = [trajectory("new", "a")], [trajectory(str(index), "b") for index in range(10)]
-    both = mix_in(chosen, old, 0.8, seed=1)
+    both, _ = mix(chosen, old, 0.8, seed=1)
     assert both[0] is chosen[0]
     assert len(both) == 1 + 8
     assert [int(one.trajectory_id) for one in both[1:]] == sorted(int(one.trajectory_id) for one in both[1:])
-    assert both == mix_in(chosen, old, 0.8, seed=1)
-    assert both != mix_in(chosen, old, 0.8, seed=2)
+    assert both == mix(chosen, old, 0.8, seed=1)[0]
+    assert both != mix(chosen, old, 0.8, seed=2)[0]
 
 
 # ---- supervised training and the judge ------------------------------------------------------------------------------

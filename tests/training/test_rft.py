@@ -12,7 +12,7 @@ from components.records import Reward
 from components.rollout import Group
 from components.training.forward import PackingWarning
 from components.training.learner import Learner
-from components.training.objectives import rft
+from components.training.objectives import NO_UPDATE, rft
 from components.training.objectives.rft import sampled_turns
 from components.training.rl import RLTrainer
 from components.training.rl_rollouts import RolloutSetup
@@ -103,6 +103,17 @@ def test_questions_of_a_source_beyond_its_cap_are_not_trained_on(played):
     capped = params(max_per_source={attempts[0].task.source: 0})
     learner = Learner.begin(random_vlm(), capped, demonstrations=[attempts[0], attempts[0]])
     assert learner.update([group(attempts, 1.0, 1.0, 0.0)], 1).turns == 1, "half of two demonstrations alone"
+
+
+def test_a_round_that_chooses_nothing_and_has_no_demonstrations_changes_nothing(played):
+    """Rewards 0 and -1 are a spread, so the group is effective, but none of its attempts is right."""
+    _, attempts = played
+    wrong = group(attempts, 0.0, -1.0, 0.0)
+    assert wrong.is_effective
+    learner = Learner.begin(random_vlm(), params(demonstrations=0.0))
+    before = {name: tensor.clone() for name, tensor in learner.weights().items()}
+    assert learner.update([wrong], 1) == NO_UPDATE
+    assert all(before[name].equal(tensor) for name, tensor in learner.weights().items())
 
 
 def test_rft_has_no_reference_and_refuses_asynchrony():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 import pytest
 import torch
 
-from components.agent import Completion, Policy, Prompt, Request, format_call, format_response
+from components.agent import Completion, EpisodeSpec, Policy, Prompt, Request, format_call, format_response
 from components.browser import BrowserPool
 from components.params import RLPhase, parse
 from components.records import Outcome, Reward, Termination, Trajectory, Verdict
@@ -22,6 +23,7 @@ from components.training.rl_rollouts import RolloutSetup
 from components.training.workers import Workers
 from components.worlds.miniwob.site import MiniWoBSite
 from tests.samples import a_task, a_trajectory, a_verdict, raw_recipe
+from tests.training import rl_without_pages
 from tests.training.rl_child import TASKS
 from tests.vlm import random_vlm
 
@@ -146,3 +148,43 @@ def test_a_run_without_successes_ends_with_a_reason_after_idle_iterations(tmp_pa
     saved = learner.load(checkpoints.path(2))
     assert saved is not None
     assert (saved["iteration"], len(saved["figures"])) == (2, 2)
+
+
+@pytest.fixture
+def ended_phase(tmp_path, monkeypatch) -> Callable[..., TrainedPhase]:
+    """Runs a phase of 6 iterations whose attempts all fail until the policy had 3 updates, and then every other one."""
+
+    def run(ends: Callable[[EpisodeSpec], Termination] = rl_without_pages.done) -> TrainedPhase:
+        def succeeds(trajectory: Trajectory) -> bool:
+            before = trajectory.policy.startswith(("test@0:", "test@1:", "test@2:"))
+            return not before and rl_without_pages.even_attempts(trajectory)
+
+        options = {"ends": ends, "succeeds": succeeds, "validate": 5, "earlier": SamplerState()}
+        return rl_without_pages.train(monkeypatch, tmp_path, 6, **options)[0]
+
+    return run
+
+
+def test_an_ended_phase_that_is_killed_in_its_last_validation_stays_ended(ended_phase):
+    def killed(spec: EpisodeSpec) -> Termination:
+        if spec.policy_version.startswith("test@3=validation"):
+            raise rl_without_pages.Killed
+        return Termination.DONE
+
+    with pytest.raises(rl_without_pages.Killed):
+        ended_phase(killed)
+    first, again = ended_phase(), ended_phase()
+    assert first.ended is not None
+    assert "no trajectory succeeds" in first.ended
+    assert [figures["iteration"] for figures in first.figures] == [1, 2, 3]
+    assert [validation.iteration for validation in first.validations] == [0, 3]
+    assert again == first, "a run after the end changes nothing"
+
+
+def test_a_checkpoint_from_before_endings_were_saved_still_loads(tmp_path, monkeypatch):
+    first, _ = rl_without_pages.train(monkeypatch, tmp_path, 1)
+    newest = Checkpoints(tmp_path).newest
+    saved = torch.load(newest, weights_only=True)
+    del saved["state"]["ended"]
+    torch.save(saved, newest)
+    assert rl_without_pages.train(monkeypatch, tmp_path, 1)[0].figures == first.figures

@@ -19,12 +19,15 @@ import psutil
 import pytest
 import torch
 
-from components.agent import format_call, format_response
+from components.agent import EpisodeSpec, format_call, format_response
 from components.model import VLM, Encoder, Sample
 from components.params import OptimParams, load
+from components.records import Termination
+from components.rollout import NothingLearnableError
 from components.training.checkpoints import Checkpoints
 from components.training.objectives import WeightedSample
 from components.training.supervised import train
+from tests.training import rl_without_pages
 from tests.training.rl_child import TASKS, run
 from tests.vlm import observation, picture, renderer
 
@@ -241,6 +244,41 @@ def test_a_run_killed_at_20_random_moments_ends_with_the_same_figures(model, qui
             child.kill()
             assert child.partials(), "the checkpoint was written before the kill"
     check_same(run_to_end(model, tmp_path), quiet)
+
+
+def test_what_was_learned_from_is_not_repeated_before_a_checkpoint(tmp_path, monkeypatch):
+    """The environment ends an episode of iteration 1, and a kill in iteration 2 comes before the first checkpoint. The
+    next run does not repeat the episode: it would learn something else, and iteration 2 began with what was learned."""
+    ends_left = 14  # 8 episodes of iteration 1, 6 of iteration 2
+
+    def broken(spec: EpisodeSpec) -> Termination:
+        is_hit = spec.policy_version.startswith("test@0:") and spec.attempt == 3
+        return Termination.ENV_ERROR if is_hit else Termination.DONE
+
+    def killed(spec: EpisodeSpec) -> Termination:
+        nonlocal ends_left
+        if not ends_left:
+            raise rl_without_pages.Killed
+        ends_left -= 1
+        return broken(spec)
+
+    def run_phase(folder: str, *ends: Callable[[EpisodeSpec], Termination]) -> Left:
+        trained, weights = rl_without_pages.train(monkeypatch, tmp_path / folder / "state", 3, *ends, checkpoints=2)
+        return Left(trained.figures, weights)
+
+    quiet = run_phase("quiet", broken)
+    with pytest.raises(rl_without_pages.Killed):
+        run_phase("killed", killed)
+    assert quiet.figures[0]["masked_env_error"] > 0
+    check_same(run_phase("killed"), quiet)
+
+
+def test_an_iteration_of_which_nothing_could_be_learned_is_repeated(tmp_path, monkeypatch):
+    """Otherwise every later run would end as the first one did, although the cause is mended."""
+    with pytest.raises(NothingLearnableError, match="masked"):
+        rl_without_pages.train(monkeypatch, tmp_path, 1, lambda spec: Termination.ENV_ERROR)
+    trained, _ = rl_without_pages.train(monkeypatch, tmp_path, 1)
+    assert trained.figures[0]["masked_share"] == 0
 
 
 @pytest.mark.slow

@@ -7,10 +7,13 @@ import torch
 
 from components.model import VLM, Encoder
 from components.params import load
+from components.records import Trajectory
 from components.training.agreement import TrainerMismatch
+from components.training.divergence import kl_by_family
 from components.training.forward import PackingWarning, score
+from components.training.learner import Learner
 from tests.samples import objective as parameters
-from tests.training.updates import RL, group_of, roll, samples_of, shifted, weights_after
+from tests.training.updates import RL, group_of, recipe_with, roll, samples_of, shifted, weights_after
 from tests.vlm import observation
 
 
@@ -52,12 +55,32 @@ def test_single_tokens_may_differ_more_than_the_mean_may(rolled):
         weights_after(vlm, group_of(shifted(trajectories, 0.06), [1, 0, 0, 1]), params)
 
 
-def test_a_prompt_that_renders_differently_stops_the_run(rolled):
-    vlm, trajectories = rolled
+@pytest.fixture
+def unseen(rolled) -> Trajectory:
+    """A trajectory whose turn renders to another prompt than the one that the policy saw."""
+    _, trajectories = rolled
     other = trajectories[0].turns[0].model_copy(update={"observation": observation(99)})
-    changed = trajectories[0].model_copy(update={"turns": [other]})
+    return trajectories[0].model_copy(update={"turns": [other]})
+
+
+def test_a_prompt_that_renders_differently_stops_the_run(rolled, unseen):
+    vlm, trajectories = rolled
     with pytest.raises(TrainerMismatch, match="renders to another prompt"):
-        samples_of(group_of([changed, trajectories[1]], [1, 0]), Encoder(vlm), RL)
+        samples_of(group_of([unseen, trajectories[1]], [1, 0]), Encoder(vlm), RL)
+
+
+def test_a_prompt_that_renders_differently_stops_a_round_of_rft(rolled, unseen):
+    vlm, trajectories = rolled
+    params = RL.model_copy(update={"objective": parameters("rft", epochs=1)})
+    with pytest.raises(TrainerMismatch, match="renders to another prompt"):
+        weights_after(vlm, group_of([unseen, trajectories[1]], [1, 0]), params)
+
+
+def test_a_prompt_that_renders_differently_stops_the_measurement_of_the_kl(rolled, unseen, tmp_path):
+    vlm, _ = rolled
+    vlm.save(tmp_path)
+    with pytest.raises(TrainerMismatch, match="renders to another prompt"):
+        kl_by_family(Learner.begin(copy.deepcopy(vlm), recipe_with(RL)), [unseen], tmp_path)
 
 
 def test_a_nan_is_a_mismatch(rolled):

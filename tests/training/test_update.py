@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from components.model import Encoder
-from components.training.forward import PackingWarning, naive_logprobs, score
+from components.params import MMGRPOParams
+from components.training.forward import PackingWarning, naive_logprobs, score, token_count
 from components.training.objectives import policy_gradient
 from components.training.objectives.policy_gradient import number_of_steps
 from components.training.objectives.sft import demonstrations
@@ -156,6 +157,20 @@ def test_tokens_per_second_count_prompts_and_responses_in_each_pass(rolled):
     _, stats = weights_after(vlm, group, RL.model_copy(update={"objective": parameters(epochs=2)}))
     tokens = sum(len(one.prompt.ids) + len(one.response) for one in samples)
     assert stats.tokens_per_s * stats.train_s == pytest.approx((1 + 2) * tokens), "scored once, then learned twice"
+
+
+def test_tokens_per_second_count_the_references_pass_and_the_replayed_turns(rolled):
+    vlm, trajectories = rolled
+    group, encoder = group_of(trajectories, [1, 0, 0, 1]), Encoder(vlm)
+    turns = [one.sample for one in samples_of(group, encoder, RL)]
+    (shown,) = demonstrations(trajectories[2:3], renderer(), encoder)
+    replayed = [item.sample for item in shown]
+    params = RL.model_copy(update={"objective": MMGRPOParams(kl=0.1, replay=0.1, replay_turns=100)})
+    model = copy.deepcopy(vlm)
+    optimizer = torch.optim.SGD(model.trainable(), lr=0.1)
+    stats = update(model, [group], params, optimizer, reference=vlm, shown=trajectories[2:3])
+    expected = (1 + 1 + 2) * token_count(turns) + stats.steps * token_count(replayed)
+    assert stats.tokens_per_s * stats.train_s == pytest.approx(expected)
 
 
 def test_no_remainder_is_dropped(rolled):

@@ -97,6 +97,14 @@ def test_tallies_of_two_iterations_add_up_and_the_earlier_ones_stay():
     assert second["tab"] == FamilyTally(2, 2, 2, 1.0, 12, pytest.approx(3.0))
 
 
+def test_a_familys_training_success_is_that_of_the_first_members():
+    task, tally = a_task(website="miniwob/tab"), FamilyTally()
+    tally.add(group(task, 0.0, 0.0).joined(group(task, 1.0, 0.0)))
+    tally.add(group(task, 1.0, 0.0))
+    assert (tally.groups, tally.effective, tally.scored, tally.success) == (2, 2, 2, 0.5)
+    assert tally.tokens == 6 * 3, "the entropy is over all members"
+
+
 def test_newcombes_interval_is_that_of_his_paper():
     """Newcombe 1998, table II: 56 of 70 against 48 of 80, method 10."""
     interval = newcombe(Rate(rate=56 / 70, n=70), Rate(rate=48 / 80, n=80))

@@ -55,9 +55,9 @@ class UpdateStats:
 
     `logprob_gap_max` and `logprob_gap_mean` (trainer against rollout, over tokens) and `packing_gap` (packed against
     single samples) are in nats, measured before the first step; `packed` is 0 if the latter was too large.
-    `tokens_per_s` counts prompts and responses of all turns in each pass, as if no prefix were shared. `images`,
-    `preparations_per_image` and `encodings_per_image` are those of `ImageFigures`. The rest are means over the
-    optimiser steps.
+    `tokens_per_s` counts prompts and responses of all turns in each pass, that of the reference included, and of the
+    demonstrations that are trained on, as if no prefix were shared. `images`, `preparations_per_image` and
+    `encodings_per_image` are those of `ImageFigures`. The rest are means over the optimiser steps.
     """
 
     turns: int

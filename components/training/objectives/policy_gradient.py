@@ -27,13 +27,7 @@ from components.agent import Renderer
 from components.model import Encoder, Sample
 from components.params import OnlineParams
 from components.rollout import Group
-from components.training.agreement import (
-    ROUNDING,
-    GapLimits,
-    TrainerMismatch,
-    check_temperature,
-    logprob_gaps,
-)
+from components.training.agreement import ROUNDING, GapLimits, check_temperature, logprob_gaps, policy_sample
 from components.training.forward import CHECKED, Forward, checked_forward, score, token_count
 from components.training.images import image_figures, share_images
 from components.training.objectives.interface import Objective, UpdateContext, UpdateStats
@@ -125,14 +119,7 @@ def turn_samples(
             for turn, credit in zip(trajectory.turns, turn_credits, strict=True):
                 if credit is None:
                     continue
-                prompt = renderer.prompt(trajectory.task, trajectory.turns[: turn.index], turn.observation)
-                if prompt.sha256 != turn.prompt_sha256:
-                    raise TrainerMismatch(
-                        f"turn {turn.index} of {trajectory.trajectory_id} renders to another prompt than in the "
-                        "rollout: parameters of agent or observation have changed since; start the stage with a new "
-                        "state"
-                    )
-                sample = Sample(encoder.encode(prompt), turn.token_ids)
+                sample = policy_sample(trajectory, turn, renderer, encoder)
                 samples.append(TurnSample(sample, torch.tensor(turn.logprobs, device=encoder.device), credit))
     return samples
 
@@ -145,6 +132,7 @@ class _PolicyUpdate:
         self.context = context
         self.rl = context.params.rl
         self.forward = Forward()
+        self.replayed_tokens = 0
 
     def run(self, groups: Sequence[Group]) -> UpdateStats:
         context, rl = self.context, self.rl
@@ -179,6 +167,7 @@ class _PolicyUpdate:
         vlm.model.eval()
         seconds = time.monotonic() - started
         tokens = sum(turn.tokens for turn in stats)
+        passes = self.objective.epochs + (1 if context.reference is None else 2)
         return UpdateStats(
             turns=len(turns),
             steps=len(losses),
@@ -191,7 +180,7 @@ class _PolicyUpdate:
             clip_fraction=sum(turn.clipped for turn in stats) / tokens,
             kl_mean=sum(turn.kl_sum for turn in stats) / tokens,
             grad_norm=sum(norms) / len(norms),
-            tokens_per_s=(self.objective.epochs + 1) * token_count(samples) / seconds,
+            tokens_per_s=(passes * token_count(samples) + self.replayed_tokens) / seconds,
             train_s=seconds,
             **asdict(image_figures(context.encoder, samples, context.workers)),
         )
@@ -212,6 +201,7 @@ class _PolicyUpdate:
             return 0.0
         rng = random.Random(f"{context.seed}:replay:{step}")
         batch = rng.sample(list(turns), min(replay.turns, len(turns)))
+        self.replayed_tokens += token_count([item.sample for item in batch])
         loss = add_gradients(
             context.vlm,
             context.encoder,

@@ -6,10 +6,10 @@
 The share is `rl.objective.demonstrations`; the paper's is 0.8.
 A question q is mixed if some of its scored attempts are right and some are wrong (the paper samples 4); tau_q is the
 right one with most turns (`tasks.curation`). With `rl.objective.name: rft` an iteration is a round: it samples groups,
-selects from all of them, also from those without a spread of rewards, and trains on D. `rl.objective.epochs` are the
-epochs, `rl.batch_turns` the batch, `sft.warmup` the schedule's warm-up and `sft.shuffle` what is shuffled; each round
-has a schedule and an optimiser of its own. The policy's own turns are trained on by the ids that it sampled, a
-teacher's by this tokenizer's ids of its text.
+selects from all of them, also from those without a spread of rewards, and trains on D. A round with an empty D changes
+nothing. `rl.objective.epochs` are the epochs, `rl.batch_turns` the batch, `sft.warmup` the schedule's warm-up and
+`sft.shuffle` what is shuffled; each round has a schedule and an optimiser of its own. The policy's own turns are
+trained on by the ids that it sampled, a teacher's by this tokenizer's ids of its text.
 
 Deviations: The paper has one round; more of them are expert iteration, and the phases of the horizon are rounds, too.
 Of equally long attempts the first is taken; the paper does not mention them. The paper leaves out attempts that a
@@ -27,11 +27,12 @@ from typing import ClassVar, Self
 from typing_extensions import override
 
 from components.agent import Renderer
-from components.model import Encoder, Sample
+from components.model import Encoder
 from components.params import OptimParams, Params, RFTParams
-from components.records import Trajectory, Turn
+from components.records import Trajectory
 from components.rollout import Group, SampledGroups
 from components.tasks import Funnel, curate_rft, mix
+from components.training.agreement import policy_sample
 from components.training.forward import token_count
 from components.training.images import image_figures, share_images
 from components.training.objectives.interface import (
@@ -75,13 +76,15 @@ class RFT(Objective):
     def update(self, context: UpdateContext, groups: Sequence[Group]) -> UpdateStats:
         params, rl, started = context.params, context.params.rl, time.monotonic()
         chosen, _ = select(groups, self.params.max_per_source, context.seed)
-        mixed_in = mix_in([], context.demonstrations, self.params.demonstrations, context.seed)
+        mixed_in, _ = mix([], context.demonstrations, self.params.demonstrations, context.seed)
         trajectories = [
             *sampled_turns(chosen, context.renderer, context.encoder),
             *demonstrations(mixed_in, context.renderer, context.encoder),
         ]
         data = shuffle_units(params.sft.shuffle, trajectories)
         samples = [turn.sample for turns in trajectories for turn in turns]
+        if not samples:
+            return NO_UPDATE
         share_images(context.encoder, samples, context.workers)
         losses: list[float] = []
 
@@ -139,20 +142,15 @@ def funnel_figures(funnel: Funnel) -> dict[str, float]:
     return {f"rft_{name}": float(count) for name, count in counts.items()}
 
 
-def mix_in(
-    chosen: Sequence[Trajectory], demonstrations: Sequence[Trajectory], share: float, seed: int
-) -> list[Trajectory]:
-    """The chosen trajectories and a random `share` of the demonstrations, these in their order."""
-    return mix(chosen, demonstrations, share, seed)[0]
-
-
 def sampled_turns(
     trajectories: Sequence[Trajectory], renderer: Renderer, encoder: Encoder
 ) -> list[list[WeightedSample]]:
-    """Per trajectory one sample per turn of the policy itself, by the token ids that it sampled."""
+    """Per trajectory one sample per turn of the policy itself, by the token ids that it sampled.
 
-    def sample(trajectory: Trajectory, turn: Turn) -> Sample:
-        prompt = renderer.prompt(trajectory.task, trajectory.turns[: turn.index], turn.observation)
-        return Sample(encoder.encode(prompt), turn.token_ids)
-
-    return [[WeightedSample(sample(trajectory, turn)) for turn in trajectory.turns] for trajectory in trajectories]
+    Raises:
+        TrainerMismatch: a prompt does not render to what the policy saw.
+    """
+    return [
+        [WeightedSample(policy_sample(trajectory, turn, renderer, encoder)) for turn in trajectory.turns]
+        for trajectory in trajectories
+    ]

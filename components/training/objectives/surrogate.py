@@ -51,7 +51,11 @@ class TokenStats:
 
 
 def advantage_std(kind: Literal["group", "batch", "none"], groups: Sequence[Group]) -> float | None:
-    """The divisor of an iteration's advantages as `rl.objective.advantage_std` names it; None is each group's own."""
+    """The divisor of an iteration's advantages as `rl.objective.advantage_std` names it; None is each group's own.
+
+    Args:
+        groups: those that the update learns from, which are the effective ones.
+    """
     if kind == "group":
         return None
     if kind == "none":

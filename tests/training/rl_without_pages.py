@@ -1,0 +1,130 @@
+"""RL without a browser: a real small model answers pages of noise, and a test decides how each episode ends."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+
+from components.agent import EpisodeSettings, EpisodeSpec
+from components.agent.loop import trajectory_of
+from components.model import Encoder
+from components.params import CheckpointParams, RLPhase, SamplingParams, ValidationParams
+from components.policies.generation import Row, generate_batch
+from components.records import Outcome, Task, Termination, Trajectory, Turn, Verdict
+from components.rollout import SamplerState
+from components.training.learner import Learner
+from components.training.rl import RLTrainer, TrainedPhase
+from components.training.rl_rollouts import RolloutSetup, ValidationSetup
+from components.training.workers import Workers
+from tests.samples import a_verdict, recipe
+from tests.vlm import AGENT, TASK, observation, random_vlm
+
+TASKS = [TASK.model_copy(update={"task_id": f"t{number}"}) for number in range(4)]
+VALIDATION = [task.model_copy(update={"task_id": f"v{task.task_id}", "split": "validation"}) for task in TASKS]
+
+
+class Killed(Exception):
+    """Raised by a test in an episode, it ends the run, as SIGKILL would: what is on disk stays as it is."""
+
+
+def done(spec: EpisodeSpec) -> Termination:
+    """Every episode is ended by the agent."""
+    return Termination.DONE
+
+
+def even_attempts(trajectory: Trajectory) -> bool:
+    """Attempts 0, 2, … succeed."""
+    return trajectory.attempt % 2 == 0
+
+
+@dataclass
+class Pool:
+    """Sessions that no episode uses."""
+
+    def session(self, task: Task) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+
+@dataclass
+class Version:
+    """A policy of which only the name is used."""
+
+    version: str
+
+
+async def open_policy(version: str) -> AbstractAsyncContextManager[Version]:
+    return nullcontext(Version(version))
+
+
+def train(
+    monkeypatch: pytest.MonkeyPatch,
+    state: Path,
+    iterations: int,
+    ends: Callable[[EpisodeSpec], Termination] = done,
+    succeeds: Callable[[Trajectory], bool] = even_attempts,
+    checkpoints: int = 1,
+    validate: int = 0,
+    earlier: SamplerState | None = None,
+) -> tuple[TrainedPhase, dict[str, torch.Tensor]]:
+    """Run a phase with two groups of four in each iteration; its result and the weights at its end.
+
+    Args:
+        checkpoints: iterations from one checkpoint to the next.
+        validate: iterations from one validation to the next; 0 for none.
+    """
+    params = recipe(rl__group_size=4, rl__max_sampled_groups=2, rl__lr=1e-3, rl__temperature=0.9)
+    often = {
+        "checkpoints": CheckpointParams(every=checkpoints),
+        "validation": ValidationParams(every=validate, tasks=len(VALIDATION)),
+    }
+    params = params.model_copy(update={"agent": AGENT, "rl": params.rl.model_copy(update=often)})
+    learner = Learner.begin(random_vlm(), params)
+    encoder = Encoder(learner.vlm)
+
+    async def run_episode(spec: EpisodeSpec, session: None, policy: Version, settings: EpisodeSettings) -> Trajectory:
+        ended = ends(spec)
+        if not ended.is_agents_doing:
+            return trajectory_of(spec, "openwebrl", ended, {})
+        shown = observation(spec.seed % 1000)
+        prompt = settings.renderer.prompt(spec.task, [], shown)
+        row = Row(encoder.encode(prompt), SamplingParams(temperature=0.9), 8, seed=spec.seed)
+        (said,) = generate_batch(learner.vlm, encoder, [row])
+        turn = Turn(
+            index=0,
+            observation=shown,
+            prompt_sha256=prompt.sha256,
+            prompt_tokens=1,
+            response=said.text,
+            token_ids=said.token_ids,
+            logprobs=said.logprobs,
+            finish_reason=said.finish_reason,
+            tool_calls=[],
+            feedback=[],
+        )
+        return trajectory_of(spec, "openwebrl", ended, {}, [turn], answer="b")
+
+    async def judge(trajectories: list[Trajectory]) -> list[Verdict]:
+        return [a_verdict(t, Outcome.SUCCESS if succeeds(t) else Outcome.FAILURE) for t in trajectories]
+
+    monkeypatch.setattr(importlib.import_module("components.rollout.collect"), "run_episode", run_episode)
+    state.mkdir(parents=True, exist_ok=True)
+    trainer = RLTrainer(
+        Workers().replicate(lambda workers: learner),
+        RLPhase(iterations=iterations, max_steps=1),
+        "test",
+        RolloutSetup(TASKS, Pool(), open_policy, judge),
+        state,
+        lambda *progress: None,
+        lambda *report: None,
+        earlier,
+        ValidationSetup(VALIDATION, judge, Path("unused")) if validate else None,
+    )
+    trained = asyncio.run(trainer.run())
+    return trained, learner.vlm.model.state_dict()
