@@ -105,7 +105,7 @@ def test_questions_of_a_source_beyond_its_cap_are_not_trained_on(played):
     assert learner.update([group(attempts, 1.0, 1.0, 0.0)], 1).turns == 1, "half of two demonstrations alone"
 
 
-def test_a_round_that_chooses_nothing_and_has_no_demonstrations_changes_nothing(played):
+def test_a_round_without_right_attempts_or_demonstrations_changes_nothing(played):
     """Rewards 0 and -1 are a spread, so the group is effective, but none of its attempts is right."""
     _, attempts = played
     wrong = group(attempts, 0.0, -1.0, 0.0)

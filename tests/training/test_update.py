@@ -159,7 +159,7 @@ def test_tokens_per_second_count_prompts_and_responses_in_each_pass(rolled):
     assert stats.tokens_per_s * stats.train_s == pytest.approx((1 + 2) * tokens), "scored once, then learned twice"
 
 
-def test_tokens_per_second_count_the_references_pass_and_the_replayed_turns(rolled):
+def test_tokens_per_second_count_the_references_pass_and_replayed_turns(rolled):
     vlm, trajectories = rolled
     group, encoder = group_of(trajectories, [1, 0, 0, 1]), Encoder(vlm)
     turns = [one.sample for one in samples_of(group, encoder, RL)]
