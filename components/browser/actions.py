@@ -147,7 +147,11 @@ async def _scroll(session: ActingSession, call: tools.Scroll) -> str:
 
 async def _goto_url(session: ActingSession, call: tools.GotoUrl) -> str:
     url = session.absolute(call.url)
-    if urlsplit(url).scheme not in ("http", "https") and url != "about:blank":
+    try:
+        scheme = urlsplit(url).scheme
+    except ValueError:
+        return feedback.failed("goto_url", f"{call.url} is no address")
+    if scheme not in ("http", "https") and url != "about:blank":
         return feedback.failed("goto_url", f"only http and https pages can be opened, not {call.url}")
     async with ObservedCall(session) as observed:
         response = await observed.tab.page.goto(

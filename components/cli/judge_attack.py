@@ -135,7 +135,11 @@ def _failures(options: argparse.Namespace) -> Failures:
         if not path.exists():
             raise ValueError(f"{path}: no such file or folder")
         for record in format_of(path).read(path):
-            if not isinstance(record, Damaged) and not record.missing:
+            if isinstance(record, Damaged):
+                print(f"{record.place} is left out: {record.reason}", file=sys.stderr)
+            elif record.missing:
+                print(f"{record.trajectory.trajectory_id} is left out: it lacks screenshots", file=sys.stderr)
+            else:
                 trajectories.setdefault(record.trajectory.trajectory_id, record.trajectory)
     outcomes: dict[str, Outcome] = {}
     if options.labels is not None:

@@ -134,3 +134,8 @@ def test_a_blocked_service_worker_is_said_once_per_page(tell, pages):
     url = pages.add("/worker", "<script>for(let i=0;i<3;i++)navigator.serviceWorker?.register('/w.js')</script>")
     lines = tell(BUTTON.format(""), ("goto_url", {"url": url}), CLICK, ("goto_url", {"url": url}))
     assert [line.count("service worker") for line in lines] == [1, 0, 1]
+
+
+def test_an_address_that_is_none_is_a_failed_call(tell):
+    [line] = tell(BUTTON.format(""), ("goto_url", {"url": "http://[x"}))
+    assert line == "Failed: `goto_url` execution failed: http://[x is no address."

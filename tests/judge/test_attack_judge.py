@@ -202,3 +202,11 @@ def test_a_table_without_failures_is_refused(table: Path, capsys) -> None:
     write_table(table, Trajectory, [a_trajectory(a_task(9), turns=1, site_reward=1.0)])
     assert main(["judge", "attack", str(table), "--judge", "distilled"]) == 1
     assert "no failed episode to attack with: 1 are successes" in capsys.readouterr().err
+
+
+def test_records_that_cannot_be_attacked_are_named(tmp_path: Path, capsys) -> None:
+    (tmp_path / "broken.json").write_text('{"schema_version": "ATIF-v1.8", "steps": 3}')
+    assert main(["judge", "attack", str(tmp_path), "--judge", "distilled"]) == 1
+    said = capsys.readouterr().err
+    assert "broken.json is left out: " in said
+    assert "no failed episode to attack with" in said

@@ -54,6 +54,10 @@ def test_another_host_or_port_is_another_site():
     assert leads_to("http://localhost:8080/x", "http://127.0.0.1:8080/x")
 
 
+def test_a_text_that_is_no_address_leads_nowhere():
+    assert not leads_to("http://a.example/x", "http://[x")
+
+
 def test_an_exact_address_does_not_lie_below():
     assert leads_to(SHOP + "/contact", SHOP + "/contact/?x=1", exact=True)
     assert not leads_to(SHOP + "/contact", SHOP + "/contact/index", exact=True)

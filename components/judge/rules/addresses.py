@@ -19,7 +19,7 @@ matter; the fragment does only if an exact reference has one (`/checkout/#paymen
 from __future__ import annotations
 
 from posixpath import normpath
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 
 def leads_to(reference: str, address: str, exact: bool = False) -> bool:
@@ -28,7 +28,7 @@ def leads_to(reference: str, address: str, exact: bool = False) -> bool:
     Args:
         exact: the paths must be the same.
     """
-    expected, actual = urlsplit(reference.strip()), urlsplit(address)
+    expected, actual = urlsplit(reference.strip()), _parts(address)
     if _host(expected.netloc, expected.scheme) != _host(actual.netloc, actual.scheme):
         return False
     expected_path, actual_path = _segments(expected.path), _segments(actual.path)
@@ -42,7 +42,7 @@ def leads_to(reference: str, address: str, exact: bool = False) -> bool:
 
 def reddit_post(address: str) -> str:
     """The post's page of an address in the forum (Postmill); any other address unchanged."""
-    parts = urlsplit(address)
+    parts = _parts(address)
     segments = parts.path.split("/")
     if len(segments) < 4 or segments[1] != "f":
         return address
@@ -51,8 +51,16 @@ def reddit_post(address: str) -> str:
 
 def origin_of(address: str) -> str:
     """Scheme and host of an address."""
-    parts = urlsplit(address)
+    parts = _parts(address)
     return f"{parts.scheme}://{parts.netloc}"
+
+
+def _parts(address: str) -> SplitResult:
+    """The parts of an address; empty ones of a text that is none, such as `http://[x`."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
 
 
 def _host(netloc: str, scheme: str) -> str:
