@@ -11,7 +11,7 @@ from components.browser import BrowserPool, EnvError, pool
 from components.params import QueueParams
 
 from .conftest import task
-from .test_pool import BIG, CLICK, PARAMS, browsers, main_process, main_processes
+from .test_pool import BIG, CLICK, PARAMS, browsers, main_processes
 
 TWO = PARAMS.model_copy(update={"concurrency": 2})
 
@@ -40,7 +40,9 @@ def test_a_browser_that_dies_while_pages_open_blocks_no_episode(pages, monkeypat
             async def kill():
                 for _ in range(3):
                     await asyncio.sleep(0.05)
-                    os.kill(main_process(browsers(os.getpid())), signal.SIGKILL)
+                    while not (running := main_processes(browsers(os.getpid()))):  # a new one starts
+                        await asyncio.sleep(0.05)
+                    os.kill(running[0], signal.SIGKILL)
                     await asyncio.sleep(2)
 
             async def episodes():

@@ -66,25 +66,25 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
     """
     if too_long(answer, phrases) is not None:
         return ""
-    wanted = plain("\n".join(phrases))
-    numbers_asked = values(wanted)
+    phrase_text = plain("\n".join(phrases))
+    numbers_asked = values(phrase_text)
     prefixes = tuple(_TRUNCATED.findall("\n".join(phrases)))
     text = BOLD.sub(r"\1", plain(split_lists(answer, numbers_asked, phrases)))
 
     def unless_candidates(row: re.Match[str]) -> str:
         numbers = values(row[0].replace(",", " "))
-        asked = {number for number in numbers if number in numbers_asked or number.startswith(prefixes)}
+        matches = {number for number in numbers if number in numbers_asked or number.startswith(prefixes)}
         is_choice = _OR.search(row[0]) is not None
-        is_removed = _are_candidates(numbers, asked, is_choice)
+        is_removed = _are_candidates(numbers, matches, is_choice)
         for kind in _WHOLES:
             wholes = _wholes(kind, row[0])
-            asked = wholes & _wholes(kind, wanted)
-            is_removed = is_removed or (bool(asked) and _are_candidates(wholes, asked, is_choice))
+            matches = wholes & _wholes(kind, phrase_text)
+            is_removed = is_removed or (bool(matches) and _are_candidates(wholes, matches, is_choice))
         return _REMOVED if is_removed else row[0]
 
     def unless_both(row: re.Match[str]) -> str:
         both = {"yes", "no"}
-        is_asked = both <= set(_POLAR_WORD.findall(wanted))
+        is_asked = both <= set(_POLAR_WORD.findall(phrase_text))
         return _REMOVED if both <= set(_POLAR_WORD.findall(row[0])) and not is_asked else row[0]
 
     for pattern in (_NUMBERS, _CHOICE, _REPEATED):
@@ -92,10 +92,14 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
     return _POLAR.sub(unless_both, text)
 
 
-def _are_candidates(given: set[str], asked: set[str], is_choice: bool) -> bool:
-    """Whether too many of the numbers that were given were not asked for: any if it is a choice, else most."""
-    unasked = len(given - asked)
-    return unasked >= (1 if is_choice else max(UNASKED, len(asked) + 1))
+def _are_candidates(numbers: set[str], matches: set[str], is_choice: bool) -> bool:
+    """Whether too many of the numbers of an answer were not asked for: any if it is a choice, else most.
+
+    Args:
+        matches: those that were asked for.
+    """
+    unasked = len(numbers - matches)
+    return unasked >= (1 if is_choice else max(UNASKED, len(matches) + 1))
 
 
 def _wholes(kind: re.Pattern[str], text: str) -> set[str]:
