@@ -78,15 +78,15 @@ def values(text: str) -> set[str]:
     return {_value(number) for number in NUMBER.findall(text)}
 
 
-def split_lists(answer: str, asked: Collection[str], phrases: Collection[str]) -> str:
-    """`35,149` as `35, 149` if each of these numbers is among `asked`, the `values` of the phrases, and no phrase has
-    `35,149` itself.
+def split_lists(answer: str, phrase_numbers: Collection[str], phrases: Collection[str]) -> str:
+    """`35,149` as `35, 149` if each of these numbers is among `phrase_numbers`, the `values` of the phrases, and no
+    phrase has `35,149` itself.
     """
     written = {numbers for phrase in phrases for numbers in _LIST.findall(phrase)}
 
     def spaced(numbers: re.Match[str]) -> str:
         parts = numbers[0].split(",")
-        is_list = numbers[0] not in written and {_value(part) for part in parts} <= set(asked)
+        is_list = numbers[0] not in written and {_value(part) for part in parts} <= set(phrase_numbers)
         return ", ".join(parts) if is_list else numbers[0]
 
     return _LIST.sub(spaced, answer)
