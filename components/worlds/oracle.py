@@ -23,6 +23,8 @@ SCROLL = 0.6
 PATIENCE = 1
 """Waits of a second for a target that is not there yet."""
 GIVE_UP = "N/A"
+_COMMON = frozenset("a an and as at be by for from in into is it of on or so that the this to with you".split())
+"""Words that alone quote nothing."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,29 @@ def is_match_of_label(pattern: str, label: str) -> bool:
 def is_match(pattern: str, text: str) -> bool:
     """Whether a target's pattern matches the whole of a text, whatever its case."""
     return re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL) is not None
+
+
+def quoted(intent: str, name: str) -> str:
+    """The longest run of words that the name of an element has from the intent, as the intent writes it.
+
+    Of several runs of one length, the one that comes first in the name. Case and punctuation do not count. Empty if the
+    two share no word but such as "the" and "to".
+    """
+    intent_words, name_words = ([*re.finditer(r"[^\W_]+", text)] for text in (intent, name))
+    best: tuple[int, str] = (0, "")
+    for begin in range(len(name_words)):
+        for at in range(len(intent_words)):
+            length = 0
+            while (
+                begin + length < len(name_words)
+                and at + length < len(intent_words)
+                and name_words[begin + length][0].lower() == intent_words[at + length][0].lower()
+            ):
+                length += 1
+            run = intent_words[at : at + length]
+            if length > best[0] and any(word[0].lower() not in _COMMON for word in run):
+                best = length, intent[run[0].start() : run[-1].end()]
+    return best[1]
 
 
 @dataclass(frozen=True)
@@ -171,6 +196,8 @@ class Oracle:
             closes a cookie banner.
         login: steps that are taken once, before the next one, if the page has the first one's target and not the next
             one's: the session has ended, and the site asks to log in again.
+        intent: of the task. A thought begins with the words of it that the target's name has, as in
+            `for "lock": click link "Lock topic" 512 204`: a small model learns to read the task again before it acts.
     """
 
     acts_on: ClassVar[Literal["points"]] = "points"
@@ -183,11 +210,13 @@ class Oracle:
         noise: float = 0.0,
         interruptions: Sequence[Target] = (),
         login: Sequence[Step] = (),
+        intent: str = "",
     ) -> None:
         self._steps = [*steps]
         self._login = [*login]
         self._interruptions = [*interruptions]
         self._answer = answer
+        self._intent = intent
         self._rng = rng
         self._scrolls = self._waits = 0
         self._from_top = False
@@ -218,14 +247,16 @@ class Oracle:
             return self._search([*elements])
         if self._wrong_at == self._done:
             line = self._other(line, elements)
-        return self._advance(step, f'{line.role} "{line.name}" {line.x} {line.y}', {"x": line.x, "y": line.y})
+        words = f'{line.role} "{line.name}" {line.x} {line.y}'
+        return self._advance(step, words, {"x": line.x, "y": line.y}, quoted(self._intent, line.name))
 
-    def _advance(self, step: Step, target: str, point: dict[str, int]) -> TeacherTurn:
+    def _advance(self, step: Step, target: str, point: dict[str, int], reason: str = "") -> TeacherTurn:
         self._steps.pop(0)
         self._done += 1
         self._scrolls = self._waits = 0
         self._from_top, self._last = False, None
-        return TeacherTurn(step.words.format(target=target), [*step.calls(point)])
+        thought = step.words.format(target=target)
+        return TeacherTurn(f'for "{reason}": {thought}' if reason else thought, [*step.calls(point)])
 
     def _search(self, elements: list[Listed]) -> TeacherTurn:
         if self._scrolls < SCREENS and elements != self._last:

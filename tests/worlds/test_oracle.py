@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from components.browser import Listed
 from components.worlds.oracle import (
@@ -16,6 +19,7 @@ from components.worlds.oracle import (
     fill,
     new_tab,
     press,
+    quoted,
     reworded,
     scroll,
     switch_tab,
@@ -165,3 +169,37 @@ def test_the_oracle_logs_in_only_if_its_target_is_not_there_and_once():
     second = Oracle([click("link", "Inbox")], "42", random.Random(0), login=login)
     assert second.next(both[1:]).calls[1].name == "write"
     assert second.next(both[1:]).calls[0].name == "scroll", "the login did not work"
+
+
+@pytest.mark.parametrize(
+    ("intent", "name", "words"),
+    [
+        ('Lock the topic "Wet charts".', "Lock topic", "Lock"),
+        ('The topic "Wet charts" is old. Please lock it.', "Lock topic", "lock"),
+        ('Make "Wet charts" a sticky topic.', "Change to sticky topic", "sticky topic"),
+        ('Archive "Wet charts: which ones?"', "Select “Re: Wet charts: which ones?”", "Wet charts: which ones"),
+        ("Put it on the shelf of the shop", "the Shop", "the shop"),
+        ("Put it on the shelf", "the list", ""),
+        ("Lock the topic", "", ""),
+    ],
+)
+def test_a_thought_quotes_what_the_intent_shares_with_the_target(intent, name, words):
+    assert quoted(intent, name) == words
+
+
+@given(st.text("ab of. “", max_size=30), st.text("ab of. “", max_size=30))
+def test_a_quotation_is_in_the_intent_and_its_words_in_the_name(intent, name):
+    words = quoted(intent, name)
+    assert words in intent
+    assert " ".join(re.findall(r"\w+", words)) in " ".join(re.findall(r"\w+", name))
+
+
+def test_the_thought_begins_with_the_quotation():
+    steps = [click("link", "Lock topic"), click("button", "Yes"), press("Enter")]
+    teacher = Oracle(steps, "done", random.Random(0), intent="Please lock it")
+    page = [line("link", "Lock topic"), line("button", "Yes")]
+    assert [teacher.next(page).thought for _ in range(3)] == [
+        'for "lock": click link "Lock topic" 10 20',
+        'click button "Yes" 10 20',
+        "press Enter",
+    ]

@@ -72,12 +72,14 @@ class Instance:
         """Compare an episode's changes and answer with the task."""
         return self.template.check(self.facts, changes, answer)
 
-    def oracle(self, rng: random.Random, noise: float = 0.0) -> Oracle:
+    def oracle(self, rng: random.Random, noise: float = 0.0, intent: str = "") -> Oracle:
         """The scripted teacher of an episode."""
         expected = self.template.answer(self.facts)
         steps = reworded(self.template.oracle(self.facts), self.wording.labels, self.wording.options)
         covers = [Target("button", re.escape(name)) for name in self.wording.dismissals]
-        return Oracle(steps, expected.example if expected is not None else "done", rng, noise, covers, self._login())
+        return Oracle(
+            steps, expected.example if expected is not None else "done", rng, noise, covers, self._login(), intent
+        )
 
     def _login(self) -> list[Step]:
         """How the user logs in again; none if no user, or different ones, are logged in at first."""

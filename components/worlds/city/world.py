@@ -120,7 +120,8 @@ class City(World):
 
     def teacher(self, task: Task, attempt: int = 0, seed: int = 0, noise: float = 0.0) -> Oracle:
         """The oracle of the task's template."""
-        return Instance.of(task).oracle(random.Random(f"{task.task_id}|{attempt}|{seed}"), noise)
+        rng = random.Random(f"{task.task_id}|{attempt}|{seed}")
+        return Instance.of(task).oracle(rng, noise, task.intent)
 
     def check(
         self, names: Sequence[str], browser: BrowserParams, first_seed: int, seeds: int

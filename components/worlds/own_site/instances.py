@@ -81,11 +81,11 @@ class Instance:
                 return Refusal(reasons, {})
         return None
 
-    def oracle(self, rng: random.Random, noise: float = 0.0) -> Oracle:
+    def oracle(self, rng: random.Random, noise: float = 0.0, intent: str = "") -> Oracle:
         """The scripted teacher of an episode."""
         answer = self.expected
         steps = self.template.steps(self.facts, self.site.address)
-        return Oracle(steps, answer.example if answer is not None else DONE, rng, noise)
+        return Oracle(steps, answer.example if answer is not None else DONE, rng, noise, intent=intent)
 
     def check(self, changes: Sequence[RowChange], answer: str | None) -> StateCheck:
         """Compares changes and answer with what the task asks for."""

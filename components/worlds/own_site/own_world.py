@@ -132,7 +132,7 @@ class OwnSite(World):
             name = task.website.removeprefix(f"{self.name}/")
             raise ValueError(f"{name} has no oracle: write the steps of one in the site's file")
         rng = random.Random(f"{task.task_id}|{attempt}|{seed}")
-        return Instance.of(self.definition, task).oracle(rng, noise)
+        return Instance.of(self.definition, task).oracle(rng, noise, task.intent)
 
     def check(
         self, names: Sequence[str], browser: BrowserParams, first_seed: int, seeds: int
