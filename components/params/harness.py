@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, model_validator
 
 from components.params.section import Section
 
@@ -31,6 +31,9 @@ class AgentParams(Section):
     prompt: Literal["full", "extended", "compact"] = "full"
     """`full` describes the tools with the paper's arguments; `extended` also those that Waymark adds, such as the
     modifiers of a click; `compact` is one sentence, for models that know the tools from training."""
+    repeat_task: bool = False
+    """Of the protocol `openwebrl`: the task stands before each observation that is shown, and not in the first message
+    alone. Small models lose a task that is behind a history. The other protocols have rules of their own."""
     max_response_tokens: int = Field(gt=0)
     max_context_tokens: int = Field(gt=0)
     max_format_errors: int = Field(default=3, gt=0)
@@ -39,6 +42,15 @@ class AgentParams(Section):
     """Limit of one response in seconds. The time in which no vLLM server is available does not count."""
     task_timeout_s: float = Field(default=600, gt=0)
     """Limit of one episode in seconds, without the same time."""
+
+    @model_validator(mode="after")
+    def _task_can_be_repeated(self) -> AgentParams:
+        if self.repeat_task and self.protocol != "openwebrl":
+            raise ValueError(
+                f"agent.repeat_task has no meaning for agent.protocol = {self.protocol}: set it to false, or the "
+                "protocol to openwebrl"
+            )
+        return self
 
 
 class EgressParams(Section):

@@ -2,10 +2,12 @@
 
 import pytest
 
+from components.agent import Renderer
 from components.agent.rendering import Prompt, Response, Text
 from components.model import Encoder
+from components.params import AgentParams, ObservationParams
 from components.records import Image, Turn
-from tests.vlm import TASK, observation, random_vlm, renderer, tokenizer
+from tests.vlm import AGENT, TASK, observation, random_vlm, renderer, tokenizer
 
 
 def turn(index: int, ids: list[int], feedback: str) -> Turn:
@@ -66,6 +68,42 @@ def test_a_longer_history_starts_with_the_same_ids():
     second = encoder.encode(renderer().prompt(TASK, turns, observation(2))).ids
     until_image = first.index(encoder.tokens("<|vision_start|>")[0])
     assert first[:until_image] == second[:until_image]
+
+
+def repeating(screenshots: int = 1) -> Renderer:
+    agent = AGENT.model_copy(update={"repeat_task": True})
+    return Renderer(agent, ObservationParams(text="elements", screenshots=screenshots))
+
+
+def test_a_repeated_task_stands_before_each_shown_observation_but_the_first():
+    turns = [turn(0, [7, 8], "Succeed: one"), turn(1, [9], "Failed: two")]
+    assert text_of(repeating().prompt(TASK, turns, observation(2))) == (
+        "<|im_start|>system\nUse the browser to do the task.<|im_end|>\n"
+        '<|im_start|>user\nTask: Click on the "ok" button.\nURL: http://a/\n<|im_end|>\n'
+        "<|im_start|>assistant\n<response [7, 8]>\n"
+        "<|im_start|>user\nSucceed: one\nURL: http://a/\n<|im_end|>\n<|im_start|>assistant\n<response [9]>\n"
+        '<|im_start|>user\nFailed: two\nURL: http://a/\nTask: Click on the "ok" button.\n<image>\n- button "ok" 512 86'
+        "<|im_end|>\n<|im_start|>assistant\n"
+    )
+    assert text_of(repeating(3).prompt(TASK, turns, observation(2))).count("Task:") == 3
+    first = renderer().prompt(TASK, [], observation(0))
+    assert repeating().prompt(TASK, [], observation(0)) == first
+
+
+def test_with_a_repeated_task_a_longer_history_starts_with_the_same_ids():
+    encoder = Encoder(random_vlm())
+    turns = [turn(0, [300, encoder.end_id], "Succeed: one"), turn(1, [301, encoder.end_id], "Succeed: two")]
+    repeated = encoder.tokens(f"Task: {TASK.intent}\n")
+    first = encoder.encode(repeating().prompt(TASK, turns[:1], observation(1))).ids
+    second = encoder.encode(repeating().prompt(TASK, turns, observation(2))).ids
+    before = first.index(encoder.tokens("<|vision_start|>")[0]) - len(repeated)
+    assert first[before : before + len(repeated)] == repeated
+    assert first[:before] == second[:before]
+
+
+def test_a_repeated_task_is_refused_for_other_protocols():
+    with pytest.raises(ValueError, match=r"agent\.repeat_task has no meaning for agent\.protocol = webgym"):
+        AgentParams(protocol="webgym", repeat_task=True, max_response_tokens=9, max_context_tokens=99)
 
 
 def test_a_cut_response_is_closed_in_the_history_and_only_there():

@@ -1,9 +1,10 @@
 """The visual protocol of OpenWebRL (section 4.1, table 6): 13 tools on points of the screenshot.
 
 Context at turn t: the task, every earlier response as it was sampled, every earlier feedback and page line, and the
-last K observations in full. An observation's image and element list stand at the end of their message, so that the text
-before them is the same whether they are shown or dropped. The paper does not print its prompt. Here, `full` describes
-the tools, and `compact` is one sentence for models that know them from training.
+last K observations in full, before each of them the task again if the recipe says so (`agent.repeat_task`). An
+observation's task, image and element list stand at the end of their message, so that the text before them is the same
+whether they are shown or dropped. The paper does not print its prompt. Here, `full` describes the tools, and `compact`
+is one sentence for models that know them from training.
 """
 
 from __future__ import annotations
@@ -49,12 +50,15 @@ def describe_tools(extended: bool = False) -> str:
 def context(state: TurnContext) -> list[Message]:
     """All turns, with the last K observations in full."""
     messages = []
+    task = f"Task: {state.task.intent}"
     first_shown = len(state.turns) + 1 - state.observation.screenshots
     for index, turn in enumerate([*state.turns, None]):
         observation = state.current if turn is None else turn.observation
-        lines = [f"Task: {state.task.intent}"] if index == 0 else state.turns[index - 1].feedback
+        lines = [task] if index == 0 else state.turns[index - 1].feedback
         text = "\n".join([*lines, *page_lines(state.agent, observation)]) + "\n"
-        messages.append(Message((text, *(observation_parts(observation) if index >= first_shown else []))))
+        shown = observation_parts(observation) if index >= first_shown else []
+        repeated = [f"{task}\n"] if shown and index > 0 and state.agent.repeat_task else []
+        messages.append(Message((text, *repeated, *shown)))
         if turn is not None:
             messages.append(Message((turn,)))
     return messages
