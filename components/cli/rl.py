@@ -1,17 +1,18 @@
-"""`waymark rl rollback`: takes a phase of RL back to an earlier policy by hand."""
+"""`waymark rl`: `rollback` takes a phase back to an earlier policy, `drift` shows what RL made less likely."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-from components.cli.command import Subparsers, fail
+from components.cli.command import Subparsers, fail, positive
 
 
 def add(commands: Subparsers) -> None:
-    """Register `rl` with its subcommand."""
-    group = commands.add_parser("rl", help="RL: go back to an earlier policy").add_subparsers(
-        required=True, metavar="COMMAND"
-    )
+    """Register `rl` with its subcommands."""
+    group = commands.add_parser(
+        "rl", help="RL: go back to an earlier policy; see what training changed"
+    ).add_subparsers(required=True, metavar="COMMAND")
     parser = group.add_parser(
         "rollback",
         help="go back to the policy and the optimiser of an earlier checkpoint; the iterations done so far count",
@@ -19,6 +20,22 @@ def add(commands: Subparsers) -> None:
     parser.add_argument("iteration", type=int, metavar="ITERATION", help="an iteration that has a checkpoint")
     parser.add_argument("--phase", choices=["short", "long"], default="short", help="default: %(default)s")
     parser.set_defaults(run=rollback)
+    parser = group.add_parser(
+        "drift", help="the tokens of an earlier policy's successes that a later policy would no longer write"
+    )
+    parser.add_argument("--before", type=Path, default=Path("models/sft"), metavar="MODEL", help="default: %(default)s")
+    parser.add_argument(
+        "--after", type=Path, default=Path("models/rl-long"), metavar="MODEL", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--episodes",
+        type=Path,
+        default=Path("data/evaluation/sft"),
+        metavar="FOLDER",
+        help="trajectories and verdicts of the earlier policy; default: %(default)s",
+    )
+    parser.add_argument("--most", type=positive, default=20, metavar="N", help="tokens shown; default: %(default)s")
+    parser.set_defaults(run=show_drift)
 
 
 def rollback(options: argparse.Namespace) -> int:
@@ -42,4 +59,37 @@ def rollback(options: argparse.Namespace) -> int:
     print(f"{stage} is back at iteration {options.iteration}, after {newest} iterations.")
     print(f"`dvc repro --force --single-item {stage}` trains the iterations that are left, if any, and publishes; then")
     print("run the pipeline, whose later stages are stale.")
+    return 0
+
+
+def show_drift(options: argparse.Namespace) -> int:
+    """Print the tokens that became less likely, and the families; returns the exit status."""
+    from components.params import RecipeError, load
+    from components.records import Outcome, Trajectory, Verdict
+    from components.store import UnreadableTable, read_table
+    from components.training.agreement import TrainerMismatch
+    from components.training.drift import drift
+
+    for folder in (options.before, options.after):
+        if not (folder / "config.json").is_file():
+            return fail(f"{folder} holds no model: train it, or name another with --before or --after")
+    try:
+        params = load()
+        trajectories = read_table(options.episodes / "trajectories.parquet", Trajectory)
+        verdicts = read_table(options.episodes / "verdicts.parquet", Verdict)
+        successes = {verdict.trajectory_id for verdict in verdicts if verdict.outcome is Outcome.SUCCESS}
+        chosen = [trajectory for trajectory in trajectories if trajectory.trajectory_id in successes]
+        if not any(turn.token_ids for trajectory in chosen for turn in trajectory.turns):
+            return fail(f"{options.episodes} has no success of a model, so there is no token to compare")
+        result = drift(options.before, options.after, chosen, params)
+    except (RecipeError, FileNotFoundError, UnreadableTable, TrainerMismatch) as error:
+        return fail(error)
+    print(f"{len(chosen)} successes in {options.episodes}: {options.before} -> {options.after}")
+    print("\nlog-probability in nats per turn, by family:")
+    for family in result.families:
+        print(f"  {family.before:8.3f} -> {family.after:8.3f}  {family.turns:5} turns  {family.family}")
+    print("\ntokens that became less likely, by the nats lost in all places:")
+    for token in [token for token in result.tokens if token.nats > 0][: options.most]:
+        change = f"{token.before:.3f} -> {token.after:.3f}"
+        print(f"  {token.nats:7.2f}  {token.places:4} x  {change}  {token.token!r} after {token.context!r}")
     return 0

@@ -1,0 +1,96 @@
+"""The tokens that training made less likely: on successes of an earlier policy, what a later one would no longer write.
+
+RL has no gradient on a token of which the policy is certain. So when updates of shared weights make it less certain,
+nothing resists until another token is sampled. A mean KL hides that: one token of forty that falls from 1.00 to 0.40
+spoils most episodes. This names the token and the text before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.agent import Renderer
+from components.model import VLM, Encoder
+from components.params import Params
+from components.records import Trajectory
+from components.training.agreement import policy_sample
+from components.training.forward import Forward, score
+
+CONTEXT = 6
+"""Tokens before a token that are its context: changes after the same text are counted together."""
+
+
+@dataclass(frozen=True)
+class TokenDrift:
+    """One token after one text, over all its places in the trajectories. Probabilities are geometric means of 1."""
+
+    context: str
+    token: str
+    places: int
+    nats: float
+    """Fall of the log-probability, summed over the places; below 0 if the token became more likely."""
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class FamilyDrift:
+    """The log-probability of a family's successes under both policies, in nats per turn."""
+
+    family: str
+    turns: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How a policy differs from an earlier one on what the earlier one did right; the largest falls first."""
+
+    tokens: list[TokenDrift]
+    families: list[FamilyDrift]
+
+
+def drift(before: Path, after: Path, trajectories: Sequence[Trajectory], params: Params) -> Drift:
+    """Score the tokens of trajectories under two policies, at temperature 1.
+
+    Args:
+        before: the directory of the policy that the trajectories are of.
+        after: the directory of the later policy.
+
+    Raises:
+        TrainerMismatch: a prompt does not render to what the policy saw.
+    """
+    turns = [(trajectory, turn) for trajectory in trajectories for turn in trajectory.turns if turn.token_ids]
+    scores: list[list[list[float]]] = []
+    for path in (before, after):
+        vlm = VLM.load(path, params.model)
+        vlm.model.eval()
+        encoder = Encoder(vlm, params.model.image_cache)
+        renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
+        samples = [policy_sample(trajectory, turn, renderer, encoder) for trajectory, turn in turns]
+        logprobs = score(vlm, encoder, samples, 1.0, params.sft.micro_batch_tokens, Forward())
+        scores.append([logprobs_T.tolist() for logprobs_T in logprobs])
+    places: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    sums: dict[str, tuple[int, float, float]] = {}
+    for (trajectory, turn), old, new in zip(turns, *scores, strict=True):
+        ids = turn.token_ids
+        for at, pair in enumerate(zip(old, new, strict=True)):
+            context, token = encoder.tokenizer.batch_decode([ids[max(0, at - CONTEXT) : at], [ids[at]]])
+            places.setdefault((context, token), []).append(pair)
+        count, old_sum, new_sum = sums.get(trajectory.task.family, (0, 0.0, 0.0))
+        sums[trajectory.task.family] = count + 1, old_sum + sum(old), new_sum + sum(new)
+    tokens = [_token(context, token, pairs) for (context, token), pairs in places.items()]
+    families = [FamilyDrift(name, n, old / n, new / n) for name, (n, old, new) in sums.items()]
+    return Drift(
+        sorted(tokens, key=lambda token: -token.nats), sorted(families, key=lambda family: family.after - family.before)
+    )
+
+
+def _token(context: str, token: str, pairs: Sequence[tuple[float, float]]) -> TokenDrift:
+    before, after = (sum(values) for values in zip(*pairs, strict=True))
+    n = len(pairs)
+    return TokenDrift(context, token, n, before - after, math.exp(before / n), math.exp(after / n))
