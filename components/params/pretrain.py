@@ -8,9 +8,10 @@ from pydantic import Field, model_validator
 
 from components.params.section import Section
 
-PageKindName = Literal["widgets", "applications"]
+PageKindName = Literal["widgets", "applications", "sentences"]
 """`widgets`: small pages of a few elements. `applications`: 1024 by 576 pixels with a menu, tables, forms or cards,
-most of them with 15 to 80 elements, whose names have several words."""
+most of them with 15 to 80 elements, whose names have several words. `sentences`: the same with menus whose lines share
+words, and questions that mean an element by a part of its name."""
 
 
 class PretrainPhase(Section):

@@ -14,7 +14,7 @@ from components.browser import find_chromium
 from components.browser.chromium import launch, launch_flags
 from components.browser.elements import element_list
 from components.params import PageKindName
-from components.training import application_pages, pages
+from components.training import application_pages, pages, sentence_pages
 from components.training.pages import Page
 
 _FOCUS_ONE = """share => {
@@ -41,6 +41,7 @@ class PageKind:
 PAGE_KINDS: dict[PageKindName, PageKind] = {
     "widgets": PageKind(pages.random_page, pages.SIZE, details=False),
     "applications": PageKind(application_pages.application_page, application_pages.SIZE, details=True),
+    "sentences": PageKind(sentence_pages.sentence_page, application_pages.SIZE, details=True),
 }
 
 

@@ -28,6 +28,7 @@ from components.records import Image
 from components.training.application_questions import ask_on_application
 from components.training.pages import Page, random_label, random_word
 from components.training.questions import Question, ask
+from components.training.sentence_questions import ask_in_sentences
 
 SPECIAL = ["<|endoftext|>", IM_START, IM_END, VISION_START, VISION_END, IMAGE_PAD, "<|video_pad|>"]
 MARKS = ["<think>", "</think>", "<tool_call>", "</tool_call>"]
@@ -276,6 +277,8 @@ def _questions(
 ) -> list[Question]:
     if params.kind == "applications":
         return ask_on_application(page.lines, rng, count)
+    if params.kind == "sentences":
+        return ask_in_sentences(page.lines, rng, count)
     return ask(page.lines, rng, random_label(rng), count, phase.points, phase.varied)
 
 
