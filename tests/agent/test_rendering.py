@@ -75,7 +75,7 @@ def repeating(screenshots: int = 1) -> Renderer:
     return Renderer(agent, ObservationParams(text="elements", screenshots=screenshots))
 
 
-def test_a_repeated_task_stands_before_each_shown_observation_but_the_first():
+def test_a_repeated_task_stands_before_shown_observations():
     turns = [turn(0, [7, 8], "Succeed: one"), turn(1, [9], "Failed: two")]
     assert text_of(repeating().prompt(TASK, turns, observation(2))) == (
         "<|im_start|>system\nUse the browser to do the task.<|im_end|>\n"

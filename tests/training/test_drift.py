@@ -98,7 +98,7 @@ def project(rolled, policies, tmp_path, monkeypatch) -> list[str]:
     return ["rl", "drift", "--before", before, "--after", after, "--episodes", "episodes"]
 
 
-def test_the_command_counts_successes_alone_and_shows_as_many_tokens_as_asked_for(rolled, project, capsys):
+def test_the_command_counts_successes_and_shows_as_many_tokens_as_asked(rolled, project, capsys):
     assert main([*project, "--most", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("1 successes in episodes: ")
