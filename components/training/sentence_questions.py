@@ -51,7 +51,7 @@ def _parts(elements: list[Listed]) -> list[tuple[Listed, list[str]]]:
     """Named elements, each with the runs of its words that no other name has, longest last."""
     names = [" ".join(_WORD.findall(line.name.lower())) for line in elements]
     usable = []
-    for line, name in zip(elements, names, strict=True):
+    for line in elements:
         if line.role not in ("link", "button", "checkbox", "tab", "radio"):
             continue
         words = list(_WORD.finditer(line.name))
@@ -61,7 +61,7 @@ def _parts(elements: list[Listed]) -> list[tuple[Listed, list[str]]]:
                 text = line.name[words[begin].start() : words[begin + length - 1].end()]
                 plain = " ".join(_WORD.findall(text.lower()))
                 is_own = sum(f" {plain} " in f" {other} " for other in names) == 1
-                if is_own and any(word not in JOINTS for word in plain.split()) and name:
+                if is_own and any(word not in JOINTS for word in plain.split()):
                     runs.append(text)
         if runs:
             usable.append((line, runs))
