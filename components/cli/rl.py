@@ -66,7 +66,7 @@ def show_drift(options: argparse.Namespace) -> int:
     """Print the tokens that became less likely, and the families; returns the exit status."""
     from components.params import RecipeError, load
     from components.records import Outcome, Trajectory, Verdict
-    from components.store import UnreadableTable, read_table
+    from components.store import UnreadableTable, iter_named_table
     from components.training.agreement import TrainerMismatch
     from components.training.drift import drift
 
@@ -75,8 +75,8 @@ def show_drift(options: argparse.Namespace) -> int:
             return fail(f"{folder} holds no model: train it, or name another with --before or --after")
     try:
         params = load()
-        trajectories = read_table(options.episodes / "trajectories.parquet", Trajectory)
-        verdicts = read_table(options.episodes / "verdicts.parquet", Verdict)
+        trajectories = [*iter_named_table(options.episodes / "trajectories.parquet", Trajectory)]
+        verdicts = [*iter_named_table(options.episodes / "verdicts.parquet", Verdict)]
         successes = {verdict.trajectory_id for verdict in verdicts if verdict.outcome is Outcome.SUCCESS}
         chosen = [trajectory for trajectory in trajectories if trajectory.trajectory_id in successes]
         if not any(turn.token_ids for trajectory in chosen for turn in trajectory.turns):

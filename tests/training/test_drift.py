@@ -117,6 +117,13 @@ def test_what_is_missing_is_named(project, arguments, reason, capsys):
     assert reason in capsys.readouterr().err
 
 
+def test_a_damaged_table_is_named(project, capsys):
+    table = Path("episodes/trajectories.parquet")
+    table.write_bytes(table.read_bytes()[:-40])
+    assert main(project) == 1
+    assert "episodes/trajectories.parquet is no table of trajectories that can be read" in capsys.readouterr().err
+
+
 def test_without_a_success_there_is_nothing_to_compare(project, capsys):
     write_table(Path("episodes/verdicts.parquet"), Verdict, [])
     assert main(project) == 1
