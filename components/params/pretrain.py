@@ -16,7 +16,7 @@ words, and questions that mean an element by a part of its name."""
 
 class PretrainPhase(Section):
     """A phase of the curriculum. In the first phase, thoughts name elements; with `points`, thoughts also give their
-    coordinates; with `varied`, the questions have many wordings.
+    coordinates; with `varied`, the questions have many wordings. A phase may have pages of its own kind.
 
     The learning rate rises over `warmup_steps` and falls linearly to 2% over `decay_steps`. Each phase has its own
     optimiser.
@@ -27,6 +27,8 @@ class PretrainPhase(Section):
     warmup_steps: int = Field(gt=0)
     points: bool
     varied: bool = False
+    kind: PageKindName | None = None
+    """Of this phase's pages. Null: `pretrain.kind`."""
 
 
 class PretrainParams(Section):
@@ -38,9 +40,11 @@ class PretrainParams(Section):
     """Directory of a base whose weights and tokenizer training begins with; its sizes hold then. Null: random weights,
     and a tokenizer trained on the pages."""
     kind: PageKindName = "widgets"
+    """Of the pages of all phases that name none, and of those that the tokenizer is trained on."""
     pages: int = Field(default=10_000, gt=0)
+    """Of each kind."""
     held_out: int = Field(default=100, gt=0)
-    """Number of pages that are not trained on. Accuracy is measured on them."""
+    """Number of pages of each kind that are not trained on. Accuracy is measured on them."""
     phases: tuple[PretrainPhase, ...] = Field(
         default=(
             PretrainPhase(steps=600, decay_steps=950, warmup_steps=100, points=False),
@@ -68,6 +72,10 @@ class PretrainParams(Section):
     """Maximum number of questions in a sequence about its page."""
     pixel_share: float = Field(default=0.15, ge=0, le=1)
     """Share of the sequences that have only the screenshot and no element list."""
+
+    def kind_of(self, phase: PretrainPhase) -> PageKindName:
+        """Return the kind of the pages of a phase."""
+        return phase.kind or self.kind
 
     @model_validator(mode="after")
     def _pages_are_left_to_train_on(self) -> PretrainParams:

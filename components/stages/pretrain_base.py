@@ -16,8 +16,10 @@ def main() -> None:
     with stage("pretrain_base") as run:
         params = run.params.pretrain
         steps = sum(phase.steps for phase in params.phases)
-        run.progress(0, steps, f"rendering {params.pages} pages")
-        pages = render_pages_in_processes(params.pages, params.seed, params.kind)
+        pages_of = {}
+        for kind in sorted({params.kind, *(params.kind_of(phase) for phase in params.phases)}):
+            run.progress(0, steps, f"rendering {params.pages} pages of the kind {kind}")
+            pages_of[kind] = render_pages_in_processes(params.pages, params.seed, kind)
         curve: list[dict[str, float]] = []
 
         def report(figures: dict[str, float]) -> None:
@@ -25,7 +27,7 @@ def main() -> None:
             run.metrics(figures, int(figures["step"]))
             run.progress(figures["step"], steps, str(figures))
 
-        vlm = pretrain(pages, params, report)
+        vlm = pretrain(pages_of, params, report)
         out = Path(params.out)
         vlm.publish(out)
         write_json(out / "pretraining.json", {"curve": curve})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -23,7 +23,7 @@ from components.agent.protocols.openwebrl import COMPACT
 from components.agent.rendering import IM_END, IM_START
 from components.model.encoding import IMAGE_PAD, VISION_END, VISION_START, Encoder, token_id
 from components.model.vlm import VLM, generate
-from components.params import ModelParams, PretrainParams, PretrainPhase
+from components.params import ModelParams, PageKindName, PretrainParams, PretrainPhase
 from components.records import Image
 from components.training.application_questions import ask_on_application
 from components.training.pages import Page, random_label, random_word
@@ -179,16 +179,23 @@ def _sequence(
     return _Sequence(ids, labels, [image])
 
 
-def pretrain(pages: list[Page], params: PretrainParams, report: Callable[[dict], None]) -> VLM:
-    """Train the base on all pages except the first `params.held_out`; `report` gets figures of loss and accuracy."""
+def pretrain(
+    pages_of: Mapping[PageKindName, list[Page]], params: PretrainParams, report: Callable[[dict], None]
+) -> VLM:
+    """Train the base, phase by phase; `report` gets figures of loss and accuracy.
+
+    Args:
+        pages_of: the pages of each kind that `params` names. The first `params.held_out` of each are not trained on.
+    """
     if params.start:
         begun = VLM.load(params.start, ModelParams(base=params.start, judge_base=params.start), train=True)
         images_as = Qwen2VLImageProcessorPil.from_pretrained(params.start, size=_limits(params))
         vlm = VLM(begun.model, begun.tokenizer, images_as)
     else:
-        vlm = new_vlm(train_tokenizer(pages, params), params)
-    images = [Image.of(page.png) for page in pages]
+        vlm = new_vlm(train_tokenizer(pages_of[params.kind], params), params)
+    images_of = {kind: [Image.of(page.png) for page in pages] for kind, pages in pages_of.items()}
     for number, phase in enumerate(params.phases):
+        pages, images = pages_of[params.kind_of(phase)], images_of[params.kind_of(phase)]
         train_phase(vlm, pages, images, params, number, report)
         figures = accuracy(
             vlm, Encoder(vlm), pages[: params.held_out], images[: params.held_out], params, phase, seed=2
@@ -275,9 +282,9 @@ def _draw(
 def _questions(
     page: Page, rng: random.Random, count: int, params: PretrainParams, phase: PretrainPhase
 ) -> list[Question]:
-    if params.kind == "applications":
+    if params.kind_of(phase) == "applications":
         return ask_on_application(page.lines, rng, count)
-    if params.kind == "sentences":
+    if params.kind_of(phase) == "sentences":
         return ask_in_sentences(page.lines, rng, count)
     return ask(page.lines, rng, random_label(rng), count, phase.points, phase.varied)
 

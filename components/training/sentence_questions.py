@@ -1,8 +1,8 @@
 """Questions in sentences, beside those of `application_questions`: an element is meant by a part of its name.
 
 "Please lock the old one" means the link "Lock topic". The thought quotes the words that the sentence and the name
-share, as the oracles' thoughts do (`components.worlds.oracle`). A second kind names an article, and means the button
-below it.
+share, as the oracles' thoughts do (`components.worlds.oracle`). A second kind names an article and a button, and means
+that button below the article.
 """
 
 from __future__ import annotations
@@ -89,41 +89,52 @@ def _followed(elements: list[Listed]) -> list[tuple[Listed, Listed]]:
     return pairs
 
 
-def _sentence(rng: random.Random, part: str, taken: set[str]) -> str:
-    """The part among random words, and at times a title, which are in no name of the page.
+def _sentence(rng: random.Random, parts: list[str], taken: set[str], spread: list[str]) -> str:
+    """The parts in any order among random words, and at times a title, which are in no name of the page.
 
     Args:
         taken: the words of all names, in lower case.
+        spread: words that several names have; one or two of them stand at the end.
     """
     spare = [word.lower() for word in WORDS if word.lower() not in taken]
 
-    def filler(most: int) -> list[str]:
-        return [rng.choice(JOINTS) if rng.random() < 0.6 else rng.choice(spare) for _ in range(rng.randint(0, most))]
+    def filler(least: int, most: int) -> list[str]:
+        count = rng.randint(least, most)
+        return [rng.choice(JOINTS) if rng.random() < 0.6 else rng.choice(spare) for _ in range(count)]
 
-    words = [*filler(4), part, *filler(4)]
+    words = filler(0, 4)
+    for part in rng.sample(parts, len(parts)):
+        words += [part, *filler(0, 3)]
     title = random_title(rng)
-    if rng.random() < 0.5 and not ({*_WORD.findall(title.lower())} - {*JOINTS}) & taken:
+    if rng.random() < 0.4 and not ({*_WORD.findall(title.lower())} - {*JOINTS}) & taken:
         words.insert(rng.randint(0, len(words)), f'"{title}"')
+    if spread and rng.random() < 0.5:
+        words += [*filler(1, 2), *rng.sample(spread, min(len(spread), rng.randint(1, 2)))]
     text = " ".join(words)
     return text[0].upper() + text[1:] + rng.choice([".", ".", "", "?"])
 
 
+def _begun_small(rng: random.Random, text: str) -> str:
+    """The text, whose first letter is small in half of the draws, as names have it inside a sentence."""
+    return text[0].lower() + text[1:] if rng.random() < 0.5 else text
+
+
 def _click_part(rng: random.Random, element: Listed, runs: list[str], taken: set[str]) -> Question:
     run = rng.choice(runs[-3:]) if rng.random() < 0.5 else rng.choice(runs)
-    words = run.lower() if rng.random() < 0.5 else run
+    words = _begun_small(rng, run)
+    outside = {*_WORD.findall(element.name)} - {*_WORD.findall(run)}
+    spread = sorted(word.lower() for word in outside if [word] not in (_WORD.findall(other) for other in runs))
     part = f'"{words}"' if rng.random() < 0.4 else words
     thought = f'for "{words}": click {located(element, True)}'
-    return Question(
-        _sentence(rng, part, taken), format_response(thought, [format_call("click", x=element.x, y=element.y)])
-    )
+    calls = [format_call("click", x=element.x, y=element.y)]
+    return Question(_sentence(rng, [part], taken, spread), format_response(thought, calls))
 
 
 def _click_below(rng: random.Random, button: Listed, label: Listed, taken: set[str]) -> Question:
-    thought = f"click {located(button, True)}"
-    return Question(
-        _sentence(rng, f'"{label.name}"', taken),
-        format_response(thought, [format_call("click", x=button.x, y=button.y)]),
-    )
+    words = _begun_small(rng, button.name)
+    thought = f'for "{words}": click {located(button, True)}'
+    calls = [format_call("click", x=button.x, y=button.y)]
+    return Question(_sentence(rng, [words, f'"{label.name}"'], taken, []), format_response(thought, calls))
 
 
 def _write_title(rng: random.Random, field: Listed) -> Question:

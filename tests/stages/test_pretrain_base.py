@@ -82,12 +82,14 @@ def test_a_base_is_trained_further_on_pages_of_applications(project: Path) -> No
         "kind": "applications",
         "pages": 4,
         "held_out": 2,
-        "phases": [PHASE | {"points": True}],
+        "phases": [PHASE | {"points": True}, PHASE | {"points": True, "kind": "sentences"}],
         "max_pixels": 128 * 64,
     }
     before = (project / "data/base_model/model.safetensors").read_bytes()
     (project / "params.yaml").write_text(yaml.safe_dump(recipe))
     run_stage(project)
+    said = json.loads((project / "data/larger_pages/pretraining.json").read_text())["curve"]
+    assert [figures["step"] for figures in said] == [2, 4]
     further = VLM.load(project / "data/larger_pages", load(project / "params.yaml").model)
     assert further.model.config.text_config.hidden_size == 48
     assert (project / "data/base_model/model.safetensors").read_bytes() == before

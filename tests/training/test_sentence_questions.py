@@ -35,7 +35,7 @@ def quotations(lines: list[str], count: int = 3000) -> dict[str, set[str]]:
     out: dict[str, set[str]] = {}
     for question in ask_in_sentences(lines, random.Random(1), count):
         if found := QUOTED.match(parse_response(question.response).thought):
-            assert found[1] in question.instruction or found[1].capitalize() in question.instruction
+            assert found[1][1:] in question.instruction
             out.setdefault(found[3], set()).add(found[1].lower())
     return out
 
@@ -48,14 +48,22 @@ def test_a_part_that_one_name_alone_has_means_its_element():
     assert not {"topic", "select", "re", "two"} & {part for parts in found.values() for part in parts}
 
 
-def test_an_article_means_the_button_below_it():
+def test_an_article_and_a_button_mean_the_button_below_the_article():
     points = {}
     for question in ask_in_sentences(CART, random.Random(1), 3000):
         calls = parse_response(question.response).calls
         labels = [label for label in ("Blue rope, 14 mm", "Red rope") if f'"{label}"' in question.instruction]
         if len(calls) == 1 and calls[0].arguments.get("x") == 500 and len(labels) == 1:
+            assert "remove" in question.instruction.lower()
             points.setdefault(labels[0], set()).add(calls[0].arguments["y"])
     assert points == {"Blue rope, 14 mm": {240}, "Red rope": {340}}
+
+
+def test_words_that_several_names_have_stand_beside_the_part():
+    asked = [q.instruction for q in ask_in_sentences(MENU, random.Random(1), 3000)]
+    beside = [text for text in asked if re.search(r"\bsticky\b(?! topic).*\btopic\b", text)]
+    assert beside
+    assert not [text for text in beside if re.search(r"\b(lock|move)\b", text, re.IGNORECASE)]
 
 
 @given(st.integers(0, 10**6))
