@@ -21,6 +21,7 @@ from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLIm
 from components.agent.grammar import parse_response
 from components.agent.protocols.openwebrl import COMPACT
 from components.agent.rendering import IM_END, IM_START
+from components.memory import release_free_memory
 from components.model.encoding import IMAGE_PAD, VISION_END, VISION_START, Encoder, token_id
 from components.model.vlm import VLM, generate
 from components.params import ModelParams, PageKindName, PretrainParams, PretrainPhase
@@ -245,6 +246,7 @@ def train_phase(
         optimizer.zero_grad()
         question_count += int((labels == encoder.end_id).sum())
         if step % 25 == 0:
+            release_free_memory()
             seconds = round(time.monotonic() - started)
             report(
                 {"step": before + step, "questions": question_count, "loss": round(loss.item(), 4), "seconds": seconds}
