@@ -40,11 +40,11 @@ INTERRUPTED = 130
 class RunState:
     """How far a run is: `finished`, `failed`, `blocked` by another run's failure, or `unfinished`.
 
-    `signature` identifies what its evaluation depends on in the recipe, `stage` is the one that failed.
+    `recipe` is the digest of the params.yaml that the run had, `stage` is the one that failed.
     """
 
     state: str = "unfinished"
-    signature: str = ""
+    recipe: str = ""
     stage: str = ""
     log: str = ""
     error: str = ""
@@ -56,7 +56,6 @@ class StudyRunner:
     of the study's folder."""
 
     plans: Sequence[RunPlan]
-    final: str
     folder: Path
     states: dict[str, RunState] = field(default_factory=dict)
 
@@ -66,7 +65,7 @@ class StudyRunner:
         self._failed: dict[str, str] = {}
         for plan in self.plans:
             done = "unfinished" if plan.due else "finished"
-            self.states[plan.run.name] = RunState(done, plan.signatures[self.final])
+            self.states[plan.run.name] = RunState(done, store.digest(plan.run.params))
         self._write()
 
     def run(self, side_by_side: int) -> None:
@@ -129,7 +128,7 @@ class StudyRunner:
 
     def _end(self, name: str, state: RunState) -> None:
         with self._lock:
-            state.signature = self.states[name].signature
+            state.recipe = self.states[name].recipe
             self.states[name] = state
             self._write()
         if state.state == "failed":
@@ -172,7 +171,7 @@ def _run(study: StudyRuns, root: Path, options: argparse.Namespace) -> int:
     if options.dry_run:
         print(json.dumps(as_json(plans), indent=1) if options.json else "\n".join(describe(plans)))
         return 0
-    runner = StudyRunner(plans, study.stage, root / STUDIES / study.name)
+    runner = StudyRunner(plans, root / STUDIES / study.name)
     waiting = sum(1 for plan in plans if plan.due)
     _say(f"study {study.name}: {len(plans)} runs, {waiting} with stages to run")
     runner.run(options.side_by_side)

@@ -10,7 +10,7 @@ The folders share the project's DVC cache, and with it the run cache: a stage wh
 run, or `make demo`, has seen is restored and not run. DVC in a folder uses no git, but `git rev-parse` finds the
 project's, so all runs name its commit. Every call copies the present files anew, so a study always measures the present
 code, and stages that depend on changed files run again, as in the project itself. Files that git ignores are not
-copied, except `UNTRACKED_INPUTS`.
+copied, except `UNTRACKED_INPUTS` and those that a run's recipe names, such as a file of tasks.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import yaml
 
 from components import store
 from flows import process
@@ -118,11 +120,12 @@ def prepare(checkout: Checkout, folder: Path, params: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / _COPIED
     former = set(json.loads(record.read_text())) if record.exists() else set()
-    for name in checkout.files:
+    present = sorted({*checkout.files, *_named_files(checkout.root, yaml.safe_load(params))})
+    for name in present:
         _copy(checkout.root / name, folder / name)
-    for name in former - set(checkout.files):
+    for name in former - set(present):
         (folder / name).unlink(missing_ok=True)
-    store.write_json(record, list(checkout.files))
+    store.write_json(record, present)
     _write(folder / ".dvc/config.local", _dvc_config(checkout))
     for environment in checkout.root.glob(".venv-*"):  # of vLLM and of sites; `python` itself is found on PATH
         link = folder / environment.name
@@ -131,6 +134,20 @@ def prepare(checkout: Checkout, folder: Path, params: str) -> None:
     ignored = folder / ".dvcignore"
     _write(ignored, (checkout.root / ".dvcignore").read_text() + "/.venv-*\n")
     _write(folder / "params.yaml", params)
+
+
+def _named_files(root: Path, value: object) -> Iterator[str]:
+    """The files in the project that a recipe's values name, relative to the root."""
+    if isinstance(value, Mapping):
+        for inside in value.values():
+            yield from _named_files(root, inside)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for inside in value:
+            yield from _named_files(root, inside)
+    elif isinstance(value, str) and "\n" not in value and len(value) < 1024:
+        path = Path(os.path.normpath(value))
+        if not path.is_absolute() and path.parts[:1] != ("..",) and (root / path).is_file():
+            yield path.as_posix()
 
 
 def _dvc_config(checkout: Checkout) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from components import store
 from components.params import Change, Params, RecipeError, as_yaml, find, from_chain, read_chain
 from components.params.inheritance import Layer, changes
 from components.params.loading import RECIPES
@@ -34,6 +35,11 @@ class Run:
     def text(self) -> str:
         """The text of its params.yaml."""
         return f"# Written by `waymark study`: {self.name}.\n{as_yaml(self.params.model_dump(mode='json'))}"
+
+    @property
+    def recipe_digest(self) -> str:
+        """Identifies the recipe that `text` is."""
+        return store.digest(self.text)
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class _Phase(WatchedPhase):
 
 
 def read_runs(study: Study, folder: Path | None = None) -> list[Measured]:
-    """All runs of a study, finished or not.
+    """All runs of a study, finished or not. A run whose recipe the study has changed since is unfinished.
 
     Args:
         folder: that of the study; None is the one in `.waymark/studies`.
@@ -100,6 +100,8 @@ def _read_run(study: Study, run: Run, folder: Path, state: dict[str, str], ran: 
         error=state.get("error", ""),
         ran=ran,
     )
+    if result.state == "finished" and state.get("recipe") != run.recipe_digest:
+        result = result.model_copy(update={"state": "unfinished"})
     if result.state != "finished":
         return Measured(run=result)
     episodes = _episodes(folder, study.file.compare)

@@ -97,7 +97,7 @@ def planned(project: Path, study: StudyRuns) -> list[RunPlan]:
 
 
 def run_study(project: Path, study: StudyRuns, side_by_side: int = 1) -> StudyRunner:
-    runner = StudyRunner(planned(project, study), study.stage, project / ".waymark/studies/mine")
+    runner = StudyRunner(planned(project, study), project / ".waymark/studies/mine")
     runner.run(side_by_side)
     return runner
 
@@ -115,6 +115,19 @@ def test_every_run_ends_with_its_own_recipe(project):
     assert {state.state for state in runner.states.values()} == {"finished"}
     policies = [(plan.folder / "models/policy.txt").read_text() for plan in runner.plans]
     assert policies == ["0 1.0", "1 1.0", "0 0.5", "1 0.5"]
+
+
+def test_files_that_git_ignores_are_copied_if_a_recipe_names_them(project):
+    (project / "data").mkdir()
+    (project / "data/mine.jsonl").write_text("one")
+    (project / "data/other.jsonl").write_text("two")
+    study = study_of(
+        {"more": {"lr": 0.5, "tasks": {"files": [{"path": "data/mine.jsonl"}, {"path": "../project/stage.py"}]}}}
+    )
+    plain, more = (planned(project, study)[at].folder for at in (0, 2))
+    assert not (plain / "data/mine.jsonl").exists()
+    assert (more / "data/mine.jsonl").read_text() == "one"
+    assert not (more / "data/other.jsonl").exists()
 
 
 def test_shared_stages_run_once_per_seed(project):

@@ -53,7 +53,14 @@ def finish(study: Study) -> Callable[..., None]:
         details = {"stage": "train_rl@short", "log": "train_rl@short.log", "error": "exit <1>"}
         write_json(
             folder / "runs.json",
-            {name: {"state": state, **(details if state == "failed" else {})} for name, state in named.items()},
+            {
+                run.name: {
+                    "state": named[run.name],
+                    "recipe": run.recipe_digest,
+                    **(details if named[run.name] == "failed" else {}),
+                }
+                for run in study.runs
+            },
         )
         (folder / "events.jsonl").write_text(
             '{"run": "plain-seed0", "stage": "train_sft", "outcome": "ran", "seconds": 60.0}\n'

@@ -108,6 +108,17 @@ def test_only_finished_runs_are_compared(study, finish):
     assert (failed.stage, failed.log, failed.success) == ("train_rl@short", "train_rl@short.log", None)
 
 
+def test_runs_of_an_arm_that_was_changed_since_are_unfinished(study, finish, tmp_path):
+    finish()
+    keys = yaml.safe_load((tmp_path / "mine.yaml").read_text())
+    keys["arms"]["worse"]["set"]["rl"]["group_size"] = 7
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(keys, sort_keys=False))
+    changed = load_study(tmp_path / "mine.yaml")
+    states = {run.run.name: run.run.state for run in read_runs(changed)}
+    assert {name for name, state in states.items() if state == "unfinished"} == {f"worse-seed{s}" for s in range(3)}
+    assert not compare(changed, read_runs(changed)).complete
+
+
 def test_a_study_that_has_not_begun_has_no_effects(study):
     result = compare(study, read_runs(study))
     assert {run.state for run in result.runs} == {"unfinished"}
