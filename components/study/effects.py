@@ -34,6 +34,8 @@ from components.records import Record
 from components.statistics import Interval, wilson
 
 ALPHA = 0.05
+NO_VARIANCE = 1e-12
+"""Variances of means of scores are 0 or far larger; what is below is an error of rounding."""
 MIN_COMMON = 0.8
 """Least share of a seed's tasks that all seeds must have in common for tasks to count as the same."""
 METHOD = (
@@ -108,9 +110,9 @@ def effect(arm: Mapping[int, Scores], base: Mapping[int, Scores], level: float =
     else:
         means_S = np.array([np.mean(list(by_task.values())) for by_task in differences.values()])
         tasks = len({task for by_task in differences.values() for task in by_task})
-        spread = Spread(float(means_S.var(ddof=1)) / len(means_S), len(means_S) - 1)
+        spread = nested([np.array([*by_task.values()]) for by_task in differences.values()])
     diff = float(means_S.mean())
-    if spread.variance > 0:
+    if spread.variance > NO_VARIANCE:
         error = float(np.sqrt(spread.variance))
         half = float(stats.t.ppf((1 + level) / 2, spread.df)) * error
         interval = Interval(max(-1.0, diff - half), min(1.0, diff + half))
@@ -164,10 +166,24 @@ def crossed(diffs_ST: np.ndarray) -> Spread:
             weight += 1
     terms.append((weight * rest, df_rest))
     total = sum(square for square, _ in terms)
-    if total < 1e-12:
+    if total < NO_VARIANCE:
         return Spread(0.0, 0.0)
     df = total**2 / sum(square**2 / degrees for square, degrees in terms)
     return Spread(total / (S * T), min(max(df, S - 1.0), 2.0 * (S - 1)))
+
+
+def nested(diffs: Sequence[np.ndarray]) -> Spread:
+    """The variance of the mean of the seeds' means, if each seed has tasks of its own.
+
+    The seeds' means vary at least as much as means over so many tasks do; if they happen to be closer, the variance is
+    raised to that, as in `crossed`. The degrees of freedom stay those of the seeds.
+
+    Shape: diffs has an array (T,) per seed, at least two.
+    """
+    S = len(diffs)
+    between = float(np.var([diffs_T.mean() for diffs_T in diffs], ddof=1)) / S
+    within = sum(float(diffs_T.var(ddof=1)) / diffs_T.size for diffs_T in diffs if diffs_T.size > 1) / S**2
+    return Spread(max(between, within), S - 1)
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:

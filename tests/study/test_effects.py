@@ -48,6 +48,23 @@ def test_a_mean_square_below_the_rest_is_raised_to_it():
     assert (spread.variance, spread.df) == (pytest.approx(4 / 4), pytest.approx(1.0))
 
 
+@pytest.mark.parametrize("tasks", [1, 40])
+def test_equal_differences_are_no_certainty_for_an_error_of_rounding(tasks):
+    """Every seed has tasks of its own, and one more success of 20: the means differ in the last bit at most."""
+    count = 20 * tasks
+    base, arm = {}, {}
+    for seed in range(3):
+        names = [f"{seed}-{index}" for index in range(count)]
+        base[seed] = {name: float(index % (7 + seed) == 0) for index, name in enumerate(names)}
+        free = [name for name in names if not base[seed][name]]
+        arm[seed] = base[seed] | dict.fromkeys(free[: count // 20], 1.0)
+    found = effect(arm, base)
+    assert (found.same_tasks, found.diff) == (False, pytest.approx(0.05))
+    expected = stats.t.ppf(0.975, 2) * np.sqrt(0.05 * 0.95 / (3 * (count - 1)))
+    assert found.ci95.high - found.diff == pytest.approx(expected)
+    assert found.diff - found.ci95.low == pytest.approx(expected)
+
+
 def test_the_closed_form_is_what_resampling_seeds_and_tasks_gives():
     random = np.random.default_rng(5)
     base, arm = study(random, seeds=8, gain=0.4, between_seeds=0.3)
@@ -136,12 +153,12 @@ def test_tasks_that_one_seed_lacks_are_counted_as_left_out():
 
 def test_seeds_with_tasks_of_their_own_are_compared_by_seed_alone():
     base = {seed: {f"{seed}/{n}": 0.0 for n in range(20)} for seed in range(3)}
-    arm = {seed: {f"{seed}/{n}": float(n < 4 + 2 * seed) for n in range(20)} for seed in range(3)}
-    found = effect(arm, base)  # means 0.2, 0.3, 0.4: the standard error is 0.1 / sqrt(3), t with 2 degrees is 4.303
+    arm = {seed: {f"{seed}/{n}": float(n < 2 + 5 * seed) for n in range(20)} for seed in range(3)}
+    found = effect(arm, base)  # means 0.1, 0.35, 0.6: the error is 0.25 / sqrt(3), t with 2 degrees is 4.303
     assert found is not None
     assert not found.same_tasks
-    assert found.diff == pytest.approx(0.3)
-    assert found.ci95.high == pytest.approx(0.3 + 4.3027 * 0.1 / np.sqrt(3), abs=1e-4)
+    assert found.diff == pytest.approx(0.35)
+    assert found.ci95.high == pytest.approx(0.35 + 4.3027 * 0.25 / np.sqrt(3), abs=1e-4)
 
 
 def test_equal_runs_have_no_effect_but_an_interval_with_a_width():
