@@ -6,12 +6,13 @@ kind of the page's text is no part of a rendering; the demonstration's diagnosti
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Sequence
 from pathlib import Path
 
 from components.agent import Renderer
 from components.params import Params
-from components.records import Termination, Trajectory
+from components.records import Termination, Trajectory, trajectory_id
 from components.store import iter_table, read_table, write_table
 
 DEMONSTRATIONS = Path("data/demonstrations/trajectories.parquet")
@@ -34,12 +35,23 @@ def attempts_at(task_id: str, path: Path) -> int:
     return sum(trajectory.task_id == task_id for trajectory in iter_table(path, Trajectory))
 
 
-def add_demonstration(trajectory: Trajectory, path: Path) -> None:
-    """Add a trajectory to a file of demonstrations. One of the same id is replaced."""
-    earlier = read_table(path, Trajectory) if path.exists() else []
-    others = [other for other in earlier if other.trajectory_id != trajectory.trajectory_id]
+def add_demonstration(trajectory: Trajectory, path: Path) -> Trajectory:
+    """Add a trajectory to a file of demonstrations, which several people may do at the same time.
+
+    Returns:
+        The trajectory as it was added: one whose id the file has is the next attempt at its task.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_table(path, Trajectory, [*others, trajectory])
+    with path.with_name(f".{path.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        earlier = read_table(path, Trajectory) if path.exists() else []
+        taken = {other.trajectory_id for other in earlier}
+        while trajectory.trajectory_id in taken:
+            attempt = trajectory.attempt + 1
+            fresh = trajectory_id(trajectory.task_id, attempt, trajectory.policy, trajectory.seed)
+            trajectory = trajectory.model_copy(update={"attempt": attempt, "trajectory_id": fresh})
+        write_table(path, Trajectory, [*earlier, trajectory])
+    return trajectory
 
 
 def read_demonstrations(paths: Sequence[Path], params: Params) -> list[Trajectory]:

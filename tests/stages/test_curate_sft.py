@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -46,12 +47,21 @@ def demonstration(**changes: object) -> Trajectory:
 def test_demonstrations_are_added_beyond_the_caps(checkout: Path) -> None:
     by_person = demonstration()
     add_demonstration(by_person, FILE)
-    add_demonstration(by_person, FILE)
     curate_sft.main()
     chosen = read_table(curate_sft.OUT, Trajectory)
     assert [trajectory.policy for trajectory in chosen] == ["sample", "human"]
     assert chosen[1] == by_person
     assert json.loads(Path("reports/stages/curate_sft.json").read_text())["demonstrations"] == 1
+
+
+def test_demonstrations_that_are_added_at_once_are_all_kept(checkout: Path) -> None:
+    same = demonstration()
+    with ThreadPoolExecutor(8) as pool:
+        added = [*pool.map(lambda _: add_demonstration(same, FILE), range(8))]
+    kept = read_table(FILE, Trajectory)
+    assert sorted(trajectory.attempt for trajectory in kept) == [*range(8)]
+    assert {trajectory.trajectory_id for trajectory in kept} == {trajectory.trajectory_id for trajectory in added}
+    assert len({trajectory.trajectory_id for trajectory in kept}) == 8
 
 
 @pytest.mark.parametrize(
