@@ -220,7 +220,12 @@ def publish(partial: Path, path: Path) -> None:
 
     A file replaces an old one atomically. A directory takes two renames: for a moment there is none, but never a
     partial one.
+
+    Raises:
+        IsADirectoryError: a file would replace a directory.
     """
+    if path.is_dir() and not partial.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, which no file replaces: remove it, or name another file")
     path.parent.mkdir(parents=True, exist_ok=True)
     for part in [*partial.rglob("*"), partial] if partial.is_dir() else [partial]:
         _fsync(part)
@@ -274,6 +279,16 @@ def state_dir(stage: str, key: str) -> Path:
     path = STATE / "state" / stage / key
     path.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock (flock) of a file."""
+    with path.open("r+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
 
 
 class Journal(Generic[R]):

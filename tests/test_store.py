@@ -325,6 +325,14 @@ def test_publishing_a_directory_replaces_all_of_the_old_one(tmp_path: Path) -> N
     assert [p.name for p in (tmp_path / "models" / "sft" / "deep").iterdir()] == ["new.bin"]
 
 
+def test_a_file_does_not_replace_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "part").write_text("new")
+    with pytest.raises(IsADirectoryError, match="is a folder, which no file replaces"):
+        publish(tmp_path / "part", tmp_path / "pages")
+    assert (tmp_path / "pages").is_dir()
+
+
 def test_the_digest_changes_with_content_names_and_order_alone(tmp_path: Path) -> None:
     a, b, tree = tmp_path / "a", tmp_path / "b", tmp_path / "tree"
     a.write_text("one")

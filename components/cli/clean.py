@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import argparse
 
-from components.cli.command import Subparsers
+from components.cli.command import Subparsers, fail
 
 
 def add(commands: Subparsers) -> None:
     """Register `clean`."""
-    parser = commands.add_parser("clean", help="remove journals and checkpoints of earlier runs; outputs stay")
+    parser = commands.add_parser(
+        "clean", help="remove journals and checkpoints, those of unfinished stages too; outputs stay"
+    )
     parser.set_defaults(run=run)
 
 
 def run(_options: argparse.Namespace) -> int:
-    """Remove journals, checkpoints, progress files and logs; returns the exit status."""
+    """Remove journals, checkpoints, progress files and logs; returns the exit status, 1 if a stage is running."""
     import shutil
 
-    from components.store import STATE
+    from components.store import STATE, is_locked
 
+    running = [path.parent for path in sorted((STATE / "state").glob("*/*/lock")) if is_locked(path)]
+    if running:
+        return fail(f"{running[0].parent.name} is running (its state is {running[0]}): wait until it ends, or end it")
     for name in ("state", "progress", "logs"):
         if (STATE / name).exists():
             shutil.rmtree(STATE / name)

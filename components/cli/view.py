@@ -47,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
     except UnreadableTable as error:
         return fail(f"{error}: name another trajectories.parquet with --table, or run its stage again")
     page = options.out or Path("reports/view") / f"{trajectory.trajectory_id}.html"
+    if page.is_dir():
+        return fail(f"--out {page} is a folder: name a file, such as {page / page.name}.html")
     write_page(trajectory, verdict, page)
     print(page)
     if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform == "darwin":

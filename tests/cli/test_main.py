@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import yaml
 from components.cli import main
 from components.params import load
 from components.records import Image, Observation, Outcome, Tab, Task, Termination, Trajectory, Turn, Verdict
-from components.store import write_table
+from components.store import state_dir, write_table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -195,6 +196,37 @@ def test_view_names_a_table_of_verdicts_that_is_damaged(table: Path, capsys: pyt
     table.with_name("verdicts.parquet").write_text("no table")
     assert main.main(["view", "--table", str(table), "--out", str(table.with_name("page.html"))]) == 1
     assert "verdicts.parquet is no table of verdicts that can be read (" in capsys.readouterr().err
+
+
+def test_view_does_not_replace_a_folder(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "mine.txt").write_text("mine")
+    assert main.main(["view", "--table", str(table), "--out", str(pages)]) == 1
+    assert f"--out {pages} is a folder: name a file" in capsys.readouterr().err
+    assert (pages / "mine.txt").read_text() == "mine"
+
+
+def test_clean_keeps_the_state_of_a_running_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    state = state_dir("train_sft", "key")
+    with (state / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert main.main(["clean"]) == 1
+    assert "train_sft is running" in capsys.readouterr().err
+    assert state.exists()
+    assert main.main(["clean"]) == 0
+    assert not state.exists()
+
+
+@pytest.mark.parametrize("command", ["use", "validate", "study"])
+def test_a_folder_is_no_recipe(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = ["--plan"] if command == "study" else []
+    assert main.main([command, str(tmp_path), *plan]) == 1
+    printed = capsys.readouterr()
+    assert f"{tmp_path}: cannot be read (Is a directory)" in printed.out + printed.err
 
 
 def test_clean_removes_journals_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
