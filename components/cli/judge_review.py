@@ -74,6 +74,11 @@ def collect(options: argparse.Namespace) -> int:
     for label in labels:
         by_trajectory[label.trajectory_id].append(label)
     agreed = {key: answers for key, answers in by_trajectory.items() if len({label.outcome for label in answers}) == 1}
+    if by_trajectory and not agreed:
+        return fail(
+            f"people disagree on all {len(by_trajectory)} labelled trajectories of review {options.name}: let them "
+            "agree on answers in MLflow, or label more"
+        )
     if not agreed:
         return fail(f"review {options.name} has no label yet: answer its question in MLflow")
     options.out.parent.mkdir(parents=True, exist_ok=True)

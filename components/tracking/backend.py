@@ -94,14 +94,20 @@ def with_retries(call: Callable[[], T]) -> T:
     """Call MLflow; if another process locks the SQLite file, wait and retry.
 
     Raises:
-        TrackingError: the file is still locked after a minute or more, or a server wants a password.
+        TrackingError: the file is still locked after a minute or more, or damaged, or a server wants a password.
     """
     from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import DatabaseError
 
     for wait in (*_BUSY_WAITS_S, None):
         try:
             return call()
-        except MlflowException as error:
+        except (MlflowException, DatabaseError) as error:
+            if any(text in str(error) for text in ("file is not a database", "disk image is malformed")):
+                raise TrackingError(
+                    "the MLflow database is damaged: restore its file from a copy, or move it away and run the stage "
+                    "again, which makes a new one"
+                ) from error
             if "error code 401" in str(error) or "not authenticated" in str(error).lower():
                 raise TrackingError(
                     "the MLflow server wants a password, or has another one: set MLFLOW_TRACKING_USERNAME and "

@@ -25,7 +25,7 @@ def log_evaluation_dataset(backend: Backend, run_id: str, tasks: Sequence[Task])
     from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT
 
     digest, sources = _digest(records), sorted({task.source for task in tasks})
-    name = f"{' and '.join(sources)}: {len(records)} tasks ({digest})"
+    name = f"{' and '.join(sources)}: {len(records)} tasks ({digest})".replace("'", "’")  # MLflow cannot search for '
     with exclusive():
         source = with_retries(partial(_source, backend, name, records))
     profile = json.dumps({"num_records": len(records)})

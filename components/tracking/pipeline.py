@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from components import store
 from components.params import Params
 from components.redaction import redacted
-from components.tracking.backend import Backend, with_retries
+from components.tracking.backend import Backend, TrackingError, with_retries
 from components.tracking.flat import flatten, mlflow_name
 
 if TYPE_CHECKING:
@@ -121,9 +121,21 @@ def _find(backend: Backend, run_id: str) -> Run | None:
     return run if run.info.lifecycle_stage == "active" and run.info.experiment_id == backend.experiment_id else None
 
 
+def _quoted(value: str) -> str:
+    """A value in MLflow's filter language, which has no escapes."""
+    mark = '"' if "'" in value else "'"
+    if mark in value:
+        raise TrackingError(f"{value}: MLflow cannot search for both kinds of quotation marks: leave out one of them")
+    return f"{mark}{value}{mark}"
+
+
 def search(backend: Backend, tags: Mapping[str, str], status: str | None = None) -> Run | None:
-    """A run of the experiment with all these tags, and with this status if one is given; None if there is none."""
-    where = " and ".join(f"tags.`{name}` = '{value}'" for name, value in tags.items())
+    """A run of the experiment with all these tags, and with this status if one is given; None if there is none.
+
+    Raises:
+        TrackingError: a value has both kinds of quotation marks, for which MLflow cannot search.
+    """
+    where = " and ".join(f"tags.`{name}` = {_quoted(value)}" for name, value in tags.items())
     if status:
         where += f" and attributes.status = '{status}'"
     runs = with_retries(lambda: backend.client.search_runs([backend.experiment_id], where, max_results=1))

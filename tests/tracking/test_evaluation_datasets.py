@@ -55,6 +55,14 @@ def test_other_tasks_are_another_dataset(params: Params, client: MlflowClient) -
     ]  # fmt: skip
 
 
+def test_a_source_of_tasks_may_have_an_apostrophe(params: Params, client: MlflowClient) -> None:
+    tasks = [task.model_copy(update={"source": 'Ann\'s "shop"'}) for task in TASKS]
+    for stage in ("evaluate@sft", "evaluate@rl"):
+        evaluate(params, stage, tasks)
+    (dataset,) = datasets(client)
+    assert dataset.name.startswith('Ann’s "shop": 3 tasks (')
+
+
 def test_a_dataset_whose_maker_was_killed_is_completed(
     params: Params, client: MlflowClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

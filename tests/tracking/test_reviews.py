@@ -100,17 +100,29 @@ def test_the_commands_open_a_queue_and_write_labels_that_calibrate_reads(
     queue = get_review_queue(name="mine", experiment_id=experiment.experiment_id)
     by_trajectory = traces(client, queue.queue_id)
     first, second, third = (by_trajectory[episode.trajectory_id] for episode in episodes(3))
+    answer(third, True)
+    answer(third, False, reviewer="bob")
+    assert main(["judge", "review", "collect", "mine", "--out", "labels.csv"]) == 1
+    assert "people disagree on all 1 labelled trajectories of review mine" in capsys.readouterr().err
     answer(first, True)
     answer(first, True, reviewer="bob")
     answer(second, False)
-    answer(third, True)
-    answer(third, False, reviewer="bob")
     assert main(["judge", "review", "collect", "mine", "--out", "labels.csv"]) == 0
     assert "agree on 1 of the 2" in capsys.readouterr().out
     ids = [episode.trajectory_id for episode in episodes(3)]
     assert read_labels(Path("labels.csv")).outcomes == {ids[0]: Outcome.SUCCESS, ids[1]: Outcome.FAILURE}
     with Path("labels.csv").open() as file:
         assert {row["trajectory_id"]: row["reviewers"] for row in csv.DictReader(file)}[ids[0]] == "ada;bob"
+
+
+def test_a_damaged_database_is_named(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = shipped("demo")
+    Path("params.yaml").write_text(yaml.safe_dump(recipe))
+    database = Path(recipe["tracking"]["tracking_uri"].removeprefix("sqlite:///"))
+    database.parent.mkdir(parents=True, exist_ok=True)
+    database.write_bytes(b"no database" * 1000)
+    assert main(["judge", "review", "collect", "mine", "--out", "labels.csv"]) == 1
+    assert "the MLflow database is damaged" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
