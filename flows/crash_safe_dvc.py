@@ -179,9 +179,11 @@ def _lives(holder: dict) -> bool:
 def _repair_lockfile(root: Path) -> list[str]:
     path = root / "dvc.lock"
     text = _read(path)
-    if text is None or _is_complete(text):
+    copy = _read(root / GOOD_LOCK)
+    is_cut = text is not None and copy is not None and len(text) < len(copy) and copy.startswith(text)
+    if text is None or (_is_complete(text) and not is_cut):
         return []
-    for source, good in (("the copy of the last stage", _read(root / GOOD_LOCK)), ("git", _committed(root))):
+    for source, good in (("the copy of the last stage", copy), ("git", _committed(root))):
         if good and _is_complete(good):
             _publish(path, good)
             return [f"dvc.lock was damaged: restored from {source}"]

@@ -94,6 +94,8 @@ def call(
                 code = child.wait(poll_s)
                 break
             except subprocess.TimeoutExpired:
+                if _stopping.is_set():  # the stop may have come before the child was there
+                    end(mark)
                 if on_poll:
                     on_poll()
     finally:

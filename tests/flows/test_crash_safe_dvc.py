@@ -74,6 +74,17 @@ def test_a_cut_off_dvc_lock_is_restored_and_nothing_runs_again(finished: Path) -
     assert run_all(finished) == [Outcome.UP_TO_DATE] * 4
 
 
+def test_a_dvc_lock_that_ends_between_its_entries_is_restored(finished: Path) -> None:
+    lock = finished / "dvc.lock"
+    whole = lock.read_text()
+    assert (finished / GOOD_LOCK).read_text() == whole
+    lines = whole.splitlines(keepends=True)
+    for count in range(1, len(lines)):
+        lock.write_text("".join(lines[:count]))
+        assert repair(finished) == ["dvc.lock was damaged: restored from the copy of the last stage"], count
+        assert lock.read_text() == whole
+
+
 def test_without_a_copy_a_damaged_dvc_lock_comes_back_from_git(finished: Path) -> None:
     name = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
     subprocess.run(["git", "add", "-f", "dvc.lock"], cwd=finished, check=True)

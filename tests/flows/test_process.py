@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -87,6 +88,22 @@ def test_stop_all_ends_calls_of_every_thread_and_refuses_new_ones(tmp_path: Path
     assert marked(tmp_path) == []
     with pytest.raises(process.Stopped):
         run_tree(tmp_path, 1)
+
+
+def test_a_stop_that_comes_before_the_child_is_there_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = subprocess.Popen
+
+    def stopped_first(*arguments: Any, **options: Any) -> subprocess.Popen:
+        if options.get("stdin") == subprocess.DEVNULL:
+            process.stop_all()
+        return start(*arguments, **options)
+
+    monkeypatch.setattr(process.subprocess, "Popen", stopped_first)
+    began = time.monotonic()
+    with pytest.raises(process.Stopped):
+        run_tree(tmp_path, 60)
+    assert time.monotonic() - began < 30
+    assert marked(tmp_path) == []
 
 
 def test_an_error_while_polling_ends_the_command(tmp_path: Path) -> None:
