@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -30,10 +31,14 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the stale stages and print the results; exit status 1 if a stage failed."""
     parser = argparse.ArgumentParser(prog="python -m flows.demo", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--recipe", help="put this recipe in use first; default: the present params.yaml")
-    parser.add_argument("--side-by-side", type=int, help="concurrent stages (default: 2, or 1 with GPUs)")
+    parser.add_argument(
+        "--side-by-side", type=_positive, metavar="N", help="concurrent stages (default: 2, or 1 with GPUs)"
+    )
     options = parser.parse_args(arguments)
     console, start = Console(), time.monotonic()
     configure_prefect(Path.cwd())
+
+    from dvc.exceptions import DvcException
 
     from flows import graph, process
     from flows.crash_safe_dvc import StageFailed, repair
@@ -41,7 +46,12 @@ def main(arguments: list[str] | None = None) -> int:
     process.own_children(Path.cwd())
     for line in repair():
         console.print(line)
-    if options.recipe is None and not graph.to_run(graph.read(with_status=True)):
+    try:
+        is_up_to_date = options.recipe is None and not graph.to_run(graph.read(with_status=True))
+    except DvcException as error:
+        console.print(wrong_recipe() or str(error), markup=False)
+        return 1
+    if is_up_to_date:
         console.print("Every stage is up to date.")
         return show(console, Path.cwd(), time.monotonic() - start)
     console.print("Starting a Prefect API for this run ...", style="dim")
@@ -57,6 +67,13 @@ def main(arguments: list[str] | None = None) -> int:
         console.print("\nStopped. Run `make demo` again to resume.")
         return 130
     return show(console, Path.cwd(), time.monotonic() - start)
+
+
+def wrong_recipe() -> str:
+    """What is wrong with the params.yaml in use, and what to do; empty if nothing is."""
+    command = [sys.executable, "-m", "components.cli.main", "validate", "params.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return (done.stdout + done.stderr).strip() if done.returncode else ""
 
 
 def configure_prefect(root: Path) -> None:
@@ -117,6 +134,13 @@ def results(name: str, report: dict, names: dict[str, str] = NAMES) -> Table:
             rate, without = f"{summary['rate']:.1%}", f"{summary['rate_without_aborted']:.1%}"
             table.add_row(title, rate, _interval(summary["ci95"], percent=True), without, str(summary["n"]))
     return table
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is too small: give at least 1")
+    return number
 
 
 def _points(share: float) -> str:

@@ -48,11 +48,13 @@ def run(options: argparse.Namespace) -> int:
     from components.benchmarks.options import Options
     from components.benchmarks.run import evaluate
     from components.benchmarks.spec import FILES, BenchmarkError
+    from components.browser import ChromiumNotFoundError
     from components.endpoint import EndpointError
     from components.evaluation import EvaluationError
     from components.judge import JudgeOutage, RuleError
     from components.params import RecipeError
     from components.pipeline.evaluation import InvalidEvaluation
+    from components.pipeline.stage_run import StageBusy
     from components.policies.vllm import ServerError
     from components.rollout import Budget
     from components.tracking import TrackingError
@@ -70,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
         result = evaluate(options.benchmark, settings)
     except (
         BenchmarkError,
+        ChromiumNotFoundError,
         EndpointError,
         EvaluationError,
         InvalidEvaluation,
@@ -77,6 +80,7 @@ def run(options: argparse.Namespace) -> int:
         RecipeError,
         RuleError,
         ServerError,
+        StageBusy,
         TrackingError,
     ) as error:
         return fail(error)

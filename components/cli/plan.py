@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.cli.command import PARAMS, Subparsers, fail
+from components.cli.command import PARAMS, Subparsers, amount, fail
 
 if TYPE_CHECKING:
     from components.plan import TimeOptions
@@ -48,8 +48,8 @@ def add(commands: Subparsers) -> None:
         "--cores", type=_count, default=0, metavar="N",
         help="cores for browsers; default: this machine's for a recipe without GPU, else one per browser",
     )  # fmt: skip
-    parser.add_argument("--device-hour", type=float, metavar="USD", help="price of a device for an hour")
-    parser.add_argument("--browser-hour", type=float, metavar="USD", help="price of a browser for an hour")
+    parser.add_argument("--device-hour", type=amount, metavar="USD", help="price of a device for an hour")
+    parser.add_argument("--browser-hour", type=amount, metavar="USD", help="price of a browser for an hour")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the times into an .svg, .png or .pdf, too")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="default: %(default)s")
     parser.set_defaults(run=run)

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from components.export.card import Origin, card
 from components.export.columns import EPISODES, TURNS, Column, Episode, episode_row, schema, turn_row
 from components.records import Trajectory, Verdict
-from components.store import iter_table, publish
+from components.store import iter_named_table, publish
 
 SHARD_BYTES = 400_000_000
 """A shard is closed when its file has reached this size; the Hub advises less than 500 MB."""
@@ -46,10 +46,14 @@ class Source:
         return f"{folder.parent.name}-{folder.name}" if folder.parent.name == "evaluation" else folder.name
 
     def episodes(self) -> Iterator[Episode]:
-        """The trajectories with their verdicts."""
+        """The trajectories with their verdicts.
+
+        Raises:
+            UnreadableTable: a table is damaged.
+        """
         beside = self.table.with_name("verdicts.parquet")
-        verdicts = {row.trajectory_id: row for row in iter_table(beside, Verdict)} if beside.exists() else {}
-        for trajectory in iter_table(self.table, Trajectory):
+        verdicts = {row.trajectory_id: row for row in iter_named_table(beside, Verdict)} if beside.exists() else {}
+        for trajectory in iter_named_table(self.table, Trajectory):
             yield Episode(trajectory, verdicts.get(trajectory.trajectory_id), self.name)
 
 

@@ -16,7 +16,7 @@ from components.judge.clients import JudgeClients
 from components.judge.model_judge import ModelJudge
 from components.params import ModelJudgeParams, RecipeError, load
 from components.records import Outcome, Trajectory, Verdict
-from components.store import digest, iter_table, state_dir
+from components.store import digest, iter_named_table, state_dir
 from components.tasks.blocklist import is_doubtful
 
 
@@ -54,9 +54,13 @@ def find_blocked_pages(recipe: Path, folders: Sequence[Path], on_progress: Calla
 
 
 def iter_trajectories(folders: Sequence[Path]) -> Iterator[Trajectory]:
-    """The trajectories of all folders, one in memory at a time."""
+    """The trajectories of all folders, one in memory at a time.
+
+    Raises:
+        UnreadableTable: a table is damaged.
+    """
     for folder in folders:
-        yield from iter_table(folder / "trajectories.parquet", Trajectory)
+        yield from iter_named_table(folder / "trajectories.parquet", Trajectory)
 
 
 async def _judge_pages(
@@ -85,7 +89,7 @@ def _doubtful_trajectories(folders: Sequence[Path]) -> Iterator[Trajectory]:
     seen = {
         verdict.trajectory_id
         for path in tables
-        for verdict in iter_table(path, Verdict)
+        for verdict in iter_named_table(path, Verdict)
         if verdict.outcome is Outcome.SUCCESS
     }
     for trajectory in iter_trajectories(folders):

@@ -161,6 +161,8 @@ def _read(path: Path) -> dict[str, Any]:
         raw = yaml.load(path.read_text(encoding="utf-8"), RecipeLoader)
     except FileNotFoundError as error:
         raise RecipeError(f"{path}: no such recipe; pick one with `waymark use recipes/demo.yaml`") from error
+    except OSError as error:
+        raise RecipeError(f"{path}: cannot be read ({error.strerror}): name a recipe's file") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path}: not YAML: {error}") from error
     if not isinstance(raw, dict):

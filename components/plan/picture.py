@@ -37,6 +37,7 @@ def draw(plan: TimePlan, title: str, path: Path) -> None:
     """
     if path.suffix.lower() not in FORMATS:
         raise RecipeError(f"--picture {path}: the name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    path.parent.mkdir(parents=True, exist_ok=True)
     stages: Rows = {stage.stage: stage.parts for stage in plan.stages}
     iterations: Rows = {
         f"RL {iteration.phase}": {name: timed.usage.seconds for name, timed in iteration.parts.items()}

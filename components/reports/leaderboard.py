@@ -98,7 +98,7 @@ def stage_entries(stages: Path) -> list[Entry]:
         path = stages / f"evaluate@{policy}.json"
         if path.exists():
             raw = _read(path, f"run `dvc repro --force evaluate@{policy}`")
-            stage, summary = StageFile.model_validate(raw), _summary_of(raw, path)
+            stage, summary = _stage_of(raw, path), _summary_of(raw, path)
             entries += run_entries(stage.recipe, stage.tasks, policy, summary)
     return entries
 
@@ -185,6 +185,16 @@ def _read(path: Path, remedy: str) -> dict[str, Any]:
     if not isinstance(raw, dict):
         raise EvaluationError(f"{path} is not a JSON object; {remedy}")
     return raw
+
+
+def _stage_of(raw: dict[str, Any], path: Path) -> StageFile:
+    try:
+        return StageFile.model_validate(raw)
+    except ValidationError as error:
+        field = ".".join(map(str, error.errors()[0]["loc"]))
+        raise EvaluationError(
+            f"{path}: {field} is no text: run `dvc repro --force --single-item {path.stem}`"
+        ) from error
 
 
 def _summary_of(raw: dict[str, Any], path: Path) -> SuccessSummary:

@@ -115,6 +115,8 @@ def read_study(path: Path) -> StudyFile:
     except FileNotFoundError as error:
         known = ", ".join(sorted(file.stem for file in STUDIES.glob("*.yaml"))) or "none here"
         raise RecipeError(f"{path}: no such study; there are {known}") from error
+    except OSError as error:
+        raise RecipeError(f"{path}: cannot be read ({error.strerror}): name a file in {STUDIES}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path}: not YAML: {error}") from error
     if not isinstance(keys, dict):

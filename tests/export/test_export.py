@@ -160,6 +160,15 @@ def test_what_cannot_be_exported_is_refused_and_leaves_nothing(project, capsys, 
     assert not [*project.glob(".*.part")]
 
 
+@pytest.mark.parametrize("name", ["trajectories.parquet", "verdicts.parquet"])
+def test_a_damaged_table_is_named(project, capsys, name):
+    write_table("data/a/trajectories.parquet", Trajectory, [a_trajectory(a_task(1))])
+    Path("data/a", name).write_bytes(b"PAR1 and no more")
+    tables = ["--table", "data/a/trajectories.parquet"]
+    assert main(["export", "out", "--licence", "mit", *tables]) == 1
+    assert f"data/a/{name} is no table of {name.split('.')[0]} that can be read" in capsys.readouterr().err
+
+
 def test_a_trajectory_in_two_tables_is_refused(project, table, capsys):
     write_table("data/b/trajectories.parquet", Trajectory, [a_trajectory(a_task(1))])
     tables = ["--table", str(table), "--table", "data/b/trajectories.parquet"]

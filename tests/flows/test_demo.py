@@ -79,6 +79,26 @@ def test_a_failed_stage_ends_with_its_log_and_exit_status_1(reporting: Path) -> 
     assert "run `make demo` again" in done.stdout
 
 
+@pytest.mark.parametrize("text", ["name: [", None])
+def test_a_recipe_that_cannot_be_read_is_named(reporting: Path, text: str | None) -> None:
+    recipe = reporting / "params.yaml"
+    recipe.unlink()
+    if text is not None:
+        recipe.write_text(text)
+    dvc_yaml = reporting / "dvc.yaml"
+    dvc_yaml.write_text(dvc_yaml.read_text().replace("stages:", "stages:\n  named:\n    cmd: echo ${name}", 1))
+    done = demo(reporting)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "params.yaml: not YAML" in done.stdout if text else "params.yaml: no such recipe" in done.stdout
+
+
+@pytest.mark.parametrize("number", ["0", "-3"])
+def test_at_least_one_stage_runs_at_a_time(reporting: Path, number: str) -> None:
+    done = demo(reporting, "--side-by-side", number)
+    assert (done.returncode, "give at least 1" in done.stderr) == (2, True)
+
+
 def test_the_table_has_a_row_per_model_with_its_interval() -> None:
     text = StringIO()
     Console(file=text, width=100).print(results("demo", REPORT))

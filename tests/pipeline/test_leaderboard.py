@@ -48,3 +48,10 @@ def test_a_file_that_cannot_be_read_is_named_with_what_to_do(checkout, capsys):
     assert main.main(["leaderboard"]) == 1
     error = capsys.readouterr().err
     assert "x.json is no result of a benchmark run (version, model); run the evaluation again" in error
+
+
+def test_a_stages_result_with_a_wrong_field_is_named(checkout, capsys):
+    path = Path("reports/stages/evaluate@rl.json")
+    write_json(path, {"recipe": 5})
+    assert main.main(["leaderboard"]) == 1
+    assert f"{path}: recipe is no text" in capsys.readouterr().err
