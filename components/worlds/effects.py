@@ -198,7 +198,7 @@ def is_equal(text: str | None, value: Value) -> bool:
     if value is None or text is None:
         return text is None and value is None
     if isinstance(value, bool):
-        return text in (str(int(value)), str(value))
+        return text in (str(int(value)), str(value), str(value).lower())  # of SQLite, Python and JSON
     if text == str(value):
         return True
     try:

@@ -240,7 +240,7 @@ class Application:
         try:
             items = at_place(response.json(), rows.rows)
             return {str(item[rows.key]): {field: _text(value) for field, value in item.items()} for item in items}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise OwnSiteError(
                 f"state.json.{name}: {rows.get} (status {response.status_code}) has no list of objects with "
                 f"{rows.key!r} at {rows.rows or 'its top'}"

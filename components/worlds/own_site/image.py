@@ -58,8 +58,8 @@ def digest(site: SiteFile, folder: Path) -> str:
     checksum = hashlib.sha256(f"{site.prepare}\0{site.address}".encode())
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
-        is_used = parts[0] not in {*_UNUSED, "site.yaml", "oracles", "__pycache__"} and path.is_file()
-        if is_used and not any(part.endswith(".egg-info") for part in parts):
+        is_used = parts[0] not in {*_UNUSED, "site.yaml", "oracles"} and path.is_file()
+        if is_used and not any(part == "__pycache__" or part.endswith(".egg-info") for part in parts):
             checksum.update(f"{Path(*parts)}\0{path.stat().st_size}\0".encode())
             checksum.update(path.read_bytes())
     return checksum.hexdigest()[:16]

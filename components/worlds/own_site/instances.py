@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.records import RowChange, Split, StateCheck, Task
-from components.worlds.answers import Answer, Names, Number, Phrase, Refusal
+from components.worlds.answers import Answer, Names, Number, Phrase, Refusal, numbers_in
 from components.worlds.effects import Added, Changed, Effect, Incidental, Removed, Value, check_changes, contains, words
 from components.worlds.oracle import Oracle
 from components.worlds.own_site.site_file import OwnSiteError, SiteFile
@@ -68,11 +68,17 @@ class Instance:
         return self.site.tasks[self.name]
 
     @property
+    def _intent(self) -> str:
+        phrasing = random.Random(f"words {self.name} {self.number}").choice(self.template.phrasings)
+        return str(formatted(phrasing, self.facts))
+
+    @property
     def expected(self) -> Answer | None:
         """The answer that the task asks for."""
         match self.answer:
             case {"number": value}:
-                return Number(value, given=[fact for fact in _values(self.facts) if _is_number(fact)])
+                given = [fact for fact in _values(self.facts) if _is_number(fact)]
+                return Number(value, given=[*given, *numbers_in(self._intent)])
             case {"phrase": forms, "wrong": wrong}:
                 return Phrase(forms, wrong)
             case {"names": right, "among": among}:
@@ -96,11 +102,10 @@ class Instance:
     def row(self, split: Split) -> dict[str, Any]:
         """The task row."""
         template, site = self.template, self.site
-        phrasing = random.Random(f"words {self.name} {self.number}").choice(template.phrasings)
         rules = len(template.effects) + len(template.requests) + (template.answer is not None) + bool(template.verify)
         return {
             "task_id": f"{site.name}/{self.name}/{self.number}",
-            "intent": formatted(phrasing, self.facts),
+            "intent": self._intent,
             "start_url": site.address + formatted(template.start, self.facts),
             "website": f"{site.name}/{self.name}",
             "source": site.name,
@@ -189,7 +194,7 @@ def _choices(place: str, values: Values, database: bytes | None) -> list[Any]:
             chosen = [*values]
     if not chosen:
         raise OwnSiteError(f"{place} has no values")
-    return chosen
+    return [*{repr(value): value for value in chosen}.values()]  # equal ones would be one task twice
 
 
 def _rows(place: str, sql: str, facts: Facts, database: bytes | None) -> list[dict[str, Any]]:
@@ -228,7 +233,10 @@ def _is_number(value: object) -> bool:
 def _answer(rule: AnswerRule, facts: Facts, database: bytes | None) -> dict[str, Any]:
     def texts(value: list[str] | Query) -> list[str]:
         if isinstance(value, Query):
-            return [str(next(iter(row.values()))) for row in _rows("answer", value.sql, facts, database)]
+            found = [next(iter(row.values())) for row in _rows("answer", value.sql, facts, database)]
+            if None in found:
+                raise OwnSiteError(f"answer: {value.sql!r} finds a row without a value (NULL)")
+            return [f"{cell:.10g}" if isinstance(cell, float) else str(cell) for cell in found]
         return [formatted(text, facts) for text in value]
 
     if rule.number is not None:

@@ -62,11 +62,13 @@ class OwnPages:
         if self._image is not None:
             return
         self._image = await asyncio.to_thread(ensure, self._site, self._folder)
+        application = self._take()
         try:
-            self._free.append(await self._reset(None, 0))
+            await asyncio.to_thread(_reset, application, 0)
         except OwnSiteError:
             await self.stop()
             raise
+        self._free.append(application)
         await self._front.start()
 
     async def stop(self) -> None:
@@ -86,42 +88,58 @@ class OwnPages:
             SandboxError: the application does not start, reset or log in.
         """
         instance = Instance.of(self._site, task)
-        application = self._free.pop() if self._free else None
+        application = self._take()
+        work = asyncio.ensure_future(asyncio.to_thread(_begun, application, task.seed or 0, instance.template.login))
         try:
-            application = await self._reset(application, task.seed or 0)
-            user = instance.template.login
-            client = await asyncio.to_thread(application.client, user) if user else None
-            before = await asyncio.to_thread(application.snapshot)
-        except OwnSiteError as error:
-            if application is not None:
-                self._free.append(application)
-            raise SandboxError(str(error)) from error
+            before, cookies = await asyncio.shield(work)
+        except BaseException as error:  # after a cancellation, the thread goes on until the application has started
+            work.add_done_callback(lambda done: self._give_back(application, done))
+            if isinstance(error, OwnSiteError):
+                raise SandboxError(str(error)) from error
+            raise
         key = secrets.token_urlsafe(24)
         self._front.routes[key] = application.port
-        return OwnEpisode(self, instance, application, before, key, client.cookies if client is not None else {})
+        return OwnEpisode(self, instance, application, before, key, cookies)
 
     def free(self, application: Application, key: str) -> None:
         """Take back the process of an episode that has ended."""
         self._front.routes.pop(key, None)
-        if application in self._all:
-            self._free.append(application)
+        self._give_back(application)
 
     def differences(self, before: Snapshot, after: Snapshot) -> list[RowChange]:
         """The changes between two moments, without the site's noise."""
         return differences(before, after, self._site.state.noise, self._site.state.keys)
 
-    async def _reset(self, application: Application | None, seed: int) -> Application:
-        """Resets a process, or makes a new one."""
+    def _take(self) -> Application:
+        """A process that no episode has, or a new one that has not started yet."""
+        if self._free:
+            return self._free.pop()
         assert self._image is not None
-        if application is None:
-            application = Application(self._site, self._folder, self._image)
-            self._all.append(application)
-        try:
-            await asyncio.to_thread(application.reset, seed)
-        except OwnSiteError:
-            await asyncio.to_thread(application.stop)  # the next reset starts it anew
-            raise
+        application = Application(self._site, self._folder, self._image)
+        self._all.append(application)
         return application
+
+    def _give_back(self, application: Application, work: asyncio.Future[Any] | None = None) -> None:
+        """Keep a process for the next episode, unless the pages were stopped."""
+        if work is not None and not work.cancelled():
+            work.exception()
+        if application in self._all:
+            self._free.append(application)
+
+
+def _reset(application: Application, seed: int) -> None:
+    try:
+        application.reset(seed)
+    except OwnSiteError:
+        application.stop()  # the next reset starts it anew
+        raise
+
+
+def _begun(application: Application, seed: int, user: str) -> tuple[Snapshot, dict[str, str]]:
+    """The state before an episode, and the cookies of the person who is logged in."""
+    _reset(application, seed)
+    cookies = application.client(user).cookies if user else {}
+    return application.snapshot(), cookies
 
 
 class OwnEpisode:

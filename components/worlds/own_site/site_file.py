@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
@@ -50,6 +50,8 @@ class Request(Section):
     def _one_method(self) -> Request:
         if bool(self.get) == bool(self.post):
             raise ValueError("a request needs either `get: /path` or `post: /path`")
+        if not self.path.startswith("/"):
+            raise ValueError(f"{self.path} must begin with /")
         if self.get and (self.form is not None or self.body is not None):
             raise ValueError(f"get: {self.get} cannot have a form or JSON; write `post`")
         return self
@@ -94,7 +96,7 @@ class StateFiles(Section):
 
     sqlite: list[str] = Field(default_factory=list)
     """Databases, by their paths in `$DATA`."""
-    files: list[str] = Field(default_factory=list)
+    files: list[Annotated[str, Field(pattern="^[^/]")]] = Field(default_factory=list)
     """Patterns of files in `$DATA`, such as `pages/*.txt`. They are the table `files`: key `path`, column `text`."""
     responses: dict[str, JsonRows] = Field(default_factory=dict, alias="json")
     """Lists in JSON responses, by the name of the table that they are."""
@@ -120,7 +122,7 @@ class SiteFile(Section):
     """Makes the first data in the empty folder `$DATA`. It runs once; its result is kept and copied."""
     start: str
     """Starts the application on `$PORT` and does not return. Begin the last line with `exec`."""
-    ready: str = "/"
+    ready: str = Field(default="/", pattern="^/")
     """A path that answers with a status below 500 once the application has started."""
     start_timeout_s: float = Field(default=60.0, gt=0)
     reset: Reset = Field(default_factory=Reset)
@@ -148,6 +150,7 @@ class SiteFile(Section):
         users = {template.login for template in self.tasks.values() if template.login}
         users |= {rows.user for rows in self.state.responses.values() if rows.user}
         users |= {rule.user for template in self.tasks.values() for rule in template.requests if rule.user}
+        users |= {sent.user for sent in (self.reset.request, self.stray) if isinstance(sent, Request) and sent.user}
         unknown = sorted(users - {*self.logins})
         if unknown:
             raise ValueError(
@@ -168,13 +171,17 @@ def read_site(folder: Path) -> SiteFile:
         OwnSiteError: a file is missing, is no YAML, or has a wrong key; the message lists the places.
     """
     path = folder / "site.yaml"
-    content = _yaml(path)
+    content = _mapping(path)
+    tasks = content.get("tasks") or {}
+    if not isinstance(tasks, dict):
+        raise OwnSiteError(f"{path}: tasks must be a mapping of names to tasks, not {type(tasks).__name__}")
     if (folder / "tasks.yaml").exists():
-        content = {**content, "tasks": {**content.get("tasks", {}), **_yaml(folder / "tasks.yaml")}}
-    for name, task in (content.get("tasks") or {}).items():
+        tasks = {**tasks, **_mapping(folder / "tasks.yaml")}
+    content = {**content, "tasks": tasks}
+    for name, task in tasks.items():
         beside = folder / "oracles" / f"{name}.yaml"
         if isinstance(task, dict) and "oracle" not in task and beside.exists():
-            task["oracle"] = yaml.safe_load(beside.read_text())
+            task["oracle"] = _yaml(beside)
     try:
         return SiteFile.model_validate(content)
     except ValidationError as error:
@@ -182,11 +189,15 @@ def read_site(folder: Path) -> SiteFile:
         raise OwnSiteError("\n".join([f"{path} is wrong:", *lines])) from error
 
 
-def _yaml(path: Path) -> dict[str, Any]:
+def _yaml(path: Path) -> Any:
     try:
-        content = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
+        return yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise OwnSiteError(f"{path} cannot be read: {error}") from error
+
+
+def _mapping(path: Path) -> dict[str, Any]:
+    content = _yaml(path)
     if not isinstance(content, dict):
         raise OwnSiteError(f"{path} must be a mapping of keys")
     return content

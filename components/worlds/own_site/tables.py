@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import zip_longest
 from pathlib import Path
 
 from components.records import RowChange
+from components.worlds.own_site.site_file import OwnSiteError
 
 Row = dict[str, str | None]
 Rows = dict[str, Row]
 """The rows of one table by key."""
 FILES = "files"
 """The table of files."""
+_WAL, _NO_WAL = b"\x02\x02", b"\x01\x01"
+"""Bytes 18 and 19 of a database with a write-ahead log, and of one without (SQLite's file format, section 1.3)."""
 MAX_TEXT = 20_000
 """Characters of a file or value that are kept; the digest of a longer one stands for its rest."""
 
@@ -46,7 +51,10 @@ def copy_of(database: Path) -> bytes:
         closing(sqlite3.connect(":memory:")) as copy,
     ):
         source.backup(copy)
-        return copy.serialize()
+        content = copy.serialize()
+    if content[18:20] == _WAL:  # a copy in memory has no file for a log
+        return content[:18] + _NO_WAL + content[20:]
+    return content
 
 
 def overwrite(database: Path, content: bytes) -> None:
@@ -69,7 +77,11 @@ def differences(
 
     Args:
         noise: patterns of tables, and of columns as `table.column`, that do not count.
-        keys: columns that identify a row, by table; the primary key by default.
+        keys: columns that identify a row, by table; the primary key by default. Rows that have these columns in common
+            are compared as a group: each that is gone, new or changed is a change of its own.
+
+    Raises:
+        OwnSiteError: a table lacks a column of `keys`.
     """
     changes: list[RowChange] = []
     for name, content in after.databases.items():
@@ -105,7 +117,7 @@ def _of_databases(
         changes: list[RowChange] = []
         for table in sorted({*_tables(database, "main"), *_tables(database, "later")}):
             if not _is_noise(f"{prefix}{table}", noise):
-                changes += _of_table(database, table, f"{prefix}{table}", keys.get(f"{prefix}{table}", ()))
+                changes += _of_table(database, table, f"{prefix}{table}", keys.get(f"{prefix}{table}", ()), noise)
         return changes
 
 
@@ -117,27 +129,42 @@ def _tables(database: sqlite3.Connection, schema: str) -> list[str]:
     return [name for (name,) in listed if not name.startswith("sqlite_")]
 
 
-def _of_table(database: sqlite3.Connection, table: str, shown: str, own_keys: Sequence[str]) -> list[RowChange]:
+def _of_table(
+    database: sqlite3.Connection, table: str, shown: str, own_keys: Sequence[str], noise: Sequence[str]
+) -> list[RowChange]:
     info = {schema: _columns(database, schema, table) for schema in ("main", "later")}
     both = [name for name in info["later"] if name in info["main"]] or [*info["main"], *info["later"]]
+    if unknown := [name for name in own_keys if name not in both]:
+        raise OwnSiteError(f"state.keys.{shown}: {unknown[0]} is no column of the table, which has {', '.join(both)}")
     keys = [*own_keys] or [name for name in both if (info["later"] or info["main"])[name]] or ["rowid"]
+    both = [name for name in both if not _is_noise(f"{shown}.{name}", noise)]
     selected = ", ".join(f"{_quoted(name)} COLLATE BINARY" for name in [*keys, *both])  # NOCASE hides changes of case
     old, new = (
-        {row[: len(keys)]: row[len(keys) :] for row in database.execute(statement)} if statement else {}
+        Counter({row[:-1]: row[-1] for row in database.execute(statement)} if statement else {})
         for statement in (
-            _only_in(table, selected, "main", "later", info),
-            _only_in(table, selected, "later", "main", info),
+            _only_in(table, selected, "main", "later", info, bool(own_keys)),
+            _only_in(table, selected, "later", "main", info, bool(own_keys)),
         )
     )
+    gone, added = (_by_key(rows, len(keys)) for rows in (old - new, new - old))
     return [
         RowChange(
             table=shown,
             key=",".join(str(_shown(part)) for part in key),
-            before=_row(both, old.get(key)),
-            after=_row(both, new.get(key)),
+            before=_row(both, before),
+            after=_row(both, after),
         )
-        for key in sorted({*old, *new}, key=lambda parts: [str(part) for part in parts])
+        for key in sorted({*gone, *added}, key=lambda parts: [str(part) for part in parts])
+        for before, after in zip_longest(gone.get(key, []), added.get(key, []))
     ]
+
+
+def _by_key(rows: Counter[tuple[object, ...]], length: int) -> dict[tuple[object, ...], list[tuple[object, ...]]]:
+    """The rows, whose first `length` values are their key, by key; equal rows as often as they occur."""
+    by_key: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
+    for row in rows.elements():
+        by_key.setdefault(row[:length], []).append(row[length:])
+    return by_key
 
 
 def _columns(database: sqlite3.Connection, schema: str, table: str) -> dict[str, int]:
@@ -146,11 +173,19 @@ def _columns(database: sqlite3.Connection, schema: str, table: str) -> dict[str,
     return {name: position for _, name, *_, position in info}
 
 
-def _only_in(table: str, selected: str, here: str, other: str, info: Mapping[str, Mapping[str, int]]) -> str:
+def _only_in(
+    table: str, selected: str, here: str, other: str, info: Mapping[str, Mapping[str, int]], repeated: bool
+) -> str:
+    """The statement for the rows of one schema, each with its number, that the other has not or not as often.
+
+    Args:
+        repeated: rows may be equal, so they are counted.
+    """
     if not info[here]:
         return ""
-    rows = f"SELECT {selected} FROM {here}.{_quoted(table)}"
-    return f"{rows} EXCEPT SELECT {selected} FROM {other}.{_quoted(table)}" if info[other] else rows
+    number, groups = ("COUNT(*)", f" GROUP BY {selected}") if repeated else ("1", "")
+    rows, others = (f"SELECT {selected}, {number} FROM {schema}.{_quoted(table)}{groups}" for schema in (here, other))
+    return f"{rows} EXCEPT {others}" if info[other] else rows
 
 
 def _quoted(name: str) -> str:

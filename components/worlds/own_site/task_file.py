@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import BeforeValidator, Field, PlainValidator, model_validator
 
 from components.params import Section
 from components.worlds.oracle import (
@@ -44,7 +44,18 @@ class Range(Section):
     last: int = Field(alias="to")
 
 
-Cell = str | int | float
+def _no_boolean(value: object) -> object:
+    """Refuses what YAML reads as true or false.
+
+    Raises:
+        ValueError: the value is a boolean.
+    """
+    if isinstance(value, bool):
+        raise ValueError(f"{str(value).lower()} is a boolean, as YAML also reads yes, no, on and off: put it in quotes")
+    return value
+
+
+Cell = Annotated[str | int | float, BeforeValidator(_no_boolean)]
 Values = list[Cell] | list[dict[str, Cell]] | Query | Range
 """Of a parameter. Values with several columns are mappings, or rows of a query."""
 
@@ -116,6 +127,8 @@ class AnswerRule(Section):
     def _one_kind(self) -> AnswerRule:
         if sum(kind is not None for kind in (self.number, self.phrase, self.names, self.refusal)) != 1:
             raise ValueError("an answer has exactly one of `number`, `phrase`, `names`, `refusal`")
+        if self.names is not None and not self.among:
+            raise ValueError("an answer with `names` needs `among`, all names of this kind: others would not be wrong")
         return self
 
 
@@ -147,7 +160,10 @@ def _step(raw: Any) -> dict[str, Any]:
     """
     if not isinstance(raw, dict) or len(raw) != 1:
         raise ValueError(f"a step is one key with its value, such as `click: button Save`, not {raw!r}")
-    _parsed(raw, {})
+    try:
+        _parsed(raw, {})
+    except TypeError as error:
+        raise ValueError(f"the step {raw!r}: {error}") from error
     return raw
 
 
@@ -160,7 +176,7 @@ class TaskTemplate(Section):
     intent: str | list[str]
     """The instruction, or several wordings of it."""
     parameters: dict[str, Values] = Field(default_factory=dict)
-    start: str = "/"
+    start: str = Field(default="/", pattern=r"^[/{]")
     """The path of the start page."""
     login: str = ""
     effects: list[EffectRule] = Field(default_factory=list)
@@ -200,7 +216,7 @@ def formatted(value: Any, facts: Facts) -> Any:
     if isinstance(value, str):
         try:
             return value.format_map(facts)
-        except (KeyError, IndexError, AttributeError) as error:
+        except (KeyError, IndexError, AttributeError, TypeError) as error:
             raise ValueError(f"{value!r} names {error}, which is no parameter; there are {', '.join(facts)}") from error
     if isinstance(value, dict):
         return {name: formatted(part, facts) for name, part in value.items()}

@@ -25,7 +25,7 @@ from components.store import read_table
 from components.worlds.own_site import OwnSite, OwnSiteError, read_site
 from components.worlds.own_site.application import Application
 from components.worlds.own_site.front import COOKIE
-from components.worlds.own_site.image import ensure
+from components.worlds.own_site.image import digest, ensure
 from components.worlds.own_site.instances import Instance, Templates
 from components.worlds.own_site.scaffold import write_package
 from components.worlds.own_site.site import OwnEpisode, failure
@@ -225,6 +225,23 @@ def test_a_start_that_fails_shows_the_output_of_the_command(written: Path, tmp_p
         ),
         (lambda site: site["tasks"]["add_item"].update(intent="Add {titel}"), "names 'titel', which is no parameter"),
         (lambda site: site["tasks"]["count_open"].update(answer={"number": {"sql": "SELECT x"}}), "no such column: x"),
+        (
+            lambda site: site["tasks"]["count_open"].update(answer={"phrase": {"sql": "SELECT NULL"}}),
+            "finds a row without a value",
+        ),
+        (lambda site: site["tasks"]["count_open"].update(answer={"names": ["Ann"]}), "`names` needs `among`"),
+        (lambda site: site.update(tasks=["add_item"]), "tasks must be a mapping of names to tasks, not list"),
+        (lambda site: site.update(ready="login"), "ready: String should match pattern"),
+        (lambda site: site["state"].update(files=["/etc/*.txt"]), "files.0: String should match pattern"),
+        (lambda site: site.update(stray={"post": "/add", "as": "ola"}), "no login 'ola' in logins"),
+        (lambda site: site.update(stray={"post": "add"}), "add must begin with /"),
+        (lambda site: site["tasks"]["add_item"].update(start="add"), "start: String should match pattern"),
+        (lambda site: site["tasks"]["add_item"].update(parameters={"title": ["a", True]}), "put it in quotes"),
+        (lambda site: site["tasks"]["add_item"].update(intent="Add {title[name]}"), "which is no parameter"),
+        (
+            lambda site: site["tasks"]["add_item"].update(oracle=[{"scroll": {"direction": "down", "amount": [1]}}]),
+            "the step .* float",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_site_file_is_named(written: Path, tmp_path: Path, change: Change, message: str) -> None:
@@ -238,6 +255,76 @@ def test_what_is_wrong_in_a_site_file_is_named(written: Path, tmp_path: Path, ch
 
     with pytest.raises(OwnSiteError, match=message):
         read_all()
+
+
+def test_a_file_of_steps_that_is_no_yaml_is_named(written: Path) -> None:
+    folder = changed(written, lambda site: site["tasks"]["add_item"].pop("oracle"))
+    (folder / "oracles").mkdir(exist_ok=True)
+    (folder / "oracles/add_item.yaml").write_text("- click: [")
+    with pytest.raises(OwnSiteError, match=r"oracles/add_item.yaml cannot be read"):
+        read_site(folder)
+
+
+def test_tasks_may_stand_beside_an_empty_section(written: Path) -> None:
+    folder = changed(written, lambda site: None)
+    content = yaml.safe_load((folder / "site.yaml").read_text())
+    (folder / "tasks.yaml").write_text(yaml.safe_dump(content["tasks"]))
+    (folder / "site.yaml").write_text(yaml.safe_dump(content | {"tasks": None}))
+    assert read_site(folder).tasks.keys() == content["tasks"].keys()
+
+
+def test_equal_values_of_a_parameter_are_one_task(written: Path, tmp_path: Path) -> None:
+    titles = {"title": ["One", "Two", "One", "Three", "Two"]}
+    folder = changed(written, lambda site: site["tasks"]["add_item"].update(parameters=titles))
+    site = read_site(folder)
+    templates = Templates(site, copy_of(ensure(site, folder, tmp_path / "cache") / "todo.db"))
+    found = templates.instances("add_item", 1, 9)
+    assert sorted(instance.facts["title"] for instance in found) == ["One", "Three", "Two"]
+
+
+def test_numbers_of_the_instruction_may_be_repeated(written: Path, tmp_path: Path) -> None:
+    task = {"intent": "How many items are open since 2024?"}
+    folder = changed(written, lambda site: site["tasks"]["count_open"].update(task))
+    site = read_site(folder)
+    templates = Templates(site, copy_of(ensure(site, folder, tmp_path / "cache") / "todo.db"))
+    (instance,) = templates.instances("count_open", 1, 1)
+    right = instance.answer["number"]
+    assert instance.expected.accepts(f"{right} items are open since 2024.")
+    assert not instance.expected.accepts("2024")
+
+
+def test_the_first_data_do_not_depend_on_compiled_files(written: Path) -> None:
+    folder = written / "waymark_notes"
+    before = digest(read_site(folder), folder)
+    (folder / "inner/__pycache__").mkdir(parents=True)
+    (folder / "inner/__pycache__/app.pyc").write_bytes(b"compiled")
+    assert digest(read_site(folder), folder) == before
+
+
+@pytest.mark.slow
+def test_an_episode_that_is_cancelled_while_it_begins_leaves_no_process(world: OwnSite) -> None:
+    task = Task.model_validate(world.templates().instances("add_item", 1, 1)[0].row("eval"))
+
+    async def cancel_and_play() -> tuple[int, int]:
+        site = world.site()
+        await site.start()
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(site.begin(task), 0.01)
+        for _ in range(200):
+            if len(site._free) == len(site._all):
+                break
+            await asyncio.sleep(0.1)
+        started = len(site._all)
+        episode = await site.begin(task)
+        await episode.end()
+        counts = started, len(site._free)
+        await site.stop()
+        return counts
+
+    started, free = asyncio.run(cancel_and_play())
+    assert started <= 3
+    assert free == started
 
 
 def test_rules_by_request_and_page_decide_with_the_others(written: Path, tmp_path: Path) -> None:

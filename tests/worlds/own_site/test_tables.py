@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.records import RowChange
-from components.worlds.own_site.tables import Snapshot, differences
+from components.worlds.own_site.site_file import OwnSiteError
+from components.worlds.own_site.tables import Snapshot, copy_of, differences, overwrite, query
 
 VALUES = st.one_of(
     st.none(), st.sampled_from(["", "a", "A", "a ", "é", "É", "1", "1.0", "it's", '"']), st.integers(-2, 2)
@@ -22,7 +23,8 @@ KINDS = ["", "COLLATE NOCASE", "COLLATE RTRIM", "TEXT", "TEXT COLLATE NOCASE", "
 def database(script: str, rows: dict | None = None) -> bytes:
     with closing(sqlite3.connect(":memory:")) as made:
         made.executescript(script)
-        made.executemany("INSERT INTO item VALUES (?, ?, ?)", [(key, *row) for key, row in (rows or {}).items()])
+        for key, row in (rows or {}).items():
+            made.execute("INSERT INTO item VALUES (?, ?, ?)", (key, *row))
         made.commit()
         return made.serialize()
 
@@ -57,6 +59,54 @@ def test_a_change_of_case_in_a_key_without_case_is_a_change():
     script = "CREATE TABLE item (id TEXT PRIMARY KEY COLLATE NOCASE, a, b) WITHOUT ROWID"
     found = changed(database(script, {"ann": (1, 2)}), database(script, {"Ann": (1, 2)}))
     assert [(change.key, change.before is None) for change in found] == [("Ann", True), ("ann", False)]
+
+
+LINES = "CREATE TABLE line (id INTEGER PRIMARY KEY, product TEXT, number INTEGER); INSERT INTO line VALUES {}"
+
+
+def lines(*rows: str) -> bytes:
+    return database(LINES.format(", ".join(rows)))
+
+
+def test_rows_with_a_key_in_common_are_changes_of_their_own():
+    before = lines("(1, 'lamp', 1)")
+    after = lines("(1, 'lamp', 1)", "(2, 'cup', 1)", "(3, 'cup', 1)", "(4, 'cup', 2)")
+    options = {"keys": {"line": ["product"]}, "noise": ["line.id"]}
+    assert [(change.key, change.before, change.after["number"]) for change in changed(before, after, **options)] == [
+        ("cup", None, "1"), ("cup", None, "1"), ("cup", None, "2")
+    ]  # fmt: skip
+    later = lines("(7, 'cup', 2)", "(8, 'cup', 1)", "(9, 'lamp', 5)", "(10, 'cup', 1)")
+    (lamp,) = changed(after, later, **options)
+    assert (lamp.key, lamp.before["number"], lamp.after["number"]) == ("lamp", "1", "5")
+
+
+def test_equal_rows_count_as_often_as_they_occur():
+    script = "CREATE TABLE item (name TEXT, tag TEXT); INSERT INTO item VALUES {}"
+    before = database(script.format("('cup', 'a')"))
+    after = database(script.format("('cup', 'a'), ('cup', 'a'), ('cup', 'a')"))
+    found = changed(before, after, keys={"item": ["name"]})
+    assert [(change.before, change.after) for change in found] == [(None, {"name": "cup", "tag": "a"})] * 2
+
+
+def test_a_key_that_is_no_column_is_named():
+    content = lines("(1, 'lamp', 1)")
+    with pytest.raises(OwnSiteError, match=r"line: produkt is no column of the table, which has id, product"):
+        changed(content, content, keys={"line": ["produkt"]})
+
+
+def test_a_database_with_a_write_ahead_log_is_compared_and_overwritten(tmp_path):
+    path = tmp_path / "app.db"
+    with closing(sqlite3.connect(path)) as opened:
+        opened.execute("PRAGMA journal_mode=WAL")
+        opened.executescript(LINES.format("(1, 'lamp', 1)"))
+        before = copy_of(path)
+        opened.execute("UPDATE line SET number = 2")
+        opened.commit()
+        found = changed(before, copy_of(path))
+        assert [(change.before["number"], change.after["number"]) for change in found] == [("1", "2")]
+        assert query(before, "SELECT number FROM line", {}) == [{"number": 1}]
+        overwrite(path, before)
+        assert opened.execute("SELECT number FROM line").fetchall() == [(1,)]
 
 
 def test_names_with_quotes_are_names():
