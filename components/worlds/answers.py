@@ -15,7 +15,10 @@ from decimal import Decimal
 
 MAX_CHARACTERS = 400
 """An answer that is longer is wrong: it hides its value among others."""
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
+_NUMBER = re.compile(
+    r"(?<![\w.])-?\d++(?:,\d{3})*+(?:\.\d++)?+(?!(?:st|nd|rd|th)(?!\w))(?=[^\W\d_]{0,3}(?!\w))", re.IGNORECASE
+)
+"""A number, which a unit of up to three letters may follow, such as "12kg"; "2nd" is none."""
 REFUSAL = re.compile(
     r"\b(can ?not|can't|could ?n[o']t|impossible|unable|not possible|n/?a|no such|does ?n[o']t exist)\b"
 )
@@ -59,10 +62,11 @@ class Number(Answer):
     near: Sequence[Decimal | int | float | str] = ()
 
     def accepts(self, answer: str) -> bool:
-        """Whether the value is the only number in the answer, besides the given ones."""
+        """Whether the value is the only number in the answer, besides the given ones. It may be rounded to two decimals
+        or more."""
         right, given = _decimal(self.value), {_decimal(number) for number in self.given}
-        numbers = {_decimal(text) for text in _NUMBER.findall(answer)} - (given - {right})
-        return len(answer) <= MAX_CHARACTERS and numbers == {right}
+        numbers = {right if _is_rounded(text, right) else _decimal(text) for text in numbers_in(answer)}
+        return len(answer) <= MAX_CHARACTERS and numbers - (given - {right}) == {right}
 
     @property
     def example(self) -> str:
@@ -170,18 +174,31 @@ class Refusal(Answer):
 
 
 def plain(text: str) -> str:
-    """A text without case, accents, punctuation at the ends of words and repeated white space."""
+    """A text without case, accents, punctuation at the ends of words and repeated white space. "+" and "#" after a
+    word stay: "C" is not "C++"."""
     text = unicodedata.normalize("NFKD", text).casefold()
     text = "".join(character for character in text if not unicodedata.combining(character))
-    return " ".join(re.findall(r"[\w][\w.'@/:&+-]*[\w]|\w", text))
+    return " ".join(re.findall(r"(?:[\w][\w.'@/:&+-]*[\w]|\w)[+#]*", text))
+
+
+def numbers_in(text: str) -> list[str]:
+    """The numbers of a text, as it writes them."""
+    return _NUMBER.findall(text)
 
 
 def _has(text: str, phrase: str) -> bool:
-    return bool(phrase) and re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text) is not None
+    return bool(phrase) and re.search(rf"(?<!\w){re.escape(phrase)}(?![\w+#])", text) is not None
 
 
 def _any(text: str, words: Iterable[str]) -> bool:
     return any(_has(text, word.casefold()) for word in words)
+
+
+def _is_rounded(text: str, right: Decimal) -> bool:
+    """Whether a number is the right one, rounded to two decimals or more."""
+    number = Decimal(text.replace(",", ""))
+    places = -int(number.as_tuple().exponent)
+    return places >= 2 and round(right, places) == number
 
 
 def _decimal(number: Decimal | int | float | str) -> Decimal:
