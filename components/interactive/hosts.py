@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 
 from components.browser.egress import allows
 from components.browser.egress_proxy import is_public
-from components.interactive.options import is_ip
+from components.interactive.options import RunError, is_ip
 from components.params import EgressParams
+from components.params.harness import host_pattern
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
@@ -35,18 +36,25 @@ class HostRules:
             url: the first page.
             allow: further hosts: shell patterns such as `*.example.org`, or host:port.
             recipe: the recipe's rules, of which the blocked and the private hosts are kept.
+
+        Raises:
+            RunError: a further host is an address.
         """
         host, address = _host(url), _host_and_port(url)
         apex = host.removeprefix("www.")
         allowed, private = [apex] if is_ip(apex) else [apex, f"*.{apex}"], list(recipe.private_hosts)
         if _is_private(host):
             private.append(address)
-        for pattern in allow:
+        for given in allow:
+            try:
+                pattern = host_pattern(given)
+            except ValueError as error:
+                raise RunError(f"--allow {error}") from error
             by_port = pattern.rpartition(":")[2].isdigit() and not pattern.endswith("]")
             if by_port or _is_private(pattern):
-                private.append(pattern.lower())
+                private.append(pattern)
             else:
-                allowed.append(pattern.lower())
+                allowed.append(pattern)
         rules = recipe.model_copy(update={"guard": True, "allowed_hosts": allowed, "private_hosts": private})
         return cls(host, rules)
 

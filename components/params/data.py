@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from components.params.harness import HostPattern
 from components.params.section import NoEffect, Section
 
 
@@ -67,7 +68,7 @@ class FilterParams(Section):
     drop_login: bool = False
     """Drop tasks that need a login by their source or by their wording. All tasks of WebArena need one: keep false if
     you run its sites yourself."""
-    blocked_websites: list[str] = Field(default_factory=list)
+    blocked_websites: list[HostPattern] = Field(default_factory=list)
     min_tasks_per_website: int = Field(default=1, ge=1)
     """Websites with fewer tasks are dropped (the long tail)."""
 

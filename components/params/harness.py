@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
 from components.params.section import Section
 
@@ -53,14 +53,32 @@ class AgentParams(Section):
         return self
 
 
+def host_pattern(text: str) -> str:
+    """A host name or a shell pattern of one, in small letters, as browsers write it.
+
+    Raises:
+        ValueError: it is an address with a scheme or a path.
+    """
+    if "/" in text:
+        raise ValueError(f"{text} is no host name: write the host alone, such as {_host_of(text)}")
+    return text.lower()
+
+
+def _host_of(address: str) -> str:
+    return address.partition("://")[2].partition("/")[0] or address.partition("/")[0] or "shop.example.org"
+
+
+HostPattern = Annotated[str, AfterValidator(host_pattern)]
+
+
 class EgressParams(Section):
     """The hosts that a browser may open. Host names are shell patterns, such as `*.example.org`."""
 
     guard: bool = True
     """All traffic goes through a proxy that enforces these rules. With false, the browser connects directly."""
-    allowed_hosts: list[str] = Field(default_factory=lambda: ["*"])
-    blocked_hosts: list[str] = Field(default_factory=list)
-    private_hosts: list[str] = Field(default_factory=list)
+    allowed_hosts: list[HostPattern] = Field(default_factory=lambda: ["*"])
+    blocked_hosts: list[HostPattern] = Field(default_factory=list)
+    private_hosts: list[HostPattern] = Field(default_factory=list)
     """Hosts, or host:port, that may have loopback or private addresses, such as the servers of a benchmark."""
 
 

@@ -32,6 +32,19 @@ def test_the_first_host_and_its_subdomains_are_allowed(url, allowed):
     assert rules("https://www.shop.example/", blocked_hosts=["bad.shop.example"]).allows(url) is allowed
 
 
+@pytest.mark.parametrize("address", ["https://pay.example", "pay.example/basket"])
+def test_an_address_is_no_host(address):
+    with pytest.raises(RunError, match=r"is no host name: write the host alone, such as pay.example"):
+        rules("https://shop.example/", address)
+
+
+def test_hosts_are_written_in_any_case():
+    own = rules("https://shop.example/", "Pay.Example", blocked_hosts=["Ads.Shop.Example"])
+    assert own.allows("https://pay.example/")
+    assert not own.allows("https://ads.shop.example/")
+    assert "ads.shop.example" in own.egress.blocked_hosts
+
+
 def test_a_server_on_this_machine_is_allowed_on_its_port_only():
     own = rules("http://127.0.0.1:8000/")
     assert own.allows("http://127.0.0.1:8000/basket")
