@@ -50,11 +50,11 @@ def signature(name: str, tool: type[Arguments]) -> str:
 
 
 def _call(text: str, tools: Mapping[str, type[Arguments]]) -> ToolCall:
+    name, _, rest = text.strip().partition(" ")
     try:
-        words = shlex.split(text)
+        values = [rest.strip()] if _is_plain_text(rest, tools.get(name)) else shlex.split(rest)
     except ValueError as error:
         raise TypedLineError(f"{text.strip()}: {str(error).lower()}") from error
-    name, *values = words
     if name not in tools:
         raise TypedLineError(f"there is no tool {name!r}; type `help` for the tools")
     tool = tools[name]
@@ -64,6 +64,15 @@ def _call(text: str, tools: Mapping[str, type[Arguments]]) -> ToolCall:
         raise TypedLineError(f"{name}: {error}; it is typed as `{signature(name, tool).split('  ')[0]}`") from error
     arguments = checked.model_dump(exclude_unset=True, mode="json")
     return ToolCall(name=name, arguments={key: _number(value) for key, value in arguments.items()})
+
+
+def _is_plain_text(rest: str, tool: type[Arguments] | None) -> bool:
+    """Whether the rest of a call is one text as it stands: the tool takes a text alone, and it is not in quotes."""
+    if tool is None or not rest.strip() or rest.strip()[0] in "\"'":
+        return False
+    needed = _positional(tool)
+    is_named = any(word.partition("=")[0] in tool.model_fields for word in rest.split() if "=" in word)
+    return len(needed) == 1 and tool.model_fields[needed[0]].annotation is str and not is_named
 
 
 def _arguments(tool: type[Arguments], values: Sequence[str]) -> dict[str, Any]:
@@ -104,16 +113,17 @@ def _number(value: Any) -> Any:
 
 
 def _split(line: str) -> tuple[list[str], str]:
-    """The parts between semicolons, and the text after `#`; both signs are plain text inside of quotes."""
+    """The parts between semicolons, and the text after `#`; both signs are plain text inside of quotes. A quote begins
+    at the beginning of a word, so that "it's" has none."""
     parts, start, quote = [], 0, ""
     index = 0
     while index < len(line):
         char = line[index]
-        if char == "\\" and quote != "'":
+        if char == "\\" and quote == '"':
             index += 1
         elif quote:
             quote = "" if char == quote else quote
-        elif char in "\"'":
+        elif char in "\"'" and (index == 0 or line[index - 1].isspace() or line[index - 1] in "=;"):
             quote = char
         elif char == ";":
             parts.append(line[start:index])

@@ -29,6 +29,9 @@ from components.interactive.typed_calls import TypedLineError, read_line
         ("write text=b clear=false", "write", {"text": "b", "clear": False}),
         ("drag 1 2 3 4", "drag", {"x1": 1, "y1": 2, "x2": 3, "y2": 4}),
         ("switch_tab 1", "switch_tab", {"index": 1}),
+        ("done it's five", "done", {"answer": "it's five"}),
+        ("write C:\\temp", "write", {"text": "C:\\temp"}),
+        ("write a  b", "write", {"text": "a  b"}),
         ("done it costs 5 euros", "done", {"answer": "it costs 5 euros"}),
         ("done", "done", {}),
     ],
@@ -37,6 +40,12 @@ def test_a_line_is_a_call_with_typed_arguments(line, name, arguments):
     turn = read_line(line, TOOLS)
     assert [(call.name, call.arguments) for call in turn.calls] == [(name, arguments)]
     assert turn.thought == ""
+
+
+def test_an_apostrophe_does_not_hide_the_next_call_or_the_thought():
+    turn = read_line("write it's red; press_keys Enter  # that's all", TOOLS)
+    assert [call.arguments for call in turn.calls] == [{"text": "it's red"}, {"keys": ["Enter"]}]
+    assert turn.thought == "that's all"
 
 
 def test_semicolons_separate_calls_and_the_thought_comes_last():
