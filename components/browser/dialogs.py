@@ -165,10 +165,12 @@ class Dialogs:
     async def _answer(
         self, dialog: OpenDialog, call: ToolCall, execute: Callable[[ToolCall], Coroutine[Any, Any, str]]
     ) -> str:
+        if call.error:
+            return feedback.failed(call.name or "tool call", call.error)
         try:
             arguments = tools.parse_arguments(call.name, call.arguments)
         except ValueError as error:
-            return feedback.failed(call.name or "tool call", call.error or error)
+            return feedback.failed(call.name or "tool call", error)
         answer = dialog.answer_of(arguments) if dialog.is_announced else None
         ends = isinstance(arguments, tools.Done)
         if answer is None and not ends:

@@ -12,6 +12,7 @@ from PIL import Image
 from components.browser import BrowserPool, check_call, parse_elements
 from components.browser.dialogs import MAX_REFUSED
 from components.browser.tools import ALL_TOOLS
+from components.records import ToolCall
 
 from .conftest import PARAMS, task
 
@@ -119,6 +120,18 @@ def test_other_calls_fail_and_at_last_the_dialog_is_confirmed(visit):
     assert [line.split(":")[0] for line in result.feedback] == ["Failed"] * (MAX_REFUSED - 1) + ["Succeed"]
     assert 'asks "Delete the tent?"' in result.feedback[0]
     assert result.observation.tabs[0].title == "true"
+
+
+def test_a_refused_call_does_not_answer_a_dialog(visit):
+    wrong = ToolCall(name="click_element", arguments={"element": "OK"}, error="unknown tool")
+
+    async def steps(session):
+        await session.step([CLICK])
+        return await session.step([wrong])
+
+    result = visit(CONFIRM, steps)
+    assert "unknown tool" in result.feedback[0]
+    assert result.observation.tabs[0].title not in ("true", "false")
 
 
 @pytest.mark.parametrize("delay_ms", [300, 0])
