@@ -147,7 +147,13 @@ def architecture_of(model: str) -> Architecture:
     """
     config = Path(model) / "config.json"
     if config.exists():
-        return _parsed(model, json.loads(config.read_text()), str(config))
+        try:
+            shape = json.loads(config.read_text())
+        except ValueError as error:
+            raise RecipeError(f"{config} is not JSON ({error}): fetch the model again") from error
+        if not isinstance(shape, dict):
+            raise RecipeError(f"{config} is not a JSON object: fetch the model again")
+        return _parsed(model, shape, str(config))
     known: dict[str, dict[str, Any]] = json.loads(KNOWN.read_text())
     values = known.get(_EDITION.sub("", model))
     if values is None:

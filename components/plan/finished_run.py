@@ -88,7 +88,7 @@ def read_run(folder: Path) -> FinishedRun:
             wrote its trajectories.
     """
     recipe, stages = folder / "params.yaml", folder / "reports/stages"
-    results = {name: read_json(stages / f"{name}.json") for name in STAGES if (stages / f"{name}.json").exists()}
+    results = {name: _result(stages / f"{name}.json") for name in STAGES if (stages / f"{name}.json").exists()}
     if not recipe.exists() or not any("wall_s" in result for result in results.values()):
         raise RecipeError(
             f"{folder} has no finished stage: --calibrate takes a checkout with params.yaml and reports/stages/*.json, "
@@ -100,6 +100,15 @@ def read_run(folder: Path) -> FinishedRun:
             played[stage] = _played(_trajectories(folder / path))
     known = {stage: means for stage, means in played.items() if means is not None}
     return FinishedRun(recipe_with(recipe, {}), results, known, _judge_s(folder / VERDICTS))
+
+
+def _result(path: Path) -> dict[str, Any]:
+    try:
+        return read_json(path)
+    except ValueError as error:
+        raise RecipeError(
+            f"{path} is not JSON ({error}): run `dvc repro --force --single-item {path.stem}` in that checkout"
+        ) from error
 
 
 def _trajectories(path: Path) -> list[Trajectory]:

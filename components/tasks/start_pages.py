@@ -14,6 +14,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
 
 from components.records import Rejection, Task
 from components.tasks.site_addresses import TABS, site_of
@@ -83,5 +84,5 @@ def _status(url: str, method: str, timeout_s: float) -> int | str:
     except urllib.error.HTTPError as error:
         error.close()
         return error.code
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         return f"{_NO_ANSWER} at {url}: {type(error).__name__}: {error}"

@@ -78,6 +78,13 @@ def test_a_model_without_a_known_shape_is_refused_with_what_helps():
         architecture_of("Someone/Else-7B")
 
 
+@pytest.mark.parametrize(("text", "reason"), [('{"model_type": "qw', "is not JSON"), ("[]", "is not a JSON object")])
+def test_a_damaged_config_is_named(tmp_path, text, reason):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(RecipeError, match=f"config.json {reason}"):
+        architecture_of(str(tmp_path))
+
+
 def test_a_config_of_another_kind_is_refused_by_its_missing_fields(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     with pytest.raises(RecipeError, match="text_config, vision_config"):

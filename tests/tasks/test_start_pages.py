@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -75,6 +76,27 @@ def test_a_port_without_a_server_is_unreachable(task: Callable[..., Task]) -> No
         port = free.getsockname()[1]
     _, (rejection,) = check([task("t", start_url=f"http://127.0.0.1:{port}/")])
     assert "refused" in rejection.reason
+
+
+def test_an_answer_that_is_no_http_and_an_address_with_a_space_are_rejections(task: Callable[..., Task]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=_answer_nonsense, args=(server,), daemon=True).start()
+        origin = f"http://127.0.0.1:{server.getsockname()[1]}"
+        kept, (first, second) = check([task("t", start_url=f"{origin}/"), task("u", start_url=f"{origin}/a b")])
+    assert kept == []
+    assert "BadStatusLine" in first.reason
+    assert "InvalidURL" in second.reason
+
+
+def _answer_nonsense(server: socket.socket) -> None:
+    while True:
+        try:
+            connection, _ = server.accept()
+        except OSError:
+            return
+        with connection:
+            connection.recv(1000)
+            connection.sendall(b"nonsense\r\n\r\n")
 
 
 def test_an_address_is_asked_once_and_a_dead_one_drops_no_other(
