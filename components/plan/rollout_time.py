@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -158,12 +159,12 @@ def facilities_of(setting: Setting, batch: Batch, context: float) -> Facilities:
 
 
 def judged_by_model(setting: Setting, stage: str, calls: float, turns: float, resource: str = "judge") -> Timed:
-    """Questions to the judge's endpoint, and to its voters; no time without one."""
+    """Questions to the judge's endpoint, and to its voters; no time without one. Servers are asked at the same time."""
     model = setting.params.judge.model
     if model is None or not round(calls):
         return Timed()
     endpoints = [model.endpoint, *model.voters]
-    jobs = [setting.rates.judge_s] * round(calls * len(endpoints))
+    asked = round(calls * len(endpoints))
     image = setting.policy.image_tokens(setting.params.browser.viewport)
     prompt = JUDGE_INSTRUCTIONS["full"] + turns * (CALL + FEEDBACK["full"]) + model.screenshots * image
     usd = sum(
@@ -172,8 +173,14 @@ def judged_by_model(setting: Setting, stage: str, calls: float, turns: float, re
         / 1e6
         for endpoint in endpoints
     )
-    tokens = Tokens(0, 0, 0, len(jobs), len(jobs) * prompt, len(jobs) * ENDPOINT_VERDICT, usd)
-    return Timed(queue(jobs, setting.units(stage)[resource], resource), tokens)
+    tokens = Tokens(0, 0, 0, asked, asked * prompt, asked * ENDPOINT_VERDICT, usd)
+    usages = []
+    for server, models in Counter(endpoint.url for endpoint in endpoints).items():
+        own = server == model.endpoint.url
+        limit = next(endpoint.max_in_flight for endpoint in endpoints if endpoint.url == server)
+        jobs = [setting.rates.judge_s] * round(calls * models)
+        usages.append(queue(jobs, setting.units(stage)[resource] if own else limit, resource))
+    return Timed(max(usages, key=lambda usage: usage.seconds), tokens)
 
 
 def distilled_prompt(setting: Setting, turns: float) -> float:

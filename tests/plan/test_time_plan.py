@@ -16,6 +16,7 @@ from components.plan.hardware import Device
 from components.plan.picture import draw
 from components.plan.placement import Machine
 from components.plan.rates import EVERY, default_rates, read_rates, write_rates
+from components.plan.rollout_time import judged_by_model
 from components.plan.setting import Setting
 from components.plan.stages import STAGES, iteration_time
 from components.plan.training_time import trained_turns
@@ -46,6 +47,21 @@ def part_s(part: str, **changed) -> float:
 def small():
     chosen = setting(SMALL)
     return time_plan(chosen.params, chosen.machine, TimeOptions(cores=2))
+
+
+@pytest.mark.parametrize(("own_server", "times"), [(True, 1), (False, 3)])
+def test_voters_on_servers_of_their_own_are_asked_at_the_same_time(own_server, times):
+    endpoint = SLOW_JUDGE["endpoint"]
+    voters = [
+        {**endpoint, "url": f"http://127.0.0.1:{port}/v1" if own_server else endpoint["url"], "model": f"voter-{port}"}
+        for port in (2, 3)
+    ]
+
+    def seconds(model: dict) -> float:
+        chosen = setting(judge__reward="model", judge__trust__min_agreement=0.0, judge__model=model)
+        return judged_by_model(chosen, "label_trajectories", 20, 5).usage.seconds
+
+    assert seconds({**SLOW_JUDGE, "voters": voters}) == pytest.approx(times * seconds(SLOW_JUDGE))
 
 
 def test_the_stages_are_those_of_the_dag():
