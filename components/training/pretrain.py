@@ -245,8 +245,9 @@ def train_phase(
         optimizer.step()
         optimizer.zero_grad()
         question_count += int((labels == encoder.end_id).sum())
-        if step % 25 == 0:
+        if step % 5 == 0:
             release_free_memory()
+        if step % 25 == 0:
             seconds = round(time.monotonic() - started)
             report(
                 {"step": before + step, "questions": question_count, "loss": round(loss.item(), 4), "seconds": seconds}
