@@ -164,7 +164,7 @@ def judged_by_model(setting: Setting, stage: str, calls: float, turns: float, re
     if model is None or not round(calls):
         return Timed()
     endpoints = [model.endpoint, *model.voters]
-    asked = round(calls * len(endpoints))
+    questions = round(calls * len(endpoints))
     image = setting.policy.image_tokens(setting.params.browser.viewport)
     prompt = JUDGE_INSTRUCTIONS["full"] + turns * (CALL + FEEDBACK["full"]) + model.screenshots * image
     usd = sum(
@@ -173,7 +173,7 @@ def judged_by_model(setting: Setting, stage: str, calls: float, turns: float, re
         / 1e6
         for endpoint in endpoints
     )
-    tokens = Tokens(0, 0, 0, asked, asked * prompt, asked * ENDPOINT_VERDICT, usd)
+    tokens = Tokens(0, 0, 0, questions, questions * prompt, questions * ENDPOINT_VERDICT, usd)
     usages = []
     for server, models in Counter(endpoint.url for endpoint in endpoints).items():
         own = server == model.endpoint.url

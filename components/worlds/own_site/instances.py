@@ -233,10 +233,10 @@ def _is_number(value: object) -> bool:
 def _answer(rule: AnswerRule, facts: Facts, database: bytes | None) -> dict[str, Any]:
     def texts(value: list[str] | Query) -> list[str]:
         if isinstance(value, Query):
-            found = [next(iter(row.values())) for row in _rows("answer", value.sql, facts, database)]
-            if None in found:
+            cells = [next(iter(row.values())) for row in _rows("answer", value.sql, facts, database)]
+            if None in cells:
                 raise OwnSiteError(f"answer: {value.sql!r} finds a row without a value (NULL)")
-            return [f"{cell:.10g}" if isinstance(cell, float) else str(cell) for cell in found]
+            return [f"{cell:.10g}" if isinstance(cell, float) else str(cell) for cell in cells]
         return [formatted(text, facts) for text in value]
 
     if rule.number is not None:
