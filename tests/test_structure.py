@@ -31,7 +31,7 @@ PACKAGES = [
     "stages",
 ]
 """In the order of their imports: each uses itself and those before it."""
-BASE = ["records", "params", "plugins", "redaction", "store", "endpoint", "statistics", "ports"]
+BASE = ["records", "params", "plugins", "redaction", "store", "endpoint", "statistics", "ports", "memory"]
 TOOLS = {"mlflow": "tracking", "great_expectations": "quality"}
 """Libraries that one package alone imports; the stages and what they share use that package."""
 WITH_TOOLS = ["pipeline", "benchmarks", "study", "stages"]

@@ -78,7 +78,7 @@ def test_a_port_without_a_server_is_unreachable(task: Callable[..., Task]) -> No
     assert "refused" in rejection.reason
 
 
-def test_an_answer_that_is_no_http_and_an_address_with_a_space_are_rejections(task: Callable[..., Task]) -> None:
+def test_an_answer_that_is_no_http_and_a_space_in_an_address_are_rejected(task: Callable[..., Task]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=_answer_nonsense, args=(server,), daemon=True).start()
         origin = f"http://127.0.0.1:{server.getsockname()[1]}"
