@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 
 MAX_CHARACTERS = 400
 """An answer that is longer is wrong: it hides its value among others."""
@@ -198,7 +199,7 @@ def _is_rounded(text: str, right: Decimal) -> bool:
     """Whether a number is the right one, rounded to two decimals or more."""
     number = Decimal(text.replace(",", ""))
     places = -int(number.as_tuple().exponent)
-    return places >= 2 and round(right, places) == number
+    return places >= 2 and 2 * abs(Fraction(number) - Fraction(right)) <= Fraction(1, 10**places)
 
 
 def _decimal(number: Decimal | int | float | str) -> Decimal:

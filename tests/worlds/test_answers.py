@@ -24,6 +24,8 @@ from components.worlds.answers import Names, Number, Phrase
         ("7", "7.00", True),
         ("3.3", "3.3", True),
         ("3.3", "3.30 and 3.31", False),
+        ("3.3", "3.3" + "0" * 50, True),
+        ("3" * 25, "3" * 25 + ".01", False),
     ],
 )
 def test_a_number_may_have_a_unit_and_be_rounded(value: str, answer: str, is_right: bool) -> None:
