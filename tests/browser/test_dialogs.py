@@ -153,7 +153,7 @@ def test_a_dialog_that_opens_by_itself_is_asked_before_it_is_answered(visit, del
 def test_a_dialog_without_an_answer_is_confirmed_after_its_time(visit):
     async def steps(session):
         await session.step([CLICK])
-        await asyncio.sleep(0.7)
+        await session.page.wait_for_function("document.title === 'true'")  # the page stands still until the answer
         return await session.step([check_call("wait", {"seconds": 0})])
 
     result = visit(CONFIRM, steps, dialog_wait_s=0.3)

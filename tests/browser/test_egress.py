@@ -233,7 +233,7 @@ def test_a_killed_guard_passes_nothing_and_the_next_episode_has_a_new_one(pages)
             async with pool.session() as session:
                 await session.start(task(url))
                 os.kill(pool._guard.pid, signal.SIGKILL)
-                await asyncio.sleep(0.3)
+                await pool._guard._process.wait()
                 with pytest.raises(EnvError, match="cannot be reached"):
                     await session.step([check_call("goto_url", {"url": url + "?2"})])
             async with pool.session() as session:

@@ -4,6 +4,7 @@ import asyncio
 import copy
 import math
 import random
+import threading
 
 import pytest
 import torch
@@ -289,21 +290,28 @@ def test_requests_at_any_time_get_the_response_of_an_idle_policy(vlm):
     assert asyncio.run(busy()) == asyncio.run(quiet())
 
 
-def test_a_failed_or_cancelled_request_does_not_affect_others(vlm):
+def test_a_failed_or_cancelled_request_does_not_affect_others(vlm, monkeypatch):
+    joined, merge = threading.Semaphore(0), Generation.merge
+
+    def announced(generation: Generation, other: Generation) -> None:
+        merge(generation, other)
+        joined.release()
+
     async def main() -> tuple[object, object, list[int], list[int]]:
         prompt = renderer().prompt(TASK, [], observation(1))
         async with TransformersPolicy(vlm, "v") as policy:
             good = asyncio.create_task(policy.complete(Request(prompt, (), HOT, 200, 7)))
-            await asyncio.sleep(0.05)
+            await asyncio.to_thread(joined.acquire)
             given_up = asyncio.create_task(policy.complete(Request(prompt, (), HOT, 4000, 8)))
-            await asyncio.sleep(0.3)  # it has joined: those that join together break together
+            await asyncio.to_thread(joined.acquire)  # requests that join together fail together
             bad = asyncio.create_task(policy.complete(Request(prompt, (), HOT, 3, -1)))
-            await asyncio.sleep(0.05)
+            await asyncio.wait([bad])
             given_up.cancel()
             ended = await asyncio.gather(given_up, bad, return_exceptions=True)
             with_others = (await good).token_ids
             return *ended, with_others, (await policy.complete(Request(prompt, (), HOT, 200, 7))).token_ids
 
+    monkeypatch.setattr(Generation, "merge", announced)
     given_up, bad, with_others, alone = asyncio.run(main())
     assert isinstance(given_up, asyncio.CancelledError)
     assert isinstance(bad, ValueError)

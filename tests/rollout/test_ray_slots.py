@@ -78,7 +78,9 @@ def on_one_slot(monkeypatch):
             pool._workers = [LocalHandle(worker)]
             pool._mark_lost(0, 1)
             await scenario(pool, machine)
-            async with asyncio.timeout(2), pool.session() as session:
+            monkeypatch.setattr(ray_session, "TRANSPORT_LIMIT_S", 60.0)
+            monkeypatch.setattr(ray_session, "OPEN_LIMIT_S", 60.0)
+            async with asyncio.timeout(60), pool.session() as session:
                 assert await session.step([]) == "stepped"
             assert not worker._open_sessions
             assert not machine.slot.locked()
@@ -111,14 +113,15 @@ def test_an_open_that_was_given_up_takes_no_slot_later(on_one_slot):
 
 def test_an_episode_cancelled_while_it_closes_gives_its_slot_back(on_one_slot):
     async def scenario(pool: RayPool, machine: OneSlot) -> None:
+        closing = asyncio.Event()
         machine.close_s = 0.1
 
         async def episode() -> None:
             async with pool.session():
-                pass
+                asyncio.get_running_loop().call_soon(closing.set)
 
         running = asyncio.create_task(episode())
-        await asyncio.sleep(0.05)
+        await closing.wait()
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
