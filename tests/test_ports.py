@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import socket
 
 import pytest
@@ -26,3 +27,12 @@ def test_a_taken_port_is_passed_over_and_none_left_is_an_error(monkeypatch):
         with pytest.raises(OSError, match=rf"{first} and {first + 1} .* end servers"):
             ports.free_port()
     assert ports.free_port() == first
+
+
+def test_the_processes_that_listen_on_a_port_are_found():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        port = server.getsockname()[1]
+        assert ports.listeners(port) == []
+        server.listen()
+        assert [process.pid for process in ports.listeners(port)] == [os.getpid()]

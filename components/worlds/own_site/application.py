@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 
-from components.ports import free_port
+from components.ports import free_port, listeners
 from components.worlds.effects import describe
 from components.worlds.own_site import supervisor
+from components.worlds.own_site.commands import finished
 from components.worlds.own_site.http_client import Client, log_in
 from components.worlds.own_site.image import environment, run
 from components.worlds.own_site.site_file import JsonRows, OwnSiteError, Request, SiteFile
@@ -140,22 +142,13 @@ class Application:
             OwnSiteError: it ends with another status than 0 and 1, or takes too long.
         """
         try:
-            finished = subprocess.run(
-                ["/bin/sh", "-e", "-c", command],
-                env=self._environment(),
-                cwd=self.data,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=VERIFY_TIMEOUT_S,
-                check=False,
-            )
+            status, output = finished(command, self._environment(), self.data, VERIFY_TIMEOUT_S)
         except subprocess.TimeoutExpired as error:
             raise OwnSiteError(f"verify did not end within {VERIFY_TIMEOUT_S:.0f} s: {command}") from error
-        output = finished.stdout.decode(errors="replace").strip()
-        if finished.returncode not in (0, 1):
-            raise OwnSiteError(f"verify ended with status {finished.returncode}, not 0 or 1:\n{output[-2000:]}")
-        return None if finished.returncode == 0 else (output.splitlines() or ["verify finds the task not done"])[-1]
+        output = output.strip()
+        if status not in (0, 1):
+            raise OwnSiteError(f"verify ended with status {status}, not 0 or 1:\n{output[-2000:]}")
+        return None if status == 0 else (output.splitlines() or ["verify finds the task not done"])[-1]
 
     def stop(self) -> None:
         """End the process and all of its children."""
@@ -217,14 +210,33 @@ class Application:
                 reason = str(error)
             else:
                 if status < httpx.codes.INTERNAL_SERVER_ERROR:
-                    return
+                    self._require_own_port()
+                    if self.is_running:
+                        return
                 reason = f"status {status}"
             time.sleep(0.02)
         ended = None if self._process is None else self._process.poll()
         self.stop()
         what = f"ended with status {ended}" if ended is not None else f"is not ready ({reason})"
         output = log.read_text(errors="replace")[-2000:] or "it printed nothing"
-        raise OwnSiteError(f"the site {self._site.name} {what} after `start`; its output ends with:\n{output}")
+        raise OwnSiteError(
+            f"the site {self._site.name} {what} after `start` with port {self.port}; its output ends with:\n{output}"
+        )
+
+    def _require_own_port(self) -> None:
+        """Refuses the answer of processes that began before the application, and so are no part of it. A server that
+        the application started need not be its descendant: a container's belongs to the container engine."""
+        assert self._process is not None
+        with contextlib.suppress(psutil.NoSuchProcess):
+            began = psutil.Process(self._process.pid).create_time()
+            others = listeners(self.port)
+            if others and all(other.create_time() < began for other in others):
+                other = others[0]
+                self.stop()
+                raise OwnSiteError(
+                    f"port {self.port}, which {self._site.name} got as $PORT, was taken by process {other.pid} "
+                    f"({other.name()}): run again, which takes another port, or end that process"
+                )
 
     def _require_first(self, first: Snapshot) -> None:
         state = self._site.state

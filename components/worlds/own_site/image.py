@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from components import store
+from components.worlds.own_site.commands import finished
 from components.worlds.own_site.site_file import OwnSiteError, SiteFile
 
 CACHE = store.STATE / "cache" / "sites"
@@ -97,18 +98,8 @@ def run(command: str, variables: Mapping[str, str], data: Path, key: str, timeou
         OwnSiteError: it fails, or takes longer.
     """
     try:
-        finished = subprocess.run(
-            ["/bin/sh", "-e", "-c", command],
-            env=variables,
-            cwd=data,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=timeout_s,
-            check=False,
-        )
+        status, output = finished(command, variables, data, timeout_s)
     except subprocess.TimeoutExpired as error:
         raise OwnSiteError(f"{key} did not end within {timeout_s:.0f} s") from error
-    if finished.returncode:
-        output = finished.stdout.decode(errors="replace")[-2000:]
-        raise OwnSiteError(f"{key} ended with status {finished.returncode}:\n{output}")
+    if status:
+        raise OwnSiteError(f"{key} ended with status {status}:\n{output[-2000:]}")

@@ -31,10 +31,21 @@ from components.worlds.own_site.scaffold import write_package
 from components.worlds.own_site.site import OwnEpisode, failure
 from components.worlds.own_site.tables import copy_of, differences
 from components.worlds.playing import play
+from tests.loopback import Handler, Loopback
+
+
+class Greeting(Handler):
+    """Greets, whatever is asked for."""
+
+    def do_GET(self) -> None:
+        self.send_body(b"Hello", "text/plain")
+
 
 Change = Callable[[dict], None]
 REPOSITORY = Path(__file__).parents[3]
 POOLS = ("train", "validation")
+HOLDERS = {"verify": "application", "prepare": "image"}
+"""The module with the time limit of each command."""
 
 
 def changed(package: Path, change: Change) -> Path:
@@ -207,6 +218,44 @@ def test_a_start_that_fails_shows_the_output_of_the_command(written: Path, tmp_p
     with pytest.raises(OwnSiteError, match=r"ended with status 3 after `start`.*\nno such database"):
         application.reset()
     application.close()
+
+
+@pytest.mark.parametrize("start", ["exec sleep 60", "exit 3"])
+def test_a_server_that_has_the_port_already_is_not_taken_for_the_site(
+    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str
+) -> None:
+    folder = changed(written, lambda site: site.update(start=start))
+    application = opened(folder, tmp_path / "cache")
+    another = Loopback(Greeting)
+    monkeypatch.setattr("components.worlds.own_site.application.free_port", lambda: another.port)
+    message = f"port {another.port}, which notes got.* process {os.getpid()} .*: run again"
+    with pytest.raises(OwnSiteError, match=f"{message}|status 3 after `start` with port {another.port};"):
+        application.reset()
+    assert not application.is_running
+    application.close()
+    another.close()
+
+
+@pytest.mark.parametrize("key", ["verify", "prepare"])
+def test_a_command_that_takes_too_long_leaves_no_process(
+    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setattr(f"components.worlds.own_site.{HOLDERS[key]}.{key.upper()}_TIMEOUT_S", 2.0)
+    pids = tmp_path / "pids"
+    command = f"sleep 600 & echo $! > {pids}; sleep 600"
+    folder = (
+        changed(written, lambda site: site.update(prepare=command)) if key == "prepare" else written / "waymark_notes"
+    )
+
+    def run_command() -> None:
+        application = opened(folder, tmp_path / "cache")
+        application.data.mkdir(parents=True)
+        application.verify(command)
+
+    with pytest.raises(OwnSiteError, match=f"{key} did not end within 2 s"):
+        run_command()
+    left = psutil.Process(int(pids.read_text())) if psutil.pid_exists(int(pids.read_text())) else None
+    assert left is None or psutil.wait_procs([left], timeout=10)[1] == []
 
 
 @pytest.mark.parametrize(
