@@ -37,7 +37,9 @@ def main() -> None:
         kept, funnel = filter_tasks(
             by_split["train"], held_to, run.params.filters, blocked, lambda texts: embed(texts, embedder)
         )
-        if (missing := _missing(run.params.rl.validation, len(by_split["validation"]))) > 0:
+        worlds = worlds_of(run.params)
+        collected = sum(worlds.find(task) is not None for task in by_split["validation"])
+        if (missing := _missing(run.params.rl.validation, collected)) > 0:
             print(f"filter_tasks: {missing} training tasks are set aside for validation")
             aside = set_aside(kept, missing, run.params.seed)
             overlap_only = run.params.filters.model_copy(update={"min_tasks_per_website": 0})
@@ -47,7 +49,6 @@ def main() -> None:
             by_split["validation"] += aside
             kept = apart
         run.check("tasks", quality.task_frame(kept + evaluation), max_rows=len(tasks))
-        worlds = worlds_of(run.params)
         if run.params.judge.labels == "rules":
             require_decisive_rules(task for task in [*kept, *evaluation] if worlds.find(task))
         elsewhere = sum(worlds.find(task) is None for task in evaluation)

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from functools import partial
@@ -23,7 +23,7 @@ from components.pipeline.rollouts import open_pool
 from components.pipeline.stage_run import WORLD_SETTINGS, StageRun, stage
 from components.policies import training_policies
 from components.records import Task, Trajectory, Verdict
-from components.rollout import SamplerState
+from components.rollout import SamplerState, TaskSampler
 from components.store import digest, read_json, read_table
 from components.training.health import health_line
 from components.training.learner import OPTIMIZER, Learner
@@ -63,6 +63,7 @@ def run_stage(workers: Workers, phase: str) -> None:
         worlds.require_independent(pool, f"rl.group_size = {params.rl.group_size}")
         if params.rl.branches is not None:
             worlds.require_replayable(pool)
+        require_tasks(params, pool, read_table(VALIDATION, Task))
         torch.manual_seed(params.seed)
         demonstrations = DEMONSTRATIONS if objective_of(params).needs_demonstrations else None
         learners = workers.replicate(Learner.load_model, INIT[phase], params, demonstrations)
@@ -84,6 +85,22 @@ def run_stage(workers: Workers, phase: str) -> None:
                 "checkpoints": trained.checkpoints,
                 **validation_tables(trained.validations),
             }
+        )
+
+
+def require_tasks(params: Params, pool: Sequence[Task], validation: Sequence[Task]) -> None:
+    """Refuses, before any model is loaded, settings of RL that do not fit the tasks.
+
+    Raises:
+        ValueError: the message says what to change.
+    """
+    TaskSampler(pool, params.seed, params.rl.task_sampling)
+    if problem := objective_of(params).problem(pool):
+        raise ValueError(problem)
+    if params.rl.validation.every and not any(task.split == "validation" for task in validation):
+        raise ValueError(
+            f"rl.validation.every = {params.rl.validation.every} asks for validations, and {VALIDATION} has no task of "
+            "the trained families: set rl.validation.every to 0, or add tasks of the split validation"
         )
 
 

@@ -128,7 +128,7 @@ class RLTrainer:
                 waited_s = time.monotonic() - began
                 ended: str | None = None
                 if not rollouts.sampled.effective:
-                    ended = ended_by_idleness(rollouts.sampled, state.figures, is_first_phase=self.earlier is None)
+                    ended = ended_by_idleness(rollouts.sampled, state.figures, is_first_phase=not self._began_before)
                 queue.settle(number)
                 kl = self._watch.divergence(number, rollouts)
                 figures = await self._update(number, rollouts, waited_s) | kl_figure(kl)
@@ -144,6 +144,11 @@ class RLTrainer:
         finally:
             await queue.cancel()
         return self._trained(state)
+
+    @property
+    def _began_before(self) -> bool:
+        """Whether an earlier phase rolled out; one of 0 iterations did not."""
+        return self.earlier is not None and self.earlier.draws > 0
 
     async def _resume(self, state: RLState, queue: RolloutQueue) -> None:
         """Begin the rollouts that do not wait for the next update, unless the phase has ended."""

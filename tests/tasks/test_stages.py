@@ -15,7 +15,7 @@ import yaml
 from components import store
 from components.records import Rejection, Task
 from tests.benchmarks.price_shops import Shop, task_row
-from tests.samples import shipped
+from tests.samples import a_task, shipped
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -157,3 +157,21 @@ def test_tasks_go_from_sources_to_two_pools(project: Path) -> None:
     assert len(pools["sft"]) == len(pools["rl"]) == 4
     assert set(pools["rl"]) <= set(pools["train"])
     assert not set(pools["train"]) & set(pools["eval"] + pools["heldout"])
+
+
+@pytest.mark.slow
+def test_validation_tasks_on_no_world_of_the_recipe_do_not_count(project: Path) -> None:
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    recipe["rl"]["validation"] |= {"every": 5, "tasks": 2}
+    write_recipe(project, recipe | {"filters": recipe["filters"] | {"overlap_threshold": None}})
+    page = {"website": "encyclopaedia", "start_url": "http://encyclopaedia", "source": "book"}
+    elsewhere = [a_task(90 + n, task_id=f"book/{n}", intent="Who?", split="validation", **page) for n in range(2)]
+    evaluation = [a_task(80, intent="Close the page.", split="eval", evaluator={"type": "site_reward"})]
+    rule = {"evaluator": {"type": "site_reward"}}
+    training = [a_task(number, intent=f'Click on the "{number}" button.', **rule) for number in range(6)]
+    store.write_table(project / "data/tasks/tasks.parquet", Task, [*training, *elsewhere, *evaluation])
+    store.write_table(project / "data/tasks/unreachable.parquet", Task, [])
+    ended = run_stage(project, "filter_tasks")
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    pool = store.read_table(project / "data/pools/validation.parquet", Task)
+    assert [task.website for task in pool] == ["click-button", "click-button"]

@@ -104,7 +104,7 @@ async def refuses(trajectories: list[Trajectory]) -> list[Verdict]:
 
 
 def test_a_run_without_successes_ends_with_a_reason_after_idle_iterations(tmp_path):
-    """Real pages, rollouts and checkpoints, twice: as the first phase, and after one that has learned something."""
+    """Real pages, rollouts and checkpoints, first, after a phase of 0 iterations, and after one that learned."""
     small = {"rl__group_size": 2, "rl__effective_groups": 1, "rl__max_sampled_groups": 1}
     params = parse(raw_recipe(**small))
     learner = Learner.begin(random_vlm(), params)
@@ -127,10 +127,12 @@ def test_a_run_without_successes_ends_with_a_reason_after_idle_iterations(tmp_pa
                 setup = RolloutSetup(TASKS, pool, answers, refuses)
                 return RLTrainer(learners, phase, "test", setup, state, silent, report, earlier).run()
 
-            with pytest.raises(NothingLearnableError, match="no trajectory succeeds; train SFT longer"):
-                await phase(tmp_path / "first", None)
-            assert [one["iteration"] for one in told] == [1, 2]
-            return await phase(tmp_path / "second", SamplerState())
+            for name, earlier in (("skipped", SamplerState()), ("first", None)):
+                told.clear()
+                with pytest.raises(NothingLearnableError, match="no trajectory succeeds; train SFT longer"):
+                    await phase(tmp_path / name, earlier)
+                assert [one["iteration"] for one in told] == [1, 2]
+            return await phase(tmp_path / "second", SamplerState(draws=1))
 
     trained = asyncio.run(both())
     assert trained.ended is not None
@@ -159,7 +161,7 @@ def ended_phase(tmp_path, monkeypatch) -> Callable[..., TrainedPhase]:
             before = trajectory.policy.startswith(("test@0:", "test@1:", "test@2:"))
             return not before and rl_without_pages.even_attempts(trajectory)
 
-        options = {"ends": ends, "succeeds": succeeds, "validate": 5, "earlier": SamplerState()}
+        options = {"ends": ends, "succeeds": succeeds, "validate": 5, "earlier": SamplerState(draws=1)}
         return rl_without_pages.train(monkeypatch, tmp_path, 6, **options)[0]
 
     return run

@@ -17,7 +17,7 @@ import torch
 from components.agent import Renderer
 from components.model import VLM, Encoder
 from components.params import Params
-from components.records import Trajectory
+from components.records import Task, Trajectory
 from components.rollout import Group, SampledGroups
 from components.training.workers import Workers
 
@@ -118,6 +118,10 @@ class Objective(ABC):
     def needs_demonstrations(self) -> bool:
         """Whether the update trains on the trajectories of SFT, too."""
         return False
+
+    def problem(self, tasks: Sequence[Task]) -> str | None:
+        """Why the objective's section does not fit the tasks of the RL pool, and the remedy; None by default."""
+        return None
 
     def training_groups(self, sampled: SampledGroups) -> list[Group]:
         """The groups of an iteration that `update` gets; by default the effective ones."""

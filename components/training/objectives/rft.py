@@ -29,7 +29,7 @@ from typing_extensions import override
 from components.agent import Renderer
 from components.model import Encoder
 from components.params import OptimParams, Params, RFTParams
-from components.records import Trajectory
+from components.records import Task, Trajectory
 from components.rollout import Group, SampledGroups
 from components.tasks import Funnel, curate_rft, mix
 from components.training.agreement import policy_sample
@@ -67,6 +67,17 @@ class RFT(Objective):
     @override
     def needs_demonstrations(self) -> bool:
         return True
+
+    @override
+    def problem(self, tasks: Sequence[Task]) -> str | None:
+        sources = {task.source for task in tasks}
+        unknown = sorted({*(self.params.max_per_source or {})} - sources)
+        if not unknown:
+            return None
+        return (
+            f"rl.objective.max_per_source limits {', '.join(unknown)}, and no task of the RL pool is from there: "
+            f"correct the name, or leave it out; the sources are {', '.join(sorted(sources))}"
+        )
 
     @override
     def training_groups(self, sampled: SampledGroups) -> list[Group]:
