@@ -42,11 +42,16 @@ def read_line(line: str, tools: Mapping[str, type[Arguments]]) -> TypedTurn:
 
 
 def signature(name: str, tool: type[Arguments]) -> str:
-    """How to type a tool: `click X Y [BUTTON] [CLICK_TYPE]`, with a phrase about it."""
+    """How to type a tool, with a phrase about it."""
+    return f"{form(name, tool):44} {(tool.__doc__ or '').strip().splitlines()[0]}"
+
+
+def form(name: str, tool: type[Arguments]) -> str:
+    """How to type a tool: `click X Y [BUTTON] [CLICK_TYPE]`."""
     needed = [field.upper() for field, details in tool.model_fields.items() if details.is_required()]
     optional = [field for field, details in tool.model_fields.items() if not details.is_required()]
     named = [f"[{field.upper()}]" if field in _positional(tool) else f"[{field}={field.upper()}]" for field in optional]
-    return f"{' '.join([name, *needed, *named]):44} {(tool.__doc__ or '').strip().splitlines()[0]}"
+    return " ".join([name, *needed, *named])
 
 
 def _call(text: str, tools: Mapping[str, type[Arguments]]) -> ToolCall:
@@ -61,7 +66,7 @@ def _call(text: str, tools: Mapping[str, type[Arguments]]) -> ToolCall:
     try:
         checked = parse_arguments(name, _arguments(tool, values), tools)
     except ValueError as error:
-        raise TypedLineError(f"{name}: {error}; it is typed as `{signature(name, tool).split('  ')[0]}`") from error
+        raise TypedLineError(f"{name}: {error}; it is typed as `{form(name, tool)}`") from error
     arguments = checked.model_dump(exclude_unset=True, mode="json")
     return ToolCall(name=name, arguments={key: _number(value) for key, value in arguments.items()})
 

@@ -59,7 +59,10 @@ def test_semicolons_separate_calls_and_the_thought_comes_last():
     ("line", "message"),
     [
         ("clik 1 2", "there is no tool 'clik'"),
-        ("click 1", r"click: y is missing; it is typed as `click X Y \[BUTTON\] \[CLICK_TYPE\]"),
+        (
+            "click 1",
+            r"click: y is missing; it is typed as `click X Y \[BUTTON\] \[CLICK_TYPE\] \[modifiers=MODIFIERS\]`$",
+        ),
         ("click 1 2 left single more", "too many arguments: more"),
         ("click a b", "click: x: "),
         ('write "open', "no closing quotation"),
