@@ -24,6 +24,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 import yaml
@@ -37,6 +38,7 @@ LEFT_OUT = ("dvc.lock", "params.yaml", "docs/images/", "perf/", "tests/")
 """Files and folders that no stage reads, or that every folder has of its own."""
 UNTRACKED_INPUTS = ("data/demonstrations",)
 """Folders that git ignores and stages read."""
+_ENVIRONMENTS = ".venv-*"
 _COPIED = Path(".waymark/copied.json")
 
 
@@ -127,7 +129,7 @@ def prepare(checkout: Checkout, folder: Path, params: str) -> None:
         (folder / name).unlink(missing_ok=True)
     store.write_json(record, present)
     _write(folder / ".dvc/config.local", _dvc_config(checkout))
-    for environment in checkout.root.glob(".venv-*"):  # of vLLM and of sites; `python` itself is found on PATH
+    for environment in checkout.root.glob(_ENVIRONMENTS):  # of vLLM and of sites; `python` itself is found on PATH
         link = folder / environment.name
         if not link.is_symlink():
             link.symlink_to(environment.resolve())
@@ -137,7 +139,7 @@ def prepare(checkout: Checkout, folder: Path, params: str) -> None:
 
 
 def _named_files(root: Path, value: object) -> Iterator[str]:
-    """The files in the project that a recipe's values name, relative to the root."""
+    """The files in the project that a recipe's values name, relative to the root, without those of environments."""
     if isinstance(value, Mapping):
         for inside in value.values():
             yield from _named_files(root, inside)
@@ -146,7 +148,8 @@ def _named_files(root: Path, value: object) -> Iterator[str]:
             yield from _named_files(root, inside)
     elif isinstance(value, str) and "\n" not in value and len(value) < 1024:
         path = Path(os.path.normpath(value))
-        if not path.is_absolute() and path.parts[:1] != ("..",) and (root / path).is_file():
+        outside = path.is_absolute() or path.parts[:1] == ("..",)
+        if not outside and not fnmatch(path.parts[0], _ENVIRONMENTS) and (root / path).is_file():
             yield path.as_posix()
 
 

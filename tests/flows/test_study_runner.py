@@ -130,6 +130,16 @@ def test_files_that_git_ignores_are_copied_if_a_recipe_names_them(project):
     assert not (more / "data/other.jsonl").exists()
 
 
+def test_an_environment_that_a_recipe_names_is_linked_and_not_copied(project):
+    (project / ".venv-vllm/bin").mkdir(parents=True)
+    (project / ".venv-vllm/bin/python").write_text("")
+    (project / ".gitignore").write_text("/.venv-*\n/.waymark/\n")
+    study = study_of({"served": {"lr": 0.5, "inference": {"vllm": {"python": ".venv-vllm/bin/python"}}}})
+    folder = planned(project, study)[-1].folder
+    assert (folder / ".venv-vllm").is_symlink()
+    assert (folder / ".venv-vllm/bin/python").is_file()
+
+
 def test_shared_stages_run_once_per_seed(project):
     run_study(project, study_of(SLOW))
     assert sorted(events(project, "ran")) == sorted(
