@@ -63,6 +63,14 @@ def test_fixed_horizons_have_as_many_iterations_as_the_curriculum():
     assert set(totals.values()) == {20}
 
 
+def test_all_objectives_have_the_same_number_of_episodes():
+    study = load_study(ROOT / "recipes/studies/objectives.yaml")
+    sections = {run.arm: run.params.rl for run in study.runs}
+    assert all(rl.effective_groups == rl.max_sampled_groups and not rl.extra_attempts for rl in sections.values())
+    assert {rl.group_size * rl.max_sampled_groups * rl.short.iterations for rl in sections.values()} == {1200}
+    assert {rl.long.iterations for rl in sections.values()} == {0}
+
+
 def test_the_study_of_the_how_to_page_loads(tmp_path):
     page = (ROOT / "docs/how-to/run-a-study.md").read_text()
     example = tmp_path / "example.yaml"
