@@ -83,7 +83,8 @@ def calibrate(options: argparse.Namespace) -> int:
     try:
         recipe = load(PARAMS)
         trajectories = lambda: labels.read_trajectories(table)  # noqa: E731
-        names = options.judges.split(",") if options.judges else judges.available_judges(recipe.judge)
+        named = [name.strip() for name in (options.judges or "").split(",")]
+        names = list(dict.fromkeys(named)) if options.judges else judges.available_judges(recipe.judge)
         known = labels.Labels(truth.read_truth(trajectories()), []) if by_state else labels.read_labels(labels_file)
         outcomes, experts = known.outcomes, None
         if table.is_dir() and not by_state:

@@ -18,8 +18,13 @@ if TYPE_CHECKING:
     from components.params import Params
     from components.records import Trajectory
 
+TRIES = 3
+"""Answers of the attacker for a failure, without `--tries`."""
 EVERY = 20
 """Verdicts between two lines of progress."""
+
+
+_OF_ATTACKER = ("attacker_url", "attacker_model", "attacker_key_variable", "tries")
 
 
 def add_attack(commands: Subparsers) -> None:
@@ -50,8 +55,8 @@ def add_attack(commands: Subparsers) -> None:
         "--attacker-key-variable", metavar="VARIABLE", help="the environment variable with its key; default: none"
     )
     parser.add_argument(
-        "--tries", type=int, default=3, metavar="N",
-        help="answers that it writes for a failure; after each it reads the judge's reasons; default: 3",
+        "--tries", type=int, metavar="N",
+        help=f"answers that it writes for a failure; after each it reads the judge's reasons; default: {TRIES}",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     add_endpoint(parser)
@@ -62,9 +67,15 @@ def attack(options: argparse.Namespace) -> int:
     """Attack the rules of task files, or a judge; returns the exit status."""
     if options.judge is not None:
         return _attack_judge(options)
-    if any(value is not None for value in (options.labels, options.limit, options.url, options.attacker_url)):
-        return fail("--labels, --limit, --url and --attacker-url are for attacks on a judge: name it with --judge")
+    if given := _given(options, "labels", "limit", "recipe", "url", "model", "key_variable", *_OF_ATTACKER):
+        return fail(f"{given}: for attacks on a judge; name it with --judge, or leave the option out")
     return _attack_rules(options)
+
+
+def _given(options: argparse.Namespace, *names: str) -> str:
+    """Those of some options that were given, as they are written."""
+    values = vars(options)
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names if values[name] is not None)
 
 
 def _attack_rules(options: argparse.Namespace) -> int:
@@ -101,10 +112,12 @@ def _attack_judge(options: argparse.Namespace) -> int:
 
     if options.limit is not None and options.limit < 1:
         return fail("--limit must be at least 1")
-    if options.tries < 1:
+    if options.tries is not None and options.tries < 1:
         return fail("--tries must be at least 1")
     if (options.attacker_url is None) != (options.attacker_model is None):
         return fail("--attacker-url and --attacker-model belong together: give both")
+    if options.attacker_url is None and (given := _given(options, *_OF_ATTACKER)):
+        return fail(f"{given}: for attacks by a model; name it with --attacker-url and --attacker-model")
     try:
         params = recipe_of(options)
         failures = _failures(options)
@@ -175,7 +188,7 @@ async def _ask(options: argparse.Namespace, params: Params, failures: Failures) 
         async with Endpoint(endpoint, state / "spent-attacker.json", ANSWERS) as writer:
 
             async def further(baseline: set[str], on_result: Callable[[JudgeAttackResult], None]) -> None:
-                tries = failures.trajectories, options.tries, baseline
+                tries = failures.trajectories, options.tries or TRIES, baseline
                 await attack_by_model(judge, writer, *tries, on_result, _say_progress)
 
             return await attack_judge(judge, *named, further)

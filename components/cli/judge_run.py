@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from components.judge.joined_tasks import JoinedTasks
     from components.params import Params
 
+WITHOUT_MODEL = ("functional", "distilled")
+"""Judges that never ask `judge.model`."""
 EVERY = 20
 """Verdicts between two lines of progress."""
 
@@ -106,7 +108,7 @@ def recipe_of(options: argparse.Namespace) -> Params:
     """The recipe, with the endpoint of the command line (`add_endpoint`).
 
     Raises:
-        RecipeError: the recipe is wrong, or one of --url and --model is missing.
+        RecipeError: the recipe is wrong, one of --url and --model is missing, or nothing uses them.
     """
     from components.params import EndpointParams, ModelJudgeParams, RecipeError, find, load
 
@@ -114,6 +116,13 @@ def recipe_of(options: argparse.Namespace) -> Params:
         raise RecipeError(
             "--url and --model belong together: give both, or name the endpoint in judge.model of the recipe"
         )
+    if options.key_variable is not None and options.url is None:
+        raise RecipeError(
+            "--key-variable is of the endpoint of --url and --model: give them too, or name the variable in "
+            "judge.model.endpoint.key_variable of the recipe"
+        )
+    if options.url is not None and options.judge in WITHOUT_MODEL:
+        raise RecipeError(f"--judge {options.judge} asks no endpoint: leave out --url and --model, or name a protocol")
     params = load(find(options.recipe) if options.recipe else PARAMS)
     model = params.judge.model
     if options.url is not None:

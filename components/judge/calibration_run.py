@@ -61,8 +61,8 @@ def calibrate_judges(
         group_of: the group of a trajectory, such as its benchmark; None for no groups.
 
     Raises:
-        CannotCompare: a judge is unknown, a table has the name of a judge or cannot be read, or no trajectory has a
-            label.
+        CannotCompare: a judge is unknown, a table has the name of a judge, cannot be read or contradicts itself, or no
+            trajectory has a label.
         UnavailableJudge: a judge is not available.
         NothingToCompare: a judge gave no verdict on any of them.
     """
@@ -143,7 +143,10 @@ async def _judge(names: Sequence[str], labelled: Read, params: Params, state: Pa
 
 
 def _from_table(path: Path, tasks: Mapping[str, str]) -> dict[str, Verdict]:
-    verdicts = {verdict.trajectory_id: verdict for verdict in read_verdicts(path)}
+    verdicts: dict[str, Verdict] = {}
+    for verdict in read_verdicts(path):
+        if verdicts.setdefault(verdict.trajectory_id, verdict).outcome is not verdict.outcome:
+            raise CannotCompare(f"{path} has different verdicts on {verdict.trajectory_id}: leave one of them")
     return {key: verdicts.get(key) or _missing_verdict(key, path) for key in tasks}
 
 

@@ -70,7 +70,7 @@ def _rows(path: Path) -> tuple[list[tuple[str, Outcome]], list[str]]:
     rows, left_out = [], []
     for line, row in numbered:
         key, outcome, where = row["trajectory_id"], row["outcome"], f"{path}:{line}"
-        if not key or outcome is None or None in row:
+        if not (key or "").strip() or outcome is None or None in row:
             left_out.append(f"{where}: the row has not the {len(columns)} values of the columns")
         elif outcome.strip().lower() not in _LABELS:
             left_out.append(f"{where}: outcome is {outcome!r}, not success or failure")

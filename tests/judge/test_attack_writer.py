@@ -127,6 +127,13 @@ def test_the_answer_is_found_in_the_response(response: str, answer: str) -> None
         (["--attacker-url", "http://x/v1"], "name it with --judge"),
         (["--judge", "distilled", "--attacker-url", "http://x/v1"], "belong together"),
         (["--judge", "distilled", "--tries", "0"], "--tries must be at least 1"),
+        (["--judge", "distilled", "--tries", "2"], "--tries: for attacks by a model"),
+        (["--judge", "distilled", "--attacker-key-variable", "K"], "--attacker-key-variable: for attacks by a model"),
+        (["--tries", "2"], "--tries: for attacks on a judge; name it with --judge"),
+        (["--recipe", "city-demo", "--model", "m"], "--recipe, --model: for attacks on a judge"),
+        (["--key-variable", "K"], "--key-variable: for attacks on a judge"),
+        (["--judge", "openwebrl", "--key-variable", "K"], "--key-variable is of the endpoint of --url and --model"),
+        (["--judge", "distilled", "--url", "http://x/v1", "--model", "m"], "--judge distilled asks no endpoint"),
     ],
 )
 def test_wrong_options_of_an_attacker_are_refused(options: list[str], message: str, capsys) -> None:

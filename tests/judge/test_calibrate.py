@@ -131,6 +131,25 @@ def test_tables_of_verdicts_are_read_before_a_model_is_asked(here, server, wayma
     assert server.asked == []
 
 
+def test_a_table_with_two_different_verdicts_on_a_trajectory_is_refused(here, waymark):
+    trajectory = a_trajectory(a_task(0, task_id="t0"))
+    write_table(Path("old.parquet"), Verdict, [a_verdict(trajectory, F), a_verdict(trajectory, S)])
+    done = waymark("--judges", "rules", "--verdicts", "old=old.parquet")
+    assert done.returncode == 1
+    assert f"old.parquet has different verdicts on {trajectory.trajectory_id}: leave one of them" in done.stderr
+
+
+def test_judges_are_named_once_whatever_the_spaces_between_them(here, waymark):
+    done = waymark("--judges", "rules, functional, rules", "--json")
+    assert [one["judge"] for one in json.loads(done.stdout)] == ["rules", "functional"]
+
+
+def test_a_label_without_a_trajectory_id_is_left_out(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("trajectory_id,outcome\n  ,success\na,failure\n")
+    assert read_labels(path).outcomes == {"a": F}
+
+
 def test_rules_and_the_configured_model_take_part_by_default(here, server, waymark):
     assert [one["judge"] for one in json.loads(waymark("--json").stdout)] == ["rules"]
     with_model(here, server)

@@ -275,6 +275,11 @@ def test_a_spent_budget_leaves_the_rest_unjudged_and_goes_on_later(here, server)
         (["results", "--judge", "x"], "no judge 'x': one of rules, functional"),
         (["results", "--judge", "webjudge"], "webjudge asks a model: name it in judge.model.endpoint"),
         (["results", "--url", "http://127.0.0.1:9/v1"], "--url and --model belong together"),
+        (["results", "--key-variable", "KEY"], "--key-variable is of the endpoint of --url and --model"),
+        (
+            ["results", "--judge", "functional", "--url", "http://127.0.0.1:9/v1", "--model", "m"],
+            "--judge functional asks no endpoint",
+        ),
         (["results", "--judge", "rules", "--tasks", "no.jsonl"], "no.jsonl: no such file"),
         (["results", "--recipe", "no.yaml"], "no.yaml"),
         (["results", "--answers", "no.json"], "name their file with --tasks"),

@@ -244,6 +244,8 @@ def test_the_judge_is_asked_whether_an_answer_agrees_with_a_reference(server, tm
     assert all(one.latency_s > 0 for one in said)
     same = asyncio.run(main("2 km", "2 KM", params(server)))
     assert (same.outcome, same.cost_usd, len(server.asked)) == (S, 0.0, 3), "the same words need no model"
+    other = asyncio.run(main("2 km", "-2 km", params(server)))
+    assert (other.outcome, len(server.asked)) == (F, 4), "the same words with another number are not the same"
     server.trouble = [503]
     assert asyncio.run(main("2 km", "It is far.", params(server))).outcome is E
 

@@ -95,6 +95,53 @@ def test_each_of_several_values_that_are_offered_is_no_answer(answer, phrases):
     assert [phrase for phrase in phrases if has(answer, phrase)] == []
 
 
+@pytest.mark.parametrize(
+    ("answer", "phrase"),
+    [
+        ("5, 6", "5"),
+        ("5 6", "6"),
+        ("5\n6", "5"),
+        ("It is 5. It is 6.", "5"),
+        ("5 orders, 6 orders", "6"),
+        ("Model 5 or Model 6", "Model 5"),
+        ("$5, $6", "$5"),
+        ("5, -5", "5"),
+        ("-5 or 5", "5"),
+        ("5 or -5", "-5"),
+        ("It is yes. It is no.", "yes"),
+        ("The answer is yes. The answer is no.", "No"),
+        ("Yes and also no", "Yes"),
+        ("Alice or Bob", "Alice"),
+        ("Alice or Bob", "Bob"),
+        ("The best customer is either **Alice** or maybe **Bob**.", "Bob"),
+    ],
+)
+def test_a_whole_answer_that_offers_several_values_is_no_answer(answer, phrase):
+    assert not has(answer, phrase)
+
+
+@pytest.mark.parametrize(
+    ("answer", "phrases"),
+    [
+        ("5, 6", ["5", "6"]),
+        ("5 (2022)", ["5"]),
+        ("4/5", ["4"]),
+        ("5 of 6", ["5"]),
+        ("5-6", ["5"]),
+        ("May 31, 2023", ["31"]),
+        ("I found 5 orders on May 7, 2023", ["5"]),
+        ("Boston, Massachusetts", ["Boston"]),
+        ("Alice or Bob", ["Alice", "Bob"]),
+        ("NYC or New York City", ["New York City"]),
+        ("Bob or Bob Smith", ["Bob"]),
+        ("2 hours or 120 minutes", ["2 hours"]),
+        ("Yes, it is open daily or weekly", ["Yes"]),
+    ],
+)
+def test_an_answer_that_could_be_one_value_with_details_is_an_answer(answer, phrases):
+    assert has(answer, *phrases)
+
+
 def test_long_lists_of_names_and_copies_of_pages_are_no_answers():
     names = [f"Name{chr(65 + number)}" for number in range(26)]
     assert not has(", ".join(names), "NameB")

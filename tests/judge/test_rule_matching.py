@@ -108,6 +108,18 @@ def test_an_answer_with_a_similar_phrase_does_not_match(phrase, text):
     assert not includes(phrase, text, words=True)
 
 
+@pytest.mark.parametrize("text", ["-5", "It is -5", "−5", "(-5)", '"-5"', "-$5", "$-5", "minus 5"])
+def test_a_number_with_a_minus_sign_is_another_number(text):
+    assert not includes("5", text, words=True)
+    assert not includes("$5", text, words=True)
+    assert includes("-5", "It is −5.", words=True)
+
+
+@pytest.mark.parametrize("text", ["- 5", "A-5", "4-5", "Yes —5 items", "Yes --5 items", "10 minus 5 is 5", "(412)-5"])
+def test_a_hyphen_or_a_dash_before_a_number_is_no_minus_sign(text):
+    assert includes("5", text, words=True)
+
+
 def test_on_a_page_words_may_continue_and_numbers_may_not():
     assert includes("mouth guard", "<b>mouth guards</b>", words=False)
     assert includes("1000", "<td>1,000.00</td>", words=False)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 
 from components.judge.protocols.base import ENDING, Ask, Ruling, cut, question
+from components.judge.rules.matching import plain
+from components.judge.rules.numbers import values
 from components.judge.verdicts import parse_verdict
 from components.records import Outcome, Task
 
@@ -47,7 +49,7 @@ async def says_the_same(intent: str, references: Sequence[str], answer: str, ask
         references: at least one; they are alternatives, and each must be met as a whole.
     """
     given = _bare(answer)
-    if given and given in map(_bare, references):
+    if given[0] and given in map(_bare, references):
         return Ruling(Outcome.SUCCESS, "the answer is the reference answer")
     known = (
         f"Known right answer: {references[0]}"
@@ -58,5 +60,6 @@ async def says_the_same(intent: str, references: Sequence[str], answer: str, ask
     return Ruling(*parse_verdict(reply.text, cut(reply)))
 
 
-def _bare(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))
+def _bare(text: str) -> tuple[list[str], set[str]]:
+    """The words of a text, and its numbers: `-5` has the words of `5`, and `1.5` those of `1, 5`."""
+    return re.findall(r"\w+[+#]*", text.casefold()), values(plain(text))

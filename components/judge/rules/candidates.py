@@ -9,6 +9,8 @@ every task that asks for a small number (`waymark judge attack` measures both). 
   than half of them, were not asked for. So are two numbers of one unit joined by "or" ("5 orders or 6") if one of them
   was not asked for, and "yes or no" unless both words were. If a date was asked for, dates are compared as wholes, and
   so are times. A phrase is not looked for in candidates; elsewhere in the answer it counts ("6 orders: 170, 180, 189").
+- An answer that is nothing else than an offer of several values ("5, 6", "It is yes. It is no.", "Alice or Bob") has
+  none of them (`hedges`).
 - An answer with far more numbers, items or words than were asked for (`MAX_…`) is a list, or a copy of a page.
 """
 
@@ -17,13 +19,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from components.judge.rules.hedges import offers_several
 from components.judge.rules.matching import BOLD, plain
-from components.judge.rules.numbers import split_lists, values
+from components.judge.rules.numbers import SIGN, split_lists, values
 
 _DECLINED = re.compile(r"[\W_]*n\s?/\s?a(?![\w/])")
 _DAY, _TIME = r"\d{1,4}[/-]\d{1,2}[/-]\d{1,4}(?!\d)", r"\d{1,2}:\d{2}(?::\d{2})?(?!\d)"
 _WHOLES = tuple(re.compile(rf"(?<!\d){kind}") for kind in (_DAY, _TIME))
-_NUMBER = rf"(?:[$€£¥#]?\s?(?:{_DAY}|{_TIME}|\d++(?:[.,]\d++)*+[a-z%]{{0,3}}+(?!\w)))"
+_NUMBER = rf"(?:(?:{SIGN})?[$€£¥#]?\s?(?:{_DAY}|{_TIME}|\d++(?:[.,]\d++)*+[a-z%]{{0,3}}+(?!\w)))"
 _BETWEEN = r"(?:[\s,;|/&.\-]|(?<=\W)(?:and|or)(?=\W))++"
 _NUMBERS = re.compile(rf"(?<![\w.]){_NUMBER}(?:{_BETWEEN}{_NUMBER})+")
 _REPEATED = re.compile(rf"(?<![\w.]){_NUMBER}(?P<between>[^\d]{{1,40}}){_NUMBER}(?:(?P=between){_NUMBER})+")
@@ -34,7 +37,8 @@ _VALUE = rf"(?>{_DAY}|{_TIME}|\d+(?:[.,]\d+)*)"
 _UNIT = rf"(?P<unit>(?:%|\s?{_LETTER}+(?:\s{_LETTER}+){{0,2}}?)??)s?"
 _SECOND = rf"(?P=sign)?\s?{_VALUE}(?:(?P=unit)(?!%)|(?![\s-]?(?:\w|%)))"
 _CHOICE = re.compile(
-    rf"(?<![\w.])(?P<sign>[$€£¥#]?)\s?{_VALUE}{_UNIT}(?:(?:[{_MARKS}]*+{_OR.pattern})+[{_MARKS}]*+{_SECOND})+"
+    rf"(?<![\w.])(?:{SIGN})?(?P<sign>[$€£¥#]?)\s?{_VALUE}{_UNIT}"
+    rf"(?:(?:[{_MARKS}]*+{_OR.pattern})+[{_MARKS}]*+{_SECOND})+"
 )
 """Numbers of one unit, which may be left out after "or"; "3 years or 100 miles" and "2.5km (or 1.6 miles)" are none."""
 _NEXT_WORD = rf"(?:[{_MARKS}.!?]|{_OR.pattern}|(?<!{_LETTER})and(?!{_LETTER}))++(?:yes|no)"
@@ -44,7 +48,7 @@ _POLAR = re.compile(
 """Nothing but punctuation follows the last word, which is therefore neither "No fees" nor "No. 5"."""
 _POLAR_WORD = re.compile(r"\b(?:yes|no)\b")
 _REMOVED = "…"
-_TRUNCATED = re.compile(r"\d+\.\d{3,}")
+_TRUNCATED = re.compile(rf"(?:{SIGN})?\d+\.\d{{3,}}")
 _ITEM = re.compile(r"[,;|/\n•]|\bor\b", re.IGNORECASE)
 UNASKED = 2
 """Numbers that were not asked for, from which on numbers in a row are candidates."""
@@ -59,12 +63,13 @@ def declines(answer: str) -> bool:
 
 
 def without_candidates(answer: str, phrases: Sequence[str]) -> str:
-    """The parts of an answer that may contain one of the phrases that were asked for; empty if it is a list or a copy.
+    """The parts of an answer that may contain one of the phrases that were asked for; empty if it is a list, a
+    copy or an offer of several values.
 
     Args:
         phrases: all phrases that the answer must contain, and their alternatives.
     """
-    if too_long(answer, phrases) is not None:
+    if too_long(answer, phrases) is not None or offers_several(answer, phrases):
         return ""
     phrase_text = plain("\n".join(phrases))
     numbers_asked = values(phrase_text)

@@ -11,8 +11,8 @@
   or ends with a letter must not be a part of a longer word. On pages it may be ("mouth guard" in "mouth guards"), as
   published.
 - Equal numbers are the same and digits that go on are another number (`numbers`): "$3,053.97" has 3053.97, "182.40" is
-  182.4, "914 km" is 914km, "000000299" is 299; "6k" and "6,5" have no 6. In the published code the result depends on
-  the spelling of the reference.
+  182.4, "914 km" is 914km, "000000299" is 299; "6k" and "6,5" have no 6, and neither has "-6" in an answer. In the
+  published code the result depends on the spelling of the reference.
 - Spaces of every width, curly marks, long dashes, trademark signs, bold and italic marks around an answer, and a full
   stop at its end are ignored.
 - The host in `ssh://git@HOST:PORT/…` is the machine on which the benchmark was made, and is ignored.
@@ -24,7 +24,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from components.judge.rules.numbers import ENDS, STARTS, spelled, truncated, written_out
+from components.judge.rules.numbers import ENDS, STARTS, UNSIGNED, spelled, truncated, written_out
 
 _MARKS = str.maketrans(
     dict.fromkeys("‘’‛`", "'")
@@ -34,6 +34,7 @@ _MARKS = str.maketrans(
 )
 _GIT_HOST = re.compile(r"ssh://git@[^/\s]+/")
 _LETTER = r"[^\W\d_]"
+_CURRENCIES = frozenset("$€£¥₹")
 _AROUND = ("**", "__", "'", '"', "*", "_")
 BOLD = re.compile(r"(?<!\w)\*\*(\S(?:[^*]*\S)?)\*\*(?!\w)")
 
@@ -77,12 +78,15 @@ def includes(phrase: str, text: str, words: bool) -> bool:
     """`must_include`: the phrase is in the text, and not a part of a longer number.
 
     Args:
-        words: the phrase must not be a part of a longer word either, and bold marks in the text are ignored.
+        words: the phrase must not be a part of a longer word either, nor a number with a minus sign before it, and bold
+            marks in the text are ignored.
     """
     target = bare(phrase)
     before = after = ""
     if target[:1].isdigit():
-        before = STARTS
+        before = (UNSIGNED if words else "") + STARTS
+    elif words and target[:1] in _CURRENCIES:
+        before = UNSIGNED
     elif words and target[:1].isalpha():
         before = rf"(?<!{_LETTER})"
     if target[-1:].isdigit():

@@ -8,6 +8,7 @@ could be read both ways, the readings here keep two numbers apart:
   fraction is all zeros, or if the number has two digits or more before the point; never after "version" or "v".
 - A reference with three decimals or more (`40.442`, a coordinate) is a truncated number: an answer with the same digits
   and more is right. With fewer it is a price or a rounded measure, and 5.495 is not 5.49.
+- `-5` is not 5, and neither is `-$5`. The hyphen of a bullet (`- 5`), a range (`4-5`) or a name (`A-5`) is no sign.
 - `35,149` is one number, unless both 35 and 149 are asked for and no reference has `35,149` itself.
 """
 
@@ -34,10 +35,15 @@ _DECIMAL = re.compile(
 _SPACED_UNIT = re.compile(rf"(?<=\d) (?=(?:{_UNITS})(?![\w]))")
 _TRUNCATED = re.compile(r"(?<![\d.,])\d+\.(?P<fraction>\d{3,})$")
 _LIST = re.compile(r"(?<![\d.,])\d+(?:,\d+)+(?![\d,]|\.\d)")
-NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_AFTER_DASH = re.compile(r"(?<!\S)—(?=[$€£¥₹\d])")
+SIGN = r"(?<![^\W_])(?<![)\]-])-"
+"""A minus sign, if a number follows: neither the hyphen of `A-5` and `5-6` nor the second one of a dash (`--5`)."""
+_NUMBER = re.compile(rf"(?P<sign>{SIGN})?[$€£¥₹]?(?P<digits>\d+(?:\.\d+)?)")
 
 STARTS = r"(?<!\d)(?<!\d[.,'^⁄])(?<!(?<![a-z.])[.⁄])0*"
 """What stands before a number that begins here. `.6` does not begin with 6; `No.6` does."""
+UNSIGNED = rf"(?<!{SIGN})(?<!{SIGN}[$€£¥₹])(?<!\bminus )"
+"""What stands before a number or a currency sign that has no minus sign."""
 ENDS = (
     r"(?!\d|[.,']\d|[\^⁄]|e[+-]?\d|[kb](?![a-z])|[mb]n(?![a-z])"
     r"|\s(?:hundred|thousand|million|billion|trillion|dozen)(?![a-z]))"
@@ -46,9 +52,12 @@ ENDS = (
 
 
 def written_out(text: str) -> str:
-    """`6½` as `6.5` and `6²` as `6^2`, for Unicode's compatibility forms would make them 61⁄2 and 62."""
+    """`6½` as `6.5` and `6²` as `6^2`, for Unicode's compatibility forms would make them 61⁄2 and 62.
+
+    A dash before a number gets a space, so that it is no minus sign.
+    """
     text = _PART.sub(lambda part: part[1] + f"{unicodedata.numeric(part[2]):.4g}".removeprefix("0"), text)
-    return _POWER.sub("^", _SPACED_GROUP.sub(",", text))
+    return _POWER.sub("^", _SPACED_GROUP.sub(",", _AFTER_DASH.sub("- ", text)))
 
 
 def spelled(text: str) -> str:
@@ -74,8 +83,8 @@ def truncated(reference: str) -> str | None:
 
 
 def values(text: str) -> set[str]:
-    """The numbers of a `plain` text, without zeros at their beginning."""
-    return {_value(number) for number in NUMBER.findall(text)}
+    """The numbers of a `plain` text with their minus signs, without zeros at their beginning."""
+    return {(number["sign"] or "") + _value(number["digits"]) for number in _NUMBER.finditer(text)}
 
 
 def split_lists(answer: str, phrase_numbers: Collection[str], phrases: Collection[str]) -> str:

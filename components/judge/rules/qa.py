@@ -2,7 +2,7 @@
 
 EM is SQuAD's, as in the question-answering papers that BrowserAgent compares itself with: lower case, without the
 articles a, an and the, without punctuation, with single spaces. An answer is right if its normal form equals that of a
-golden answer.
+golden answer, and if both have the same numbers: without punctuation alone, -5 would be 5, and 1.5 would be 15.
 
 BrowserAgent's published code (its `val_answer.py`) computes another EM: it keeps the letters A–Z and digits of both
 texts, and accepts an answer that contains the golden one or has the same characters in any order. So "silent" is right
@@ -19,6 +19,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
+from components.judge.rules.matching import plain
+from components.judge.rules.numbers import values
 from components.records import Record
 
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
@@ -45,8 +47,9 @@ def score_answer(answer: str, golden: Sequence[str]) -> AnswerScores:
     """Score an answer against at least one golden answer. The rule's verdict is `exact`."""
     normal_answer = normal(answer)
     references = [normal(text) for text in golden]
+    numbers = values(plain(answer))
     return AnswerScores(
-        exact=normal_answer in references,
+        exact=any(normal(text) == normal_answer and values(plain(text)) == numbers for text in golden),
         f1=max(_f1(normal_answer.split(), text.split()) for text in references),
         contains=any(f" {text} " in f" {normal_answer} " for text in references),
     )
