@@ -254,12 +254,12 @@ function statesOf(el, role, focus) {
 const roleOf = (el) => declaredRole(el) || looksRole(el) || (isBox(el) ? 'box' : null);
 
 // The words of its line, some of them empty. `surface` is where an editor draws its text.
-function wordsOf(el, role, focus, { details, surface }) {
+function wordsOf(el, role, focus, { details, surface, owner }) {
   const states = statesOf(el, role, focus);
   if (role === 'box') return [role, colourName(el), ...states];
   const name = nameOf(el, role), value = surface ? clean(surface.innerText) : valueOf(el, role);
   const more = details ? [optionsOf(el), el.tagName === 'INPUT' && KINDS[el.type]] : [];
-  return [role, name && quoted(name), value && `value ${quoted(value)}`, ...more, surface && 'multiline',
+  return [role, name && quoted(name), owner && `of ${quoted(owner)}`, value && `value ${quoted(value)}`, ...more, surface && 'multiline',
     ...states.filter((state) => !surface || state !== 'multiline')];
 }
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageDraw, ImageFont
 
-from components.params import TextKind
+from components.params import ELEMENT_LISTS, TextKind
 
 SCALE = 1000
 MAX_LINES = 8
@@ -63,7 +63,7 @@ class DialogBox:
         """The dialog as the textual part of an observation."""
         message = self.message[:400].replace('"', "'")
         default = self.default[:400].replace('"', "'")
-        if kind == "elements":
+        if kind in ELEMENT_LISTS:
             return "\n".join(self._line(name, message, default) for name in self.controls)
         if kind == "axtree":
             field = [f'  textbox value "{default}"'] if self.kind == "prompt" else []

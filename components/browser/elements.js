@@ -3,7 +3,8 @@
 // role, quoted name, value and state words, then the point to click on the 0-1000 scale of the viewport. With `details`, a
 // line also has the options of a select and the kind of a field, and lines in brackets say what the list does not show:
 //   (more below: 2.3 screens)
-// It needs composed.js, controls.js, survey.js and hits.js.
+// With owners, the name is followed by what the control belongs to, where others have the same role and name: of "Deck boots".
+// It needs composed.js, controls.js, owners.js, survey.js and hits.js.
 
 const MAX_LINES = 200;
 const MAX_AREAS = 5;
@@ -167,29 +168,29 @@ function fromFrame(part, frame) {
 
 // What the document shows: items with words and places in reading order, the number of candidates, and areas. `parts` has
 // what the frames in `framesShown` answered.
-function listing({ instruction = null, details = false, parts = null }) {
+function listing({ instruction = null, details = false, parts = null, owners = false }) {
   const candidates = new Candidates(instruction, details), focus = document.hasFocus() || !visiblePart ? innermostFocus() : null;
   candidates.survey.readAll(document.body || document.documentElement);
   const own = placed(candidates), foreign = (parts || []).map((part, index) => fromFrame(part, framesShown[index]));
   if (!parts) framesShown = candidates.frames.filter(isShownFrame);
   const items = readingOrder([...own, ...foreign.flatMap((part) => part.items)]).slice(0, MAX_LINES).map((item) => ({
-    words: item.words || wordsOf(item.el, item.role, focus, { details, surface: item.surface }).filter(Boolean),
+    words: item.words || wordsOf(item.el, item.role, focus, { details, surface: item.surface, owner: owners && ownerOf(item.el) }).filter(Boolean),
     place: item.place, top: item.top, bottom: item.bottom }));
   const areas = details ? [...areasOf(candidates.scrollers), ...foreign.flatMap((part) => part.areas)] : [];
   return { items, areas, count: candidates.found.length };
 }
 
 // The list of a frame for the document around it, which sees a part of the frame.
-function framePart({ clip, details, parts }) {
+function framePart({ clip, details, parts, owners }) {
   visiblePart = clip;
   const root = document.body || document.documentElement;
-  const { items, areas } = root ? listing({ details, parts }) : { items: [], areas: [] };
+  const { items, areas } = root ? listing({ details, parts, owners }) : { items: [], areas: [] };
   return { items, areas: areas.map((area) => ({ ...area, size: Math.min(area.size, 1e9) })), frames: root && !parts ? partsWanted() : [] };
 }
 
-function elementList(instruction, details, parts) {
+function elementList(instruction, details, parts, owners) {
   if (!(document.body || document.documentElement)) return ''; // a window that was just opened
-  const { items, areas, count } = listing({ instruction, details, parts });
+  const { items, areas, count } = listing({ instruction, details, parts, owners });
   const lines = items.map(lineOf);
   if (!details) return lines.join('\n');
   if (items.length === MAX_LINES && count > MAX_LINES) lines.push(`(the first ${MAX_LINES} of about ${count} elements in view are listed)`);

@@ -18,10 +18,20 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 _HERE = Path(__file__).parent
-_LIST = ("image_maps.js", "closed_roots.js", "composed.js", "survey.js", "controls.js", "hits.js", "elements.js")
+_LIST = (
+    "image_maps.js",
+    "closed_roots.js",
+    "composed.js",
+    "survey.js",
+    "controls.js",
+    "owners.js",
+    "hits.js",
+    "elements.js",
+)
 _PROBE = (*_LIST, "fields.js", "watch.js", "waiting.js", "wheel.js", "probe.js")
 _LINE = pattern(
-    r'^- (?P<role>[a-z]+)(?: "(?P<name>[^"]*)")?(?: value "(?P<value>[^"]*)")?(?: options "(?P<options>[^"]*)")?'
+    r'^- (?P<role>[a-z]+)(?: "(?P<name>[^"]*)")?(?: of "(?P<owner>[^"]*)")?'
+    r'(?: value "(?P<value>[^"]*)")?(?: options "(?P<options>[^"]*)")?'
     r"(?P<words>(?: [a-z]+)*) (?P<x>\d+) (?P<y>\d+)$"
 )
 
@@ -38,17 +48,27 @@ class Listed:
     y: int
     options: tuple[str, ...] = ()
     """Of a select, in a list with details: the first, and how many are left."""
+    owner: str = ""
+    """In a list with owners: what it belongs to, where others on the page have the same role and name."""
+
+    @property
+    def words(self) -> str:
+        """What a thought calls it: `link "Remove" of "Deck boots" 538 992`."""
+        owner = f' of "{self.owner}"' if self.owner else ""
+        return f'{self.role} "{self.name}"{owner} {self.x} {self.y}'
 
 
-async def element_list(page: Page, instruction: str | None = None, details: bool = False) -> str:
+async def element_list(page: Page, instruction: str | None = None, details: bool = False, owners: bool = False) -> str:
     """The visible, actionable elements of any page, in reading order, one per line: `- button "cancel" 512 86`.
 
     Args:
         instruction: CSS selector of the part of the page that states the task; it is left out.
         details: list the options of selects, the kinds of fields such as dates, and, in brackets, how far the page and
             its scrolling areas continue.
+        owners: say what a control belongs to where others in its document have the same role and name:
+            `- link "Remove" of "Deck boots" 538 992`.
     """
-    arguments = f"{json.dumps(instruction)}, {json.dumps(details)}"
+    arguments = f"{json.dumps(instruction)}, {json.dumps(details)}, null, {json.dumps(owners)}"
     return await page.evaluate(f"(() => {{{_sources(*_LIST)}\nreturn elementList({arguments});}})()")
 
 
@@ -70,7 +90,9 @@ def parse_elements(text: str) -> list[Listed]:
             name = words.pop(0)
         options = tuple(match["options"].split(" | ")) if match["options"] else ()
         place = int(match["x"]), int(match["y"])
-        elements.append(Listed(match["role"], name, match["value"] or "", frozenset(words), *place, options))
+        elements.append(
+            Listed(match["role"], name, match["value"] or "", frozenset(words), *place, options, match["owner"] or "")
+        )
     return elements
 
 

@@ -50,14 +50,14 @@ class ForeignFrames:
 
         Args:
             world: ours in the page's document.
-            request: the request for the state, with `instruction` and `details`.
+            request: the request for the state, with `instruction`, `details` and `owners`.
         """
-        details = bool(request["details"])
-        parts = await self._parts(world, state.frames, details)
+        lines = {key: bool(request[key]) for key in ("details", "owners")}
+        parts = await self._parts(world, state.frames, lines)
         again = {
             "op": "elements",
             "instruction": request["instruction"],
-            "details": details,
+            **lines,
             "parts": [part.model_dump() for part in parts],
         }
         try:
@@ -67,21 +67,21 @@ class ForeignFrames:
             return state
         return state.model_copy(update={"elements": Listed.model_validate(answer).elements}) if answer else state
 
-    async def _parts(self, around: FrameWorld, boxes: Sequence[Box], details: bool, depth: int = 0) -> list[FramePart]:
+    async def _parts(
+        self, around: FrameWorld, boxes: Sequence[Box], lines: Mapping[str, bool], depth: int = 0
+    ) -> list[FramePart]:
         """What the frames show that the last list of a document met, of which `boxes` can be seen."""
-        return await asyncio.gather(
-            *(self._part(around, index, box, details, depth) for index, box in enumerate(boxes))
-        )
+        return await asyncio.gather(*(self._part(around, index, box, lines, depth) for index, box in enumerate(boxes)))
 
-    async def _part(self, around: FrameWorld, index: int, box: Box, details: bool, depth: int) -> FramePart:
-        request: dict[str, object] = {"op": "framePart", "clip": box, "details": details, "parts": None}
+    async def _part(self, around: FrameWorld, index: int, box: Box, lines: Mapping[str, bool], depth: int) -> FramePart:
+        request: dict[str, object] = {"op": "framePart", "clip": box, **lines, "parts": None}
         try:
             async with asyncio.timeout(FRAME_TIMEOUT_S):
                 world = await self._world(around, index)
                 part = await self._ask(world, request)
                 if not part.frames or depth == MAX_DEPTH:
                     return part
-                inner = await self._parts(world, part.frames, details, depth + 1)
+                inner = await self._parts(world, part.frames, lines, depth + 1)
                 return await self._ask(world, {**request, "parts": [answer.model_dump() for answer in inner]})
         except (TimeoutError, PlaywrightError):
             return FramePart()

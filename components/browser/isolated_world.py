@@ -78,7 +78,7 @@ class IsolatedWorld:
         )  # the mark would have met the root
         if not request["elements"]:
             return {"suspects": 0, **changed}
-        again = {"op": "relist", "instruction": request["instruction"], "details": request["details"]}
+        again = {"op": "relist", **{key: request[key] for key in ("instruction", "details", "owners")}}
         return {**await self._ask(context, again, timeout_s), **changed}
 
     async def _ask(self, context: _Context, request: dict, timeout_s: float) -> dict:

@@ -12,6 +12,7 @@ from components.browser.pool_context import PoolContext
 from components.browser.step_state import StepState
 from components.browser.tab import Tab
 from components.browser.tabs import EpisodeTabs
+from components.params import ELEMENT_LISTS
 from components.records import Image, Observation
 from components.records import Tab as TabRecord
 
@@ -29,6 +30,7 @@ class Observer:
         """The last observation of a page."""
         self.instruction = pool.site.instruction if pool.site is not None else None
         """CSS selector of the part of a page that element lists leave out."""
+        self.shows_owners = pool.text == "elements_with_owners"
         self._tabs = tabs
         self._step = step
         self._params = pool.params
@@ -46,9 +48,10 @@ class Observer:
         state = await tab.look(
             self._params.settle_ms,
             before,
-            elements=self._step.is_last_call and self._text == "elements",
+            elements=self._step.is_last_call and self._text in ELEMENT_LISTS,
             instruction=self.instruction,
             details=self._site is None or self._site.lists_details,
+            owners=self.shows_owners,
             quiet_ms=self._params.quiet_ms,
             since=since,
             hovered=hovered,

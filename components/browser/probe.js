@@ -61,20 +61,21 @@ function mark({ at, live }) {
 
 async function look(request) {
   const state = memory();
-  const { effects, settle, elements, instruction, details, hovered } = request;
+  const { effects, settle, elements, instruction, details, owners, hovered } = request;
   if (settle) await quiet(state, request);
   const wheel = turned(state);
   const changed = effects !== null && (state.effects !== effects || !!state.before && differs(state, state.before, hovered));
   return { url: location.href, title: document.title, toggled: toggled(state.target), focus: focused(), field: fieldFocused(state),
-    changed, wheel, calm: performance.now() - state.changed, elements: elements ? elementList(instruction, details) : null,
+    changed, wheel, calm: performance.now() - state.changed, elements: elements ? elementList(instruction, details, null, owners) : null,
     frames: elements && framesShown.length ? partsWanted() : [] };
 }
 
 const focus = () => ({ focus: focused() });
-const elements = ({ instruction, details, parts }) => ({ elements: elementList(instruction, details, parts) });
+const elements = ({ instruction, details, parts, owners }) => ({ elements: elementList(instruction, details, parts, owners) });
 
 // The list once more, after closed roots were adopted.
-const relist = ({ instruction, details }) => ({ focus: focused(), elements: elementList(instruction, details), frames: partsWanted() });
+const relist = ({ instruction, details, owners }) => ({
+  focus: focused(), elements: elementList(instruction, details, null, owners), frames: partsWanted() });
 
 // Every answer brings what was copied in this document since the last one (clipboard.js), and the number of elements that may
 // hold closed shadow roots and were not asked about yet.

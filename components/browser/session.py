@@ -94,7 +94,10 @@ class Session:
         """
         await self.settle_dialogs()  # the teacher answers none
         async with self._guard.operation(EnvError, self.params.step_timeout_s, "the teacher's look at the page"):
-            state = await self.tabs.active.look(0, elements=True, instruction=self._observer.instruction)
+            observer = self._observer
+            state = await self.tabs.active.look(
+                0, elements=True, instruction=observer.instruction, owners=observer.shows_owners
+            )
             return state.elements or ""
 
     async def oracle_elements(self) -> list[Placed]:

@@ -154,6 +154,7 @@ class Tab:
         elements: bool = False,
         instruction: str | None = None,
         details: bool = False,
+        owners: bool = False,
         quiet_ms: int = 0,
         since: int = 0,
         hovered: bool = False,
@@ -166,12 +167,14 @@ class Tab:
         Args:
             instruction: CSS selector of what the element list leaves out.
             details: whether it has details (`element_list`).
+            owners: whether it has owners (`element_list`).
             hovered: a change of the style of the marked element counts as a change.
         """
         end = time.monotonic() + settle_ms / 1000
         request = {
             "op": "look", "changes": before and before.changes, "effects": before and before.effects,
-            "still": quiet_ms, "elements": elements, "instruction": instruction, "details": details, "hovered": hovered,
+            "still": quiet_ms, "elements": elements, "instruction": instruction, "details": details, "owners": owners,
+            "hovered": hovered,
         }  # fmt: skip
         try:
             documents = self.documents

@@ -20,7 +20,9 @@ from components.params.data import (
     TaskParams,
 )
 from components.params.harness import (
+    ELEMENT_LISTS,
     ELEMENT_PROTOCOLS,
+    POINTED,
     AgentParams,
     BrowserParams,
     ContextParams,
@@ -81,7 +83,9 @@ from components.params.worlds import WorldSections
 
 __all__ = [
     "DEFAULT_PATH",
+    "ELEMENT_LISTS",
     "ELEMENT_PROTOCOLS",
+    "POINTED",
     "TOLERANCES",
     "AdaptiveSampling",
     "AgentParams",

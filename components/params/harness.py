@@ -8,8 +8,12 @@ from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
 from components.params.section import Section
 
-TextKind = Literal["none", "elements", "axtree", "html"]
-"""`elements` lists the interactive elements with coordinates; `axtree` and `html` show the accessible page with ids."""
+TextKind = Literal["none", "elements", "elements_with_owners", "axtree", "html"]
+"""`elements` lists the interactive elements with coordinates; `elements_with_owners` also says what a control belongs
+to where others on the page have its role and name; `axtree` and `html` show the accessible page with ids."""
+ELEMENT_LISTS: frozenset[TextKind] = frozenset({"elements", "elements_with_owners"})
+POINTED: frozenset[TextKind] = ELEMENT_LISTS | {"none"}
+"""Kinds with which the policy acts on points, so that it also sees screenshots."""
 ProtocolName = Literal["openwebrl", "webgym", "webagent_r1", "webagent_r1_bare", "browseragent"]
 ELEMENT_PROTOCOLS = frozenset({"webagent_r1", "webagent_r1_bare", "browseragent"})
 """Protocols whose actions name elements by id. They need `axtree` or `html`."""

@@ -10,7 +10,7 @@ import math
 import random
 from dataclasses import dataclass
 
-from components.params import Params
+from components.params import POINTED, Params
 from components.plan.architecture import Architecture
 from components.plan.rates import Habits, Rates
 from components.plan.simulation import Episode, Turn
@@ -19,7 +19,7 @@ INSTRUCTIONS = {"full": 550, "extended": 600, "compact": 60}
 """Tokens of the instructions and the task, by `agent.prompt`: their characters divided by 4."""
 FEEDBACK = {"full": 40, "extended": 40, "compact": 10}
 """Tokens of the feedback and the metadata of a turn; `compact` goes with small pages and short messages."""
-PAGE_TEXT = {"none": 0, "elements": 700, "axtree": 3000, "html": 8000}
+PAGE_TEXT = {"none": 0, "elements": 700, "elements_with_owners": 750, "axtree": 3000, "html": 8000}
 """Tokens of the text of a page of 1280 × 720 pixels; others have theirs by their area."""
 FULL_PAGE = 1280 * 720
 
@@ -72,7 +72,7 @@ class PromptShape:
 def prompt_shape(params: Params, architecture: Architecture, response: float) -> PromptShape:
     """The prompts of a recipe, with responses of a mean length in tokens."""
     text = params.observation.text
-    has_images = text in ("none", "elements")
+    has_images = text in POINTED
     width, height = params.browser.viewport
     page = round(PAGE_TEXT[text] * width * height / FULL_PAGE)
     return PromptShape(

@@ -232,7 +232,7 @@ class Oracle:
         the last action's result is part of what a person looks at."""
         for target in self._interruptions:
             if (line := target.among(elements)) is not None:
-                words = f'close what covers the page: click {line.role} "{line.name}" {line.x} {line.y}'
+                words = f"close what covers the page: click {line.words}"
                 return TeacherTurn(words, [_call("click", x=line.x, y=line.y)])
         if not self._steps:
             return TeacherTurn("the task is done", [_call("done", answer=self._answer)])
@@ -247,8 +247,8 @@ class Oracle:
             return self._search([*elements])
         if self._wrong_at == self._done:
             line = self._other(line, elements)
-        words = f'{line.role} "{line.name}" {line.x} {line.y}'
-        return self._advance(step, words, {"x": line.x, "y": line.y}, quoted(self._intent, line.name))
+        reason = quoted(self._intent, f"{line.name} {line.owner}")
+        return self._advance(step, line.words, {"x": line.x, "y": line.y}, reason)
 
     def _advance(self, step: Step, target: str, point: dict[str, int], reason: str = "") -> TeacherTurn:
         self._steps.pop(0)

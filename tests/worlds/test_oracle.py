@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -42,6 +43,12 @@ def test_a_target_may_be_the_one_after_another_line():
     page = [line("link", "Rope"), line("button", "Add", 1, 1), line("link", "Kettle"), line("button", "Add", 2, 2)]
     assert calls(oracle(click("button", "Add", after="Kettle")).next(page)) == [("click", {"x": 2, "y": 2})]
     assert calls(oracle(click("button", "Add", number=1)).next(page)) == [("click", {"x": 2, "y": 2})]
+
+
+def test_the_thought_quotes_the_owner_and_repeats_it():
+    page = [replace(line("link", "Remove", 5, 6), owner="Deck boots, green")]
+    teacher = Oracle([click("link", "Remove")], "", random.Random(0), 0.0, intent='Take "Deck boots, green" out.')
+    assert teacher.next(page).thought == ('for "Deck boots, green": click link "Remove" of "Deck boots, green" 5 6')
 
 
 def test_a_field_is_clicked_and_written_in_one_turn():
