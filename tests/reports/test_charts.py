@@ -6,6 +6,7 @@ import pytest
 
 from components.reports.charts import line_chart, ticks
 from components.reports.formats import number
+from components.reports.watched import ValidationRow, WatchedPhase, validation_chart
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,20 @@ def test_values_are_scaled_into_the_box():
 def test_a_missing_value_breaks_the_line():
     chart = line_chart("t", [0, 1, 2, 3], {"a": [1, None, float("nan"), 2]})
     assert len(chart.series[0].segments) == 2
+
+
+def test_a_phase_without_iterations_is_drawn_where_it_begins():
+    def validated(*iterations: int) -> WatchedPhase:
+        figures = {"success": 0.5, "success_low": 0.4, "success_high": 0.6, "n": 4, "seconds": 1}
+        return WatchedPhase(validation=[ValidationRow(iteration=at, **figures) for at in iterations])
+
+    def places(phases: dict[str, WatchedPhase], iterations: list[str]) -> list[str]:
+        return [dot.title for dot in validation_chart(phases, iterations).series[0].dots]
+
+    phases = {"short": validated(0, 4), "long": validated(0)}
+    assert places(phases, ["short"] * 4) == [f"validation at {at}: 0.5" for at in (0, 4, 4)]
+    phases = {"short": validated(0), "long": validated(0, 3)}
+    assert places(phases, ["long"] * 3) == [f"validation at {at}: 0.5" for at in (0, 0, 3)]
 
 
 def test_no_data_gives_no_chart():
