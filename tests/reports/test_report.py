@@ -250,7 +250,15 @@ def test_a_stage_that_never_ran_is_named_with_what_to_run(run_on_disk, tmp_path)
 def test_a_stage_result_that_lacks_a_number_is_refused_with_its_name(run_on_disk, tmp_path):
     shutil.copytree(run_on_disk.stages, tmp_path / "stages")
     (tmp_path / "stages" / "dedup_tasks.json").write_text('{"sft": 3, "wall_s": 1}')
-    with pytest.raises(EvaluationError, match=r"result of stage dedup_tasks cannot be reported \(rl\)"):
+    with pytest.raises(EvaluationError, match=r"result of stage dedup_tasks cannot be reported \(rl: Field required\)"):
+        read_results(tmp_path / "stages", run_on_disk.curves)
+
+
+@pytest.mark.parametrize(("text", "problem"), [("{", "is not JSON"), ("[]", "is not a JSON object")])
+def test_a_damaged_result_of_a_stage_is_named_with_what_to_run(run_on_disk, tmp_path, text, problem):
+    shutil.copytree(run_on_disk.stages, tmp_path / "stages")
+    (tmp_path / "stages" / "dedup_tasks.json").write_text(text)
+    with pytest.raises(EvaluationError, match=rf"json {problem}; run `dvc repro --force --single-item dedup_tasks`"):
         read_results(tmp_path / "stages", run_on_disk.curves)
 
 
