@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from components.reports.charts import line_chart, ticks
-from components.reports.formats import number
+from components.reports.formats import duration, number
 from components.reports.watched import ValidationRow, WatchedPhase, validation_chart
 
 
@@ -68,7 +68,25 @@ def test_labels_of_ticks_are_distinct():
 
 
 @pytest.mark.parametrize(
-    ("value", "label"), [(0, "0"), (0.5, "0.5"), (1234.5, "1,234"), (0.00002, "2e-05"), (12.34, "12.3")]
+    ("seconds", "text"),
+    [(59.94, "59.9 s"), (59.97, "1 min 0 s"), (119.7, "2 min 0 s"), (3599.7, "1 h 0 min"), (7199.0, "1 h 59 min")],
+)
+def test_a_duration_has_no_60_seconds_in_it(seconds, text):
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [
+        (999.4, "999"),
+        (999.7, "1,000"),
+        (-999.7, "-1,000"),
+        (0, "0"),
+        (0.5, "0.5"),
+        (1234.5, "1,234"),
+        (0.00002, "2e-05"),
+        (12.34, "12.3"),
+    ],
 )
 def test_numbers_are_short(value, label):
     assert number(value) == label
