@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
+import statistics
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -133,14 +135,17 @@ def markdown(title: str, records: list[dict]) -> str:
 
 
 def sparkline(values: list[float], width: int = 40) -> str:
-    """A curve in one line of text, lowest value to highest; more than `width` values are averaged into `width` bins."""
-    if len(values) > width:
-        edges = [round(index * len(values) / width) for index in range(width + 1)]
-        values = [sum(values[low:high]) / (high - low) for low, high in itertools.pairwise(edges)]
-    low, high = min(values), max(values)
-    if high == low:
-        return BLOCKS[0] * len(values)
-    return "".join(BLOCKS[min(7, int(8 * (value - low) / (high - low)))] for value in values)
+    """A curve in one line of text, lowest value to highest; more than `width` values are averaged into `width` bins.
+
+    Values that are not finite, such as the clip fraction of an iteration without an update, are gaps.
+    """
+    edges = [round(index * len(values) / width) for index in range(width + 1)] if len(values) > width else None
+    bins = [values[low:high] for low, high in itertools.pairwise(edges or range(len(values) + 1))]
+    means = [statistics.fmean(known) if (known := [*filter(math.isfinite, part)]) else None for part in bins]
+    drawn = [mean for mean in means if mean is not None]
+    low, high = min(drawn, default=0.0), max(drawn, default=0.0)
+    span = (high - low) or 1.0
+    return "".join(" " if mean is None else BLOCKS[min(7, int(8 * (mean - low) / span))] for mean in means)
 
 
 def key(stage: str, content: str) -> str:

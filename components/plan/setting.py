@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 
-from components.params import EndpointTeacherParams, Params, Section
+from components.params import EndpointTeacherParams, Params, TaskFile
 from components.plan.architecture import Architecture, architecture_of
 from components.plan.episodes import PromptShape, prompt_shape
 from components.plan.placement import MAX_ROWS, Machine, sequences_of, served_judge
 from components.plan.rates import Counts, Rates
 from components.plan.speeds import Speeds
+from components.records import Split
 from components.store import digest
+from components.tasks import load_files
+from components.tasks.files import read_rows
+from components.worlds import even_counts, worlds_of
 
 TASKS_OF_A_FILE = 300
 """Tasks of a file that is not there."""
@@ -116,20 +121,24 @@ class Setting:
         known = self.rates.counts
         if known is not None and known.tasks == tasks_digest(self.params):
             return known, []
-        collected = evaluated = 0
-        for section in self.params.worlds.values():
-            train, *others = (_tasks_of(section, split) for split in ("train", "eval", "heldout"))
-            collected, evaluated = collected + train + sum(others), evaluated + sum(others)
-        lines = []
+        splits, lines = self._tasks_of_worlds(), []
         for file in self.params.tasks.files:
-            rows = _rows(Path(file.path))
-            if rows is None:
-                rows = TASKS_OF_A_FILE
-                lines.append(f"{file.path} is not there and counts as {rows} tasks")
-            collected += rows
-            evaluated += rows if file.split in (None, "eval", "heldout") else 0
-        collected = max(collected, self.params.teacher.tasks + evaluated)  # the teacher has its tasks from somewhere
+            tasks, line = _tasks_of(file)
+            splits.update(tasks)
+            lines += [line] if line else []
+        evaluated = splits["eval"] + splits["heldout"]
+        collected = max(splits.total(), self.params.teacher.tasks + evaluated)  # the teacher has them from somewhere
         return Counts(collected=collected, evaluation=evaluated), lines
+
+    def _tasks_of_worlds(self) -> Counter[Split]:
+        """Tasks that the worlds give, by split."""
+        watched, worlds = self.params.rl.validation, worlds_of(self.params)
+        numbers = (watched.tasks, watched.heldout) if watched.every else (0, 0)
+        validation, heldout = (even_counts(worlds.names, number) for number in numbers)
+        splits: Counter[Split] = Counter()
+        for world in worlds:
+            splits.update(world.planned_tasks(validation[world.name], heldout[world.name]))
+        return splits
 
 
 def tasks_digest(params: Params) -> str:
@@ -138,21 +147,27 @@ def tasks_digest(params: Params) -> str:
     return digest(json.dumps([sections, params.tasks.model_dump(mode="json")], sort_keys=True))
 
 
-def _tasks_of(section: Section, split: str) -> int:
-    """Tasks of a world in a split: a number of its own, or a number for each name that it lists."""
-    values: dict[str, Any] = section.model_dump()
-    if isinstance(values.get(split), int):
-        return int(values[split])
-    names = values.get("heldout" if split == "heldout" else "train")
-    each = [number for key, number in values.items() if key.startswith(f"{split}_per_") and isinstance(number, int)]
-    return sum(each) * len(names) if isinstance(names, list) else 0
-
-
-def _rows(path: Path) -> int | None:
-    """Rows of a task file; None if it is not there."""
+def _tasks_of(file: TaskFile) -> tuple[Counter[Split], str]:
+    """Tasks of a file by split, and what is assumed about them if it cannot be read."""
+    assumed: Counter[Split] = Counter({file.split or "eval": TASKS_OF_A_FILE})
+    path = Path(file.path)
     if not path.exists():
-        return None
+        return assumed, f"{file.path} is not there and counts as {TASKS_OF_A_FILE} tasks"
+    try:
+        return Counter(_rows(path, file.split, path.stat().st_mtime_ns)), ""
+    except (ValueError, OSError) as error:
+        return assumed, f"{file.path} counts as {TASKS_OF_A_FILE} tasks: {error}"
+
+
+@cache
+def _rows(path: Path, split: Split | None, changed_ns: int) -> Counter[Split]:
+    """Rows of a file by split. Without a split of the file the rows are parsed, because their schema says it.
+
+    Raises:
+        ValueError: the file cannot be read.
+    """
+    if split is None:
+        return Counter(task.split for task in load_files([path]).tasks)
     if path.suffix == ".parquet":
-        return int(pq.read_metadata(path).num_rows)
-    text = path.read_text()
-    return text.count('"task_id"') or text.count("\n") or 1
+        return Counter({split: int(pq.read_metadata(path).num_rows)})
+    return Counter({split: sum(1 for _ in read_rows(path))})

@@ -15,10 +15,11 @@ def points(value: float) -> str:
 
 def duration(seconds: float) -> str:
     """Seconds in two units at most, such as `2 h 5 min`, `1.5 s` or `20 ms`."""
-    if seconds >= 3600:
-        return f"{seconds // 3600:.0f} h {seconds % 3600 // 60:.0f} min"
-    if seconds >= 60:
-        return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+    whole = round(seconds)  # first, or 119.7 s would be 1 min 60 s
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    if round(seconds, 1) >= 60:
+        return f"{whole // 60} min {whole % 60} s"
     return f"{seconds:.1f} s" if seconds >= 0.1 else f"{1000 * seconds:.0f} ms"
 
 
@@ -28,7 +29,7 @@ def number(value: float) -> str:
         return "0"
     if abs(value) < 1e-3:
         return f"{value:.0e}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
 def words(name: str) -> str:

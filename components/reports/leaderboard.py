@@ -8,19 +8,18 @@ row, because sets of the same name differ. So do judges, decodings and step budg
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import SuccessSummary
 from components.records import Record
 from components.reports import published
-from components.reports.stage_results import POLICIES, StageOutput
+from components.reports.stage_output import StageOutput, parsed, read_result, rerun
+from components.reports.stage_results import POLICIES
 from components.statistics import Interval
 
 SHOWN_SETTINGS = ("recipe", "protocol", "decoding", "max_steps", "repeats")
@@ -97,8 +96,10 @@ def stage_entries(stages: Path) -> list[Entry]:
     for policy in POLICIES:
         path = stages / f"evaluate@{policy}.json"
         if path.exists():
-            raw = _read(path, f"run `dvc repro --force evaluate@{policy}`")
-            stage, summary = _stage_of(raw, path), _summary_of(raw, path)
+            raw, what = read_result(path, rerun(path.stem)), f"{path} is no result of an evaluation"
+            stage = parsed(StageFile, raw, what, rerun(path.stem))
+            figures = {name: raw[name] for name in SuccessSummary.model_fields if name in raw}
+            summary = parsed(SuccessSummary, figures, what, rerun(path.stem))
             entries += run_entries(stage.recipe, stage.tasks, policy, summary)
     return entries
 
@@ -131,12 +132,7 @@ def benchmark_entries(folder: Path) -> list[Entry]:
 
 
 def _file_entries(path: Path) -> list[Entry]:
-    raw = _read(path, REMEDY)
-    try:
-        result = BenchmarkFile.model_validate(raw)
-    except ValidationError as error:
-        fields = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors())
-        raise EvaluationError(f"{path} is no result of a benchmark run ({fields}); {REMEDY}") from error
+    result = parsed(BenchmarkFile, read_result(path, REMEDY), f"{path} is no result of a benchmark run", REMEDY)
     entries = []
     for judge, summary in [(result.judge, result.summary), *result.also.items()]:
         entry = _measured(
@@ -175,33 +171,6 @@ def _measured(
         return entry.model_copy(update=figures | {"without_aborted": summary.rate_without_aborted})
     lost = f"{summary.aborted} episodes ended by the environment, {summary.unjudged} not judged" if summary else ""
     return entry.model_copy(update={"note": problem or lost})
-
-
-def _read(path: Path, remedy: str) -> dict[str, Any]:
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise EvaluationError(f"{path} is not JSON; {remedy}") from error
-    if not isinstance(raw, dict):
-        raise EvaluationError(f"{path} is not a JSON object; {remedy}")
-    return raw
-
-
-def _stage_of(raw: dict[str, Any], path: Path) -> StageFile:
-    try:
-        return StageFile.model_validate(raw)
-    except ValidationError as error:
-        field = ".".join(map(str, error.errors()[0]["loc"]))
-        raise EvaluationError(
-            f"{path}: {field} is no text: run `dvc repro --force --single-item {path.stem}`"
-        ) from error
-
-
-def _summary_of(raw: dict[str, Any], path: Path) -> SuccessSummary:
-    try:
-        return SuccessSummary.model_validate({name: raw[name] for name in SuccessSummary.model_fields if name in raw})
-    except ValidationError as error:
-        raise EvaluationError(f"{path} lacks figures; run `dvc repro --force {path.stem}`") from error
 
 
 def _settings_text(settings: Mapping[str, object]) -> str:

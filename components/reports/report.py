@@ -155,7 +155,8 @@ def build(
     seed: int,
     pipeline: str,
 ) -> Report:
-    """Gather the numbers. Paired differences are over the tasks of the headline rates, without held-out families.
+    """Gather the numbers. Paired differences are over the tasks of the headline rates, without held-out families if
+    others were evaluated.
 
     Args:
         evaluated: the episodes by policy.
@@ -163,10 +164,7 @@ def build(
         bootstrap: resamples.
         pipeline: the pipeline run that the report is of.
     """
-    by_task = {
-        policy: scores(episode for episode in episodes if episode.split != "heldout")
-        for policy, episodes in evaluated.items()
-    }
+    by_task = {policy: scores(_headline(episodes)) for policy, episodes in evaluated.items()}
     differences = {name: paired_difference(by_task[a], by_task[b], bootstrap, seed) for name, (a, b) in PAIRS.items()}
     return Report(
         wall_s=elapsed(results.spans),
@@ -221,6 +219,11 @@ def write_report(
         if len(html.encode("utf-8", "backslashreplace")) < MAX_BYTES:
             break
     return write_html(path, html)
+
+
+def _headline(episodes: Sequence[Episode]) -> Sequence[Episode]:
+    """The episodes that the headline rates are of (`evaluation.success`)."""
+    return [episode for episode in episodes if episode.split != "heldout"] or episodes
 
 
 def _success(summary: SuccessSummary, teacher: ActionSummary | None) -> SuccessReport:

@@ -6,19 +6,18 @@ A stage may write more keys than a record here has; the keys of the record must 
 from __future__ import annotations
 
 import csv
-import json
 import math
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import SuccessSummary
 from components.judge.agreement import Agreement
 from components.judge.calibration import Calibration
 from components.judge.labelled_verdicts import LabelledVerdicts
-from components.reports.stage_output import StageOutput
+from components.reports.stage_output import StageOutput, parsed, read_result, rerun
 from components.reports.watched import WatchedPhase
 from components.tasks.funnel import FunnelStep
 
@@ -147,7 +146,7 @@ def read_results(stages: Path, curves: Path) -> StageResults:
         EvaluationError: a stage has no result yet, or its result lacks a number that the report needs.
     """
     raw = {
-        path.stem: json.loads(path.read_text())
+        path.stem: read_result(path, rerun(path.stem))
         for path in sorted(stages.glob("*.json"))
         if path.stem not in OUTSIDE and not path.stem.startswith(BENCHMARK)
     }
@@ -175,13 +174,7 @@ W = TypeVar("W", bound=BaseModel)
 def _parse(raw: dict[str, dict[str, Any]], stage: str, kind: type[W]) -> W:
     if stage not in raw:
         raise EvaluationError(f"stage {stage} has no result yet; run `dvc repro {stage}`")
-    try:
-        return kind.model_validate(raw[stage])
-    except ValidationError as error:
-        fields = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors())
-        raise EvaluationError(
-            f"the result of stage {stage} cannot be reported ({fields}); run `dvc repro --force {stage}`"
-        ) from error
+    return parsed(kind, raw[stage], f"the result of stage {stage} cannot be reported", rerun(stage))
 
 
 def _summary(raw: dict[str, dict[str, Any]], policy: str) -> SuccessSummary:

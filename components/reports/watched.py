@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from pydantic import Field
 
@@ -119,9 +120,11 @@ def validation_chart(phases: Mapping[str, WatchedPhase], iterations: Sequence[st
     """Validation success beside training success, over the iterations of both phases.
 
     Args:
+        phases: in order.
         iterations: the phase of each iteration, in order.
     """
-    begins = {phase: iterations.index(phase) if phase in iterations else 0 for phase in phases}
+    ends = accumulate(iterations.count(phase) for phase in phases)
+    begins = dict(zip(phases, (0, *ends), strict=False))  # a phase without iterations begins and ends there
     rows = [(begins[phase] + row.iteration, row) for phase, watched in phases.items() for row in watched.validation]
     if not rows:
         return None

@@ -6,7 +6,7 @@ two answers, and a queue. A review that is opened again gets the trajectories th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from components.params import TrackingParams
 from components.records import Outcome, Trajectory
 from components.tracking.backend import Backend, TrackingError, connect, exclusive, with_retries
 from components.tracking.pipeline import NAME, search
-from components.tracking.traces import TRAJECTORY, log_conversations
+from components.tracking.traces import TRAJECTORY, log_conversations, traces_of
 
 if TYPE_CHECKING:
     from mlflow.entities import Assessment
@@ -30,7 +30,6 @@ INSTRUCTION = (
     "not the agent's words. Partly done is a failure."
 )
 SUCCESS, FAILURE = "success", "failure"
-MAX_TRACES = 10_000
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def human_labels(tracking: TrackingParams, name: str) -> list[HumanLabel]:
             f"no review {name!r} in experiment {tracking.experiment!r}: open it with `judge review open`"
         )
     labels: dict[tuple[str, str], HumanLabel] = {}
-    for trace in _search(backend, run.info.run_id):
+    for trace in traces_of(backend, run.info.run_id):
         trajectory_id = trace.info.tags.get(TRAJECTORY, "")
         answers = [answer for answer in trace.info.assessments if _is_answer(answer)]
         for answer in sorted(answers, key=lambda answer: answer.create_time_ms or 0):
@@ -131,15 +130,7 @@ def _run(backend: Backend, name: str) -> str:
 
 def _traces(backend: Backend, run_id: str) -> dict[str, str]:
     """The trajectory of each trace of a run."""
-    return {trace.info.trace_id: trace.info.tags.get(TRAJECTORY, "") for trace in _search(backend, run_id)}
-
-
-def _search(backend: Backend, run_id: str) -> Iterable:
-    return with_retries(
-        lambda: backend.client.search_traces(
-            locations=[backend.experiment_id], run_id=run_id, include_spans=False, max_results=MAX_TRACES
-        )
-    )
+    return {trace.info.trace_id: trace.info.tags.get(TRAJECTORY, "") for trace in traces_of(backend, run_id)}
 
 
 def _queue(backend: Backend, name: str, reviewers: Sequence[str]) -> ReviewQueue | None:

@@ -7,6 +7,8 @@ the later one counts. A stage that is killed and never run again stays RUNNING.
 from __future__ import annotations
 
 import json
+import math
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -79,7 +81,7 @@ class StageRun:
     run_id: str
     parent_id: str
     resumed: bool
-    _logged: dict[str, set[tuple[int, float]]] = field(default_factory=dict)
+    _logged: dict[str, set[tuple[int, str]]] = field(default_factory=dict)
 
     def metrics(self, values: Mapping[str, object], step: int | None = None) -> None:
         """Log the numbers in a possibly nested mapping, under dotted names; lists of numbers get their index.
@@ -180,14 +182,20 @@ class StageRun:
             return False
         if name not in self._logged:
             history = with_retries(lambda: self.backend.client.get_metric_history(self.run_id, name))
-            self._logged[name] = {(point.step, point.value) for point in history}
-        return (step, value) in self._logged[name]
+            self._logged[name] = {(point.step, _stored(point.value)) for point in history}
+        return (step, _stored(value)) in self._logged[name]
 
 
 def _close(run: StageRun, status: str) -> None:
     with exclusive():
         with_retries(lambda: run.backend.client.set_terminated(run.run_id, status))
         close_if_done(run.backend, run.parent_id)
+
+
+def _stored(value: float) -> str:
+    """A value as MLflow keeps it, in a form that equals itself for NaN, too: the largest float stands for infinity."""
+    largest = sys.float_info.max
+    return repr(value if math.isnan(value) else min(max(value, -largest), largest))
 
 
 def _within(name: str, sections: Sequence[str]) -> bool:

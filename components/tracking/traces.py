@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -20,12 +20,14 @@ from components.records import NO_SCREENSHOT, Image, Trajectory, Turn, Verdict
 from components.tracking.backend import Backend, with_retries
 
 if TYPE_CHECKING:
+    from mlflow.entities import Trace
     from mlflow.entities.span import LiveSpan
     from mlflow.tracing.attachments import Attachment
 
 TRAJECTORY, TERMINATION = "waymark.trajectory_id", "waymark.termination"
 _SECOND = 1_000_000_000
 _PAGE = 500
+"""An MLflow server refuses more."""
 _MAX_INTENT = 700
 
 
@@ -100,7 +102,11 @@ def sample(trajectories: Iterable[Trajectory], verdict_of: dict[str, Verdict], s
 
 def logged_ids(backend: Backend, run_id: str) -> set[str]:
     """The trajectories that a run has traces of."""
-    logged: set[str] = set()
+    return {trace.info.tags.get(TRAJECTORY, "") for trace in traces_of(backend, run_id)}
+
+
+def traces_of(backend: Backend, run_id: str) -> Iterator[Trace]:
+    """The traces of a run, without their spans."""
     token: str | None = None
     while True:
         page = with_retries(
@@ -113,10 +119,10 @@ def logged_ids(backend: Backend, run_id: str) -> set[str]:
                 page_token=token,
             )
         )
-        logged |= {trace.info.tags.get(TRAJECTORY, "") for trace in page}
+        yield from page
         token = page.token
         if not token:
-            return logged
+            return
 
 
 def _log_trace(

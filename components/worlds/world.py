@@ -8,6 +8,7 @@ needs; no other module of Waymark names it. `docs/how-to/add-a-world.md` explain
 from __future__ import annotations
 
 from abc import ABC
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from components.params import Section
-from components.records import TABS, Task
+from components.records import TABS, Split, Task
 from components.worlds.sources import sources_of
 from components.worlds.state import State, StateDiff
 
@@ -144,6 +145,19 @@ class World(ABC):
         """
         return []
 
+    def planned_tasks(self, validation: int, heldout: int) -> Counter[Split]:
+        """How many rows `tasks` and `validation_tasks` return, by split, without making any; `waymark plan` needs it.
+
+        By default the section's keys say it: `train` is a number, or `train` lists names and `train_per_…` is the
+        number of tasks of each. Evaluation is on the names of `train`.
+
+        Args:
+            validation: number of rows of the split `validation` that `validation_tasks` is asked for.
+            heldout: that of the split `heldout_validation`.
+        """
+        keys = self.params.model_dump()
+        return Counter({split: _planned(keys, split) for split in ("train", "eval", "heldout")})
+
     async def pinned_tasks(self, pages: PinnedTasks, viewport: tuple[int, int]) -> list[dict[str, Any]]:
         """Task rows of a published benchmark on this world's pages.
 
@@ -245,3 +259,13 @@ class World(ABC):
             f"the world {self.name} does not support `{method}`: its class {kind} keeps no state that can be copied. "
             f"Take a world that does, or implement `World.{method}` there; docs/concepts/world.md says what it is for"
         )
+
+
+def _planned(keys: dict[str, Any], split: Split) -> int:
+    """Tasks of a split by the keys of a section (`World.planned_tasks`)."""
+    number = keys.get(split)
+    if isinstance(number, int):
+        return number
+    names = keys.get("heldout" if split == "heldout" else "train")
+    each = [number for key, number in keys.items() if key.startswith(f"{split}_per_") and isinstance(number, int)]
+    return sum(each) * len(names) if isinstance(names, list) else 0

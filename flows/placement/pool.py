@@ -22,7 +22,7 @@ from flows import process
 from flows.artifacts import Progress
 from flows.crash_safe_dvc import Outcome, StageFailed, keep_good_lock
 from flows.graph import Stage
-from flows.placement import handover
+from flows.placement import handover, inputs
 from flows.placement.handover import Order
 from flows.placement.shared_store import SharedStore, StoreError
 from flows.placement.worker import run_order
@@ -126,6 +126,7 @@ class Pools:
 
     def _tried(self, stage: Stage, on_progress: Callable[[Progress], None]) -> handover.Report:
         pool = self._of[stage.name]
+        params = (self._root / "params.yaml").read_text()
         order = Order(
             token=uuid.uuid4().hex,
             stage=stage.name,
@@ -133,10 +134,11 @@ class Pools:
             needed_files=self._needed_files(stage),
             own_files=list(stage.uncached),
             commit=handover.commit(self._root),
-            params=(self._root / "params.yaml").read_text(),
+            params=params,
             lock=handover.lock_entries(self._root),
             sync_s=self._placement.sync_s,
             lost_after_s=self._placement.lost_after_s,
+            inputs=inputs.untracked(self._root, yaml.safe_load(params), stage.params),
         )
         handover.send(self._store, order)
         with get_client(sync_client=True) as client:

@@ -16,7 +16,7 @@ from prefect import flow, get_run_logger
 from flows import process
 from flows.artifacts import PROGRESS, ProgressArtifact, read_progress
 from flows.crash_safe_dvc import InfrastructureFailed, StageFailed, repair, repro
-from flows.placement import handover
+from flows.placement import handover, inputs
 from flows.placement.handover import Order, OrderRefused, Report
 from flows.placement.shared_store import SharedStore, StoreError
 from flows.placement.state_mirror import StateMirror
@@ -68,6 +68,11 @@ def _carried_out(order: Order, shared: SharedStore, root: Path, life: _Life) -> 
             raise OrderRefused(
                 f"this worker's clone is at {here or 'no commit'}, and the pipeline runs at {order.commit}: bring both "
                 "to the same commit, with the same changes to tracked files or none"
+            )
+        if different := inputs.differences(root, order.inputs):
+            raise OrderRefused(
+                f"this worker's clone {root} has not the files of the pipeline's clone that the recipe names and git "
+                f"ignores: {', '.join(different)}; copy them from there to the same path here"
             )
         for line in repair(root):
             logger.warning(line)

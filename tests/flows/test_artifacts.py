@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,14 @@ def test_a_sparkline_runs_from_the_lowest_block_to_the_highest() -> None:
     assert sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█"
     assert sparkline([2.0, 2.0]) == "▁▁"
     assert len(sparkline(list(range(1000)))) == 40
+
+
+def test_values_that_are_not_finite_are_gaps_of_a_sparkline() -> None:
+    assert sparkline([1.0, math.nan, 2.0]) == "▁ █"
+    assert sparkline([math.inf, 1.0]) == " ▁"
+    assert sparkline([math.nan, math.nan]) == "  "
+    assert sparkline([math.nan, *[1.0] * 80]) == "▁" * 40
+    assert "| clip | ▁ █ | 0 | 1 |" in markdown("rl", [{"clip": 0.0}, {"clip": math.nan}, {"clip": 1.0}])
 
 
 def test_a_funnel_shows_a_bar_per_step() -> None:

@@ -12,7 +12,7 @@ from components.cli import main
 from components.evaluation import success
 from components.params import complete
 from components.records import Outcome
-from components.store import write_json
+from components.store import read_json, write_json
 from tests.samples import a_task, a_trajectory, a_verdict
 
 RECIPE = Path(__file__).parents[2] / "recipes/smoke.yaml"
@@ -47,11 +47,19 @@ def test_a_file_that_cannot_be_read_is_named_with_what_to_do(checkout, capsys):
     write_json(Path("reports/benchmarks/x.json"), {"benchmark": "x"})
     assert main.main(["leaderboard"]) == 1
     error = capsys.readouterr().err
-    assert "x.json is no result of a benchmark run (version, model); run the evaluation again" in error
+    assert "x.json is no result of a benchmark run (version: Field required; model: Field required); run the" in error
 
 
 def test_a_stages_result_with_a_wrong_field_is_named(checkout, capsys):
     path = Path("reports/stages/evaluate@rl.json")
     write_json(path, {"recipe": 5})
     assert main.main(["leaderboard"]) == 1
-    assert f"{path}: recipe is no text" in capsys.readouterr().err
+    problem = f"{path} is no result of an evaluation (recipe: Input should be a valid string); run `dvc repro --force"
+    assert f"{problem} --single-item evaluate@rl`" in capsys.readouterr().err
+
+
+def test_a_wrong_figure_of_a_stages_result_is_named_with_its_problem(checkout, capsys):
+    path = Path("reports/stages/evaluate@rl.json")
+    write_json(path, read_json(path) | {"rate": "high"})
+    assert main.main(["leaderboard"]) == 1
+    assert f"{path} is no result of an evaluation (rate: Input should be a valid number" in capsys.readouterr().err

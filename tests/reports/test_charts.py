@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from components.reports.charts import line_chart, ticks
-from components.reports.formats import number
+from components.reports.formats import duration, number
+from components.reports.watched import ValidationRow, WatchedPhase, validation_chart
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,20 @@ def test_a_missing_value_breaks_the_line():
     assert len(chart.series[0].segments) == 2
 
 
+def test_a_phase_without_iterations_is_drawn_where_it_begins():
+    def validated(*iterations: int) -> WatchedPhase:
+        figures = {"success": 0.5, "success_low": 0.4, "success_high": 0.6, "n": 4, "seconds": 1}
+        return WatchedPhase(validation=[ValidationRow(iteration=at, **figures) for at in iterations])
+
+    def places(phases: dict[str, WatchedPhase], iterations: list[str]) -> list[str]:
+        return [dot.title for dot in validation_chart(phases, iterations).series[0].dots]
+
+    phases = {"short": validated(0, 4), "long": validated(0)}
+    assert places(phases, ["short"] * 4) == [f"validation at {at}: 0.5" for at in (0, 4, 4)]
+    phases = {"short": validated(0), "long": validated(0, 3)}
+    assert places(phases, ["long"] * 3) == [f"validation at {at}: 0.5" for at in (0, 0, 3)]
+
+
 def test_no_data_gives_no_chart():
     assert line_chart("t", [0, 1], {"a": [None, float("nan")]}) is None
 
@@ -53,7 +68,25 @@ def test_labels_of_ticks_are_distinct():
 
 
 @pytest.mark.parametrize(
-    ("value", "label"), [(0, "0"), (0.5, "0.5"), (1234.5, "1,234"), (0.00002, "2e-05"), (12.34, "12.3")]
+    ("seconds", "text"),
+    [(59.94, "59.9 s"), (59.97, "1 min 0 s"), (119.7, "2 min 0 s"), (3599.7, "1 h 0 min"), (7199.0, "1 h 59 min")],
+)
+def test_a_duration_has_no_60_seconds_in_it(seconds, text):
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [
+        (999.4, "999"),
+        (999.7, "1,000"),
+        (-999.7, "-1,000"),
+        (0, "0"),
+        (0.5, "0.5"),
+        (1234.5, "1,234"),
+        (0.00002, "2e-05"),
+        (12.34, "12.3"),
+    ],
 )
 def test_numbers_are_short(value, label):
     assert number(value) == label

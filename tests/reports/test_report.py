@@ -13,10 +13,12 @@ from PIL import Image as Pillow
 
 from components.evaluation import ActionSummary, EvaluationError
 from components.evaluation.actions import MeanActions
+from components.evaluation.comparison import Difference
 from components.judge.labelled_verdicts import LabelledVerdict, LabelledVerdicts
 from components.records import Image, Outcome, Trajectory, Verdict
 from components.reports import build, read_episodes, read_results, read_teacher, with_plan, write_report
 from components.reports.report import MAX_BYTES
+from components.statistics import Interval
 from components.store import read_json, read_table, write_json, write_table
 from tests.evaluation.run_records import observation
 from tests.reports.conftest import MEANING
@@ -63,6 +65,25 @@ def test_planned_seconds_stand_beside_those_that_a_stage_took(run_on_disk, made,
     assert planned.stages["collect_tasks"].planned_s is None
     write_report(planned, results, evaluated, run_on_disk.evaluation, "demo", tmp_path / "demo.html")
     assert "1 min 1 s (planned 2 min 5 s)" in (tmp_path / "demo.html").read_text()
+
+
+def test_held_out_families_are_compared_where_there_are_no_others(made):
+    results, evaluated, _ = made
+    heldout = {policy: [part for part in parts if part.split == "heldout"] for policy, parts in evaluated.items()}
+    paired = build(results, heldout, TEACHER, 500, 0, "this").paired["rl_minus_sft"]
+    rates = {policy: sum(bool(part.success) for part in parts) / len(parts) for policy, parts in heldout.items()}
+    assert paired.diff == pytest.approx(rates["rl"] - rates["sft"])
+
+
+@pytest.mark.parametrize(
+    ("interval", "tag"), [((-0.3, -0.1), "below"), ((-0.3, 0.1), "reaches"), ((0.1, 0.3), "above")]
+)
+def test_the_page_says_on_which_side_of_0_an_interval_is(run_on_disk, made, tmp_path, interval, tag):
+    results, evaluated, report = made
+    pair = Difference(diff=sum(interval) / 2, ci95=Interval(*interval))
+    changed = report.model_copy(update={"paired": {"sft_minus_base": pair, "rl_minus_sft": pair}})
+    write_report(changed, results, evaluated, run_on_disk.evaluation, "demo", tmp_path / "demo.html")
+    assert (tmp_path / "demo.html").read_text().count(f"interval {tag} 0<") == 2
 
 
 def test_the_page_says_what_a_success_is_and_what_it_took(made, page):
@@ -250,7 +271,15 @@ def test_a_stage_that_never_ran_is_named_with_what_to_run(run_on_disk, tmp_path)
 def test_a_stage_result_that_lacks_a_number_is_refused_with_its_name(run_on_disk, tmp_path):
     shutil.copytree(run_on_disk.stages, tmp_path / "stages")
     (tmp_path / "stages" / "dedup_tasks.json").write_text('{"sft": 3, "wall_s": 1}')
-    with pytest.raises(EvaluationError, match=r"result of stage dedup_tasks cannot be reported \(rl\)"):
+    with pytest.raises(EvaluationError, match=r"result of stage dedup_tasks cannot be reported \(rl: Field required\)"):
+        read_results(tmp_path / "stages", run_on_disk.curves)
+
+
+@pytest.mark.parametrize(("text", "problem"), [("{", "is not JSON"), ("[]", "is not a JSON object")])
+def test_a_damaged_result_of_a_stage_is_named_with_what_to_run(run_on_disk, tmp_path, text, problem):
+    shutil.copytree(run_on_disk.stages, tmp_path / "stages")
+    (tmp_path / "stages" / "dedup_tasks.json").write_text(text)
+    with pytest.raises(EvaluationError, match=rf"json {problem}; run `dvc repro --force --single-item dedup_tasks`"):
         read_results(tmp_path / "stages", run_on_disk.curves)
 
 

@@ -18,6 +18,7 @@ from components.params import Params
 from components.records import Outcome, Termination, Trajectory
 from components.store import write_table
 from components.tracking import TrackingError, human_labels, open_review
+from components.tracking import traces as traces_module
 from components.tracking.reviews import QUESTION
 from components.tracking.traces import TRAJECTORY
 from tests.samples import a_task, a_trajectory, png, shipped
@@ -65,6 +66,12 @@ def test_a_review_that_is_opened_again_gets_what_it_lacks(params: Params, client
     assert len(traces(client, again.queue_id)) == 3
     other = open_review(params.tracking, "second", episodes(1))
     assert (other.trajectories, other.queue_id != first.queue_id) == (1, True)
+
+
+def test_a_review_longer_than_a_page_of_mlflow_is_read_whole(params: Params, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traces_module, "_PAGE", 2)
+    review = open_review(params.tracking, "first", episodes(5))
+    assert (review.trajectories, review.added) == (5, 5)
 
 
 def test_labels_are_the_last_answers_of_people(params: Params, client: MlflowClient) -> None:

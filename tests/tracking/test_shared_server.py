@@ -19,7 +19,7 @@ from mlflow.artifacts import download_artifacts
 
 from components.params import Params
 from components.ports import free_port
-from components.tracking import stage_run
+from components.tracking import human_labels, open_review, stage_run
 from components.tracking.backend import TrackingError
 from tests.buckets import bucket
 from tests.postgres import postgres
@@ -130,3 +130,8 @@ def test_a_server_that_wants_a_password_is_an_error_that_says_what_to_set(server
         stage_run(params, "train_sft", "key", Path("state")),
     ):
         pass
+
+
+def test_a_review_is_opened_and_read_on_a_server(params, logged_in):
+    assert open_review(params.tracking, "first", [a_trajectory()]).trajectories == 1
+    assert human_labels(params.tracking, "first") == []

@@ -50,6 +50,14 @@ def test_a_stage_is_a_nested_run_of_its_pipeline(params: Params, client: MlflowC
     assert (nested.info.status, parent.info.status) == ("FINISHED", "FINISHED")
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 0.1])
+def test_a_resumed_run_does_not_log_a_point_again(params: Params, client: MlflowClient, value: float) -> None:
+    for _ in range(2):
+        with stage_run(params, "train_rl@short", "key", STATE) as run:
+            run.metrics({"clip_fraction": value}, step=1)
+    assert len(client.get_metric_history(run.run_id, "clip_fraction")) == 1
+
+
 def test_artifacts_are_stored_beside_the_database(params: Params, client: MlflowClient, checkout: Path) -> None:
     Path("curve.csv").write_text("step,loss\n")
     with stage_run(params, "train_sft", "key", Path("state")) as run:

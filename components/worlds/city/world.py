@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, ClassVar
 
 from components.params import BrowserParams
 from components.params import Params as Recipe
-from components.records import Task
+from components.records import Split, Task
 from components.worlds import (
     Requirement,
     State,
@@ -85,6 +86,14 @@ class City(World):
         They leave out the instances of `tasks`, which are made first unless they were already.
         """
         return await asyncio.to_thread(self._validation_tasks, tasks, heldout)
+
+    def planned_tasks(self, validation: int, heldout: int) -> Counter[Split]:
+        """The counts of all parts; those that a template cannot give are counted, too."""
+        chosen = self._templates()
+        counts: Counter[Split] = Counter()
+        for part in (*parts(self.params, *chosen), *validation_parts(self.params, *chosen, validation, heldout)):
+            counts[part.split] += part.count
+        return counts
 
     def _validation_tasks(self, tasks: int, heldout: int) -> list[dict[str, Any]]:
         planned = list(validation_parts(self.params, *self._templates(), tasks, heldout))

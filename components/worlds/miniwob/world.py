@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, ClassVar
 
 from components.params import ELEMENT_PROTOCOLS
@@ -84,6 +85,13 @@ class MiniWoB(World):
                 pages = await MiniWoBSite().collect([*counts], seeds, split, viewport)
                 rows += [row for row in pages if seeds.index(row["seed"]) < counts[row["website"].split("/")[1]]]
         return rows
+
+    def planned_tasks(self, validation: int, heldout: int) -> Counter[Split]:
+        """Also the pages to validate with."""
+        counts = super().planned_tasks(validation, heldout)
+        counts["validation"] = validation if self.params.train else 0
+        counts["heldout_validation"] = heldout if self.params.heldout else 0
+        return counts
 
     async def pinned_tasks(self, pages: PinnedTasks, viewport: tuple[int, int]) -> list[dict[str, Any]]:
         """One row per page and seed of a benchmark."""

@@ -66,6 +66,11 @@ def digest(site: SiteFile, folder: Path) -> str:
     return checksum.hexdigest()[:16]
 
 
+def image_of(site: SiteFile, folder: Path, cache: Path = CACHE) -> Path:
+    """The folder that has the first data, or will have them once `ensure` has made it."""
+    return cache.absolute() / f"{site.name}-{digest(site, folder)}"
+
+
 def ensure(site: SiteFile, folder: Path, cache: Path = CACHE) -> Path:
     """The folder with the first data, which is made if it does not exist.
 
@@ -73,8 +78,7 @@ def ensure(site: SiteFile, folder: Path, cache: Path = CACHE) -> Path:
         OwnSiteError: a program is missing, or `prepare` fails; the message has the end of its output.
     """
     find_programs(site)
-    cache = cache.absolute()
-    image = cache / f"{site.name}-{digest(site, folder)}"
+    cache, image = cache.absolute(), image_of(site, folder, cache)
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / f"{site.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

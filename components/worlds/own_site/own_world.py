@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,11 +14,11 @@ from pydantic import Field, model_validator
 
 from components.params import BrowserParams, Section
 from components.params import Params as Recipe
-from components.records import Task
+from components.records import Split, Task
 from components.worlds.oracle import Oracle
 from components.worlds.own_site.checking import check_tasks
-from components.worlds.own_site.image import digest, ensure, find_programs
-from components.worlds.own_site.instances import Instance, Templates
+from components.worlds.own_site.image import digest, ensure, find_programs, image_of
+from components.worlds.own_site.instances import MAX_TASKS, Instance, Templates
 from components.worlds.own_site.recording import record_oracle
 from components.worlds.own_site.site import OwnPages
 from components.worlds.own_site.site_file import OwnSiteError, SiteFile, read_site
@@ -90,13 +91,29 @@ class OwnSite(World):
         """Rows by template and number. Evaluation has the first numbers, training the next ones."""
         return await asyncio.to_thread(self._tasks)
 
+    def planned_tasks(self, validation: int, heldout: int) -> Counter[Split]:
+        """Of a template whose number of tasks needs data that were not made yet, as many as the section asks for."""
+        image = image_of(self.definition, self.folder)
+        templates = self._templates(image) if image.exists() else Templates(self.definition, None)
+        counts: Counter[Split] = Counter()
+        for name in self._trained:
+            known = _count(templates, name)
+            evaluated = self._evaluated(known)
+            counts["eval"] += evaluated
+            counts["train"] += min(self.params.train_per_template, known - evaluated)
+        for name in self.params.heldout:
+            counts["heldout"] += min(self.params.heldout_per_template, _count(templates, name))
+        return counts
+
     def templates(self) -> Templates:
         """The templates, with the first data of the site; these are made if they do not exist.
 
         Raises:
             OwnSiteError: they cannot be made.
         """
-        image = ensure(self.definition, self.folder)
+        return self._templates(ensure(self.definition, self.folder))
+
+    def _templates(self, image: Path) -> Templates:
         databases = self.definition.state.sqlite
         if not databases or not (image / databases[0]).exists():
             return Templates(self.definition, None)
@@ -105,13 +122,21 @@ class OwnSite(World):
     def _tasks(self) -> list[dict[str, Any]]:
         params, templates = self.params, self.templates()
         rows = []
-        for name in params.train or [name for name in self.definition.tasks if name not in params.heldout]:
-            evaluated = min(params.eval_per_template, templates.count(name) // EVAL_SHARE)
+        for name in self._trained:
+            evaluated = self._evaluated(templates.count(name))
             rows += [task.row("eval") for task in templates.instances(name, 1, evaluated)]
             rows += [task.row("train") for task in templates.instances(name, evaluated + 1, params.train_per_template)]
         for name in params.heldout:
             rows += [task.row("heldout") for task in templates.instances(name, 1, params.heldout_per_template)]
         return rows
+
+    @property
+    def _trained(self) -> list[str]:
+        return self.params.train or [name for name in self.definition.tasks if name not in self.params.heldout]
+
+    def _evaluated(self, count: int) -> int:
+        """Evaluation tasks of a template that has `count` tasks."""
+        return min(self.params.eval_per_template, count // EVAL_SHARE)
 
     def site(self) -> OwnPages:
         """The pages, served by processes of the application."""
@@ -148,6 +173,14 @@ class OwnSite(World):
     ) -> Recorded:
         """Writes down what a person does as the task's oracle, in `oracles/<task>.yaml`, and replays it."""
         return await record_oracle(self, family, number, browser, ask, headed)
+
+
+def _count(templates: Templates, name: str) -> int:
+    """The tasks of a template; `MAX_TASKS` if its parameters come from data that are not there."""
+    try:
+        return templates.count(name)
+    except OwnSiteError:
+        return MAX_TASKS
 
 
 def own_site(file: str) -> type[OwnSite]:

@@ -10,7 +10,7 @@ import pytest
 from prefect.logging import disable_run_logger
 
 from flows.crash_safe_dvc import InfrastructureFailed, StageFailed, repro
-from flows.placement import handover, worker
+from flows.placement import handover, inputs, worker
 from flows.placement.handover import Order, OrderRefused
 from flows.placement.shared_store import SharedStore
 from flows.placement.worker import run_order
@@ -115,6 +115,50 @@ def test_clones_with_different_changes_differ_and_with_the_same_do_not(leader):
     commits = [handover.commit(clone) for clone in (leader.root, leader.other, leader.third)]
     assert commits[0] == commits[1] != commits[2]
     assert at_first not in commits
+
+
+@pytest.mark.parametrize(("here", "reason"), [(None, "is missing"), ("other tasks", "differs")])
+def test_a_clone_without_the_recipes_ignored_files_refuses(leader, carry_out, here, reason):
+    recipe = {"tasks": {"files": [{"path": "data/own.jsonl", "split": "train"}, "source.txt"]}, "lr": 3e-05}
+    (leader.root / "data/own.jsonl").write_text("tasks")
+    if here is not None:
+        (leader.other / "data").mkdir()
+        (leader.other / "data/own.jsonl").write_text(here)
+    needed = inputs.untracked(leader.root, recipe, ["tasks", "lr", "missing.key"])
+    leader.order(inputs=needed)
+    with pytest.raises(OrderRefused):
+        carry_out("first", leader.other)
+    assert leader.report().is_stages_own
+    assert f"git ignores: data/own.jsonl ({reason}); copy them" in leader.report().error
+
+
+def test_ignored_files_are_those_of_the_stages_own_keys(leader, tmp_path):
+    (leader.root / "data/own.jsonl").write_text("tasks")
+    (leader.root / "own.csv").write_text("tasks")
+    (leader.root / "data/logins").mkdir()
+    (leader.root / "data/logins/shop.json").write_text("{}")
+    (tmp_path / "shared.jsonl").write_text("tasks")
+    recipe = {
+        "tasks": {
+            "files": [
+                "data/own.jsonl",
+                "own.csv",
+                "logins",
+                "..",
+                "/",
+                "./stage.py",
+                "data/none.jsonl",
+                str(tmp_path / "shared.jsonl"),
+            ]
+        },
+        "browser": {"logins": "data/logins"},
+    }
+    of_tasks = inputs.untracked(leader.root, recipe, ["tasks.files"])
+    assert [*of_tasks] == sorted([str(tmp_path / "shared.jsonl"), "data/own.jsonl", "own.csv"])
+    of_browser = inputs.untracked(leader.root, recipe, ["browser"])
+    assert [*of_browser] == ["data/logins"]
+    (leader.root / "data/logins/shop.json").rename(leader.root / "data/logins/mail.json")
+    assert inputs.differences(leader.root, of_browser) == ["data/logins (differs)"]
 
 
 def test_an_order_that_was_replaced_does_nothing(leader, carry_out):

@@ -25,7 +25,8 @@ def world(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Own
     """The world of the new package, with a cache of its own."""
     monkeypatch.syspath_prepend(str(written))
     monkeypatch.delitem(__import__("sys").modules, "waymark_notes", raising=False)
-    monkeypatch.setattr(image.ensure, "__defaults__", (tmp_path / "cache",))
+    for function in (image.ensure, image.image_of):
+        monkeypatch.setattr(function, "__defaults__", (tmp_path / "cache",))
     kind = world_class("waymark_notes:KIND")
     world = kind(kind.Params.model_validate({"train_per_template": 6, "eval_per_template": 2}))
     assert isinstance(world, OwnSite)

@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,6 +66,19 @@ def opened(folder: Path, cache: Path) -> Application:
 def test_the_sources_of_a_site_are_its_package_and_the_machinery(world: OwnSite) -> None:
     sources = {path.relative_to(path.parents[1]).as_posix() for path in world.sources()}
     assert {"waymark_notes/site.yaml", "waymark_notes/app.py", "own_site/tables.py"} <= sources
+
+
+@pytest.mark.parametrize("names", [{}, {"train": ["finish_item"]}, {"heldout": ["add_item"]}])
+def test_a_plan_counts_the_tasks_that_the_site_gives(world: OwnSite, names: dict) -> None:
+    world.params = world.params.model_copy(update=names)
+    rows = asyncio.run(world.tasks(0, (1280, 720)))
+    assert rows
+    assert world.planned_tasks(0, 0) == Counter(row["split"] for row in rows)
+
+
+def test_a_plan_needs_no_data_of_the_site(world: OwnSite, tmp_path: Path) -> None:
+    assert world.planned_tasks(0, 0)["train"] == 6 + 6 + 3  # finish_item is not known; count_open has three tasks
+    assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.slow

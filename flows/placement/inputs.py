@@ -1,0 +1,90 @@
+"""Files that the recipe names and git does not have, such as task files: each clone has its own, and they must agree.
+
+They are compared and not sent, because a set of tasks can be larger than all else that a run moves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+_PART = 1024 * 1024
+"""Bytes at the beginning and at the end of a file that are compared, beside its size."""
+
+
+def untracked(root: Path, recipe: Mapping[str, object], keys: Sequence[str]) -> dict[str, str]:
+    """The files and folders that a stage's part of the recipe names and git does not track, each with its fingerprint.
+
+    Args:
+        keys: the dotted keys of the recipe that the stage depends on.
+    """
+    named = {text for key in keys for text in _texts(_at(recipe, key))}
+    return {
+        path: fingerprint(root / path)
+        for path in sorted({os.path.normpath(text) for text in named if _is_path(root, text)})
+        if not _is_tracked(root, path)
+    }
+
+
+def differences(root: Path, expected: Mapping[str, str]) -> list[str]:
+    """Names of files that this clone lacks or has with other content, with one of the two words."""
+    return [
+        f"{path} ({'differs' if (root / path).exists() else 'is missing'})"
+        for path, value in expected.items()
+        if not (root / path).exists() or fingerprint(root / path) != value
+    ]
+
+
+def fingerprint(path: Path) -> str:
+    """A digest of the size, the beginning and the end of a file, or of the names in a folder without hidden ones: each
+    machine may have logins of its own."""
+    checksum = hashlib.sha256()
+    if path.is_dir():
+        names = [file.relative_to(path) for file in path.rglob("*") if file.is_file()]
+        shown = sorted(name.as_posix() for name in names if not any(part.startswith(".") for part in name.parts))
+        checksum.update("\n".join(shown).encode())
+    else:
+        size = path.stat().st_size
+        checksum.update(f"{size}\0".encode())
+        with path.open("rb") as content:
+            checksum.update(content.read(_PART))
+            content.seek(max(_PART, size - _PART))
+            checksum.update(content.read(_PART))
+    return checksum.hexdigest()[:16]
+
+
+def _at(recipe: Mapping[str, object], key: str) -> object:
+    """The value of a dotted key; None if the recipe does not have it."""
+    value: object = recipe
+    for name in key.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _texts(value: object) -> Iterator[str]:
+    """The texts in a value."""
+    if isinstance(value, Mapping):
+        for inside in value.values():
+            yield from _texts(inside)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for inside in value:
+            yield from _texts(inside)
+    elif isinstance(value, str):
+        yield value
+
+
+def _is_path(root: Path, text: str) -> bool:
+    """Whether a text is the path of a file, or with a slash of a folder, which has not the clone in it."""
+    if not 0 < len(text) < 1024 or not text.isprintable():
+        return False
+    path = root / text
+    return path.is_file() or ("/" in text and path.is_dir() and not root.resolve().is_relative_to(path.resolve()))
+
+
+def _is_tracked(root: Path, path: str) -> bool:
+    """Whether git has a file, or a file of a folder; what is outside of the clone it does not have."""
+    listed = subprocess.run(["git", "ls-files", "--", path], cwd=root, capture_output=True, text=True, check=False)
+    return bool(listed.stdout.strip())
