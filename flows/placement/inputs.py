@@ -13,6 +13,8 @@ from pathlib import Path
 
 _PART = 1024 * 1024
 """Bytes at the beginning and at the end of a file that are compared, beside its size."""
+_ENVIRONMENT = ".venv"
+"""How the names of folders with installed packages begin, such as that of vLLM's Python. Each machine has its own."""
 
 
 def untracked(root: Path, recipe: Mapping[str, object], keys: Sequence[str]) -> dict[str, str]:
@@ -78,7 +80,7 @@ def _texts(value: object) -> Iterator[str]:
 
 def _is_path(root: Path, text: str) -> bool:
     """Whether a text is the path of a file, or with a slash of a folder, which has not the clone in it."""
-    if not 0 < len(text) < 1024 or not text.isprintable():
+    if not 0 < len(text) < 1024 or not text.isprintable() or text.startswith(_ENVIRONMENT):
         return False
     path = root / text
     return path.is_file() or ("/" in text and path.is_dir() and not root.resolve().is_relative_to(path.resolve()))

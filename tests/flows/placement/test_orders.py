@@ -189,3 +189,11 @@ def test_outputs_that_dvc_does_not_know_are_not_overwritten(leader, carry_out):
     with pytest.raises(InfrastructureFailed):
         carry_out("first", leader.other)
     assert (leader.other / "data/collect.txt").read_text() == "mine"
+
+
+def test_the_environments_of_a_clone_are_its_own(leader):
+    python = leader.root / ".venv-vllm/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text("")
+    recipe = {"inference": {"vllm": {"python": ".venv-vllm/bin/python"}}}
+    assert inputs.untracked(leader.root, recipe, ["inference"]) == {}
