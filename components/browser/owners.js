@@ -7,10 +7,12 @@ const TITLES = 'h1, h2, h3, h4, h5, h6, [role="heading"], th[scope="row"], legen
 
 let controlsByKey = new Map(); // of documents and shadow roots
 
+const imageText = (el) => el.querySelector('img[alt]')?.alt || el.querySelector('svg title')?.textContent;
+
 // What is equal for controls that read the same, without layout.
 const keyOf = (el) => [
   el.tagName, el.type || '', el.getAttribute('role') || '',
-  clean(el.getAttribute('aria-label') || el.textContent || el.placeholder || (/^(button|submit|reset)$/.test(el.type) ? el.value : '') || el.title),
+  clean(el.getAttribute('aria-label') || el.textContent || imageText(el) || el.placeholder || (/^(button|submit|reset)$/.test(el.type) ? el.value : '') || el.title),
 ].join('|');
 
 // The elements that read as `el` does and can be seen, itself included.
@@ -53,5 +55,6 @@ function ownerOf(el) {
   const others = twinsOf(el).filter((twin) => twin !== el);
   if (!others.length) return '';
   const item = itemOf(el, others);
-  return item === el ? '' : titleIn(item, el);
+  const title = item === el ? '' : titleIn(item, el);
+  return title === nameOf(el, roleOf(el)) ? '' : title;
 }

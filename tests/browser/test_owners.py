@@ -64,6 +64,11 @@ def test_controls_that_nothing_tells_apart_have_no_owner(owners):
     assert owners("<button>Buy</button><button>Buy</button>") == [("Buy", ""), ("Buy", "")]
 
 
+def test_pictures_are_told_apart_by_their_own_words(owners):
+    pictures = "".join(f"<p><a href=/x><img alt={name}></a> <a href=/x>{name}</a></p>" for name in ("Tea", "Oil"))
+    assert {owner for _, owner in owners(pictures)} == {""}
+
+
 def test_quotes_in_an_owner_cannot_break_the_line(owners):
     assert owners(row('a "b" c') + row("Kettle"))[1] == ("Update", "a 'b' c")
 
