@@ -22,6 +22,8 @@ JOBS ?= 3
 # fault of the test or of the code, which shows on a busy machine. RERUNS=0: no second try.
 RERUNS ?= 1
 AGAIN = --reruns $(RERUNS) -r fER
+# What of its folder test-sites and test-city run, such as `-m slow`: without those that `make test` runs.
+ONLY ?=
 
 help:
 	@sed -n '1,5s/^# //p' Makefile
@@ -101,7 +103,7 @@ apps: .venv-apps/.stamp
 
 # Worlds of one's own sites, and the example packages in docs/examples with their applications.
 test-sites: browser sites
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist load tests/worlds/own_site
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist load $(ONLY) tests/worlds/own_site
 
 # Fossil is a Debian package; without it, its tests are skipped.
 sites: .venv-sites/.stamp
@@ -116,7 +118,7 @@ sites: .venv-sites/.stamp
 
 # The world city: its sites, tasks and oracles.
 test-city: browser city
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile tests/worlds/city
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile $(ONLY) tests/worlds/city
 
 city: .venv-city/.stamp
 
