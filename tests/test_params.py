@@ -47,7 +47,10 @@ def test_recipes_are_shipped() -> None:
         ({"rl__lr": ...}, ["rl.lr: is missing"]),
         ({"judge": ...}, ["judge: is missing"]),
         ({"evaluation__max_response_tokens": 1024}, ["evaluation.max_response_tokens = 1024 must be smaller than"]),
-        ({"observation__text": "pdf"}, ["observation.text = 'pdf'", "'none', 'elements', 'axtree' or 'html'"]),
+        (
+            {"observation__text": "pdf"},
+            ["observation.text = 'pdf'", "'none', 'elements', 'elements_with_owners', 'axtree' or 'html'"],
+        ),
         ({"agent__protocol": "browseragent"}, ["browseragent acts on element ids", "axtree or html, not"]),
         ({"model__device": "tpu"}, ["model.device = 'tpu'", "'cpu' or 'cuda'"]),
         ({"model__lora": {"rank": 0, "alpha": 8}}, ["model.lora.rank = 0", "greater than 0"]),

@@ -121,6 +121,8 @@ GOES_ON = st.sampled_from(
 
 
 @given(st.integers(1, 10**6), GOES_ON)
+@example(3, "e3")
+@example(3, "e-3")
 def test_a_number_that_goes_on_is_never_the_number(number, rest):
     assert not includes(str(number), f"It is {number}{rest}", words=True)
     assert not includes(str(number), f"It is {number}{rest}", words=False)

@@ -40,8 +40,8 @@ SIGN = r"(?<![^\W_])(?<![)\]-])-"
 """A minus sign, if a number follows: neither the hyphen of `A-5` and `5-6` nor the second one of a dash (`--5`)."""
 _NUMBER = re.compile(rf"(?P<sign>{SIGN})?[$€£¥₹]?(?P<digits>\d+(?:\.\d+)?)")
 
-STARTS = r"(?<!\d)(?<!\d[.,'^⁄])(?<!(?<![a-z.])[.⁄])0*"
-"""What stands before a number that begins here. `.6` does not begin with 6; `No.6` does."""
+STARTS = r"(?<!\d)(?<!\d[.,'^⁄e])(?<!\de[+-])(?<!(?<![a-z.])[.⁄])0*"
+"""What stands before a number that begins here. `.6` does not begin with 6, nor `3e6`; `No.6` does."""
 UNSIGNED = rf"(?<!{SIGN})(?<!{SIGN}[$€£¥₹])(?<!\bminus )"
 """What stands before a number or a currency sign that has no minus sign."""
 ENDS = (
