@@ -22,9 +22,8 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path
 
 import yaml
@@ -32,13 +31,13 @@ import yaml
 from components import store
 from flows import process
 from flows.crash_safe_dvc import repair
+from flows.recipe_files import possible_paths
 
 STUDIES = store.STATE / "studies"
 LEFT_OUT = ("dvc.lock", "params.yaml", "docs/images/", "perf/", "tests/")
 """Files and folders that no stage reads, or that every folder has of its own."""
 UNTRACKED_INPUTS = ("data/demonstrations",)
 """Folders that git ignores and stages read."""
-_ENVIRONMENTS = ".venv-*"
 _COPIED = Path(".waymark/copied.json")
 
 
@@ -129,7 +128,7 @@ def prepare(checkout: Checkout, folder: Path, params: str) -> None:
         (folder / name).unlink(missing_ok=True)
     store.write_json(record, present)
     _write(folder / ".dvc/config.local", _dvc_config(checkout))
-    for environment in checkout.root.glob(_ENVIRONMENTS):  # of vLLM and of sites; `python` itself is found on PATH
+    for environment in checkout.root.glob(".venv-*"):  # of vLLM and of sites; `python` itself is found on PATH
         link = folder / environment.name
         if not link.is_symlink():
             link.symlink_to(environment.resolve())
@@ -138,18 +137,11 @@ def prepare(checkout: Checkout, folder: Path, params: str) -> None:
     _write(folder / "params.yaml", params)
 
 
-def _named_files(root: Path, value: object) -> Iterator[str]:
-    """The files in the project that a recipe's values name, relative to the root, without those of environments."""
-    if isinstance(value, Mapping):
-        for inside in value.values():
-            yield from _named_files(root, inside)
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        for inside in value:
-            yield from _named_files(root, inside)
-    elif isinstance(value, str) and "\n" not in value and len(value) < 1024:
-        path = Path(os.path.normpath(value))
-        outside = path.is_absolute() or path.parts[:1] == ("..",)
-        if not outside and not fnmatch(path.parts[0], _ENVIRONMENTS) and (root / path).is_file():
+def _named_files(root: Path, recipe: object) -> Iterator[str]:
+    """The files in the project that a recipe names, relative to the root."""
+    for text in possible_paths(recipe):
+        path = Path(os.path.normpath(text))
+        if not path.is_absolute() and path.parts[:1] != ("..",) and (root / path).is_file():
             yield path.as_posix()
 
 

@@ -23,7 +23,8 @@ function twinsOf(el) {
     const byKey = new Map();
     for (const control of root.querySelectorAll?.(NAMED_CONTROLS) || []) {
       const key = keyOf(control);
-      byKey.set(key, [...(byKey.get(key) || []), control]);
+      if (!byKey.has(key)) byKey.set(key, []);
+      byKey.get(key).push(control);
     }
     controlsByKey.set(root, byKey);
   }

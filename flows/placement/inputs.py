@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from flows.recipe_files import possible_paths
 
 _PART = 1024 * 1024
 """Bytes at the beginning and at the end of a file that are compared, beside its size."""
-_ENVIRONMENT = ".venv"
-"""How the names of folders with installed packages begin, such as that of vLLM's Python. Each machine has its own."""
 
 
 def untracked(root: Path, recipe: Mapping[str, object], keys: Sequence[str]) -> dict[str, str]:
@@ -23,7 +23,7 @@ def untracked(root: Path, recipe: Mapping[str, object], keys: Sequence[str]) -> 
     Args:
         keys: the dotted keys of the recipe that the stage depends on.
     """
-    named = {text for key in keys for text in _texts(_at(recipe, key))}
+    named = possible_paths([_at(recipe, key) for key in keys])
     return {
         path: fingerprint(root / path)
         for path in sorted({os.path.normpath(text) for text in named if _is_path(root, text)})
@@ -66,22 +66,8 @@ def _at(recipe: Mapping[str, object], key: str) -> object:
     return value
 
 
-def _texts(value: object) -> Iterator[str]:
-    """The texts in a value."""
-    if isinstance(value, Mapping):
-        for inside in value.values():
-            yield from _texts(inside)
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        for inside in value:
-            yield from _texts(inside)
-    elif isinstance(value, str):
-        yield value
-
-
 def _is_path(root: Path, text: str) -> bool:
     """Whether a text is the path of a file, or with a slash of a folder, which has not the clone in it."""
-    if not 0 < len(text) < 1024 or not text.isprintable() or text.startswith(_ENVIRONMENT):
-        return False
     path = root / text
     return path.is_file() or ("/" in text and path.is_dir() and not root.resolve().is_relative_to(path.resolve()))
 

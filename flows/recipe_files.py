@@ -1,0 +1,28 @@
+"""The texts of a recipe that may name files or folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+_ENVIRONMENT = ".venv"
+"""How the names of folders with installed packages begin, such as that of vLLM's Python. Each clone has its own."""
+
+
+def possible_paths(value: object) -> set[str]:
+    """The texts in a recipe, or in a part of it, that can be paths, as they stand; without those in environments."""
+    return {
+        text
+        for text in _texts(value)
+        if 0 < len(text) < 1024 and text.isprintable() and not text.startswith(_ENVIRONMENT)
+    }
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for inside in value.values():
+            yield from _texts(inside)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for inside in value:
+            yield from _texts(inside)
+    elif isinstance(value, str):
+        yield value
