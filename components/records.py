@@ -364,6 +364,18 @@ class Outcome(StrEnum):
     ERROR = "error"
 
 
+class ErrorCause(StrEnum):
+    """Why a judge gave no verdict (`Outcome.ERROR`)."""
+
+    ENVIRONMENT = "environment"
+    """The environment ended the episode, not the agent."""
+    NO_RULE = "no_rule"
+    """The rules cannot decide: the task has none, a page was not read, no model is named that could be asked, or the
+    rule's evaluator is not installed."""
+    ENDPOINT = "endpoint"
+    """A model's endpoint refused the request or did not answer; it may answer when it is asked again."""
+
+
 class ProcessReport(Record):
     """How an agent worked, apart from what came of it (after arXiv 2604.06240)."""
 
@@ -382,6 +394,8 @@ class Verdict(Record):
 
     trajectory_id: str
     outcome: Outcome
+    error_cause: ErrorCause | None = None
+    """None unless the outcome is an error that a judge gave; verdicts of earlier versions have none."""
     rationale: Text
     process: ProcessReport | None = None
     """None for judges of the outcome alone."""

@@ -129,6 +129,7 @@ SCHEMAS: dict[type[Record], pa.Schema] = {
             ("cost_usd", pa.float64()),
             ("latency_s", pa.float64()),
             ("process", pa.string()),
+            ("error_cause", pa.string()),
         ]
     ),
     Reward: pa.schema(

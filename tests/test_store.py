@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from components.records import (
     BranchPoint,
     Ending,
+    ErrorCause,
     FactGroup,
     Image,
     Observation,
@@ -104,6 +105,7 @@ TRAJECTORIES = st.builds(
 )
 VERDICTS = st.builds(
     Verdict,
+    error_cause=st.none() | st.sampled_from(ErrorCause),
     outcome=st.sampled_from(Outcome),
     tokens=INTS,
     cost_usd=FLOATS,
@@ -375,3 +377,10 @@ def test_a_table_and_a_journal_from_before_endings_were_kept_still_load(tmp_path
     (tmp_path / "old.jsonl").write_text(json.dumps(line) + "\n")
     with Journal(tmp_path / "old.jsonl", Trajectory) as journal:
         assert journal.records == [trajectory]
+
+
+def test_a_table_of_verdicts_without_causes_is_read(tmp_path: Path) -> None:
+    verdict = a_verdict(a_trajectory(), Outcome.ERROR)
+    write_table(tmp_path / "new.parquet", Verdict, [verdict])
+    pq.write_table(pq.read_table(tmp_path / "new.parquet").drop_columns("error_cause"), tmp_path / "old.parquet")
+    assert read_table(tmp_path / "old.parquet", Verdict) == [verdict]

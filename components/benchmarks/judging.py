@@ -18,7 +18,7 @@ from components.judge.protocols import PROTOCOLS
 from components.judge.protocols.reference import references_of
 from components.params import ModelJudgeParams, Params
 from components.pipeline.stage_run import StageRun
-from components.records import Outcome, Trajectory, Verdict
+from components.records import ErrorCause, Outcome, Trajectory, Verdict
 
 
 class JudgedEpisodes(NamedTuple):
@@ -134,7 +134,7 @@ async def _compare_answer(trajectory: Trajectory, model: ModelJudge) -> Verdict:
     task = trajectory.task
     answers = references_of(task)
     if not answers:
-        judgement = Judgement(Outcome.ERROR, "the task has no reference answer")
+        judgement = Judgement(Outcome.ERROR, "the task has no reference answer", error_cause=ErrorCause.NO_RULE)
     else:
         judgement = await model.says_the_same(task.intent, answers, trajectory.answer or "")
         judgement = judgement._replace(rationale=f"compared with {' | '.join(answers)}: {judgement.rationale}")

@@ -4,7 +4,8 @@ VisualWebArena's questions about images).
 The model is asked only whether an answer means the same as a reference, and whether one of several images gives an
 answer. Without a model, such verdicts are errors, as `rules_verdict` gives them. The verdicts are those of the rules;
 their tokens, cost and time are those of the model's answers, and their version names the model. A verdict that lacks
-only an answer which could not be parsed is `unparsed`, not an error.
+only an answer which could not be parsed is `unparsed`, not an error. An error after an answer that the endpoint did not
+give has the cause `endpoint`, whatever else is unknown: asked again, the model may decide.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from components.judge.model_judge import Judgement, ModelJudge
 from components.judge.rules import ImageQuestion, Question, open_questions, rules_verdict
-from components.records import Image, Outcome, Trajectory, Verdict
+from components.records import ErrorCause, Image, Outcome, Trajectory, Verdict
 
 _Asked = Question | ImageQuestion
 
@@ -52,17 +53,20 @@ async def _ask(model: ModelJudge, question: _Asked) -> Judgement:
 def _decided(trajectory: Trajectory, judgements: Mapping[_Asked, Judgement], version: str) -> Verdict:
     """The rules' verdict, given a model's judgements on their questions."""
     verdict = _verdict(trajectory, judgements, lambda judgement: judgement.says)
-    outcome = verdict.outcome
-    if outcome is Outcome.ERROR:
+    outcome, error_cause = verdict.outcome, verdict.error_cause
+    if outcome is Outcome.ERROR and any(judgement.outcome is Outcome.ERROR for judgement in judgements.values()):
+        error_cause = ErrorCause.ENDPOINT
+    elif outcome is Outcome.ERROR:
 
         def accepting_unparsed(judgement: Judgement) -> bool | None:
             return True if judgement.outcome is Outcome.UNPARSED else judgement.says
 
         if _verdict(trajectory, judgements, accepting_unparsed).outcome is not Outcome.ERROR:
-            outcome = Outcome.UNPARSED
+            outcome, error_cause = Outcome.UNPARSED, None
     return verdict.model_copy(
         update={
             "outcome": outcome,
+            "error_cause": error_cause,
             "judge_version": f"{verdict.judge_version}+{version}",
             "tokens": sum(answer.tokens for answer in judgements.values()),
             "cost_usd": sum(answer.cost_usd for answer in judgements.values()),

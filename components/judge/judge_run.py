@@ -22,11 +22,15 @@ from components.judge.clients import JudgeClients
 from components.judge.joined_tasks import JoinedTasks
 from components.judge.judge_summary import JudgedRecord, RunSummary, Unjudged, summarise
 from components.judge.judges import NamedJudge, judge_named
-from components.judge.protocols import PROTOCOLS
 from components.params import Params
-from components.records import Outcome, Record, Trajectory, Verdict, trajectory_id
+from components.records import ErrorCause, Outcome, Record, Trajectory, Verdict, trajectory_id
 from components.store import Journal, write_json, write_table
 
+_CAUSES = {
+    ErrorCause.ENVIRONMENT: Unjudged.ENVIRONMENT,
+    ErrorCause.NO_RULE: Unjudged.NO_RULE,
+    ErrorCause.ENDPOINT: Unjudged.ENDPOINT,
+}
 JOURNAL, TABLE, LINES, SUMMARY = "journal.jsonl", "verdicts.parquet", "verdicts.jsonl", "summary.json"
 
 
@@ -146,7 +150,7 @@ class _Run:
             self._leave_out(number, record, Unjudged.BUDGET, f"{limit}: raise it and run again to go on")
 
     def _close(self, number: int, record: ReadTrajectory, verdict: Verdict) -> None:
-        self._lines[number] = JudgedRecord.of(record, verdict, self._reason(record.trajectory, verdict))
+        self._lines[number] = JudgedRecord.of(record, verdict, _reason(verdict))
         self._options.on_progress(len(self._lines))
 
     def _leave_out(self, number: int, record: ReadTrajectory, reason: Unjudged, why: str) -> None:
@@ -154,15 +158,6 @@ class _Run:
         identity = _identity(record.place) if is_copy else record.trajectory.trajectory_id
         verdict = _no_verdict(identity, why, self._options.judge)
         self._lines[number] = JudgedRecord.of(record, verdict, reason)
-
-    def _reason(self, trajectory: Trajectory, verdict: Verdict) -> Unjudged | None:
-        if verdict.outcome is Outcome.UNPARSED:
-            return Unjudged.UNPARSED
-        if verdict.outcome is not Outcome.ERROR:
-            return None
-        if not trajectory.termination.is_agents_doing:
-            return Unjudged.ENVIRONMENT
-        return Unjudged.ENDPOINT if self._options.judge in PROTOCOLS else Unjudged.NO_RULE
 
     def _key(self, trajectory: Trajectory) -> str:
         images = {"data"}
@@ -174,6 +169,15 @@ class _Run:
             }
         )
         return hashlib.sha256(f"{self._judge.version}\x00{content}".encode()).hexdigest()
+
+
+def _reason(verdict: Verdict) -> Unjudged | None:
+    if verdict.outcome is Outcome.UNPARSED:
+        return Unjudged.UNPARSED
+    if verdict.outcome is not Outcome.ERROR:
+        return None
+    assert verdict.error_cause is not None, "every judge says why it gave no verdict"
+    return _CAUSES[verdict.error_cause]
 
 
 def _damaged(record: Damaged, judge: str) -> JudgedRecord:

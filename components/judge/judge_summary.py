@@ -31,7 +31,8 @@ class Unjudged(StrEnum):
     ENVIRONMENT = "environment"
     """The environment ended the episode, not the agent."""
     NO_RULE = "no_rule"
-    """The rules cannot decide: the task has none, a page was not read, or the rule's evaluator is not installed."""
+    """The rules cannot decide: the task has none, a page was not read, no model is named that could be asked, or the
+    rule's evaluator is not installed."""
     UNPARSED = "unparsed"
     """The judge's answer cannot be read."""
     ENDPOINT = "endpoint"

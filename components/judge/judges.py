@@ -21,7 +21,7 @@ from components.judge.protocols import PROTOCOLS
 from components.judge.rules import RuleError, rules_verdict
 from components.judge.verified.client import VerifiedError
 from components.params import JudgeParams, Params
-from components.records import Outcome, Trajectory, Verdict
+from components.records import ErrorCause, Outcome, Trajectory, Verdict
 from components.store import digest
 
 DISTILLED = Path("models/judge/distilled")
@@ -195,6 +195,12 @@ def _broken_rule(trajectory: Trajectory, error: RuleError | VerifiedError) -> Ve
 
 
 def _verdict(trajectory: Trajectory, outcome: Outcome, rationale: str, judge: str) -> Verdict:
+    error_cause = ErrorCause.NO_RULE if trajectory.termination.is_agents_doing else ErrorCause.ENVIRONMENT
     return Verdict(
-        trajectory_id=trajectory.trajectory_id, outcome=outcome, rationale=rationale, judge=judge, judge_version="1"
+        trajectory_id=trajectory.trajectory_id,
+        outcome=outcome,
+        error_cause=error_cause if outcome is Outcome.ERROR else None,
+        rationale=rationale,
+        judge=judge,
+        judge_version="1",
     )

@@ -22,7 +22,7 @@ from components.judge.protocols.images import SYSTEM as LOOK
 from components.judge.protocols.reference import SYSTEM as COMPARE
 from components.judge.reward import needs_judge
 from components.params import EndpointParams, ModelJudgeParams
-from components.records import Image, Outcome, ProcessReport, Trajectory, Verdict
+from components.records import ErrorCause, Image, Outcome, ProcessReport, Trajectory, Verdict
 
 PAUSES_S = (30.0, 60.0, 120.0, 300.0, 600.0)
 """Seconds to wait for an endpoint that is down; the last value repeats."""
@@ -43,6 +43,7 @@ class Judgement(NamedTuple):
     cost_usd: float = 0.0
     latency_s: float = 0.0
     process: ProcessReport | None = None
+    error_cause: ErrorCause | None = None
 
     @property
     def says(self) -> bool | None:
@@ -54,6 +55,7 @@ class Judgement(NamedTuple):
         return Verdict(
             trajectory_id=trajectory.trajectory_id,
             outcome=self.outcome,
+            error_cause=self.error_cause,
             rationale=self.rationale,
             process=self.process,
             judge=judge,
@@ -114,7 +116,7 @@ class ModelJudge:
         """The verdict on one trajectory; see `__call__` for what is raised."""
         ruling = settled(trajectory)
         judgement = (
-            Judgement(ruling.outcome, ruling.rationale)
+            Judgement(ruling.outcome, ruling.rationale, error_cause=ruling.error_cause)
             if ruling
             else await self._majority(lambda ask: self.protocol.judge(trajectory, ask))
         )
@@ -202,6 +204,7 @@ class ModelJudge:
             cost_usd=sum(answer.usd for answer in answers),
             latency_s=sum(answer.latency_s for answer in answers),
             process=ruling.process,
+            error_cause=ruling.error_cause,
         )
 
     async def _ruling(
@@ -218,12 +221,10 @@ class ModelJudge:
 
         try:
             return await judge(ask)
-        except RequestRefused as error:
-            return Ruling(Outcome.ERROR, str(error))
-        except EndpointDown as error:
-            if self.params.on_outage == "fail":
+        except (RequestRefused, EndpointDown) as error:
+            if isinstance(error, EndpointDown) and self.params.on_outage == "fail":
                 raise JudgeOutage(f"{error} (judge.model.on_outage is fail)") from error
-            return Ruling(Outcome.ERROR, str(error))
+            return Ruling(Outcome.ERROR, str(error), error_cause=ErrorCause.ENDPOINT)
 
     async def _until_up(
         self, endpoint: Endpoint, messages: list[Message], response_format: Message | None, seed: int
@@ -250,7 +251,8 @@ class ModelJudge:
 def settled(trajectory: Trajectory) -> Ruling | None:
     """The ruling on a trajectory that needs no judge, None if only a judge can tell."""
     if not trajectory.termination.is_agents_doing:
-        return Ruling(Outcome.ERROR, f"the environment ended the episode: {trajectory.termination.value}")
+        why = f"the environment ended the episode: {trajectory.termination.value}"
+        return Ruling(Outcome.ERROR, why, error_cause=ErrorCause.ENVIRONMENT)
     if needs_judge(trajectory):
         return None
     why = "not in a valid format" if not trajectory.format_ok else "without an answer"

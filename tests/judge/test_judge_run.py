@@ -17,12 +17,13 @@ import yaml
 
 from components.cli.main import main
 from components.judge.joined_tasks import JoinedTasks
-from components.records import Outcome, Termination, Trajectory, Verdict
+from components.records import Ending, ErrorCause, Outcome, Termination, Trajectory, Verdict
 from components.statistics import wilson
 from components.store import read_table, write_table
 from tests.endpoint_server import Server, images_of, text_of
 from tests.formats.samples import online_mind2web_task, webvoyager_task
 from tests.judge.test_agent_reward_bench import cleaned
+from tests.judge.webarena_episodes import OURS, episode, ours, right, rows, rule_of_row
 from tests.samples import VERIFIED, a_task, a_trajectory, png, shipped
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -246,6 +247,36 @@ def test_an_outage_is_counted_and_asked_again_by_the_next_run(here, judged, serv
     assert json.loads(Path("out/summary.json").read_text())["unjudged"] == {"endpoint": 1}
     assert main(command) == 0
     assert json.loads(Path("out/summary.json").read_text())["judged"] == 1
+
+
+@pytest.mark.parametrize("status", [500, 429, 400, 0])
+def test_an_outage_of_the_model_beside_rules_is_not_a_missing_rule(here, server, capsys, status):
+    """An answer that only a model can compare, a task without a rule, a page that was not read, a rule that holds."""
+    raw = shipped("demo")
+    endpoint = {"url": server.url, "model": "m", "key_variable": None, "max_retries": 0}
+    raw["judge"]["model"] = {"endpoint": endpoint}
+    Path("params.yaml").write_text(yaml.safe_dump(raw))
+    paged = next(row for row in rows(OURS) if rule_of_row(row).pages and not rule_of_row(row).answer)
+    unread = right(paged).ending.readings[0].model_copy(update={"text": None, "error": "gone"})
+    records = [
+        episode(ours(6), "Round Park, 83 minutes"),
+        a_trajectory(a_task(1)),
+        right(paged, ending=Ending(url=right(paged).ending.url, readings=[unread, *right(paged).ending.readings[1:]])),
+        a_trajectory(a_task(2, evaluator={"type": "qa", "answers": ["Done."]})),
+    ]
+    named = [record.model_copy(update={"trajectory_id": f"t{number}"}) for number, record in enumerate(records)]
+    write_table("trajectories.parquet", Trajectory, named)
+    server.trouble = [status]
+    command = ["judge", "run", "trajectories.parquet", "--out", "out", "--judge", "rules"]
+    assert main(command) == 0
+    assert [line["unjudged"] for line in lines()] == ["endpoint", "no_rule", "no_rule", None]
+    causes = [verdict.error_cause for verdict in read_table("out/verdicts.parquet", Verdict)]
+    assert causes == [ErrorCause.ENDPOINT, ErrorCause.NO_RULE, ErrorCause.NO_RULE, None]
+    assert json.loads(Path("out/summary.json").read_text())["unjudged"] == {"no_rule": 2, "endpoint": 1}
+    assert "not judged, endpoint: 1" in capsys.readouterr().out
+    server.reply = lambda asked: "The same.\nVerdict: SUCCESS"
+    assert main(command) == 0
+    assert [line["unjudged"] for line in lines()] == [None, "no_rule", "no_rule", None]
 
 
 def test_a_spent_budget_leaves_the_rest_unjudged_and_goes_on_later(here, server):

@@ -3,7 +3,7 @@
 import pytest
 
 from components.judge.protocols import voted
-from components.records import Outcome
+from components.records import ErrorCause, Outcome
 from tests.samples import a_task, a_trajectory, a_verdict
 
 
@@ -21,3 +21,10 @@ def test_a_vote_costs_what_all_cost_and_takes_as_long_as_the_slowest():
 def test_verdicts_on_different_trajectories_do_not_vote_together():
     with pytest.raises(ValueError, match="join them by id"):
         voted([a_verdict(a_trajectory(a_task(number))) for number in range(2)])
+
+
+def test_a_vote_without_a_majority_says_why_its_judges_gave_no_verdict():
+    one = a_trajectory()
+    down = [a_verdict(one, Outcome.ERROR, error_cause=cause) for cause in ("endpoint", "endpoint", "environment")]
+    assert voted(down).error_cause is ErrorCause.ENDPOINT
+    assert voted([*down[:1], *[a_verdict(one)] * 2]).error_cause is None

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from components.agent.rendering import plain
 from components.endpoint import Answer, Message, image_part, text_part
-from components.records import Image, Outcome, ProcessReport, Trajectory
+from components.records import ErrorCause, Image, Outcome, ProcessReport, Trajectory
 
 ENDING = """Then end with one line, either
 Verdict: SUCCESS
@@ -23,12 +23,14 @@ class Ask(Protocol):
 
 
 class Ruling(NamedTuple):
-    """A protocol's decision on a trajectory. The outcome is never `error`: a failed request raises."""
+    """A decision on a trajectory. A protocol's is never an error: a failed request raises."""
 
     outcome: Outcome
     rationale: str
     process: ProcessReport | None = None
     """How the agent worked, by protocols that judge it apart from the outcome."""
+    error_cause: ErrorCause | None = None
+    """None unless the outcome is an error."""
 
 
 class JudgeProtocol(NamedTuple):

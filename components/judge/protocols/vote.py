@@ -32,7 +32,10 @@ def vote(rulings: Sequence[Ruling]) -> Ruling:
         if counts[outcome] * 2 > len(rulings):
             agreeing = [ruling.process for ruling in rulings if ruling.outcome is outcome and ruling.process]
             return Ruling(outcome, rationales, _common(agreeing))
-    return Ruling(Outcome.ERROR if counts[Outcome.ERROR] else Outcome.UNPARSED, rationales)
+    if not counts[Outcome.ERROR]:
+        return Ruling(Outcome.UNPARSED, rationales)
+    causes = Counter(ruling.error_cause for ruling in rulings if ruling.outcome is Outcome.ERROR)
+    return Ruling(Outcome.ERROR, rationales, error_cause=causes.most_common(1)[0][0])
 
 
 def voted(verdicts: Sequence[Verdict], judge: str = "vote") -> Verdict:
@@ -43,10 +46,13 @@ def voted(verdicts: Sequence[Verdict], judge: str = "vote") -> Verdict:
     """
     if len({verdict.trajectory_id for verdict in verdicts}) > 1:
         raise ValueError("verdicts on different trajectories do not vote together: join them by id")
-    ruling = vote([Ruling(verdict.outcome, verdict.rationale, verdict.process) for verdict in verdicts])
+    ruling = vote(
+        [Ruling(verdict.outcome, verdict.rationale, verdict.process, verdict.error_cause) for verdict in verdicts]
+    )
     return Verdict(
         trajectory_id=verdicts[0].trajectory_id,
         outcome=ruling.outcome,
+        error_cause=ruling.error_cause,
         rationale=ruling.rationale,
         process=ruling.process,
         judge=judge,

@@ -17,7 +17,7 @@ from components.judge.rules.specs import HintRule, NoRule, QARule, rule_of
 from components.judge.rules.webarena import SameAnswer, judge_webarena
 from components.judge.verified.client import VERSION as VERIFIED_VERSION
 from components.judge.verified.rule import VerifiedRule, judge_verified
-from components.records import Image, Outcome, Termination, Trajectory, Verdict
+from components.records import ErrorCause, Image, Outcome, Termination, Trajectory, Verdict
 
 
 class Question(NamedTuple):
@@ -62,6 +62,7 @@ def rules_verdict(
     return Verdict(
         trajectory_id=trajectory.trajectory_id,
         outcome=outcome,
+        error_cause=_error_cause(trajectory) if outcome is Outcome.ERROR else None,
         rationale=text,
         judge=JUDGE,
         judge_version=VERSIONS.get(type(rule), VERSION),
@@ -86,6 +87,10 @@ def open_questions(trajectory: Trajectory) -> list[Question | ImageQuestion]:
 
     rules_verdict(trajectory, note, note_images)
     return questions
+
+
+def _error_cause(trajectory: Trajectory) -> ErrorCause:
+    return ErrorCause.NO_RULE if trajectory.termination.is_agents_doing else ErrorCause.ENVIRONMENT
 
 
 def _judge(
