@@ -88,7 +88,7 @@ def strategies(rules: Iterable[Rule]) -> dict[str, list[Strategy]]:
             _constant("N/A. If not, the answer is yes, no, 0, 1 or 2."),
             _constant("N/A. The answer is " + ", ".join(everything)),
             _constant("N/A. The answer is " + ", ".join(numbers)),
-            _constant("0 or 1 or 2"),
+            *(_constant(text) for text in ("0 or 1 or 2", "0 or Yes", "1-2", "1 to 2")),
         ],
         "copy of the task": [
             lambda task: task.intent,

@@ -6,9 +6,10 @@ every task that asks for a small number (`waymark judge attack` measures both). 
 
 - An answer that begins with "N/A" is an "N/A", whatever follows.
 - Numbers in a row ("4, 5, 6, 7", "It is 4. It is 5. It is 6. It is 7") are candidates if two of them or more, and more
-  than half of them, were not asked for. So are two numbers of one unit joined by "or" ("5 orders or 6") if one of them
-  was not asked for, and "yes or no" unless both words were. If a date was asked for, dates are compared as wholes, and
-  so are times. A phrase is not looked for in candidates; elsewhere in the answer it counts ("6 orders: 170, 180, 189").
+  than half of them, were not asked for. So are two numbers of one unit joined by "or" ("5 orders or 6") or by a hyphen
+  ("5-6 orders") if one of them was not asked for, and "yes or no", "0 or yes" and "0, yes" unless both were. If a date
+  was asked for, dates are compared as wholes, and so are times. A phrase is not looked for in candidates; elsewhere in
+  the answer it counts ("6 orders: 170, 180, 189").
 - An answer that is nothing else than an offer of several values ("5, 6", "It is yes. It is no.", "Alice or Bob") has
   none of them (`hedges`).
 - An answer with far more numbers, items or words than were asked for (`MAX_…`) is a list, or a copy of a page.
@@ -46,6 +47,24 @@ _POLAR = re.compile(
     rf"(?<!{_LETTER})(?:yes|no)(?:{_NEXT_WORD}(?={_NEXT_WORD}|[\"'*_)\]]*\s*(?:[,;!?]|\.(?!\s?\d)|$)))+"
 )
 """Nothing but punctuation follows the last word, which is therefore neither "No fees" nor "No. 5"."""
+_WORD = rf"(?<!{_LETTER})(?:yes|no)(?!{_LETTER})"
+_AMOUNT = rf"(?:{SIGN})?[$€£¥#]?\s?{_VALUE}(?:%|\s?{_LETTER}+(?:\s{_LETTER}+)?)??"
+_EITHER = rf"[\s,;:&\"'*_()\[\]\-]*+(?:{_OR.pattern}|[/|])(?:[{_MARKS}]|{_OR.pattern})*+"
+_END = rf"(?=[\"'*_)\]]*\s*(?:[,;!?|/&]|{_OR.pattern}|\.(?!\s?\d)|$))"
+_MIXED = re.compile(rf"(?<![\w.])(?:{_WORD}|{_AMOUNT})(?:{_EITHER}(?:{_WORD}|{_AMOUNT})){{1,12}}{_END}")
+"""A choice between numbers, "yes" and "no"; a mixed one has numbers and words: "0 or yes", "no / 2 orders"."""
+_ITEM_VALUE = rf"(?:{_WORD}|(?:{SIGN})?[$€£¥#]?\d+(?:\.\d+)?(?![\w.]*\w))"
+_MIXED_ROW = re.compile(rf"(?<![\w.]){_ITEM_VALUE}(?:[\s,;|/&]++{_ITEM_VALUE}){{1,12}}(?:(?<=\d)|{_END})")
+_CONTRADICTS = re.compile(r"\d\W+(?:yes|no)\b|^yes\W+0(?![.\d])")
+"""In a row of numbers, "yes" and "no": "0, yes", "yes, 0". "Yes, 5" and "no, 0" are a number with its reading."""
+_WHOLE = r"(?!0\d)\d+(?:\.\d+)?"
+_NO_RANGE = r"(?!\d{5}-\d{4}\b|(?:19|20)\d\d-(?:[1-9]|1[0-2])\b|(?:[1-9]|1[0-2])-(?:19|20)\d\d\b)"
+_RANGE = re.compile(
+    rf"(?<![\w.,:/#'-])(?P<sign>[$€£¥]?){_NO_RANGE}{_WHOLE}(?P<unit>%|{_LETTER}{{0,3}})[-~](?P=sign)?{_WHOLE}"
+    rf"(?:(?P=unit)|{_LETTER}{{1,3}}|%)(?![\w%~]|[.,:/-]\w)"
+)
+"""Two numbers joined by a hyphen. It is no month of a year and no ZIP code, and nothing that may be a part of a code, a
+date, a time or a phone number, because a number begins with 0 or more follows."""
 _POLAR_WORD = re.compile(r"\b(?:yes|no)\b")
 _REMOVED = "…"
 _TRUNCATED = re.compile(rf"(?:{SIGN})?\d+\.\d{{3,}}")
@@ -79,7 +98,7 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
     def unless_candidates(row: re.Match[str]) -> str:
         numbers = values(row[0].replace(",", " "))
         matches = {number for number in numbers if number in numbers_asked or number.startswith(prefixes)}
-        is_choice = _OR.search(row[0]) is not None
+        is_choice = row.re is _RANGE or _OR.search(row[0]) is not None
         is_removed = _are_candidates(numbers, matches, is_choice)
         for kind in _WHOLES:
             wholes = _wholes(kind, row[0])
@@ -92,7 +111,15 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
         is_asked = both <= set(_POLAR_WORD.findall(phrase_text))
         return _REMOVED if both <= set(_POLAR_WORD.findall(row[0])) and not is_asked else row[0]
 
-    for pattern in (_NUMBERS, _CHOICE, _REPEATED):
+    def unless_all(row: re.Match[str]) -> str:
+        numbers, words = values(row[0]), set(_POLAR_WORD.findall(row[0]))
+        is_asked = words <= set(_POLAR_WORD.findall(phrase_text)) and numbers <= numbers_asked
+        return _REMOVED if numbers and words and not is_asked else row[0]
+
+    text = _MIXED_ROW.sub(
+        lambda row: unless_all(row) if _CONTRADICTS.search(row[0]) else row[0], _MIXED.sub(unless_all, text)
+    )
+    for pattern in (_NUMBERS, _RANGE, _CHOICE, _REPEATED):
         text = pattern.sub(unless_candidates, text)
     return _POLAR.sub(unless_both, text)
 

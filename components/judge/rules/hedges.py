@@ -4,9 +4,10 @@
 Here the answer is nothing else than the offer, and linking words ("It is 5. It is 6."). It offers
 
 - numbers: one number was asked for, and there are others beside it. Other words may stand once with each ("5 orders and
-  6 orders"). "5 of 6", "4/5", "5-6" and "5 (2022)" are none, because a score, a code or a remark looks the same;
-- "yes" and "no", unless both were asked for;
-- names: "X or Y", of which one was asked for and the other was not, at the end of the only sentence. "LA or Los
+  6 orders"), or once after a range ("5 to 6 orders", "between 5 and 6 orders"). "5 of 6", "4/5" and "5 (2022)" are
+  none, because a score or a remark looks the same;
+- "yes" and "no", unless both were asked for, or a number or one of them ("It is 0, or it is yes");
+- names: "X or Y", of which one was asked for and no other was, at the end of the only sentence. "LA or Los
   Angeles" and "Bob or Bob Smith" are two names of one thing; "Ann, Bob" may be a name and its place, "Ann, Bob or Cy" a
   name and its details, and "2 hours or 120 minutes" one amount in two units, so these are no offers.
 """
@@ -27,7 +28,10 @@ _LINKS = frozenset(
     "probably also else both can could might then i think".split()
 )
 """Words that may stand between values without a meaning of their own."""
+_RANGE = frozenset(("-", "~", "to", "between", "from", "through"))
+"""Words beside the numbers of a range."""
 _POLAR = frozenset(("yes", "no"))
+_CHOICE = re.compile(r"\b(?:or|maybe|perhaps|possibly)\b")
 _BEFORE_NAME = re.compile(r"(?:\b(?:is|are|was|were|be|either)|:) ")
 _NO_NAME = re.compile(r"[\d,;!?]")
 
@@ -42,30 +46,43 @@ def offers_several(answer: str, phrases: Sequence[str]) -> bool:
     numbers_asked = values(phrase_text)
     words = [word.strip(_AROUND) for word in plain(split_lists(answer, numbers_asked, phrases)).split()]
     words = [word for word in words if word and word not in _LINKS]
+    polar_words = _POLAR.intersection(words)
+    is_polar_asked = polar_words.issubset(re.findall(r"\w+", phrase_text))
     if set(words) == _POLAR:
-        return not _POLAR.issubset(re.findall(r"\w+", phrase_text))
+        return not is_polar_asked
+    if _CHOICE.search(plain(answer)) and _are_mixed(words):
+        return not (is_polar_asked and values(" ".join(words)) <= numbers_asked)
     return _offers_numbers(words, numbers_asked) or _offers_names(answer, phrases)
+
+
+def _are_mixed(words: Sequence[str]) -> bool:
+    """Whether the words are numbers and "yes" or "no", and nothing else."""
+    polar = [word in _POLAR for word in words]
+    return any(polar) and not all(polar) and all(word in _POLAR or _AMOUNT.fullmatch(word) for word in words)
 
 
 def _offers_numbers(words: Sequence[str], numbers_asked: set[str]) -> bool:
     amounts = [word for word in words if _AMOUNT.fullmatch(word)]
     given = values(" ".join(amounts))
-    others = Counter(word for word in words if not _AMOUNT.fullmatch(word))
-    is_offer = len(numbers_asked) == 1 and numbers_asked < given
-    return is_offer and all(count == len(amounts) for count in others.values())
+    if len(numbers_asked) != 1 or not numbers_asked < given:
+        return False
+    others = Counter(word for word in words if not _AMOUNT.fullmatch(word) and word not in _RANGE)
+    if all(count == len(amounts) for count in others.values()):
+        return True
+    return not _RANGE.isdisjoint(words) and len(amounts) == 2 and [*others] == [words[-1]] and others.total() == 1
 
 
 def _offers_names(answer: str, phrases: Sequence[str]) -> bool:
     sides = bare(BOLD.sub(r"\1", plain(answer))).split(" or ")
-    if len(sides) != 2 or any(_NO_NAME.search(side) for side in sides):
+    if len(sides) < 2 or any(_NO_NAME.search(side) for side in sides):
         return False
-    first, second = (bare(_BEFORE_NAME.split(side)[-1].removeprefix("maybe ")) for side in sides)
+    names = [bare(_BEFORE_NAME.split(side)[-1].removeprefix("maybe ")) for side in sides]
     targets = {bare(phrase) for phrase in phrases}
-    for name, other in ((first, second), (second, first)):
-        is_asked = any(includes(phrase, other, words=True) for phrase in phrases)
-        if name in targets and not is_asked and not _same(name, other):
-            return True
-    return False
+    matches = {name for name in names if any(includes(phrase, name, words=True) for phrase in phrases)}
+    others = set(names) - matches
+    if len(matches) != 1 or not matches <= targets or not others:
+        return False
+    return not any(_same(match, other) for match in matches for other in others)
 
 
 def _same(name: str, other: str) -> bool:
