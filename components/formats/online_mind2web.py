@@ -1,6 +1,6 @@
-"""Reads results in Online-Mind2Web's form (Xue et al., 2025): `<task_id>/result.json` and `trajectory/` with pictures.
+"""Results in Online-Mind2Web's form (Xue et al., 2025): `<task_id>/result.json` and `trajectory/` with pictures.
 
-Both published versions are read, as the benchmark's `src/run.py` does:
+Version 2 is written (`online_mind2web_writing`). Both versions are read, as the benchmark's `src/run.py` does:
 
 - Version 1 has lists of texts: `task`, `action_history`, `thoughts`, `final_result_response`. The pictures of
   `trajectory/` are sorted by the first number in their names, and nothing says which action each belongs to: here the
@@ -14,23 +14,26 @@ An episode without a final answer is judged like any other, because the benchmar
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from components.formats.building import thought_and_action, trajectory_of, turn_of
-from components.formats.files import Screenshot, parsed, read_each, read_json_file, read_screenshot
-from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
+from components.formats.files import Screenshot, parsed, read_each, read_json_file, read_screenshot, short_hash
+from components.formats.interface import Damaged, Format, NotWritable, ReadTrajectory, Unreadable
+from components.formats.online_mind2web_writing import VERSION_2, result_of
 from components.formats.registry import register
-from components.records import NO_SCREENSHOT, Task, Termination, ToolCall, Turn
+from components.records import NO_SCREENSHOT, Task, Termination, ToolCall, Trajectory, Turn, Verdict
+from components.redaction import cleaned
 
 FILE, FOLDER = "result.json", "trajectory"
-VERSION_2 = "online-mind2web-v2"
 _PICTURES = {".png", ".jpg", ".jpeg", ".webp", ".gif"}
 _NUMBER = re.compile(r"\d+")
+_FOLDER_NAME = re.compile(r"\w[\w.-]*")
 
 
 class _Lists(BaseModel):
@@ -78,6 +81,7 @@ class OnlineMind2Web(Format):
 
     name: ClassVar[str] = "online_mind2web"
     about: ClassVar[str] = f"Online-Mind2Web's `<task_id>/{FILE}` with {FOLDER}/"
+    writes: ClassVar[bool] = True
 
     def recognises(self, path: Path) -> bool:
         """Whether a file of a result is beside a folder of pictures."""
@@ -89,6 +93,37 @@ class OnlineMind2Web(Format):
         if not files:
             raise Unreadable(f"{path} has no {FILE}: name the folder that holds the tasks' folders")
         yield from read_each(files, path, _read)
+
+    def write(
+        self, trajectory: Trajectory, verdict: Verdict | None, folder: Path, clean: Callable[[str], str]
+    ) -> list[str]:
+        """Write `result.json` and the pictures in `trajectory/`; the form has no place for a verdict.
+
+        The folder is called like the task, without the name of its file, because the benchmark takes the id from there.
+        """
+        result, images = result_of(trajectory)
+        place = _place(folder, trajectory.task_id)
+        (place / FOLDER).mkdir(parents=True)
+        for picture, image in images.items():
+            (place / FOLDER / picture).write_bytes(image.data)
+        text = json.dumps(cleaned(result, clean), ensure_ascii=False, indent=1)
+        (place / FILE).write_text(text + "\n", encoding="utf-8")
+        return []
+
+
+def _place(folder: Path, task_id: str) -> Path:
+    """A new folder for a task's result.
+
+    Raises:
+        NotWritable: the task has a result.
+    """
+    name, digest = task_id.rpartition("/")[2], short_hash(task_id)
+    for place in (folder / (name if _FOLDER_NAME.fullmatch(name) else digest), folder / digest):
+        if not place.exists():
+            return place
+        if read_json_file(place / FILE)["task_id"] == task_id:
+            break
+    raise NotWritable(f"the format has one result per task, and {task_id} has one: export one attempt per task")
 
 
 def _files(path: Path) -> Iterator[Path]:
