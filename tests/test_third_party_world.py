@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,15 @@ def test_an_installed_world_is_found_by_its_entry_point(importable: Path) -> Non
 
     assert world_class("shelf").name == "shelf"
     assert world_class("shelf") is world_class("waymark_shelf.world:Shelf")
+
+
+def test_the_plan_counts_the_tasks_that_the_world_makes(importable: Path) -> None:
+    from components.worlds import world_class
+
+    kind = world_class("shelf")
+    world = kind(kind.Params.model_validate({"train_per_family": 4, "eval_per_family": 2}))
+    rows = asyncio.run(world.tasks(0, (160, 210)))
+    assert world.planned_tasks(0, 0) == Counter(row["split"] for row in rows) == {"train": 12, "eval": 6}
 
 
 @pytest.mark.slow

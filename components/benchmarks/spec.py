@@ -185,7 +185,8 @@ class Benchmark(Section):
         if tokens is not None and tokens >= params.agent.max_context_tokens:
             raise BenchmarkError(
                 f"{self.name} allows {tokens} tokens per response, and recipe {params.name} has a context of "
-                f"{params.agent.max_context_tokens}: `waymark use` the recipe of the evaluated model"
+                f"{params.agent.max_context_tokens}: `waymark use` the recipe of the evaluated model, or, if "
+                f"that is {params.name}, set max_response_tokens of the benchmark below its context"
             )
         steps = max_steps or self.max_steps
         evaluation = {"sampling": self.decoding[decoding], "max_steps": steps, "max_response_tokens": tokens}

@@ -92,7 +92,7 @@ def check(options: argparse.Namespace) -> int:
     import yaml
     from pydantic import ValidationError
 
-    from components.browser import EnvError
+    from components.browser import ChromiumNotFoundError, EnvError
     from components.params import BrowserParams
     from components.plugins import UnknownKindError
     from components.worlds import WorldError, world_class
@@ -121,7 +121,7 @@ def check(options: argparse.Namespace) -> int:
 
     try:
         total, wrong = asyncio.run(play())
-    except (UnknownKindError, WorldError, EnvError) as error:
+    except (UnknownKindError, WorldError, EnvError, ChromiumNotFoundError) as error:
         return fail(error)
     except (ValidationError, yaml.YAMLError) as error:
         return fail(f"--keys {options.keys}: {error}")

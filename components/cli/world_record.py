@@ -41,7 +41,7 @@ def add(commands: Subparsers) -> None:
 
 def record(options: argparse.Namespace) -> int:
     """Record, replay and print the verdicts."""
-    from components.browser import EnvError
+    from components.browser import ChromiumNotFoundError, EnvError
     from components.browser.chromium import find_headed_chromium
     from components.params import BrowserParams
     from components.plugins import UnknownKindError
@@ -56,7 +56,7 @@ def record(options: argparse.Namespace) -> int:
         if not options.headless:
             find_headed_chromium()
         recorded = asyncio.run(recording())
-    except (UnknownKindError, WorldError, EnvError) as error:
+    except (UnknownKindError, WorldError, EnvError, ChromiumNotFoundError) as error:
         return fail(error)
     print(report(recorded))
     return int(recorded.replay.reward != 1)

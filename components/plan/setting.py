@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -121,14 +121,39 @@ class Setting:
         known = self.rates.counts
         if known is not None and known.tasks == tasks_digest(self.params):
             return known, []
+        splits, lines = self._splits
+        evaluated = splits["eval"] + splits["heldout"]
+        collected = max(splits.total(), self.taught + evaluated)  # the teacher has them from somewhere
+        return Counts(collected=collected, evaluation=evaluated), lines
+
+    @property
+    def taught(self) -> int:
+        """Tasks that the teacher tries."""
+        return self._trained(self.params.teacher.tasks)
+
+    @property
+    def judged(self) -> int:
+        """Tasks of the rollouts for the distilled judge."""
+        return self._trained(self.params.judge.distill.rollout_tasks)
+
+    def _trained(self, number: int) -> int:
+        """`number`, or all training tasks but those set aside for validation, if it is known that these are fewer."""
+        splits, unknown = self._splits
+        if unknown or not splits["train"]:
+            return number
+        watched = self.params.rl.validation
+        set_aside = max(0, watched.tasks - splits["validation"]) if watched.every else 0
+        return min(number, max(1, splits["train"] - set_aside))
+
+    @cached_property
+    def _splits(self) -> tuple[Counter[Split], list[str]]:
+        """Tasks of worlds and files by split, and what was assumed about files."""
         splits, lines = self._tasks_of_worlds(), []
         for file in self.params.tasks.files:
             tasks, line = _tasks_of(file)
             splits.update(tasks)
             lines += [line] if line else []
-        evaluated = splits["eval"] + splits["heldout"]
-        collected = max(splits.total(), self.params.teacher.tasks + evaluated)  # the teacher has them from somewhere
-        return Counts(collected=collected, evaluation=evaluated), lines
+        return splits, lines
 
     def _tasks_of_worlds(self) -> Counter[Split]:
         """Tasks that the worlds give, by split."""

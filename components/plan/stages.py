@@ -137,17 +137,17 @@ def _work(setting: Setting, stage: str, iterations: dict[str, IterationTime]) ->
     match name:
         case "teacher_rollouts":
             teacher = params.teacher
-            return {"rollouts": rollouts(setting, Batch(stage, teacher.tasks * teacher.attempts, teacher.max_steps))}
+            return {"rollouts": rollouts(setting, Batch(stage, setting.taught * teacher.attempts, teacher.max_steps))}
         case "label_trajectories":
             teacher = params.teacher
             return {
-                "judging": _labels(setting, "teacher_rollouts", teacher.tasks * teacher.attempts, teacher.max_steps)
+                "judging": _labels(setting, "teacher_rollouts", setting.taught * teacher.attempts, teacher.max_steps)
             }
         case "train_sft":
             return {"training": sft_time(setting)}
         case "judge_rollouts":
             distill = params.judge.distill
-            episodes = distill.rollout_tasks * distill.rollout_attempts
+            episodes = setting.judged * distill.rollout_attempts
             return _rolled_out(setting, Batch(stage, episodes, params.evaluation.max_steps))
         case "distill_judge":
             return {"training": distillation_time(setting)}

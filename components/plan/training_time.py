@@ -41,7 +41,7 @@ def sft_time(setting: Setting) -> Timed:
     """Behaviour cloning of the curated trajectories."""
     params = setting.params
     turns = mean_turns(setting.rates.habits_of("teacher_rollouts"), params.teacher.max_steps)
-    trajectories = min(params.curate.max_trajectories, params.teacher.tasks)
+    trajectories = min(params.curate.max_trajectories, setting.taught)
     shape = setting.prompt_shape("teacher_rollouts")
     packed = trajectories * shape.packed(turns) if params.sft.shuffle == "trajectories" else None
     samples = _turns(trajectories * turns, shape, turns, params.sft.micro_batch_tokens, packed)
@@ -54,9 +54,9 @@ def distillation_time(setting: Setting) -> Timed:
     params, habits = setting.params, setting.rates.habits_of("judge_rollouts")
     distill = params.judge.distill
     turns = mean_turns(habits, params.evaluation.max_steps)
-    rolled_out = distill.rollout_tasks * distill.rollout_attempts * habits.judged
+    rolled_out = setting.judged * distill.rollout_attempts * habits.judged
     tested = distill.holdout_share * rolled_out
-    count = rolled_out - tested + params.teacher.tasks * params.teacher.attempts
+    count = rolled_out - tested + setting.taught * params.teacher.attempts
     prompt, answer = distilled_prompt(setting, turns), VERDICT * distill.max_response_tokens
     samples = Samples(count, prompt + answer, count * (prompt + answer), count * distill.screenshots)
     verdicts = judged_by_distilled(setting, (3 + UNDECIDED) * tested, turns)
@@ -88,7 +88,7 @@ def trained_turns(setting: Setting, rolled: IterationRollouts, stage: str) -> fl
     branched = rolled.branches * rolled.turns / 2
     if share is not None:
         return share * rolled.effective * params.rl.group_size * rolled.turns + branched
-    shown = min(params.curate.max_trajectories, params.teacher.tasks)
+    shown = min(params.curate.max_trajectories, setting.taught)
     sampled = SampledRound(
         rolled.trajectories, SUCCESS * rolled.trajectories, rolled.effective, params.rl.group_size, shown
     )

@@ -215,6 +215,7 @@ def unknown_names(field: str, names: Iterable[str], known: Iterable[str], phrase
     problems = []
     for name in names:
         if name not in known:
-            near = ", ".join(difflib.get_close_matches(name, known, n=3)) or f"nothing; there are {', '.join(known)}"
-            problems.append(f"{field}: {phrase} {name!r}; near it: {near}")
+            near = difflib.get_close_matches(name, known, n=3)
+            hint = f"near it: {', '.join(near)}" if near else f"there are {', '.join(known)}"
+            problems.append(f"{field}: {phrase} {name!r}; {hint}")
     return problems

@@ -13,6 +13,7 @@ from components.plan.hardware import Device
 from components.plan.placement import Machine
 from components.plan.rates import default_rates
 from components.plan.setting import Setting, _tasks_of
+from components.plan.training_time import sft_time
 from components.worlds.city import City
 from components.worlds.city.params import CityParams
 from components.worlds.city.tasks.registry import templates
@@ -78,3 +79,29 @@ def test_recipes_have_the_tasks_that_their_worlds_give(recipe, collected, evalua
     machine = Machine(CORES, 1)
     counts, _ = Setting(params, machine, default_rates(params, CORES)).counts()
     assert (counts.collected, counts.evaluation) == (collected, evaluation)
+
+
+def test_a_teacher_has_at_most_the_training_tasks_that_there_are():
+    """The demo's world gives 12 x 60 training tasks and validation tasks of its own; here 12 x 3."""
+    params = plan(Path("demo")).recipe
+    machine, rates = Machine(CORES, 1), default_rates(params, CORES)
+    few = params.worlds["miniwob"].model_copy(update={"train_per_family": 3})
+    small = Setting(params.model_copy(update={"worlds": {"miniwob": few}}), machine, rates)
+    whole = Setting(params, machine, rates)
+    assert (small.taught, whole.taught) == (36, params.teacher.tasks)
+    assert small.judged == 36
+    assert sft_time(small).usage.seconds < 0.5 * sft_time(whole).usage.seconds
+    assert small.counts()[0].collected == 36 + 24 + 4 + 256
+
+
+def test_validation_tasks_are_set_aside_from_those_of_the_teacher(write):
+    rows = "\n".join(json.dumps(QUESTION | {"task_id": str(number), "split": "train"}) for number in range(40))
+    params = plan(Path("demo")).recipe
+
+    def taught(file: TaskFile) -> int:
+        tasks = params.tasks.model_copy(update={"files": [file]})
+        changed = params.model_copy(update={"worlds": {}, "tasks": tasks})
+        return Setting(changed, Machine(CORES, 1), default_rates(params, CORES)).taught
+
+    assert taught(write("own.jsonl", rows)) == 40 - params.rl.validation.tasks
+    assert taught(TaskFile(path="no/such.jsonl", split="train")) == params.teacher.tasks

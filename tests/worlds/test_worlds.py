@@ -80,6 +80,11 @@ def test_an_unknown_kind_of_question_is_named_with_its_neighbours():
         check(with_worlds({"encyclopaedia": {"kinds": ["capitol"], "train": 1, "eval": 1}}))
 
 
+def test_an_unknown_kind_near_no_other_is_named_with_all_there_are():
+    with pytest.raises(RecipeError, match=r"no questions of kind 'xyzzy'; there are capital, currency"):
+        check(with_worlds({"encyclopaedia": {"kinds": ["xyzzy"], "train": 1, "eval": 1}}))
+
+
 def test_families_without_ids_are_refused_for_element_protocols():
     worlds = {"miniwob": {"train": ["click-link"]}}
     with pytest.raises(RecipeError, match=r"click-link cannot be done with agent\.protocol"):

@@ -140,7 +140,7 @@ class City(World):
         With `modifiers`, each instance has one of them, in turn by its seed.
         """
         known = [*SITES, *templates()]
-        problems = unknown_names("the city", names, known, "has no template or site")
+        problems = unknown_names("the city", names, known, "there is no template or site")
         problems += unknown_names("modifiers", self.params.modifiers, MODIFIERS, "there is no modifier")
         if problems:
             raise WorldError("\n".join(problems))

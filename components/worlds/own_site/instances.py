@@ -193,7 +193,12 @@ def _choices(place: str, values: Values, database: bytes | None) -> list[Any]:
         case _:
             chosen = [*values]
     if not chosen:
-        raise OwnSiteError(f"{place} has no values")
+        remedy = (
+            "its SQL finds no row in the first data: correct it, or let `prepare` make such rows"
+            if isinstance(values, Query)
+            else "give it at least one"
+        )
+        raise OwnSiteError(f"{place} has no values; {remedy}")
     return [*{repr(value): value for value in chosen}.values()]  # equal ones would be one task twice
 
 

@@ -163,7 +163,7 @@ class OwnSite(World):
         self, names: Sequence[str], browser: BrowserParams, first_seed: int, seeds: int
     ) -> AsyncIterator[TaskCheck]:
         """Checks templates in Chromium (`checking`)."""
-        problems = unknown_names(f"the site {self.name}", names, self.definition.tasks, "has no task")
+        problems = unknown_names(f"the site {self.name}", names, self.definition.tasks, "there is no task")
         if problems:
             raise OwnSiteError("\n".join(problems))
         return check_tasks(self, [*names] or [*self.definition.tasks], browser, first_seed, seeds)

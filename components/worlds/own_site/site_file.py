@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from components.params import Section
 from components.worlds.own_site.task_file import TaskTemplate
@@ -185,8 +186,14 @@ def read_site(folder: Path) -> SiteFile:
     try:
         return SiteFile.model_validate(content)
     except ValidationError as error:
-        lines = [f"  {'.'.join(map(str, item['loc'])) or 'file'}: {item['msg']}" for item in error.errors()]
+        lines = [f"  {'.'.join(map(str, item['loc'])) or 'file'}: {_remedy(item)}" for item in error.errors()]
         raise OwnSiteError("\n".join([f"{path} is wrong:", *lines])) from error
+
+
+def _remedy(detail: ErrorDetails) -> str:
+    if detail["type"] == "extra_forbidden":
+        return "there is no such key; docs/reference/site-file.md has all"
+    return detail["msg"].removeprefix("Value error, ")
 
 
 def _yaml(path: Path) -> Any:

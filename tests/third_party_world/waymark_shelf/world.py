@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +14,7 @@ from pydantic import Field
 from components.browser import Listed
 from components.params import Params as Recipe
 from components.params import Section
-from components.records import Task, ToolCall
+from components.records import Split, Task, ToolCall
 from components.worlds import LoopbackSite, TeacherTurn, World, unknown_names
 from waymark_shelf.library import COOKIE, STARS, Library, books
 
@@ -52,6 +53,13 @@ class Shelf(World):
             for family in self.params.families
             for number in range(first, first + count)
         ]
+
+    def planned_tasks(self, validation: int, heldout: int) -> Counter[Split]:
+        """As many as `tasks` makes of each family."""
+        families = len(self.params.families)
+        return Counter(
+            {"train": families * self.params.train_per_family, "eval": families * self.params.eval_per_family}
+        )
 
     def site(self) -> ShelfSite:
         """The library on loopback."""

@@ -275,7 +275,13 @@ def test_a_command_that_takes_too_long_leaves_no_process(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda site: site.update(colour="red"), "colour: Extra inputs"),
+        (lambda site: site.update(colour="red"), "colour: there is no such key; docs/reference/site-file.md has all"),
+        (
+            lambda site: site["tasks"]["finish_item"].update(
+                parameters={"item": {"sql": "SELECT id, title FROM item WHERE id < 0"}}
+            ),
+            "finish_item.parameters.item has no values; its SQL finds no row .* let `prepare` make such rows",
+        ),
         (lambda site: site["tasks"]["add_item"].update(login="ola"), "no login 'ola' in logins, which has kim"),
         (lambda site: site["tasks"]["add_item"].update(effects=[]), "a task needs a rule"),
         (

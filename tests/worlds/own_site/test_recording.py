@@ -14,6 +14,7 @@ import yaml
 from playwright.async_api import Page
 
 from components.browser import Listed
+from components.cli import main
 from components.params import BrowserParams
 from components.records import Task
 from components.worlds import NotSupportedError, world_class
@@ -140,6 +141,23 @@ def test_a_wrong_answer_of_the_person_is_named(world: OwnSite) -> None:
     assert record.person.reward == 0
     assert record.person.reasons[0].startswith('the answer "70" is not right: the rule expects one such as "')
     assert (record.text, record.replay.reward) == ("[]\n", 1)
+
+
+def test_without_a_display_the_command_says_what_to_do(
+    world: OwnSite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    assert main.main(["world", "record", "waymark_notes:KIND", "count_open"]) == 1
+    assert "run it in a desktop session or under `xvfb-run`" in capsys.readouterr().err
+
+
+def test_without_chromium_the_check_of_tasks_says_what_to_do(
+    world: OwnSite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WAYMARK_CHROMIUM", "/no/such/browser")
+    assert main.main(["world", "check", "waymark_notes:KIND", "count_open"]) == 1
+    assert "WAYMARK_CHROMIUM=/no/such/browser is not an executable file" in capsys.readouterr().err
 
 
 @pytest.mark.slow
