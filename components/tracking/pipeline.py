@@ -80,12 +80,17 @@ def nested_run(backend: Backend, parent: str, stage: str, key: str, state: Path)
 
 
 def close_if_done(backend: Backend, parent: str) -> None:
-    """End the parent if none of its stages is running; it fails if one of them failed."""
+    """End the parent if none of its stages is running; it fails if the last run of one of them failed.
+
+    A stage that failed has another run if its inputs were mended, which have another key.
+    """
     client = backend.client
     where = f"tags.`{PARENT}` = '{parent}'"
-    statuses = {run.info.status for run in with_retries(lambda: client.search_runs([backend.experiment_id], where))}
-    if "RUNNING" not in statuses:
-        ended = "FINISHED" if statuses == {"FINISHED"} else "FAILED"
+    nested = with_retries(lambda: client.search_runs([backend.experiment_id], where))
+    in_order = sorted(nested, key=lambda run: (run.info.end_time or 0, run.info.start_time))
+    last = {run.data.tags.get(STAGE): run.info.status for run in in_order}
+    if all(run.info.status != "RUNNING" for run in nested):
+        ended = "FINISHED" if set(last.values()) == {"FINISHED"} else "FAILED"
         with_retries(lambda: client.set_terminated(parent, ended))
 
 

@@ -146,6 +146,20 @@ def test_a_note_of_a_run_that_was_deleted_is_not_followed(params: Params, client
     assert first.parent_id != second.parent_id
 
 
+def test_a_pipeline_does_not_fail_by_a_stage_that_was_mended(params: Params, client: MlflowClient) -> None:
+    with pytest.raises(ValueError), stage_run(params, "collect_tasks", "damaged file", Path("a")):
+        raise ValueError("damaged")
+    with stage_run(params, "train_sft", "key", Path("b")) as run:
+        pass
+    assert client.get_run(run.parent_id).info.status == "FAILED"
+    with stage_run(params, "collect_tasks", "mended file", Path("c")):
+        pass
+    assert client.get_run(run.parent_id).info.status == "FINISHED"
+    with pytest.raises(ValueError), stage_run(params, "collect_tasks", "mended file", Path("c")):
+        raise ValueError("again")
+    assert client.get_run(run.parent_id).info.status == "FAILED"
+
+
 @pytest.mark.parametrize(("error", "status"), [(RuntimeError, "FAILED"), (KeyboardInterrupt, "KILLED")])
 def test_a_failed_stage_is_marked_and_its_next_attempt_continues_the_run(
     params: Params, client: MlflowClient, error: type[BaseException], status: str
