@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
 import sys
 import time
@@ -75,7 +76,7 @@ class StageRun:
         value = {"stage": self.name, "done": done, "total": total, "message": message, "updated": now}
         path = store.STATE / "progress" / f"{self.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".part")
+        partial = path.with_name(f".{path.name}.{os.getpid()}.part")  # benchmarks of two models may run at once
         partial.write_text(json.dumps(value))
         partial.replace(path)
         print(f"{self.name}: {done:.4g}/{total:.4g} {message}", flush=True)

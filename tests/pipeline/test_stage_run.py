@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -147,3 +150,17 @@ def test_finished_work_is_dropped_when_an_unloaded_file_of_a_world_changes(monke
     assert len(work()) == 2
     (package / "tasks/mooring.py").write_text("EFFECTS = 2\n")
     assert len(work()) == 1
+
+
+def test_two_runs_of_one_name_report_their_progress_at_once(tmp_path):
+    """As benchmarks of two models do, which have states of their own."""
+    program = (
+        "import sys; from components.pipeline.stage_run import StageRun, _Clock; from pathlib import Path\n"
+        "run = StageRun('benchmark', None, '', Path(), None, _Clock(Path(f'spans-{sys.argv[1]}.json')))\n"
+        "for _ in range(400): run.progress(1, 1)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(RECIPE.parents[1])}
+    commands = [[sys.executable, "-c", program, name] for name in ("one", "two")]
+    runs = [subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) for command in commands]
+    assert [run.wait(timeout=120) for run in runs] == [0, 0]
+    assert read_json(tmp_path / ".waymark/progress/benchmark.json")["done"] == 1
