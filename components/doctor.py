@@ -325,6 +325,7 @@ def install_world_programs(recipe: Path, say: Callable[[str], None] = print) -> 
 def show(checks: list[Check]) -> int:
     """Print the table; returns 1 if a required check fails, else 0."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -332,7 +333,8 @@ def show(checks: list[Check]) -> int:
         table.add_column(column, overflow="fold")
     for check in checks:
         mark = "[green]ok[/]" if check.ok else "[red]missing[/]" if check.required else "[yellow]optional[/]"
-        table.add_row(mark, check.name, check.finding, "" if check.ok else check.fix)
+        texts = (check.name, check.finding, "" if check.ok else check.fix)
+        table.add_row(mark, *map(escape, texts))
     Console().print(table)
     return int(any(check.required and not check.ok for check in checks))
 

@@ -232,6 +232,7 @@ def publish(partial: Path, path: Path) -> None:
         _fsync(part)
     old = path.with_name(f".{path.name}.{os.getpid()}.old")
     if path.is_dir():
+        shutil.rmtree(old, ignore_errors=True)  # of a killed process with this id, which containers give again
         os.replace(path, old)
     os.replace(partial, path)
     _fsync(path.parent)

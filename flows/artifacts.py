@@ -3,6 +3,8 @@
 The stage itself does not use Prefect. It writes two files: `.waymark/progress/<stage>.json` while it runs, and its
 metric file at the end. A scalar field of the metric file becomes a row of the metrics table (nested names are joined
 with a dot); a list of records becomes a separate table with a bar per row or a curve per column.
+
+A server that does not answer stops no stage: what it did not take is printed, and the stage goes on.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import json
 import math
 import re
 import statistics
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -57,12 +60,22 @@ class ProgressArtifact:
         self.stage = stage
         self._id: UUID | None = None
         self._last: Progress | None = None
+        self._is_refused = False
 
     def show(self, progress: Progress) -> None:
-        """Create or update the artifact."""
+        """Create or update the artifact. If that fails, a line says so, one for all failures in a row."""
         if progress == self._last:
             return
-        self._last = progress
+        try:
+            self._send(progress)
+        except Exception as error:  # of Prefect, of its client or of the network
+            if not self._is_refused:
+                _say_not_taken(self.stage, "the progress", error)
+            self._is_refused = True
+        else:
+            self._last, self._is_refused = progress, False
+
+    def _send(self, progress: Progress) -> None:
         text = f"{self.stage}: {progress.message}" if progress.message else self.stage
         if self._id is None:
             made = create_progress_artifact(progress.percent, key=key(self.stage, "progress"), description=text)
@@ -73,23 +86,37 @@ class ProgressArtifact:
 
 
 def publish_metrics(stage: str, file: Path) -> list[str]:
-    """Publish artifacts from a stage's metric file; returns their keys, none without a file."""
+    """Publish artifacts from a stage's metric file; returns the keys of those that Prefect took, none without a
+    file."""
+    keys: list[str] = []
     try:
-        metrics = json.loads(file.read_text())
+        keys.extend(_published(stage, file))
     except FileNotFoundError:
         return []
-    keys = []
-    if rows := scalars(metrics):
-        keys.append(key(stage, "metrics"))
-        table = [{"metric": name, "value": value} for name, value in rows.items()]
-        create_table_artifact(table, key=keys[-1], description=f"Metrics of {stage}, from {file.name}")
-    for name, records in metrics.items():
-        if isinstance(records, list) and records and isinstance(records[0], dict):
-            keys.append(key(stage, name))
-            create_markdown_artifact(
-                markdown(f"{stage}: {name}", records), key=keys[-1], description=f"{name} of {stage}"
-            )
+    except Exception as error:  # of Prefect, of its client or of the network
+        _say_not_taken(stage, "the metrics", error)
     return keys
+
+
+def _published(stage: str, file: Path) -> Iterator[str]:
+    """Publish one artifact after the other; yields the key of each."""
+    metrics = json.loads(file.read_text())
+    if rows := scalars(metrics):
+        table = [{"metric": name, "value": value} for name, value in rows.items()]
+        name = key(stage, "metrics")
+        create_table_artifact(table, key=name, description=f"Metrics of {stage}, from {file.name}")
+        yield name
+    for field, records in metrics.items():
+        if isinstance(records, list) and records and isinstance(records[0], dict):
+            name = key(stage, field)
+            create_markdown_artifact(
+                markdown(f"{stage}: {field}", records), key=name, description=f"{field} of {stage}"
+            )
+            yield name
+
+
+def _say_not_taken(stage: str, what: str, error: Exception) -> None:
+    print(f"{stage}: Prefect did not take {what}: {type(error).__name__}: {error}", flush=True)
 
 
 def scalars(value: dict, prefix: str = "") -> dict[str, float | int | str | bool | None]:

@@ -30,7 +30,7 @@ class StageConsole:
             TextColumn("{task.description}"),
             BarColumn(bar_width=16),
             TextColumn("{task.fields[clock]}", justify="right"),
-            TextColumn("{task.fields[message]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+            TextColumn("{task.fields[message]}", table_column=Column(no_wrap=True, overflow="ellipsis"), markup=False),
             console=self.console,
             refresh_per_second=4,
             disable=not self.console.is_terminal,

@@ -41,6 +41,7 @@ from flows.console import StageConsole
 from flows.crash_safe_dvc import InfrastructureFailed, Outcome, StageFailed, repair, repro
 from flows.placement.pool import Pools, placement_of
 from flows.placement.shared_store import StoreError
+from flows.recipe_in_use import RecipeInUse
 from flows.scheduling import StageSlots, default_slots
 
 POLL_S = 1.0
@@ -78,6 +79,7 @@ def pipeline(recipe: str | None = None, side_by_side: int | None = None) -> dict
     stages = graph.read(root, with_status=True)
     due = graph.to_run(stages)
     pools = Pools(placement_of(root), stages, root)
+    recipe_in_use = RecipeInUse(root, stages)
     logger.info(
         "%d of %d stages to run: %s", len(due), len(stages), ", ".join(name for name in stages if name in due) or "none"
     )
@@ -96,6 +98,7 @@ def pipeline(recipe: str | None = None, side_by_side: int | None = None) -> dict
                         quote(display),
                         quote(slots),
                         quote(pools),
+                        quote(recipe_in_use),
                         wait_for=[futures[need] for need in stage.needs],
                     )
                 wait(list(futures.values()))
@@ -135,7 +138,9 @@ def _was_killed(_task: object, _run: object, state: State) -> bool:
 
 
 @task(retries=1, retry_delay_seconds=2, retry_condition_fn=_was_killed, cache_policy=NO_CACHE, persist_result=False)
-def run_stage(stage: graph.Stage, due: bool, display: StageConsole, slots: StageSlots, pools: Pools) -> State:
+def run_stage(
+    stage: graph.Stage, due: bool, display: StageConsole, slots: StageSlots, pools: Pools, recipe_in_use: RecipeInUse
+) -> State:
     """Run one stage through DVC, here or in its work pool. The final state has its outcome."""
     logger = get_run_logger()
     root = Path.cwd()
@@ -148,6 +153,7 @@ def run_stage(stage: graph.Stage, due: bool, display: StageConsole, slots: Stage
         display.started(stage.name, stage.description)
         (root / PROGRESS / f"{stage.name}.json").unlink(missing_ok=True)
         try:
+            recipe_in_use.require_unchanged(stage.name)
             if in_pool:
                 outcome = pools.run(stage, lambda progress: display.progressed(stage.name, progress))
             else:

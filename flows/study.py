@@ -30,7 +30,7 @@ from pathlib import Path
 from components import store
 from flows import process
 from flows.crash_safe_dvc import LOGS, InfrastructureFailed, Outcome, StageFailed, repro
-from flows.study_folders import STUDIES, Checkout, NoCheckout, StudyBusy, folder_of, locked, prepare
+from flows.study_folders import STUDIES, Checkout, NoCheckout, OutOfReach, StudyBusy, folder_of, locked, prepare
 from flows.study_plan import ImpossibleStudy, RunPlan, StudyRuns, as_json, describe, make_plan
 
 INTERRUPTED = 130
@@ -154,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(study, root, options)
     except _Refused as error:
         return error.status
-    except (StudyBusy, ImpossibleStudy, NoCheckout, process.Busy) as error:
+    except (StudyBusy, ImpossibleStudy, NoCheckout, OutOfReach, process.Busy) as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -10,7 +10,8 @@ The folders share the project's DVC cache, and with it the run cache: a stage wh
 run, or `make demo`, has seen is restored and not run. DVC in a folder uses no git, but `git rev-parse` finds the
 project's, so all runs name its commit. Every call copies the present files anew, so a study always measures the present
 code, and stages that depend on changed files run again, as in the project itself. Files that git ignores are not
-copied, except `UNTRACKED_INPUTS` and those that a run's recipe names, such as a file of tasks.
+copied, except `UNTRACKED_INPUTS` and those that a run's recipe names, such as a file of tasks. Of a folder that it
+names, such as one with a base model, the files that git ignores are hard links, because they can be large.
 """
 
 from __future__ import annotations
@@ -47,6 +48,10 @@ class StudyBusy(RuntimeError):
 
 class NoCheckout(RuntimeError):
     """The current folder is no checkout of the project."""
+
+
+class OutOfReach(RuntimeError):
+    """A recipe names a file that the runs of a study, which have folders of their own, would not find."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,7 @@ def prepare(checkout: Checkout, folder: Path, params: str) -> None:
 
     Raises:
         Busy: a living process runs a stage in this folder.
+        OutOfReach: the recipe names a file by a path that leads out of the checkout.
     """
     process.end_abandoned(folder)
     if (folder / ".dvc").exists():
@@ -121,9 +127,12 @@ def prepare(checkout: Checkout, folder: Path, params: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / _COPIED
     former = set(json.loads(record.read_text())) if record.exists() else set()
-    present = sorted({*checkout.files, *_named_files(checkout.root, yaml.safe_load(params))})
+    recipe = yaml.safe_load(params)
+    copied = {*checkout.files, *_named_files(checkout.root, recipe)}
+    linked = {*_files_in_named_folders(checkout.root, recipe)} - copied
+    present = sorted(copied | linked)
     for name in present:
-        _copy(checkout.root / name, folder / name)
+        (_link if name in linked else _copy)(checkout.root / name, folder / name)
     for name in former - set(present):
         (folder / name).unlink(missing_ok=True)
     store.write_json(record, present)
@@ -139,10 +148,28 @@ def prepare(checkout: Checkout, folder: Path, params: str) -> None:
 
 def _named_files(root: Path, recipe: object) -> Iterator[str]:
     """The files in the project that a recipe names, relative to the root."""
+    return (path.as_posix() for path in _named_paths(root, recipe) if (root / path).is_file())
+
+
+def _files_in_named_folders(root: Path, recipe: object) -> Iterator[str]:
+    """The files in the folders of the project that a recipe names, relative to the root. A folder has a slash in its
+    name: `demo` is a recipe, and may be a folder, too."""
+    for path in _named_paths(root, recipe):
+        if len(path.parts) > 1 and not path.parts[0].startswith("."):
+            yield from (file.relative_to(root).as_posix() for file in (root / path).rglob("*") if file.is_file())
+
+
+def _named_paths(root: Path, recipe: object) -> Iterator[Path]:
+    """The paths in the project that a recipe names, relative to the root, whether they exist or not."""
     for text in possible_paths(recipe):
         path = Path(os.path.normpath(text))
-        if not path.is_absolute() and path.parts[:1] != ("..",) and (root / path).is_file():
-            yield path.as_posix()
+        if path.parts[:1] == ("..",) and (root / path).exists():
+            raise OutOfReach(
+                f"the recipe names {text}, which leads out of {root}, and the runs of a study have folders of their "
+                f"own: name it by its absolute path, {(root / path).resolve()}"
+            )
+        if not path.is_absolute():
+            yield path
 
 
 def _dvc_config(checkout: Checkout) -> str:
@@ -176,6 +203,22 @@ def _copy(source: Path, target: Path) -> None:
     partial = target.with_name(f".{target.name}.part")
     shutil.copy2(source, partial)
     os.replace(partial, target)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Make a hard link to a file, or a copy where the file system has none."""
+    source = source.resolve()  # of a symbolic link, what it leads to: it may be a relative one
+    if target.exists() and target.samefile(source):
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.part")
+    partial.unlink(missing_ok=True)  # of a killed study; it may be a link to the source
+    try:
+        os.link(source, partial)
+    except OSError:
+        _copy(source, target)
+    else:
+        os.replace(partial, target)
 
 
 def _write(path: Path, text: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from flows import graph
+from flows.recipe_files import value_at
 
 TEST_TASKS = "filter_tasks"
 """The stage that makes the pools on which policies are evaluated."""
@@ -102,7 +103,7 @@ def signatures_of(stages: Mapping[str, graph.Stage], recipe: Mapping[str, Any]) 
     """By stage, a digest of the values of the recipe that it and the stages before it read."""
     signatures: dict[str, str] = {}
     for stage in stages.values():
-        values = {key: _value(recipe, key) for key in stage.params}
+        values = {key: value_at(recipe, key) for key in stage.params}
         parts = [stage.name, stage.command, values, [signatures[need] for need in stage.needs]]
         signatures[stage.name] = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
     return signatures
@@ -182,15 +183,6 @@ def _require_possible(study: StudyRuns, plans: Sequence[RunPlan]) -> None:
 
 def _is_shared(plan: RunPlan, other: RunPlan, stage: str) -> bool:
     return plan.signatures[stage] == other.signatures[stage]
-
-
-def _value(recipe: Mapping[str, Any], key: str) -> Any:
-    value: Any = recipe
-    for part in key.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            return None
-        value = value[part]
-    return value
 
 
 def _short(reason: str | None, limit: int = 120) -> str:

@@ -175,6 +175,17 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
+def test_a_command_is_shown_with_its_brackets(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    fix = "type `pip install -e '.[encyclopaedia]'`"
+    assert doctor.show([doctor.Check("kiwix", False, "not here: [/x] [red]", fix)]) == 1
+    shown = capsys.readouterr().out
+    assert fix in shown
+    assert "not here: [/x] [red]" in shown
+
+
 def test_gpus_are_read_from_what_nvidia_smi_prints() -> None:
     lines = ["NVIDIA L4, 23034", "NVIDIA H100 80GB HBM3, 81559", "No devices were found"]
     assert parse_gpus(lines) == [

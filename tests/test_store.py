@@ -327,6 +327,16 @@ def test_publishing_a_directory_replaces_all_of_the_old_one(tmp_path: Path) -> N
     assert [p.name for p in (tmp_path / "models" / "sft" / "deep").iterdir()] == ["new.bin"]
 
 
+def test_what_a_killed_process_of_the_same_id_left_is_no_obstacle(tmp_path: Path) -> None:
+    path, old = tmp_path / "model", tmp_path / f".model.{os.getpid()}.old"
+    for folder in (path, old, tmp_path / "partial"):
+        folder.mkdir()
+        (folder / "weights").write_text(folder.name)
+    publish(tmp_path / "partial", path)
+    assert (path / "weights").read_text() == "partial"
+    assert not old.exists()
+
+
 def test_a_file_does_not_replace_a_directory(tmp_path: Path) -> None:
     (tmp_path / "pages").mkdir()
     (tmp_path / "part").write_text("new")

@@ -6,7 +6,7 @@ The records of intervals and rates are in `components.statistics`.
 from components.evaluation.actions import ActionSummary, summarise_actions
 from components.evaluation.breakdowns import Slice
 from components.evaluation.comparison import Difference, PairedDifference, beats, deserves_promotion, paired_difference
-from components.evaluation.episodes import Episode, join_verdicts, scores
+from components.evaluation.episodes import Episode, headline, join_verdicts, scores
 from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import SuccessSummary, success
 from components.evaluation.pass_at_k import pass_at_k
@@ -28,6 +28,7 @@ __all__ = [
     "beats",
     "deserves_promotion",
     "failure_kind",
+    "headline",
     "join_verdicts",
     "paired_difference",
     "pass_at_k",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,11 @@ def join_verdicts(trajectories: Iterable[Trajectory], verdicts: Iterable[Verdict
             "run the judge on them first"
         )
     return episodes
+
+
+def headline(episodes: Sequence[Episode]) -> Sequence[Episode]:
+    """The episodes that the headline rates are of: without held-out families, if others were evaluated."""
+    return [episode for episode in episodes if episode.split != "heldout"] or episodes
 
 
 def scores(episodes: Iterable[Episode]) -> dict[str, float | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from components import tracking
-from components.evaluation import join_verdicts, scores, success
+from components.evaluation import headline, join_verdicts, scores, success
 from components.pipeline.evaluation import evaluate_model
 from components.pipeline.promotion import Compared, NotComparable, Scores, promote_if_better
 from components.pipeline.stage_run import StageRun
@@ -41,4 +41,4 @@ def decide(run: StageRun, model: Path, trajectories: list[Trajectory], verdicts:
 
 
 def _scores(trajectories: list[Trajectory], verdicts: list[Verdict]) -> Scores:
-    return scores([episode for episode in join_verdicts(trajectories, verdicts) if episode.split != "heldout"])
+    return scores(headline(join_verdicts(trajectories, verdicts)))

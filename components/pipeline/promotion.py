@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from components import tracking
-from components.evaluation import deserves_promotion, paired_difference
+from components.evaluation import EvaluationError, deserves_promotion, paired_difference
 from components.pipeline.stage_run import StageRun
 
 Scores = Mapping[str, float | None]
@@ -30,7 +30,7 @@ def promote_if_better(
 
     Without a champion, the version becomes the first one. A champion that was trained on another observation than this
     recipe's is not compared, because figures of two interfaces are not comparable. `measure` may raise `NotComparable`,
-    and the champion stays.
+    and the champion stays, as it does where no task has a verdict on both sides.
     """
     champion = tracking.champion(run.params, name)
     if champion is None:
@@ -45,12 +45,12 @@ def promote_if_better(
         if foreign:
             raise NotComparable(f"{foreign}; to change over, move the alias `champion` to {version} in the MLflow UI")
         compared = measure(champion)
-    except NotComparable as reason:
+        difference = paired_difference(*compared, run.params.evaluation.bootstrap, run.params.seed)
+    except (NotComparable, EvaluationError) as reason:
         run.tracker.decision(name, version, False, {"against": champion.version, "reason": str(reason)})
         print(f"champion: {name} {champion.version} stays: {reason}")
         return
     evaluation = run.params.evaluation
-    difference = paired_difference(*compared, evaluation.bootstrap, run.params.seed)
     promoted = deserves_promotion(difference, evaluation.promotion_min_tasks)
     low, high = difference.ci95
     evidence = {

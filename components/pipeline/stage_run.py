@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
 import sys
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import psutil
+import yaml
 
 from components import quality, store, tracking
 from components.params import Params, deciding, load
@@ -38,6 +40,10 @@ OTHER_INTERPRETERS = ("judge/verified", "policies/vllm/engine")
 
 class StageBusy(RuntimeError):
     """Another process works on the same stage: it was left over from a killed run, or two runs were started."""
+
+
+class RecipeChanged(RuntimeError):
+    """params.yaml has other values for a stage than those with which it ran."""
 
 
 class StageRun:
@@ -75,7 +81,7 @@ class StageRun:
         value = {"stage": self.name, "done": done, "total": total, "message": message, "updated": now}
         path = store.STATE / "progress" / f"{self.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".part")
+        partial = path.with_name(f".{path.name}.{os.getpid()}.part")  # benchmarks of two models may run at once
         partial.write_text(json.dumps(value))
         partial.replace(path)
         print(f"{self.name}: {done:.4g}/{total:.4g} {message}", flush=True)
@@ -144,6 +150,7 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
         RecipeError: the recipe is wrong; raised before any work starts.
         FileNotFoundError: an input is missing.
         StageBusy: another process runs the stage with the same inputs.
+        RecipeChanged: params.yaml was changed while the stage ran; raised at its end, and its work is kept.
     """
     params = load()
     key = _key(name, occasion, params, inputs or [])
@@ -162,6 +169,7 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
             yield run
         finally:
             clock.save()
+        _require_same_recipe(name, params)
         run.finish()
         if not run.complete:
             run.progress(1, 1, "done")
@@ -204,6 +212,37 @@ def _key(name: str, occasion: str, params: Params, inputs: Sequence[Path]) -> st
     if missing:
         raise FileNotFoundError(f"{name} needs {', '.join(missing)}; run `dvc repro {name}`, which makes them first")
     return store.digest(name, occasion, json.dumps(deciding(params)), *inputs)
+
+
+def _require_same_recipe(name: str, params: Params) -> None:
+    """Require that the recipe in use has the values with which a stage ran, for the keys that dvc.yaml names for it.
+
+    DVC reads params.yaml after the command of a stage. It would take the outputs for those of the new values, in
+    dvc.lock and in its run cache.
+    """
+    now, then = deciding(load()), deciding(params)
+    if changed := [key for key in _keys_of(name) if _value(now, key) != _value(then, key)]:
+        raise RecipeChanged(
+            f"{', '.join(changed)} in params.yaml changed while {name} ran, and DVC would take what it made for the "
+            "result of the new values: put the former recipe in use again and run the stage, which goes on from its "
+            "work, or run it with the new one"
+        )
+
+
+def _keys_of(name: str) -> list[str]:
+    """The dotted keys of the recipe that dvc.yaml names for a stage; none for what is no stage of it."""
+    path = Path("dvc.yaml")
+    stages = yaml.safe_load(path.read_text(encoding="utf-8"))["stages"] if path.exists() else {}
+    entry = stages.get(name.partition("@")[0], {})
+    return [key for key in entry.get("do", entry).get("params", []) if isinstance(key, str)]
+
+
+def _value(recipe: Mapping[str, Any], key: str) -> Any:
+    """The value of a dotted key; None if the recipe does not have it."""
+    value: Any = recipe
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
 
 
 def _locked(name: str, state: Path) -> IO[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from components.evaluation.actions import ActionSummary, summarise_actions
 from components.evaluation.comparison import Difference, beats, paired_difference
-from components.evaluation.episodes import Episode, join_verdicts, scores
+from components.evaluation.episodes import Episode, headline, join_verdicts, scores
 from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import SuccessSummary
 from components.judge.calibration import Calibration
@@ -164,7 +164,7 @@ def build(
         bootstrap: resamples.
         pipeline: the pipeline run that the report is of.
     """
-    by_task = {policy: scores(_headline(episodes)) for policy, episodes in evaluated.items()}
+    by_task = {policy: scores(headline(episodes)) for policy, episodes in evaluated.items()}
     differences = {name: paired_difference(by_task[a], by_task[b], bootstrap, seed) for name, (a, b) in PAIRS.items()}
     return Report(
         wall_s=elapsed(results.spans),
@@ -219,11 +219,6 @@ def write_report(
         if len(html.encode("utf-8", "backslashreplace")) < MAX_BYTES:
             break
     return write_html(path, html)
-
-
-def _headline(episodes: Sequence[Episode]) -> Sequence[Episode]:
-    """The episodes that the headline rates are of (`evaluation.success`)."""
-    return [episode for episode in episodes if episode.split != "heldout"] or episodes
 
 
 def _success(summary: SuccessSummary, teacher: ActionSummary | None) -> SuccessReport:

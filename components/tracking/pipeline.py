@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from components import store
 from components.params import Params
 from components.redaction import redacted
 from components.tracking.backend import Backend, TrackingError, with_retries
-from components.tracking.flat import flatten, mlflow_name
+from components.tracking.flat import flatten, mlflow_names
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -45,7 +45,7 @@ def parent_run(backend: Backend, params: Params) -> str:
             tags[COMMIT] = commit
         parent = with_retries(lambda: client.create_run(backend.experiment_id, tags=tags))
     run_id = parent.info.run_id
-    log_params(backend, run_id, {name: value for name, value in flat.items() if name not in parent.data.params})
+    log_params(backend, run_id, flat, parent.data.params)
     store.write_json(id_file, {"run_id": run_id, "recipe": params.name, "commit": commit})
     with_retries(lambda: client.update_run(run_id, status="RUNNING"))
     return run_id
@@ -80,20 +80,32 @@ def nested_run(backend: Backend, parent: str, stage: str, key: str, state: Path)
 
 
 def close_if_done(backend: Backend, parent: str) -> None:
-    """End the parent if none of its stages is running; it fails if one of them failed."""
+    """End the parent if none of its stages is running; it fails if the last run of one of them failed.
+
+    A stage that failed has another run if its inputs were mended, which have another key.
+    """
     client = backend.client
     where = f"tags.`{PARENT}` = '{parent}'"
-    statuses = {run.info.status for run in with_retries(lambda: client.search_runs([backend.experiment_id], where))}
-    if "RUNNING" not in statuses:
-        ended = "FINISHED" if statuses == {"FINISHED"} else "FAILED"
+    nested = with_retries(lambda: client.search_runs([backend.experiment_id], where))
+    in_order = sorted(nested, key=lambda run: (run.info.end_time or 0, run.info.start_time))
+    last = {run.data.tags.get(STAGE): run.info.status for run in in_order}
+    if all(run.info.status != "RUNNING" for run in nested):
+        ended = "FINISHED" if set(last.values()) == {"FINISHED"} else "FAILED"
         with_retries(lambda: client.set_terminated(parent, ended))
 
 
-def log_params(backend: Backend, run_id: str, flat: Mapping[str, object]) -> None:
-    """Log parameters in batches; very long values are cut, and passwords in addresses are removed."""
+def log_params(backend: Backend, run_id: str, flat: Mapping[str, object], logged: Collection[str] = ()) -> None:
+    """Log parameters in batches, without those whose names the run has already.
+
+    Very long values are cut, and passwords in addresses are removed.
+    """
     from mlflow.entities import Param
 
-    entries = [Param(mlflow_name(key), redacted(str(value))[:_MAX_PARAM_CHARS]) for key, value in flat.items()]
+    entries = [
+        Param(name, redacted(str(flat[key]))[:_MAX_PARAM_CHARS])
+        for key, name in mlflow_names(flat).items()
+        if name not in logged
+    ]
     for first in range(0, len(entries), _PARAMS_PER_BATCH):
         batch = entries[first : first + _PARAMS_PER_BATCH]
         with_retries(partial(backend.client.log_batch, run_id, params=batch))

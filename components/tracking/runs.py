@@ -59,7 +59,7 @@ def stage_run(
         parent = parent_run(backend, params)
         run, resumed = nested_run(backend, parent, stage, key, state)
     tracked = StageRun(backend, params, stage, run.info.run_id, parent, resumed)
-    tracked.params({name: value for name, value in used.items() if name not in run.data.params})
+    log_params(backend, run.info.run_id, used, run.data.params)
     try:
         yield tracked
     except Exception:

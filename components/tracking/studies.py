@@ -75,8 +75,7 @@ def _open(
     if run is None:
         more = {NAME: name, **({COMMIT: commit} if commit else {})}
         run = with_retries(lambda: backend.client.create_run(backend.experiment_id, tags={**tags, **more}))
-    flat = flatten(params)
-    log_params(backend, run.info.run_id, {key: flat[key] for key in flat if key not in run.data.params})
+    log_params(backend, run.info.run_id, flatten(params), run.data.params)
     return run.info.run_id
 
 

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from flows.recipe_files import possible_paths
+from flows.recipe_files import possible_paths, value_at
 
 _PART = 1024 * 1024
 """Bytes at the beginning and at the end of a file that are compared, beside its size."""
@@ -23,7 +23,7 @@ def untracked(root: Path, recipe: Mapping[str, object], keys: Sequence[str]) -> 
     Args:
         keys: the dotted keys of the recipe that the stage depends on.
     """
-    named = possible_paths([_at(recipe, key) for key in keys])
+    named = possible_paths([value_at(recipe, key) for key in keys])
     return {
         path: fingerprint(root / path)
         for path in sorted({os.path.normpath(text) for text in named if _is_path(root, text)})
@@ -56,14 +56,6 @@ def fingerprint(path: Path) -> str:
             content.seek(max(_PART, size - _PART))
             checksum.update(content.read(_PART))
     return checksum.hexdigest()[:16]
-
-
-def _at(recipe: Mapping[str, object], key: str) -> object:
-    """The value of a dotted key; None if the recipe does not have it."""
-    value: object = recipe
-    for name in key.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
 
 
 def _is_path(root: Path, text: str) -> bool:

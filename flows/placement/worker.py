@@ -167,16 +167,10 @@ class _Life:
         return not self._lost.is_set() and handover.is_last(self._shared, self._order.stage, self._order.token)
 
     def show(self) -> None:
-        """Show the progress in Prefect. A server that does not answer stops no stage."""
+        """Show the progress in Prefect."""
         progress = read_progress(self._order.stage, self._root)
-        if progress is None:
-            return
-        try:
+        if progress is not None:
             self._artifact.show(progress)
-        except Exception as error:  # of Prefect, of its client or of the network
-            print(
-                f"{self._order.stage}: Prefect did not take the progress: {type(error).__name__}: {error}", flush=True
-            )
 
     def _beat(self) -> None:
         count, heard = 0, time.monotonic()

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.artifacts import Progress, key, markdown, read_progress, scalars, sparkline
+from components.ports import free_port
+from flows.artifacts import Progress, key, markdown, publish_metrics, read_progress, scalars, sparkline
+from flows.crash_safe_dvc import Outcome, repro
+from flows.pipeline import watch
+from tests.flows.conftest import DVC_YAML
 
 
 def test_progress_is_read_as_the_stage_wrote_it(tmp_path: Path) -> None:
@@ -55,6 +61,30 @@ def test_a_funnel_shows_a_bar_per_step() -> None:
     text = markdown("filter: funnel", [{"step": "all", "left": 12}, {"step": "odd", "left": 6}])
     assert f"| all | 12 | {'█' * 24} |" in text
     assert f"| odd | 6 | {'█' * 12} |" in text
+
+
+@pytest.fixture
+def unreachable_prefect() -> Iterator[None]:
+    """An address at which no Prefect server answers."""
+    with temporary_settings({PREFECT_API_URL: f"http://127.0.0.1:{free_port()}/api"}):
+        yield
+
+
+@pytest.mark.usefixtures("unreachable_prefect")
+@pytest.mark.filterwarnings("ignore:Artifact creation outside")
+def test_a_stage_goes_on_while_prefect_does_not_answer(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (project / "dvc.yaml").write_text(DVC_YAML.format(s=2))
+    assert repro("collect", project, on_poll=watch("collect", project)) is Outcome.RAN
+    assert capfd.readouterr().out.count("collect: Prefect did not take the progress: ConnectError") == 1
+
+
+@pytest.mark.usefixtures("unreachable_prefect")
+@pytest.mark.filterwarnings("ignore:Artifact creation outside")
+def test_a_stage_that_has_finished_does_not_fail_by_prefect(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "collect.json"
+    file.write_text(json.dumps({"tasks": 3}))
+    assert publish_metrics("collect", file) == []
+    assert "collect: Prefect did not take the metrics: ConnectError" in capfd.readouterr().out
 
 
 def test_a_curve_shows_every_numeric_column() -> None:

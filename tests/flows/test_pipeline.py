@@ -103,6 +103,21 @@ def test_a_failed_stage_stops_only_stages_that_need_it(project: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_run_does_not_go_on_with_another_recipe(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", seconds=6)
+    text = (project / "dvc.yaml").read_text()
+    (project / "dvc.yaml").write_text(text.replace('outs: ["models', 'params: [lr]\n      outs: ["models'))
+    (project / "params.yaml").write_text("lr: 1.0\n")
+    flow = start(RUN, project)
+    wait_for_stage(project, "collect")
+    (project / "params.yaml").write_text("lr: 0.5\n")
+    output, _ = flow.communicate(timeout=240)
+    assert flow.returncode == 1
+    assert "train@left: lr in params.yaml changed since this run began" in " ".join(output.split())
+    assert ran(project) == ["collect"]
+
+
+@pytest.mark.slow
 def test_a_killed_stage_is_retried(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project", seconds=6)
     flow = start(RUN, project)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from flows.study import StudyRunner
-from flows.study_folders import Checkout, NoCheckout, StudyBusy, folder_of, locked, prepare
+from flows.study_folders import Checkout, NoCheckout, OutOfReach, StudyBusy, folder_of, locked, prepare
 from flows.study_plan import ImpossibleStudy, RunPlan, StudyRun, StudyRuns, describe, make_plan
 from tests.flows.conftest import make_repository
 
@@ -122,12 +122,37 @@ def test_files_that_git_ignores_are_copied_if_a_recipe_names_them(project):
     (project / "data/mine.jsonl").write_text("one")
     (project / "data/other.jsonl").write_text("two")
     study = study_of(
-        {"more": {"lr": 0.5, "tasks": {"files": [{"path": "data/mine.jsonl"}, {"path": "../project/stage.py"}]}}}
+        {"more": {"lr": 0.5, "tasks": {"files": [{"path": "data/mine.jsonl"}, {"path": "data/none.jsonl"}]}}}
     )
     plain, more = (planned(project, study)[at].folder for at in (0, 2))
     assert not (plain / "data/mine.jsonl").exists()
     assert (more / "data/mine.jsonl").read_text() == "one"
     assert not (more / "data/other.jsonl").exists()
+
+
+def test_a_folder_that_a_recipe_names_is_there_in_each_run(project):
+    blobs, base = project / "data/blobs", project / "models/mine/weights"
+    blobs.mkdir(parents=True)
+    base.mkdir(parents=True)
+    (blobs / "1234").write_text("large")
+    (base / "model.safetensors").symlink_to("../../../data/blobs/1234")
+    study = study_of({"mine": {"lr": 0.5, "model": {"base": "models/mine"}}})
+    folder = planned(project, study)[-1].folder
+    assert not (folder_of(project, "mine", "base-seed0") / "models").exists()
+    weights = folder / "models/mine/weights/model.safetensors"
+    assert not weights.is_symlink()
+    assert weights.samefile(blobs / "1234")
+    (blobs / "5678").write_text("larger")
+    (blobs / "5678").replace(blobs / "1234")
+    planned(project, study)
+    assert weights.read_text() == "larger"
+
+
+def test_a_file_out_of_the_checkout_needs_its_absolute_path(project):
+    (project.parent / "mine.jsonl").write_text("one")
+    study = study_of({"more": {"lr": 0.5, "tasks": {"files": [{"path": "../mine.jsonl"}]}}})
+    with pytest.raises(OutOfReach, match=f"absolute path, {project.parent}/mine.jsonl"):
+        planned(project, study)
 
 
 def test_an_environment_that_a_recipe_names_is_linked_and_not_copied(project):

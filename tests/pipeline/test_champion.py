@@ -37,10 +37,12 @@ class Run:
         self.evaluation = lambda trajectories, verdicts: None
 
 
-def evaluated(successes: int, of: int = 40, aborted: int = 0) -> tuple[list[Trajectory], list[Verdict]]:
+def evaluated(
+    successes: int, of: int = 40, aborted: int = 0, split: str = "eval"
+) -> tuple[list[Trajectory], list[Verdict]]:
     trajectories = [
         a_trajectory(
-            a_task(number, split="eval"), termination=Termination.ENV_ERROR if number < aborted else Termination.DONE
+            a_task(number, split=split), termination=Termination.ENV_ERROR if number < aborted else Termination.DONE
         )
         for number in range(of)
     ]
@@ -104,6 +106,21 @@ def test_a_clearly_better_candidate_replaces_the_champion_with_evidence(monkeypa
 
 def test_a_candidate_within_the_noise_does_not_replace_the_champion(monkeypatch):
     assert decide(monkeypatch, evaluated(11), evaluated(10)).decisions[0][1] is False
+
+
+def test_held_out_families_decide_where_nothing_else_is_evaluated(monkeypatch):
+    better, worse = evaluated(30, split="heldout"), evaluated(10, split="heldout")
+    ((_, promoted, evidence),) = decide(monkeypatch, better, worse).decisions
+    assert promoted is True
+    assert evidence["n"] == 40
+
+
+def test_a_champion_without_a_verdict_stays(monkeypatch):
+    trajectories, _ = evaluated(0)
+    unparsed = [a_verdict(trajectory, Outcome.UNPARSED) for trajectory in trajectories]
+    ((_, promoted, evidence),) = decide(monkeypatch, evaluated(20), (trajectories, unparsed)).decisions
+    assert promoted is False
+    assert "none of 40 episodes has a verdict" in evidence["reason"]
 
 
 def test_a_champion_that_lost_to_a_broken_browser_stays(monkeypatch):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ import yaml
 
 from components.params import complete
 from components.pipeline import stage_run
-from components.pipeline.stage_run import StageBusy, stage
+from components.pipeline.stage_run import RecipeChanged, StageBusy, stage
 from components.store import read_json
 from tests.samples import shipped
 
@@ -147,3 +150,50 @@ def test_finished_work_is_dropped_when_an_unloaded_file_of_a_world_changes(monke
     assert len(work()) == 2
     (package / "tasks/mooring.py").write_text("EFFECTS = 2\n")
     assert len(work()) == 1
+
+
+STAGES = "stages: {worker: {cmd: x, params: [seed, rl.short]}, many: {foreach: [a], do: {cmd: x, params: [rl.short]}}}"
+
+
+def changed_meanwhile(name: str, old: str, new: str) -> None:
+    """Run a stage during which a line of params.yaml changes."""
+    with stage(name, inputs=[Path("input")]):
+        text = Path("params.yaml").read_text()
+        assert text.count(old) >= 1
+        Path("params.yaml").write_text(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"), [("worker", "seed: 0", "seed: 5"), ("many@a", "max_steps: 3", "max_steps: 5")]
+)
+def test_a_recipe_that_changes_while_a_stage_runs_is_not_recorded(name, old, new):
+    """DVC would record the values that params.yaml has when the command ends."""
+    Path("dvc.yaml").write_text(STAGES)
+    former = Path("params.yaml").read_text()
+    with pytest.raises(RecipeChanged, match="put the former recipe in use again"):
+        changed_meanwhile(name, old, new)
+    assert not Path(f"reports/stages/{name}.json").exists()
+    Path("params.yaml").write_text(former)
+    with stage(name, inputs=[Path("input")]):
+        pass
+    assert Path(f"reports/stages/{name}.json").exists()
+
+
+def test_a_key_that_a_stage_does_not_read_may_change_while_it_runs():
+    Path("dvc.yaml").write_text(STAGES)
+    changed_meanwhile("many@a", "seed: 0", "seed: 5")
+    assert Path("reports/stages/many@a.json").exists()
+
+
+def test_two_runs_of_one_name_report_their_progress_at_once(tmp_path):
+    """As benchmarks of two models do, which have states of their own."""
+    program = (
+        "import sys; from components.pipeline.stage_run import StageRun, _Clock; from pathlib import Path\n"
+        "run = StageRun('benchmark', None, '', Path(), None, _Clock(Path(f'spans-{sys.argv[1]}.json')))\n"
+        "for _ in range(400): run.progress(1, 1)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(RECIPE.parents[1])}
+    commands = [[sys.executable, "-c", program, name] for name in ("one", "two")]
+    runs = [subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) for command in commands]
+    assert [run.wait(timeout=120) for run in runs] == [0, 0]
+    assert read_json(tmp_path / ".waymark/progress/benchmark.json")["done"] == 1

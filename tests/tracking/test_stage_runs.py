@@ -58,6 +58,37 @@ def test_a_resumed_run_does_not_log_a_point_again(params: Params, client: Mlflow
     assert len(client.get_metric_history(run.run_id, "clip_fraction")) == 1
 
 
+@pytest.mark.parametrize(
+    "family",
+    ["https://shop.example/", "a//b", "/", "..", ".", "", "x" * 300, "订单", "50% off?", "a\nb", "\ud800"],
+)
+def test_a_family_may_have_any_name(params: Params, client: MlflowClient, family: str) -> None:
+    with stage_run(params, "evaluate@sft", "key", STATE) as run:
+        run.metrics({"families": {family: {"rate": 0.5}}, family: 0.25})
+    assert sorted(client.get_run(run.run_id).data.metrics.values()) == [0.25, 0.5]
+
+
+def test_two_families_never_share_a_metric(params: Params, client: MlflowClient) -> None:
+    with stage_run(params, "evaluate@sft", "key", STATE) as run:
+        run.metrics({"families": {"c#": 0.1, "c+": 0.2, "c_": 0.3, "java": 0.4}})
+    metrics = client.get_run(run.run_id).data.metrics
+    assert metrics["families.c_"] == 0.3
+    assert metrics["families.java"] == 0.4
+    assert sorted(metrics.values()) == [0.1, 0.2, 0.3, 0.4]
+
+
+def test_keys_of_a_recipe_may_have_any_names(checkout: Path, client: MlflowClient) -> None:
+    limits = {"c#": 1, "c+": 2, "c_": 3, "https://shop.example/": 4}
+    params = recipe(rl__objective={"name": "rft", "max_per_source": limits})
+    for _ in range(2):
+        with stage_run(params, "train_rl@short", "key", STATE) as run:
+            pass
+    logged = client.get_run(run.run_id).data.params
+    of_sources = {name: value for name, value in logged.items() if "max_per_source." in name}
+    assert of_sources["rl.objective.max_per_source.c_"] == "3"
+    assert sorted(of_sources.values()) == ["1", "2", "3", "4"]
+
+
 def test_artifacts_are_stored_beside_the_database(params: Params, client: MlflowClient, checkout: Path) -> None:
     Path("curve.csv").write_text("step,loss\n")
     with stage_run(params, "train_sft", "key", Path("state")) as run:
@@ -113,6 +144,20 @@ def test_a_note_of_a_run_that_was_deleted_is_not_followed(params: Params, client
         pass
     assert first.run_id != second.run_id
     assert first.parent_id != second.parent_id
+
+
+def test_a_pipeline_does_not_fail_by_a_stage_that_was_mended(params: Params, client: MlflowClient) -> None:
+    with pytest.raises(ValueError), stage_run(params, "collect_tasks", "damaged file", Path("a")):
+        raise ValueError("damaged")
+    with stage_run(params, "train_sft", "key", Path("b")) as run:
+        pass
+    assert client.get_run(run.parent_id).info.status == "FAILED"
+    with stage_run(params, "collect_tasks", "mended file", Path("c")):
+        pass
+    assert client.get_run(run.parent_id).info.status == "FINISHED"
+    with pytest.raises(ValueError), stage_run(params, "collect_tasks", "mended file", Path("c")):
+        raise ValueError("again")
+    assert client.get_run(run.parent_id).info.status == "FAILED"
 
 
 @pytest.mark.parametrize(("error", "status"), [(RuntimeError, "FAILED"), (KeyboardInterrupt, "KILLED")])

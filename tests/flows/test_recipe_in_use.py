@@ -1,0 +1,53 @@
+"""A run of the pipeline is a run of one recipe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flows import graph
+from flows.crash_safe_dvc import StageFailed
+from flows.recipe_in_use import RecipeInUse
+from tests.flows.conftest import make_repository
+
+DVC_YAML = """
+stages:
+  train:
+    cmd: python train.py
+    params: [lr]
+    outs: [model]
+  evaluate:
+    cmd: python evaluate.py
+    deps: [model]
+    params: [test.steps]
+    outs: [rate]
+  other:
+    cmd: python other.py
+    params: [workers]
+    outs: [count]
+"""
+RECIPE = "lr: 1.0\nworkers: 2\ntest: {steps: 4}\n"
+
+
+@pytest.fixture
+def recipe_in_use(tmp_path: Path) -> RecipeInUse:
+    root = make_repository(tmp_path / "project")
+    (root / "dvc.yaml").write_text(DVC_YAML)
+    (root / "params.yaml").write_text(RECIPE)
+    return RecipeInUse(root, graph.read(root))
+
+
+def test_a_stage_starts_with_the_recipe_with_which_the_run_began(recipe_in_use: RecipeInUse, tmp_path: Path) -> None:
+    (tmp_path / "project/params.yaml").write_text(f"# a comment\n{RECIPE}")
+    recipe_in_use.require_unchanged("evaluate")
+
+
+@pytest.mark.parametrize(("old", "new", "key"), [("1.0", "0.5", "lr"), ("4", "5", r"test\.steps")])
+def test_a_stage_does_not_go_on_from_results_of_another_recipe(
+    recipe_in_use: RecipeInUse, tmp_path: Path, old: str, new: str, key: str
+) -> None:
+    (tmp_path / "project/params.yaml").write_text(RECIPE.replace(old, new))
+    with pytest.raises(StageFailed, match=f"^evaluate: {key} in params.yaml changed since this run began"):
+        recipe_in_use.require_unchanged("evaluate")
+    recipe_in_use.require_unchanged("other")
