@@ -248,11 +248,6 @@ def file_tasks(benchmark: Benchmark, folder: Path = FILES) -> tuple[list[Task], 
         loaded = load_files([TaskFile(path=str(path), answers=answers)])
     except ValueError as error:
         raise BenchmarkError(f"the file of {benchmark.name} cannot be read: {error}") from error
-    if not loaded.tasks and not loaded.rejections:
-        raise BenchmarkError(
-            f"{path} has no rows: write a task per line into it, and its new checksum into the recipe of "
-            f"{benchmark.name}"
-        )
     if not loaded.tasks:
         raise BenchmarkError(f"no row of {path} is a task; the first was rejected: {loaded.rejections[0].reason}")
     return loaded.tasks, loaded.rejections

@@ -32,8 +32,8 @@ def add(commands: Subparsers) -> None:
         "--format",
         default=DATASET,
         metavar="NAME",
-        help="dataset, atif for a file per trajectory, online_mind2web for results that its judge reads, or inspect "
-        "for logs of inspect_ai; default: dataset",
+        help="dataset, atif for a file per trajectory, agent_reward_bench, online_mind2web or webvoyager for results "
+        "that the benchmark's judge reads, or inspect for logs of inspect_ai; default: dataset",
     )
     parser.add_argument(
         "--licence", metavar="ID", help="of a dataset, by the Hub's names, such as apache-2.0 or other; it needs one"

@@ -10,6 +10,7 @@ from components.cli.command import PARAMS, Subparsers, fail
 from components.cli.judge_attack import add_attack
 from components.cli.judge_review import add_review
 from components.cli.judge_run import add_run
+from components.cli.registered_judges import registered_protocols
 
 TRAJECTORIES = Path("data/judge/trajectories.parquet")
 
@@ -42,7 +43,7 @@ def add(commands: Subparsers) -> None:
         "--judges",
         metavar="NAMES",
         help="separated by commas: rules, functional (the benchmark's reward above 0.5), distilled, a protocol "
-        "(openwebrl, webvoyager, …), vote; "
+        "(openwebrl, webvoyager, …), mlflow:NAME for a judge that is registered there, vote; "
         "default: the judges that are available",
     )
     parser.add_argument(
@@ -103,6 +104,7 @@ def calibrate(options: argparse.Namespace) -> int:
             recipe,
             STATE / "calibrate",
             {"benchmark": benchmark_of}.get(options.by),
+            registered_protocols(names, recipe),
         )
         calibrations = calibrated.overall
         if experts is not None:

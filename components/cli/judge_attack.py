@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from components.cli.command import Subparsers, fail
 from components.cli.judge_run import add_endpoint, recipe_of
+from components.cli.registered_judges import registered_protocols
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,7 +180,7 @@ async def _ask(options: argparse.Namespace, params: Params, failures: Failures) 
 
     state, named = STATE / "attack_judge", (options.judge, failures.trajectories, _say_progress)
     async with JudgeClients(params.judge.model, state, ANSWERS) as clients:
-        judge = judge_named(options.judge, params, clients)
+        judge = judge_named(options.judge, params, clients, registered_protocols([options.judge], params))
         if options.attacker_url is None:
             return await attack_judge(judge, *named)
         endpoint = EndpointParams(

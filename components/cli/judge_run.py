@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.cli.command import PARAMS, Subparsers, fail
+from components.cli.registered_judges import registered_protocols
 
 if TYPE_CHECKING:
     from components.judge.joined_tasks import JoinedTasks
@@ -36,8 +37,8 @@ def add_run(commands: Subparsers) -> None:
     parser.add_argument(
         "--judge",
         metavar="NAME",
-        help="rules, functional, distilled or a protocol (openwebrl, webjudge, …); default: the protocol of "
-        "judge.model, or rules without one",
+        help="rules, functional, distilled, a protocol (openwebrl, webjudge, …) or mlflow:NAME for a judge that is "
+        "registered there; default: the protocol of judge.model, or rules without one",
     )
     parser.add_argument(
         "--tasks",
@@ -92,7 +93,8 @@ def run(options: argparse.Namespace) -> int:
         tasks = _tasks(options.tasks, options.answers) if options.tasks else None
         model = params.judge.model
         judge = options.judge or (model.protocol if model is not None else "rules")
-        settings = RunOptions(judge, options.out, options.allow_missing, _say_progress)
+        further = registered_protocols([judge], params)
+        settings = RunOptions(judge, options.out, options.allow_missing, _say_progress, further)
         summary = judge_records(kind.read(options.path), settings, params, tasks)
     except (RecipeError, EndpointError, JudgeOutage, UnavailableJudge) as error:
         return fail(error)

@@ -1,4 +1,4 @@
-"""Reads the trajectories of AgentRewardBench (Lù et al., 2025); `judge.expert_annotations` reads 1,302 labels of them.
+"""Trajectories in AgentRewardBench's form (Lù et al., 2025); `judge.expert_annotations` reads the 1,302 labels.
 
 The published files:
 
@@ -7,29 +7,28 @@ The published files:
 
 OpenWebRL reports results on it in appendix C.2. Its agents differ from ours: actions name elements by id, and the only
 feedback is the error of an action and the next address. All trajectories are judged; those without a final message have
-an empty answer here. The accessibility trees and HTML of the pages are not read.
+an empty answer here. The accessibility trees and HTML of the pages are not read. `agent_reward_bench_writing` writes
+the form.
 """
 
 from __future__ import annotations
 
-import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from components.formats.agent_reward_bench_writing import FOLDER, SCREENSHOTS, cleaned_of
+from components.formats.browsergym_actions import MESSAGES, calls_of
 from components.formats.building import turn_of
 from components.formats.files import Screenshot, conversion_of, parsed, read_each, read_json_file, read_screenshot
 from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
 from components.formats.registry import register
-from components.records import NO_SCREENSHOT, Image, Int64, Task, Termination, ToolCall, Trajectory, Turn, trajectory_id
+from components.formats.result_writing import EXTENSION, FAILED, WrittenTask, file_name, new_place, writable
+from components.records import NO_SCREENSHOT, Image, Int64, Task, Termination, Trajectory, Turn, Verdict, trajectory_id
 
-FOLDER = "cleaned"
-
-_MESSAGES = ("send_msg_to_user", "report_infeasible")
-"""Actions that give the final answer."""
 _ANSWERS = ("0", "text", "reason")
 """Arguments of these actions that are the answer: the first one, which some agents name."""
 
@@ -57,6 +56,8 @@ class _Cleaned(BaseModel):
     valid: bool = True
     summary_info: _Summary = _Summary()
     steps: list[_Step]
+    waymark: WrittenTask | None = None
+    """The whole task, in a file that we wrote."""
 
 
 def benchmark_of(trajectory: Trajectory) -> str:
@@ -76,7 +77,8 @@ class AgentRewardBench(Format):
     """The published folder `trajectories`."""
 
     name: ClassVar[str] = "agent_reward_bench"
-    about: ClassVar[str] = f"AgentRewardBench's folder `trajectories` with `{FOLDER}` and `screenshots`"
+    about: ClassVar[str] = f"AgentRewardBench's folder `trajectories` with `{FOLDER}` and `{SCREENSHOTS}`"
+    writes: ClassVar[bool] = True
 
     def recognises(self, path: Path) -> bool:
         """Whether the folder has `cleaned`."""
@@ -88,6 +90,28 @@ class AgentRewardBench(Format):
         if not files:
             raise Unreadable(f"{path / FOLDER} has no .json file: name the folder `trajectories`")
         yield from read_each(files, path, _read)
+
+    def write(
+        self, trajectory: Trajectory, verdict: Verdict | None, folder: Path, clean: Callable[[str], str]
+    ) -> list[str]:
+        """Write the file in `cleaned` and the screenshots beside it; the form has no place for a verdict."""
+        trajectory = writable(trajectory, clean)
+        cleaned, images = cleaned_of(trajectory)
+        parts = file_name(cleaned["benchmark"]), file_name(cleaned["agent"])
+        place = new_place(
+            cleaned["task"],
+            trajectory.task_id,
+            lambda name: folder.joinpath(FOLDER, *parts, file_name(cleaned["experiment"]), f"{name}.json"),
+            lambda place: read_json_file(place)[EXTENSION]["task_id"],
+        )
+        shots = Path(SCREENSHOTS, *parts, place.stem)
+        (folder / shots).mkdir(parents=True)
+        for step, (name, image) in zip(cleaned["steps"], images.items(), strict=True):
+            (folder / shots / name).write_bytes(image.data)
+            step["screenshot_path"] = Path("trajectories", shots, name).as_posix()
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(json.dumps(cleaned, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        return []
 
 
 def iter_trajectories(folder: Path) -> Iterator[Trajectory]:
@@ -134,17 +158,18 @@ def _trajectory(cleaned: _Cleaned, task: str, images: list[Image]) -> Trajectory
         for index, (step, image, next_step) in enumerate(zip(cleaned.steps, images, following, strict=True))
         if step.action
     ]
+    read_task = Task(
+        task_id=f"{cleaned.benchmark}/{task}",
+        intent=cleaned.goal,
+        start_url=cleaned.steps[0].url,
+        website=cleaned.benchmark,
+        source="agent_reward_bench",
+        split="eval",
+        seed=cleaned.seed,
+    )
     return Trajectory(
         trajectory_id=identity_of(cleaned.benchmark, cleaned.agent, task),
-        task=Task(
-            task_id=f"{cleaned.benchmark}/{task}",
-            intent=cleaned.goal,
-            start_url=cleaned.steps[0].url,
-            website=cleaned.benchmark,
-            source="agent_reward_bench",
-            split="eval",
-            seed=cleaned.seed,
-        ),
+        task=read_task if cleaned.waymark is None else cleaned.waymark.restore(read_task),
         attempt=0,
         policy=cleaned.agent,
         protocol="browsergym",
@@ -159,33 +184,20 @@ def _trajectory(cleaned: _Cleaned, task: str, images: list[Image]) -> Trajectory
 
 def _answer(action: str) -> str:
     """The text of a final message; empty for other actions."""
-    call = parse_action(action)
+    call = calls_of(action)[-1]
     answers = [call.arguments[name] for name in _ANSWERS if name in call.arguments]
-    return str(answers[0]) if answers and call.name in _MESSAGES else ""
+    return str(answers[0]) if answers and call.name in MESSAGES else ""
 
 
 def _turn(index: int, step: _Step, image: Image, next_step: _Step | None) -> Turn:
     if next_step is None:
         feedback = "The episode ended."
     elif next_step.last_action_error:
-        feedback = f"Failed: {next_step.last_action_error}"
+        feedback = f"{FAILED}{next_step.last_action_error}"
     else:
         feedback = f"The page is now {next_step.url}"
     response = f"<think>{step.reasoning or ''}</think>\n{step.action}"
-    return turn_of(index, image, response, [parse_action(step.action or "")], [feedback], step.url)
-
-
-def parse_action(text: str) -> ToolCall:
-    """An action such as `fill('a12', 'tea')` as a call with numbered arguments; other text becomes the call's name."""
-    try:
-        call = ast.parse(text.strip(), mode="eval").body
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
-            arguments = {str(number): ast.literal_eval(argument) for number, argument in enumerate(call.args)}
-            arguments |= {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg is not None}
-            return ToolCall(name=call.func.id, arguments=json.loads(json.dumps(arguments)))
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        pass
-    return ToolCall(name=text.strip())
+    return turn_of(index, image, response, calls_of(step.action or ""), [feedback], step.url)
 
 
 def _screenshot(step: _Step, folder: Path) -> Screenshot:

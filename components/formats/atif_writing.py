@@ -7,7 +7,6 @@ feedback, and the page that the agent saw next as a result without a call.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from itertools import zip_longest
 
@@ -31,13 +30,13 @@ from components.formats.atif_records import (
     Results,
     Step,
 )
+from components.formats.building import split_response
 from components.formats.files import damage
 from components.formats.interface import NotWritable
 from components.records import NO_SCREENSHOT, Image, Observation, ToolCall, Trajectory, Turn, Verdict
 
 START = "The start page."
 END = "The last page."
-_REASONED = re.compile(r"<think>(?P<reasoning>.*?)</think>(?P<rest>.*)", re.DOTALL)
 
 
 def document_of(trajectory: Trajectory, verdict: Verdict | None, version: str) -> tuple[Document, Mapping[str, Image]]:
@@ -73,12 +72,6 @@ def document_of(trajectory: Trajectory, verdict: Verdict | None, version: str) -
         extra=extension(TrajectoryExtension.of(trajectory, verdict)),
     )
     return document, images
-
-
-def split_response(response: str) -> tuple[str | None, str]:
-    """The reasoning, if the response begins with some, and the rest. `<think>…</think>` and the rest are the whole."""
-    match = _REASONED.fullmatch(response)
-    return (match["reasoning"], match["rest"]) if match else (None, response)
 
 
 def _step(number: int, turn: Turn, page: Result | None) -> Step:

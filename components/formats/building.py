@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from components.formats.files import viewport_of
@@ -16,6 +17,8 @@ from components.records import (
     Turn,
     trajectory_id,
 )
+
+_REASONED = re.compile(r"<think>(?P<reasoning>.*?)</think>(?P<rest>.*)", re.DOTALL)
 
 
 def turn_of(
@@ -82,3 +85,9 @@ def trajectory_of(
 def thought_and_action(thought: str, action: str) -> str:
     """A response in the form of our agents: the reasoning in a block of its own."""
     return f"<think>{thought}</think>\n{action}"
+
+
+def split_response(response: str) -> tuple[str | None, str]:
+    """The reasoning, if the response begins with some, and the rest. `<think>…</think>` and the rest are the whole."""
+    match = _REASONED.fullmatch(response)
+    return (match["reasoning"], match["rest"]) if match else (None, response)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from itertools import zip_longest
 from typing import Any
 
-from components.formats.atif_writing import split_response
+from components.formats.building import split_response
 from components.formats.files import damage, short_hash
 from components.formats.inspect_records import (
     Call,

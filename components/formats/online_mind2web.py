@@ -23,17 +23,16 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from components.formats.building import thought_and_action, trajectory_of, turn_of
-from components.formats.files import Screenshot, parsed, read_each, read_json_file, read_screenshot, short_hash
-from components.formats.interface import Damaged, Format, NotWritable, ReadTrajectory, Unreadable
+from components.formats.files import Screenshot, parsed, read_each, read_json_file, read_screenshot
+from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
 from components.formats.online_mind2web_writing import VERSION_2, result_of
 from components.formats.registry import register
+from components.formats.result_writing import new_place, writable
 from components.records import NO_SCREENSHOT, Task, Termination, ToolCall, Trajectory, Turn, Verdict
-from components.redaction import cleaned
 
 FILE, FOLDER = "result.json", "trajectory"
 _PICTURES = {".png", ".jpg", ".jpeg", ".webp", ".gif"}
 _NUMBER = re.compile(r"\d+")
-_FOLDER_NAME = re.compile(r"\w[\w.-]*")
 
 
 class _Lists(BaseModel):
@@ -101,29 +100,18 @@ class OnlineMind2Web(Format):
 
         The folder is called like the task, without the name of its file, because the benchmark takes the id from there.
         """
-        result, images = result_of(trajectory)
-        place = _place(folder, trajectory.task_id)
+        result, images = result_of(writable(trajectory, clean))
+        place = new_place(
+            result["task_id"].rpartition("/")[2],
+            result["task_id"],
+            lambda name: folder / name,
+            lambda place: read_json_file(place / FILE)["task_id"],
+        )
         (place / FOLDER).mkdir(parents=True)
         for picture, image in images.items():
             (place / FOLDER / picture).write_bytes(image.data)
-        text = json.dumps(cleaned(result, clean), ensure_ascii=False, indent=1)
-        (place / FILE).write_text(text + "\n", encoding="utf-8")
+        (place / FILE).write_text(json.dumps(result, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         return []
-
-
-def _place(folder: Path, task_id: str) -> Path:
-    """A new folder for a task's result.
-
-    Raises:
-        NotWritable: the task has a result.
-    """
-    name, digest = task_id.rpartition("/")[2], short_hash(task_id)
-    for place in (folder / (name if _FOLDER_NAME.fullmatch(name) else digest), folder / digest):
-        if not place.exists():
-            return place
-        if read_json_file(place / FILE)["task_id"] == task_id:
-            break
-    raise NotWritable(f"the format has one result per task, and {task_id} has one: export one attempt per task")
 
 
 def _files(path: Path) -> Iterator[Path]:

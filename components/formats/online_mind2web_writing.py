@@ -2,7 +2,6 @@
 
 A step is a turn with the screenshot that the agent saw; its action is the turn's calls. The last step is the agent's
 own account, which the benchmark does not show to its judge: the call of `done`, or how the episode ended without one.
-The form has no place for an environment that ended an episode, so that such an episode would count as a failure.
 """
 
 from __future__ import annotations
@@ -11,10 +10,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from components.formats.atif_writing import split_response
-from components.formats.files import damage
-from components.formats.interface import NotWritable
-from components.records import NO_SCREENSHOT, Image, Termination, ToolCall, Trajectory, Turn
+from components.formats.building import split_response
+from components.formats.result_writing import picture_of
+from components.records import Image, Termination, ToolCall, Trajectory, Turn
 
 VERSION_2 = "online-mind2web-v2"
 _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
@@ -23,21 +21,17 @@ _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "
 def result_of(trajectory: Trajectory) -> tuple[dict[str, Any], dict[str, Image]]:
     """The value of `result.json` and the pictures by their names.
 
+    Args:
+        trajectory: one that is `writable`.
+
     Raises:
-        NotWritable: the environment ended the episode, or a step has no picture.
+        NotWritable: a step has no picture.
     """
-    if not trajectory.termination.is_agents_doing:
-        raise NotWritable(
-            f"the environment ended the episode ({trajectory.termination.value}), and the format would call it a "
-            "failure of the agent: run the task again"
-        )
-    if not trajectory.turns:
-        raise NotWritable("it has no turn, and the format needs a step: run the task again")
     steps: list[dict[str, Any]] = []
     images: dict[str, Image] = {}
     for number, (turn, image, action) in enumerate(_steps(trajectory)):
-        name = f"{number:04}{_suffix(image)}"
-        images[name] = image
+        name = f"{number:04}{_SUFFIXES.get(image.media_type, '.png')}"
+        images[name] = picture_of(image)
         thought, _ = split_response(turn.response)
         steps.append(
             {
@@ -79,16 +73,3 @@ def _failed(turn: Turn) -> bool:
 def _action(calls: list[ToolCall]) -> str:
     words = [f"{call.name} -> {json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)}" for call in calls]
     return "; ".join(words) or "NONE"
-
-
-def _suffix(image: Image) -> str:
-    """The ending of a picture's name.
-
-    Raises:
-        NotWritable: there is no picture, or it is damaged.
-    """
-    if image == NO_SCREENSHOT:
-        raise NotWritable("a step has no screenshot, and the format needs one: record the task with screenshots")
-    if problem := damage(image):
-        raise NotWritable(f"a screenshot {problem}: leave this trajectory out")
-    return _SUFFIXES.get(image.media_type, ".png")

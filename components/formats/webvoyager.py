@@ -1,4 +1,4 @@
-"""Reads the results of WebVoyager's agent (He et al., 2024): `task<ID>/interact_messages.json` and screenshots.
+"""Results in the form of WebVoyager's agent (He et al., 2024): `task<ID>/interact_messages.json` and screenshots.
 
 The published code writes the messages of the conversation without their images, and `screenshot<N>.png` of round N. The
 first user message names the task and the website; each user message is a round. A round after an error (an action that
@@ -7,13 +7,14 @@ shortened to "(Omitted in context.)", their screenshots are not.
 
 As in the published `auto_eval.py`, an episode whose last response does not answer is a failure. Two endings have no
 verdict here, which the published code counts as failures: a run that has no round, and one whose last message waits for
-a response of the model.
+a response of the model. `webvoyager_writing` writes the form; a screenshot after the last round is the final page.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -23,21 +24,22 @@ from components.formats.building import trajectory_of, turn_of
 from components.formats.files import MEND, Screenshot, problems, read_each, read_json_file, read_screenshot
 from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
 from components.formats.registry import register
-from components.records import NO_SCREENSHOT, Task, Termination, ToolCall, Turn
+from components.formats.result_writing import EXTENSION, WrittenTask, new_place, writable
+from components.formats.webvoyager_actions import TASK, calls_of
+from components.formats.webvoyager_writing import messages_of
+from components.records import NO_SCREENSHOT, Task, Termination, Trajectory, Turn, Verdict
 
 FILE = "interact_messages.json"
-_TASK = re.compile(r"Now given a task:\s*(?P<intent>.+?)\s*Please interact with\s+(?P<url>\S+?)\s+and get", re.DOTALL)
 _OBSERVATION = re.compile(r"\n(\[\d+\]: .*)", re.DOTALL)
 _SHORTENED = "(Omitted in context.)"
-_ACTION = re.compile(r"Action:\s*(?P<action>.*)", re.DOTALL)
-_CALL = re.compile(r"(?P<name>[A-Za-z]+)[;\s]*(?:\[(?P<target>[^\]]*)\])?[;\s]*(?P<rest>.*)", re.DOTALL)
-_ANSWER = "answer"
 
 
 class _Message(BaseModel):
     model_config = ConfigDict(extra="ignore")
     role: Literal["system", "user", "assistant"]
     content: str | list[dict[str, Any]]
+    waymark: WrittenTask | None = None
+    """The whole task, in the system's message of a file that we wrote."""
 
     @property
     def text(self) -> str:
@@ -62,6 +64,7 @@ class WebVoyager(Format):
 
     name: ClassVar[str] = "webvoyager"
     about: ClassVar[str] = f"WebVoyager's `task<ID>/{FILE}` with screenshot1.png and so on"
+    writes: ClassVar[bool] = True
 
     def recognises(self, path: Path) -> bool:
         """Whether there is a file of messages."""
@@ -74,6 +77,27 @@ class WebVoyager(Format):
             raise Unreadable(f"{path} has no {FILE}: name the folder that holds the tasks' folders")
         yield from read_each(files, path, _read)
 
+    def write(
+        self, trajectory: Trajectory, verdict: Verdict | None, folder: Path, clean: Callable[[str], str]
+    ) -> list[str]:
+        """Write the messages and screenshots; the form has no place for a verdict.
+
+        The folder is called like the task, without the name of its file, because the published script looks for that.
+        """
+        trajectory = writable(trajectory, clean)
+        messages, images = messages_of(trajectory)
+        place = new_place(
+            trajectory.task_id.rpartition("/")[2],
+            trajectory.task_id,
+            lambda name: folder / f"task{name}",
+            lambda place: read_json_file(place / FILE)[0][EXTENSION]["task_id"],
+        )
+        place.mkdir(parents=True)
+        for name, image in images.items():
+            (place / name).write_bytes(image.data)
+        (place / FILE).write_text(json.dumps(messages, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        return []
+
 
 def _read(file: Path, root: Path) -> ReadTrajectory:
     try:
@@ -83,7 +107,7 @@ def _read(file: Path, root: Path) -> ReadTrajectory:
     conversation = [message for message in messages if message.role != "system"]
     if not conversation:
         raise Unreadable(f"{file}: has no round, so there is nothing to judge: run the task again")
-    match = _TASK.search(conversation[0].text)
+    match = TASK.search(conversation[0].text)
     if match is None:
         raise Unreadable(
             f"{file}: the first user message does not say `Now given a task: … Please interact with ADDRESS and get "
@@ -91,10 +115,13 @@ def _read(file: Path, root: Path) -> ReadTrajectory:
         )
     turns, missing = _turns(conversation, match["url"], file)
     answer = _answer(turns[-1]) if turns else None
+    final = Screenshot(NO_SCREENSHOT)
     if conversation[-1].role == "user":
         termination = Termination.INFERENCE_TIMEOUT
     else:
         termination = Termination.MAX_STEPS if answer is None else Termination.DONE
+        final = _final_page(conversation, file)
+        missing += [final.missing] if final.missing else []
     name = file.parent.name.removeprefix("task")
     task = Task(
         task_id=name or file.stem,
@@ -104,8 +131,11 @@ def _read(file: Path, root: Path) -> ReadTrajectory:
         source="webvoyager",
         split="eval",
     )
+    written = next((message.waymark for message in messages if message.waymark is not None), None)
+    task = task if written is None else written.restore(task)
     place = str(file.parent.relative_to(root)) if file.parent != root else file.parent.name
-    return ReadTrajectory(str(file), trajectory_of(place, task, root.name, turns, termination, answer), tuple(missing))
+    trajectory = trajectory_of(place, task, root.name, turns, termination, answer, final.image)
+    return ReadTrajectory(str(file), trajectory, tuple(missing))
 
 
 def _turns(conversation: list[_Message], start_url: str, file: Path) -> tuple[list[Turn], list[str]]:
@@ -127,12 +157,18 @@ def _turns(conversation: list[_Message], start_url: str, file: Path) -> tuple[li
                 len(turns),
                 screenshot.image,
                 message.text,
-                [call_of(message.text)],
+                calls_of(message.text),
                 url=start_url if number == 1 else "",
                 text=text,
             )
         )
     return turns, missing
+
+
+def _final_page(conversation: list[_Message], file: Path) -> Screenshot:
+    """The screenshot after the last round, which the published code does not make."""
+    name = f"screenshot{sum(message.role == 'user' for message in conversation) + 1}.png"
+    return read_screenshot(name, file.parent) if (file.parent / name).exists() else Screenshot(NO_SCREENSHOT)
 
 
 def _round(message: _Message, number: int, file: Path) -> tuple[Screenshot, str | None]:
@@ -143,28 +179,6 @@ def _round(message: _Message, number: int, file: Path) -> tuple[Screenshot, str 
     if message.has_screenshot or (file.parent / name).exists():
         return read_screenshot(name, file.parent), text
     return Screenshot(NO_SCREENSHOT), text
-
-
-def call_of(response: str) -> ToolCall:
-    """The action of a response, such as `Type [7]; tea`, as a call with `target` and `text`; `ANSWER` is `done`."""
-    match = _ACTION.search(response)
-    if match is None:
-        return ToolCall(name="", error="the response has no action")
-    action = match["action"].strip()
-    parts = _CALL.fullmatch(action)
-    if parts is None:
-        return ToolCall(name=action)
-    if parts["name"].lower() == _ANSWER:
-        return ToolCall(name="done", arguments={"answer": _answer_text(action)})
-    given = {"target": parts["target"], "text": parts["rest"].strip()}
-    return ToolCall(name=parts["name"].lower(), arguments={key: value for key, value in given.items() if value})
-
-
-def _answer_text(action: str) -> str:
-    """The text behind `ANSWER;`, without brackets around the whole."""
-    text = action[len(_ANSWER) :].lstrip("; \t\n").strip()
-    inner = text.removeprefix("[").removesuffix("]")
-    return inner.strip() if len(inner) == len(text) - 2 and "]" not in inner else text
 
 
 def _answer(turn: Turn) -> str | None:

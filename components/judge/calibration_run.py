@@ -19,7 +19,7 @@ from components.judge.clients import JudgeClients
 from components.judge.false_positives import by_kind
 from components.judge.judges import JUDGES, judge_named, require_judge
 from components.judge.labels import CannotCompare, read_verdicts
-from components.judge.protocols import voted
+from components.judge.protocols import JudgeProtocol, voted
 from components.judge.truth import truth_of
 from components.params import Params
 from components.records import Outcome, Trajectory, Verdict
@@ -49,16 +49,18 @@ def calibrate_judges(
     params: Params,
     state: Path,
     group_of: Callable[[Trajectory], str] | None = None,
+    further: Mapping[str, JudgeProtocol] | None = None,
 ) -> Calibrated:
     """Compare each judge with the labels, in the order of `names`, the tables last.
 
     Args:
         read: iterates over the trajectories; called once per judge.
         labels: success or failure by trajectory id.
-        names: of `NAMES`.
+        names: of `NAMES` and `further`.
         tables: files of earlier verdicts, by the name that each gets in the result.
         state: the folder of the files that count what models cost.
         group_of: the group of a trajectory, such as its benchmark; None for no groups.
+        further: protocols beside those of `NAMES`, by name.
 
     Raises:
         CannotCompare: a judge is unknown, a table has the name of a judge, cannot be read or contradicts itself, or no
@@ -80,13 +82,16 @@ def calibrate_judges(
         raise CannotCompare(
             f"none of the {len(labels)} labels belongs to one of these trajectories: name the labels that do"
         )
-    _require_available(names, tables, params)
+    further = further or {}
+    _require_available(names, tables, params, further)
     given = {name: _from_table(path, tasks) for name, path in tables.items()}
 
     def labelled() -> Iterator[Trajectory]:
         return (trajectory for trajectory in read() if trajectory.trajectory_id in tasks)
 
-    verdicts_by_judge = asyncio.run(_judge([name for name in names if name != "vote"], labelled, params, state))
+    verdicts_by_judge = asyncio.run(
+        _judge([name for name in names if name != "vote"], labelled, params, state, further)
+    )
     verdicts_by_judge |= given
     if "vote" in names:
         voters = [verdicts for name, verdicts in verdicts_by_judge.items() if name not in _NO_VOTERS]
@@ -111,13 +116,15 @@ def calibrate_judges(
     return Calibrated(overall, by_group, len(labels) - len(tasks))
 
 
-def _require_available(names: Sequence[str], tables: Mapping[str, Path], params: Params) -> None:
+def _require_available(
+    names: Sequence[str], tables: Mapping[str, Path], params: Params, further: Mapping[str, JudgeProtocol]
+) -> None:
     for name in names:
-        if name not in NAMES:
-            raise CannotCompare(f"no judge {name!r}: one of {', '.join(NAMES)}")
+        if name not in (*NAMES, *further):
+            raise CannotCompare(f"no judge {name!r}: one of {', '.join(NAMES)} or mlflow:NAME")
         if name != "vote":
-            require_judge(name, params.judge)
-    if taken := [name for name in tables if name in NAMES]:
+            require_judge(name, params.judge, further)
+    if taken := [name for name in tables if name in (*NAMES, *further)]:
         raise CannotCompare(f"--verdicts {taken[0]}=…: {taken[0]} is the name of a judge; give the table another name")
     voters = len({*names, *tables} - {*_NO_VOTERS, "vote"})
     if "vote" in names and (voters < MIN_VOTERS or voters % 2 == 0):
@@ -126,7 +133,9 @@ def _require_available(names: Sequence[str], tables: Mapping[str, Path], params:
         )
 
 
-async def _judge(names: Sequence[str], labelled: Read, params: Params, state: Path) -> dict[str, dict[str, Verdict]]:
+async def _judge(
+    names: Sequence[str], labelled: Read, params: Params, state: Path, further: Mapping[str, JudgeProtocol]
+) -> dict[str, dict[str, Verdict]]:
     """Verdicts by judge and trajectory id."""
     by_judge: dict[str, dict[str, Verdict]] = {}
     async with JudgeClients(params.judge.model, state, ANSWERS) as clients:
@@ -136,7 +145,7 @@ async def _judge(names: Sequence[str], labelled: Read, params: Params, state: Pa
             def keep(verdict: Verdict, verdicts: dict[str, Verdict] = verdicts) -> None:
                 verdicts[verdict.trajectory_id] = verdict
 
-            limit = await judge_named(name, params, clients).judge(labelled(), keep)
+            limit = await judge_named(name, params, clients, further).judge(labelled(), keep)
             if limit is not None:
                 raise limit
     return by_judge

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.endpoint import ANSWERS
@@ -22,6 +22,7 @@ from components.judge.clients import JudgeClients
 from components.judge.joined_tasks import JoinedTasks
 from components.judge.judge_summary import JudgedRecord, RunSummary, Unjudged, summarise
 from components.judge.judges import NamedJudge, judge_named
+from components.judge.protocols import JudgeProtocol
 from components.params import Params
 from components.records import ErrorCause, Outcome, Record, Trajectory, Verdict, trajectory_id
 from components.store import Journal, write_json, write_table
@@ -46,16 +47,18 @@ class RunOptions:
     """How records are judged.
 
     Attributes:
-        judge: one of `judges.JUDGES`.
+        judge: one of `judges.JUDGES` or of `further`.
         out: the folder of the result.
         allow_missing: judge by the screenshots that are there, where some are missing.
         on_progress: gets the number of verdicts so far.
+        further: protocols beside those of `judges.JUDGES`, by name.
     """
 
     judge: str
     out: Path
     allow_missing: bool = False
     on_progress: Callable[[int], None] = lambda count: None
+    further: Mapping[str, JudgeProtocol] = field(default_factory=dict)
 
 
 def judge_records(
@@ -79,7 +82,7 @@ async def _judge(
     records: Iterable[ReadTrajectory | Damaged], options: RunOptions, params: Params, tasks: JoinedTasks | None
 ) -> RunSummary:
     async with JudgeClients(params.judge.model, options.out, ANSWERS) as clients:
-        judge = judge_named(options.judge, params, clients)
+        judge = judge_named(options.judge, params, clients, options.further)
         with Journal(options.out / JOURNAL, StoredVerdict) as journal:
             run = _Run(records, options, judge, journal, tasks)
             waiting = run.waiting()

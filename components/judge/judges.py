@@ -2,13 +2,14 @@
 
 A judge is named `rules` (which ask `judge.model`, if the recipe has one, where only a model can decide), `functional`
 (the benchmark's own reward above 0.5, as AgentRewardBench scores it; `rules` want the whole reward), `distilled` (the
-model in `models/judge/distilled`), or by a protocol, by which the recipe's `judge.model` judges.
+model in `models/judge/distilled`), or by a protocol, by which the recipe's `judge.model` judges. Commands may add
+protocols with names of their own.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar
@@ -17,7 +18,7 @@ from components.endpoint import BudgetSpent
 from components.judge.assisted import assisted_verdict
 from components.judge.clients import JudgeClients
 from components.judge.model_judge import ModelJudge
-from components.judge.protocols import PROTOCOLS
+from components.judge.protocols import PROTOCOLS, JudgeProtocol
 from components.judge.rules import RuleError, rules_verdict
 from components.judge.verified.client import VerifiedError
 from components.params import JudgeParams, Params
@@ -61,16 +62,20 @@ class NamedJudge(ABC):
         """
 
 
-def judge_named(name: str, params: Params, clients: JudgeClients) -> NamedJudge:
+def judge_named(
+    name: str, params: Params, clients: JudgeClients, further: Mapping[str, JudgeProtocol] | None = None
+) -> NamedJudge:
     """The judge of a name.
 
     Args:
         clients: of the endpoints of `judge.model`.
+        further: protocols beside those of `PROTOCOLS`, by name.
 
     Raises:
         UnavailableJudge: there is none, or the recipe or the disk lacks what it needs.
     """
-    require_judge(name, params.judge)
+    further = further or {}
+    require_judge(name, params.judge, further)
     model = params.judge.model
     if name == "distilled":
         return _Distilled(params)
@@ -80,20 +85,22 @@ def judge_named(name: str, params: Params, clients: JudgeClients) -> NamedJudge:
         return _Rules()
     if name == "rules":
         return _AssistedRules(ModelJudge(model, clients))
+    if name in further:
+        return _Protocol(ModelJudge(model, clients, named=(name, further[name])))
     return _Protocol(ModelJudge(model.model_copy(update={"protocol": name}), clients))
 
 
-def require_judge(name: str, params: JudgeParams) -> None:
+def require_judge(name: str, params: JudgeParams, further: Collection[str] = ()) -> None:
     """Refuse a judge that cannot be asked.
 
     Raises:
         UnavailableJudge: as `judge_named`.
     """
-    if name not in JUDGES:
-        raise UnavailableJudge(f"no judge {name!r}: one of {', '.join(JUDGES)}")
+    if name not in (*JUDGES, *further):
+        raise UnavailableJudge(f"no judge {name!r}: one of {', '.join(JUDGES)} or mlflow:NAME")
     if name == "distilled" and not DISTILLED.exists():
         raise UnavailableJudge(f"{DISTILLED} does not exist: `dvc repro distill_judge` makes it")
-    if name in PROTOCOLS and params.model is None:
+    if name in (*PROTOCOLS, *further) and params.model is None:
         raise UnavailableJudge(
             f"{name} asks a model: name it in judge.model.endpoint of the recipe or give `judge run` --url and --model"
         )

@@ -17,7 +17,16 @@ from typing import NamedTuple, TypeVar
 
 from components.endpoint import Answer, BudgetSpent, Endpoint, EndpointDown, Message, RequestRefused
 from components.judge.clients import JudgeClients
-from components.judge.protocols import Ask, Ruling, is_blocked, judge_protocol, says_the_same, sees_answer, vote
+from components.judge.protocols import (
+    Ask,
+    JudgeProtocol,
+    Ruling,
+    is_blocked,
+    judge_protocol,
+    says_the_same,
+    sees_answer,
+    vote,
+)
 from components.judge.protocols.images import SYSTEM as LOOK
 from components.judge.protocols.reference import SYSTEM as COMPARE
 from components.judge.reward import needs_judge
@@ -69,15 +78,22 @@ class Judgement(NamedTuple):
 class ModelJudge:
     """Judges trajectories inside of `async with` of its clients."""
 
-    def __init__(self, params: ModelJudgeParams, clients: JudgeClients, pauses_s: tuple[float, ...] = PAUSES_S) -> None:
+    def __init__(
+        self,
+        params: ModelJudgeParams,
+        clients: JudgeClients,
+        pauses_s: tuple[float, ...] = PAUSES_S,
+        named: tuple[str, JudgeProtocol] | None = None,
+    ) -> None:
         """
         Args:
             clients: of the recipe's endpoints, which include those of `params`; shared with the run's other judges.
+            named: a protocol with its name, in place of the one that `params` names.
         """
         self._voters = [params.endpoint, *params.voters]
         self.params = params
-        self.protocol = judge_protocol(params.protocol, params.screenshots)
-        self.name = params.protocol if len(self._voters) == 1 else f"vote-{params.protocol}"
+        name, self.protocol = named or (params.protocol, judge_protocol(params.protocol, params.screenshots))
+        self.name = name if len(self._voters) == 1 else f"vote-{name}"
         models = "+".join(voter.model for voter in self._voters)
         self.version = f"{models}@{_digest(self.protocol.prompts)}"
         self.comparison_version = f"{models}@{_digest([COMPARE])}"

@@ -3,7 +3,8 @@
 No row is lost in silence and no row ends the reading of the others. What cannot be a row becomes a `BrokenRow` with the
 reason: bytes that are not UTF-8, a key that occurs twice (JSON keeps the last one), `NaN`, a number with more digits
 than Python reads, nesting deeper than `MAX_DEPTH`, rows after the end of a JSON list. Only a file of which nothing more
-can be read is refused, in one sentence that names it: text that breaks off, a Parquet file that is none.
+can be read is refused, in one sentence that names it: text that breaks off, a Parquet file that is none, a file without
+rows.
 """
 
 from __future__ import annotations
@@ -45,8 +46,17 @@ def read_rows(path: Path) -> Iterator[tuple[int | None, Row]]:
     """The rows of a file, each with its first line (None in Parquet). A text row is a line that is not JSON.
 
     Raises:
-        ValueError: the file is neither JSONL, a JSON list nor Parquet; the message says what to do.
+        ValueError: the file is neither JSONL, a JSON list nor Parquet, or has no rows; the message says what to do.
     """
+    is_empty = True
+    for row in _rows(path):
+        is_empty = False
+        yield row
+    if is_empty:
+        raise ValueError(f"{path} has no rows: write a task per line into it, or take it out of tasks.files")
+
+
+def _rows(path: Path) -> Iterator[tuple[int | None, Row]]:
     match path.suffix:
         case ".jsonl":
             lines = _text(path).split("\n")  # not splitlines, which also splits at U+2028

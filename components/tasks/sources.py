@@ -50,7 +50,8 @@ def load_files(files: Iterable[TaskFile | Path | str]) -> Loaded:
     sources.
 
     Raises:
-        ValueError: a file is neither JSONL, a JSON list nor Parquet, or a file of reference answers has another form.
+        ValueError: a file is neither JSONL, a JSON list nor Parquet, or has no rows, or a file of reference answers has
+            another form.
     """
     loaded = Loaded([], [], {}, [])
     taken: set[str] = set()

@@ -166,7 +166,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 def module(page: str) -> dict:
     """The first Python block of a page, run as a module."""
-    (code,) = blocks(page, "python")
+    code = blocks(page, "python")[0]
     space: dict = {"__name__": f"docs.{Path(page).stem.replace('-', '_')}"}
     exec(compile(code, page, "exec"), space)
     return space

@@ -54,6 +54,16 @@ def test_trajectories_are_read_back_as_they_were_stored(here, capsys):
     assert all(SECRET not in file.read_text() for file in Path("out").rglob("*.json"))
 
 
+@pytest.mark.parametrize("name", ["agent_reward_bench", "online_mind2web", "webvoyager"])
+def test_results_in_the_forms_of_benchmarks_are_read_back(here, capsys, name):
+    assert main(["export", "out", "--format", name, "--secret", "SHOP_PASSWORD"]) == 0
+    assert capsys.readouterr().out == "2 trajectories in out\n"
+    assert format_of(Path("out")).name == name
+    read = [record.trajectory for record in format_of(Path("out")).read(Path("out"))]
+    assert {trajectory.task_id for trajectory in read} == {trajectory.task_id for trajectory in stored(here)[:2]}
+    assert all(SECRET not in file.read_text() for file in Path("out").rglob("*.json"))
+
+
 def test_a_document_has_the_verdict_and_only_filters_by_it(here):
     assert main(["export", "out", "--format", "atif", "--only", "failure", "--secret", "SHOP_PASSWORD"]) == 0
     (file,) = Path("out").rglob("trajectory.json")
@@ -63,7 +73,7 @@ def test_a_document_has_the_verdict_and_only_filters_by_it(here):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["out", "--format", "webvoyager"], "the format webvoyager is only read"),
+        (["out", "--format", "waymark"], "the format waymark is only read"),
         (["out", "--format", "nothing"], "no format 'nothing': one of agent_reward_bench, atif"),
         (["data", "--format", "atif"], "data exists and is not empty"),
         (["out"], "a dataset needs --licence"),

@@ -87,8 +87,8 @@ def test_one_file_adds_a_format(tmp_path):
 
 
 def test_a_format_that_is_only_read_says_so(tmp_path):
-    with pytest.raises(NotWritable, match="webvoyager is only read"):
-        format_named("webvoyager").write(a_trajectory(), None, tmp_path, str)
+    with pytest.raises(NotWritable, match="waymark is only read"):
+        format_named("waymark").write(a_trajectory(), None, tmp_path, str)
 
 
 def test_a_table_and_a_journal_give_the_trajectories(tmp_path):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from components.formats import Damaged, ReadTrajectory, Unreadable, format_named, format_of
-from components.formats.webvoyager import call_of
+from components.formats.webvoyager_actions import calls_of
 from components.records import NO_SCREENSHOT, Termination, ToolCall
 from tests.formats.samples import webvoyager_task
 from tests.samples import png
@@ -132,4 +132,4 @@ def test_a_folder_without_messages_is_refused(tmp_path):
     ],
 )
 def test_actions_are_parsed_and_answers_are_whole(response, call):
-    assert call_of(response) == call
+    assert calls_of(response) == [call]

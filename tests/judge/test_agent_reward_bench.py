@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from components.formats import Damaged, ReadTrajectory, Unreadable, format_named
-from components.formats.agent_reward_bench import benchmark_of, identity_of, iter_trajectories, parse_action
+from components.formats.agent_reward_bench import benchmark_of, identity_of, iter_trajectories
+from components.formats.browsergym_actions import calls_of
 from components.judge.expert_annotations import (
     of_split,
     read_experts,
@@ -177,8 +178,13 @@ def test_a_value_that_no_trajectory_can_hold_costs_no_other_record(tmp_path, cha
     ],
 )
 def test_actions_are_parsed_and_never_run(text, name, arguments):
-    call = parse_action(text)
+    (call,) = calls_of(text)
     assert (call.name, call.arguments) == (name, arguments)
+
+
+def test_several_actions_are_several_calls():
+    assert [call.name for call in calls_of("click('a')\nfill('b', 'tea')")] == ["click", "fill"]
+    assert [call.name for call in calls_of("click('a')\nx = 1")] == ["click('a')\nx = 1"]
 
 
 def experts_of(tmp_path: Path) -> Path:

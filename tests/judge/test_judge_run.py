@@ -398,7 +398,7 @@ def test_the_commands_of_the_how_to_page_work(here, server, capsys, monkeypatch)
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     page = (ROOT / "docs/how-to/judge-trajectories.md").read_text()
     commands = [line.split()[1:] for line in page.splitlines() if line.startswith("waymark ")]
-    assert len(commands) == 8
+    assert len(commands) == 9
     server.reply = lambda asked: next(
         reply
         for sign, reply in {
@@ -421,6 +421,7 @@ def test_the_commands_of_the_how_to_page_work(here, server, capsys, monkeypatch)
     for command in commands:
         assert main([server.url if part.endswith("/v1") else part for part in command]) == 0, command
     assert list(Path("exported/inspect").glob("*.json"))
+    assert list(Path("exported/webvoyager").glob("task*/interact_messages.json"))
     summaries = [json.loads(file.read_text()) for file in Path("judged").glob("*/summary.json")]
     assert len(summaries) == 6
     assert all(summary["success"]["rate"] == 1.0 for summary in summaries), capsys.readouterr().out

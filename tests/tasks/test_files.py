@@ -102,6 +102,24 @@ def test_a_damaged_or_foreign_parquet_file_is_refused_by_name(tmp_path):
             loaded(tmp_path / "a.parquet", damaged)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.jsonl", ""), ("a.jsonl", " \n\n"), ("a.jsonl", "\ufeff"), ("a.json", "[]"), ("a.json", "\ufeff[\n]\n")],
+)
+def test_a_file_without_rows_is_refused_by_name(tmp_path, name, content):
+    with pytest.raises(ValueError, match=rf"{name} has no rows: write a task per line into it"):
+        loaded(tmp_path / name, content)
+
+
+def test_a_parquet_file_without_rows_is_refused_by_name(tmp_path):
+    from components.records import Task
+    from components.store import write_table
+
+    write_table(tmp_path / "a.parquet", Task, [])
+    with pytest.raises(ValueError, match=r"a\.parquet has no rows"):
+        load_files([tmp_path / "a.parquet"])
+
+
 def test_a_parquet_row_with_a_broken_evaluator_is_rejected(tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -23,7 +23,8 @@ class Ask(Protocol):
 
 
 class Ruling(NamedTuple):
-    """A decision on a trajectory. A protocol's is never an error: a failed request raises."""
+    """A decision on a trajectory. A protocol's is an error only where a task lacks what it needs; a failed request
+    raises."""
 
     outcome: Outcome
     rationale: str
