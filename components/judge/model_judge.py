@@ -236,11 +236,13 @@ class ModelJudge:
             return answer
 
         try:
-            return await judge(ask)
+            ruling = await judge(ask)
         except (RequestRefused, EndpointDown) as error:
             if isinstance(error, EndpointDown) and self.params.on_outage == "fail":
                 raise JudgeOutage(f"{error} (judge.model.on_outage is fail)") from error
             return Ruling(Outcome.ERROR, str(error), error_cause=ErrorCause.ENDPOINT)
+        is_error = ruling.outcome is Outcome.ERROR
+        return ruling._replace(error_cause=(ruling.error_cause or ErrorCause.NO_RULE) if is_error else None)
 
     async def _until_up(
         self, endpoint: Endpoint, messages: list[Message], response_format: Message | None, seed: int

@@ -31,7 +31,7 @@ class Ruling(NamedTuple):
     process: ProcessReport | None = None
     """How the agent worked, by protocols that judge it apart from the outcome."""
     error_cause: ErrorCause | None = None
-    """None unless the outcome is an error."""
+    """None unless the outcome is an error. A protocol's error without a cause is `no_rule`."""
 
 
 class JudgeProtocol(NamedTuple):
