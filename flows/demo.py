@@ -57,10 +57,11 @@ def main(arguments: list[str] | None = None) -> int:
     console.print("Starting a Prefect API for this run ...", style="dim")
 
     from flows.pipeline import PipelineFailed, pipeline
+    from flows.placement.shared_store import StoreError
 
     try:
         pipeline(recipe=options.recipe, side_by_side=options.side_by_side)
-    except (PipelineFailed, StageFailed) as error:
+    except (PipelineFailed, StageFailed, StoreError) as error:
         console.print(f"\n{error}\n\nCorrect the cause and run `make demo` again: finished work is kept.", markup=False)
         return 1
     except KeyboardInterrupt:

@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from components.ports import free_port
 from flows.demo import results
 from flows.ui import server_env
 from tests.flows.conftest import ran
+from tests.flows.prefect_server import Prefect
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,9 +36,9 @@ REPORT = {
 }
 
 
-def demo(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def demo(root: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    environment |= {"PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+    environment |= {"PYTHONPATH": str(ROOT), "COLUMNS": "120", **variables}
     command = [sys.executable, "-m", "flows.demo", *arguments]
     return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False, timeout=280)
 
@@ -76,6 +78,19 @@ def test_a_failed_stage_ends_with_its_log_and_exit_status_1(reporting: Path) -> 
     assert done.returncode == 1
     assert "report: failed with status 2" in done.stdout
     assert "nothing.py" in done.stdout
+    assert "run `make demo` again" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_shared_store_that_cannot_be_read_is_named(reporting: Path, tmp_path: Path) -> None:
+    placement = "placement: {store: 'nowhere://bucket', pools: {report: gpu}}"
+    (reporting / "params.yaml").write_text(f"name: demo\n{placement}\n")
+    server = Prefect(tmp_path / "home", free_port())
+    with server.running("server", "start", "--host", "127.0.0.1", "--port", str(server.port)):
+        server.wait_until_healthy()
+        done = demo(reporting, PREFECT_API_URL=server.environment["PREFECT_API_URL"])
+    assert done.returncode == 1
+    assert "placement.store = nowhere://bucket" in done.stdout
     assert "run `make demo` again" in done.stdout
 
 
