@@ -5,8 +5,8 @@ that prove right (speculative decoding). A row samples its n-th token with the n
 and a draft token is right if it is the token so sampled.
 
 Neither the drafts nor the other rows change a response. On a CPU in float32 they change no bit of its log-probabilities
-either, so a run does not depend on the timing of its episodes. Three rules make this so, because a matrix product gives
-each of its rows the same bits whatever the others are, if their number is a multiple of four:
+either, so a run does not depend on the timing of its episodes. Three rules make this so, together with MKL's strict mode
+(`components/__init__.py`), in which a matrix product gives each of its rows the same bits whatever the others are:
 - A prompt is padded on the right to a length that depends on itself alone, and read with prompts of that length.
 - A step has `WIDTH` positions of each row.
 - A row's tokens are in the cells of the cache that are their numbers (`RowCache`).
@@ -37,8 +37,7 @@ from components.policies.row_cache import RowCache
 from components.policies.token_sampling import sample_tokens
 
 WIDTH = 4
-"""Positions of a step: the last token of a row, then draft tokens. Kernels compute four rows of a product at a time.
-What is left over, on each thread, other kernels compute, which round otherwise."""
+"""Positions of a step: the last token of a row, then draft tokens."""
 
 PROMPT_BLOCK = 64
 """Prompts are padded to a multiple of this many tokens."""
