@@ -42,6 +42,7 @@ class TransformersPolicy:
         self.version = version
         self.encoder = encoder or Encoder(vlm)
         self.max_batch = max_batch
+        self._threads = torch.get_num_threads()
         self._requests: queue.SimpleQueue[_PendingRow | None] = queue.SimpleQueue()
         self._decoder: asyncio.Task[None] | None = None
 
@@ -68,12 +69,11 @@ class TransformersPolicy:
 
     def _decode(self, loop: asyncio.AbstractEventLoop) -> None:
         """Run `_serve` in this thread on half of the cores; the browsers need the others."""
-        threads = torch.get_num_threads()
-        torch.set_num_threads(max(1, threads // 2))
+        torch.set_num_threads(max(1, self._threads // 2))
         try:
             self._serve(loop)
         finally:
-            torch.set_num_threads(threads)  # the thread returns to a pool, and others use it
+            torch.set_num_threads(self._threads)  # the thread returns to a pool, and others use it
 
     def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
         """Decode requests until the end of `async with`."""

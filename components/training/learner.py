@@ -57,6 +57,9 @@ class Learner:
     There are as many as rollouts may be behind (`rl.max_staleness`)."""
     progress: Callable[[int, int], None] = field(default=lambda done, total: None)
     """Gets optimiser steps done and in all."""
+    threads: int = field(default_factory=torch.get_num_threads)
+    """Number of PyTorch's threads in an update: that of the thread that made the learner. Sums are rounded by it, and a
+    thread of a pool may have another one, because it gets what the decoder had set when the thread was first used."""
     _substitute: Weights = field(default_factory=dict)
     """Weights that `gathered_weights` returns in place of the model's own, while an earlier version is handed out."""
 
@@ -93,6 +96,7 @@ class Learner:
             Diverged: a gradient is not finite.
             TrainerMismatch: the trainer does not see what the policy saw.
         """
+        torch.set_num_threads(self.threads)
         rl = self.params.rl
         if rl.max_staleness:
             self.remember(self._copied_weights())
