@@ -1,20 +1,11 @@
-"""Values in a recipe: that of a dotted key, and the texts that may name files or folders."""
+"""The texts of a recipe that may name files or folders."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 _ENVIRONMENT = ".venv"
 """How the names of folders with installed packages begin, such as that of vLLM's Python. Each clone has its own."""
-
-
-def value_at(recipe: Mapping[str, object], key: str) -> Any:
-    """The value of a dotted key; None if the recipe does not have it."""
-    value: object = recipe
-    for name in key.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
 
 
 def possible_paths(value: object) -> set[str]:

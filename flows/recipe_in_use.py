@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
+from components.params import value_at
 from flows.crash_safe_dvc import StageFailed
 from flows.graph import Stage
-from flows.recipe_files import value_at
 
 
 class RecipeInUse:

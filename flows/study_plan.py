@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
+from components.params import value_at
 from flows import graph
-from flows.recipe_files import value_at
 
 TEST_TASKS = "filter_tasks"
 """The stage that makes the pools on which policies are evaluated."""

@@ -76,7 +76,7 @@ from components.params.rl import (
     TaskSampling,
     UniformSampling,
 )
-from components.params.section import NoEffect, Section, deciding
+from components.params.section import NoEffect, Section, deciding, value_at
 from components.params.teacher import EndpointTeacherParams, ScriptedTeacherParams, Teacher
 from components.params.watch import CheckpointParams, ValidationParams
 from components.params.worlds import WorldSections
@@ -162,4 +162,5 @@ __all__ = [
     "load",
     "parse",
     "read_chain",
+    "value_at",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -24,6 +25,14 @@ def deciding(section: Section) -> dict[str, Any]:
     """The values of a section, at any depth, without the fields that are marked `NoEffect`."""
     fields = type(section).model_fields
     return {name: _plain(getattr(section, name)) for name in fields if NoEffect not in fields[name].metadata}
+
+
+def value_at(recipe: Mapping[str, object], key: str) -> Any:
+    """The value of a dotted key; None if the recipe does not have it."""
+    value: object = recipe
+    for name in key.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def _plain(value: Any) -> Any:

@@ -17,7 +17,7 @@ import psutil
 import yaml
 
 from components import quality, store, tracking
-from components.params import Params, deciding, load
+from components.params import Params, deciding, load, value_at
 from components.records import Trajectory, Verdict
 from components.worlds import World, worlds_of
 
@@ -221,7 +221,7 @@ def _require_same_recipe(name: str, params: Params) -> None:
     dvc.lock and in its run cache.
     """
     now, then = deciding(load()), deciding(params)
-    if changed := [key for key in _keys_of(name) if _value(now, key) != _value(then, key)]:
+    if changed := [key for key in _keys_of(name) if value_at(now, key) != value_at(then, key)]:
         raise RecipeChanged(
             f"{', '.join(changed)} in params.yaml changed while {name} ran, and DVC would take what it made for the "
             "result of the new values: put the former recipe in use again and run the stage, which goes on from its "
@@ -235,14 +235,6 @@ def _keys_of(name: str) -> list[str]:
     stages = yaml.safe_load(path.read_text(encoding="utf-8"))["stages"] if path.exists() else {}
     entry = stages.get(name.partition("@")[0], {})
     return [key for key in entry.get("do", entry).get("params", []) if isinstance(key, str)]
-
-
-def _value(recipe: Mapping[str, Any], key: str) -> Any:
-    """The value of a dotted key; None if the recipe does not have it."""
-    value: Any = recipe
-    for part in key.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
 
 
 def _locked(name: str, state: Path) -> IO[str]:

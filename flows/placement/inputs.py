@@ -11,7 +11,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from flows.recipe_files import possible_paths, value_at
+from components.params import value_at
+from flows.recipe_files import possible_paths
 
 _PART = 1024 * 1024
 """Bytes at the beginning and at the end of a file that are compared, beside its size."""
