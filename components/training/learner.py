@@ -60,6 +60,8 @@ class Learner:
     threads: int = field(default_factory=torch.get_num_threads)
     """Number of PyTorch's threads in an update: that of the thread that made the learner. Sums are rounded by it, and a
     thread of a pool may have another one, because it gets what the decoder had set when the thread was first used."""
+    earlier_updates: int = 0
+    """The number of iterations that earlier phases were to have, so that no two updates have the same seed."""
     _substitute: Weights = field(default_factory=dict)
     """Weights that `gathered_weights` returns in place of the model's own, while an earlier version is handed out."""
 
@@ -81,10 +83,13 @@ class Learner:
         return cls(vlm, encoder, params, optimizer, objective, reference, demonstrations, workers)
 
     @classmethod
-    def load_model(cls, workers: Workers, model: Path, params: Params, demonstrations: Path | None = None) -> Learner:
+    def load_model(
+        cls, workers: Workers, model: Path, params: Params, demonstrations: Path | None = None, earlier_updates: int = 0
+    ) -> Learner:
         """`begin` with the model in a directory and the table of demonstrations, for `Workers.replicate`."""
         trajectories = read_table(demonstrations, Trajectory) if demonstrations is not None else []
         learner = cls.begin(VLM.load(model, params.model, train=True), params, workers, trajectories)
+        learner.earlier_updates = earlier_updates
         if (model / OPTIMIZER).exists():
             learner.take_over(torch.load(model / OPTIMIZER, map_location="cpu", mmap=True, weights_only=True))
         return learner
@@ -105,7 +110,7 @@ class Learner:
             self.encoder,
             self.params,
             self.optimizer,
-            seed=self.params.seed * 100_003 + number,
+            seed=self.params.seed * 100_003 + self.earlier_updates + number,
             reference=self.reference,
             demonstrations=self.demonstrations,
             workers=self.workers,
