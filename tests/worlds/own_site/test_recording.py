@@ -24,8 +24,8 @@ from components.worlds.own_site.recording.parameters import with_fields
 from components.worlds.own_site.recording.recording import steps_text
 from components.worlds.own_site.task_file import formatted
 from components.worlds.recorded import Recorded
-from tests.worlds.own_site.test_own_site import Change, changed
-from tests.worlds.own_site.test_recorder import click
+from tests.worlds.own_site.packages import Change, changed
+from tests.worlds.own_site.recorder_cases import click
 
 ROOT = Path(__file__).parents[3]
 

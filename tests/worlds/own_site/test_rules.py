@@ -18,7 +18,7 @@ from components.worlds.own_site.instances import Instance
 from components.worlds.own_site.site import failure, is_at
 from components.worlds.own_site.tables import differences
 from components.worlds.own_site.task_file import RequestRule
-from tests.worlds.own_site.test_own_site import changed
+from tests.worlds.own_site.packages import changed
 
 API = """
     def do_GET(self) -> None:

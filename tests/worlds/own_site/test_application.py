@@ -1,0 +1,138 @@
+"""The process of a user's own site: how it starts, how its data are reset, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from pathlib import Path
+
+import psutil
+import pytest
+
+from components.worlds.own_site import OwnSiteError, read_site
+from components.worlds.own_site.application import Application
+from components.worlds.own_site.image import ensure
+from components.worlds.own_site.instances import Instance
+from components.worlds.own_site.site import failure
+from components.worlds.own_site.tables import differences
+from tests.loopback import Handler, Loopback
+from tests.worlds.own_site.packages import changed
+
+HOLDERS = {"verify": "application", "prepare": "image"}
+"""The module with the time limit of each command."""
+
+
+class Greeting(Handler):
+    """Greets, whatever is asked for."""
+
+    def do_GET(self) -> None:
+        self.send_body(b"Hello", "text/plain")
+
+
+def opened(folder: Path, cache: Path) -> Application:
+    site = read_site(folder)
+    return Application(site, folder, ensure(site, folder, cache))
+
+
+@pytest.mark.parametrize(
+    "reset",
+    [
+        {},
+        {"sqlite": ["todo.db"]},
+        {"dump": {"todo.db": "first.sql"}},
+        {"command": 'cp "$SITE/first.db" todo.db'},
+    ],
+)
+def test_each_kind_of_reset_gives_the_first_data_back(written: Path, tmp_path: Path, reset: dict) -> None:
+    folder = changed(written, lambda site: site.update(reset=reset))
+    database = ensure(read_site(folder), folder, tmp_path / "cache") / "todo.db"
+    (folder / "first.db").write_bytes(database.read_bytes())
+    with contextlib.closing(sqlite3.connect(database)) as opened_database:
+        (folder / "first.sql").write_text("\n".join(opened_database.iterdump()))
+    application = opened(folder, tmp_path / "cache")
+    try:
+        application.reset()
+        before = application.snapshot()
+        application.stray()
+        assert len(differences(before, application.snapshot())) == 1
+        application.reset()
+        assert differences(before, application.snapshot(), ["visit"]) == []
+    finally:
+        application.close()
+
+
+def test_a_reset_that_leaves_changes_behind_is_refused(written: Path, tmp_path: Path) -> None:
+    folder = changed(written, lambda site: site.update(reset={"command": "true"}))
+    application = opened(folder, tmp_path / "cache")
+    try:
+        application.reset()
+        application.stray()
+        with pytest.raises(OwnSiteError, match=r"does not give its first data back: changed row 1 of item"):
+            application.reset()
+    finally:
+        application.close()
+
+
+def test_a_start_that_fails_shows_the_output_of_the_command(written: Path, tmp_path: Path) -> None:
+    folder = changed(written, lambda site: site.update(start="echo no such database; exit 3"))
+    application = opened(folder, tmp_path / "cache")
+    with pytest.raises(OwnSiteError, match=r"ended with status 3 after `start`.*\nno such database"):
+        application.reset()
+    application.close()
+
+
+@pytest.mark.parametrize("start", ["exec sleep 60", "exit 3"])
+def test_a_server_that_has_the_port_already_is_not_taken_for_the_site(
+    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str
+) -> None:
+    folder = changed(written, lambda site: site.update(start=start))
+    application = opened(folder, tmp_path / "cache")
+    another = Loopback(Greeting)
+    monkeypatch.setattr("components.worlds.own_site.application.free_port", lambda: another.port)
+    message = f"port {another.port}, which notes got.* process {os.getpid()} .*: run again"
+    with pytest.raises(OwnSiteError, match=f"{message}|status 3 after `start` with port {another.port};"):
+        application.reset()
+    assert not application.is_running
+    application.close()
+    another.close()
+
+
+@pytest.mark.parametrize("key", ["verify", "prepare"])
+def test_a_command_that_takes_too_long_leaves_no_process(
+    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setattr(f"components.worlds.own_site.{HOLDERS[key]}.{key.upper()}_TIMEOUT_S", 2.0)
+    pids = tmp_path / "pids"
+    command = f"sleep 600 & echo $! > {pids}; sleep 600"
+    folder = (
+        changed(written, lambda site: site.update(prepare=command)) if key == "prepare" else written / "waymark_notes"
+    )
+
+    def run_command() -> None:
+        application = opened(folder, tmp_path / "cache")
+        application.data.mkdir(parents=True)
+        application.verify(command)
+
+    with pytest.raises(OwnSiteError, match=f"{key} did not end within 2 s"):
+        run_command()
+    left = psutil.Process(int(pids.read_text())) if psutil.pid_exists(int(pids.read_text())) else None
+    assert left is None or psutil.wait_procs([left], timeout=10)[1] == []
+
+
+def test_rules_by_request_and_page_decide_with_the_others(written: Path, tmp_path: Path) -> None:
+    """A task without effects: the response of the list must have the item, and no page of the agent's is needed."""
+    rule = {"get": "/", "as": "kim", "contains": "{title}"}
+    folder = changed(written, lambda site: site["tasks"]["add_item"].update(requests=[rule], effects=[]))
+    site = read_site(folder)
+    application = opened(folder, tmp_path / "cache")
+    try:
+        application.reset()
+        instance = Instance(site, "add_item", 1, {"title": "Buy bread"}, {})
+        rule = instance.template.requests[0]
+        assert failure(rule, application, instance.facts) == "/ does not contain 'Buy bread'"
+        client = application.client("kim")
+        client._send("POST", "/add", {}, data={"title": "Buy bread"})
+        assert failure(rule, application, instance.facts) is None
+    finally:
+        application.close()
