@@ -99,10 +99,11 @@ def _write_dataset(
     clean: Callable[[str], str],
     keep: Callable[[Episode], bool],
 ) -> None:
-    from components.export import Origin, export
+    from components.export import Origin, export, recorded_seed
 
     title = options.title or f"Trajectories of {recipe.name}"
-    origin = Origin(title, options.licence, recipe.name, recipe.seed, _version())
+    seeds = {source.name: seed for source in sources if (seed := recorded_seed(source.table)) is not None}
+    origin = Origin(title, options.licence, recipe.name, _version(), seeds)
     counts = export(sources, options.out, origin, clean, keep)
     for split, number in sorted(counts.episodes.items()):
         print(f"{split}: {number} episodes, {counts.turns[split]} turns")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import yaml
@@ -24,16 +24,16 @@ class Origin:
     Attributes:
         title: of the card.
         licence: an identifier of the Hub, such as `apache-2.0`.
-        recipe: the name of the recipe in use.
-        seed: of the recipe.
+        recipe: the name of the recipe in use at the export.
         version: of Waymark.
+        seeds: by the name of a table, the seed of the run that made it, where one is recorded.
     """
 
     title: str
     licence: str
     recipe: str
-    seed: int
     version: str
+    seeds: Mapping[str, int] = field(default_factory=dict)
 
 
 def card(origin: Origin, counts: Counts) -> str:
@@ -68,15 +68,21 @@ def card(origin: Origin, counts: Counts) -> str:
             "",
             "## How it was made",
             "",
-            f"Waymark {origin.version} ran the recipe `{origin.recipe}` with seed {origin.seed} and wrote these "
-            "trajectories with `waymark export`. Worlds and numbers of episodes: "
+            f"Waymark {origin.version} wrote these trajectories with `waymark export`; the recipe in use was then "
+            f"`{origin.recipe}`. A seed stands where `dvc.lock` records it for the run that made the table. "
+            "Worlds and numbers of episodes: "
             f"{_counted(counts.worlds)}. Protocols: {_counted(counts.protocols)}. Endings: "
             f"{_counted(counts.terminations)}.",
             "",
             *_table(
-                ["table", "policy", "success", "failure", "unknown"],
+                ["table", "seed", "policy", "success", "failure", "unknown"],
                 [
-                    [table, f"`{policy}`", *(str(numbers[name]) for name in ("success", "failure", "unknown"))]
+                    [
+                        table,
+                        _seed(origin, table),
+                        f"`{policy}`",
+                        *(str(numbers[name]) for name in ("success", "failure", "unknown")),
+                    ]
                     for (table, policy), numbers in sorted(counts.successes.items())
                 ],
             ),
@@ -124,6 +130,10 @@ def _header(origin: Origin, counts: Counts) -> dict[str, object]:
             for name in ("turns", "episodes")
         ],
     }
+
+
+def _seed(origin: Origin, table: str) -> str:
+    return str(origin.seeds.get(table, "not recorded"))
 
 
 def _columns(columns: tuple[Column, ...]) -> list[str]:

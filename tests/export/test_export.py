@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import tempfile
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.cli.main import main
-from components.export import Origin, Source, dataset, export
+from components.export import Origin, Source, dataset, export, recorded_seed
 from components.export.columns import EPISODES, TURNS
 from components.records import Outcome, RowChange, StateCheck, ToolCall, Trajectory, Verdict
 from components.redaction import Redaction
@@ -25,7 +26,7 @@ from tests.samples import a_task, a_trajectory, a_turn, a_verdict, png, shipped
 
 CHANGE = RowChange(table="basket_line", key="7", before=None, after={"quantity": "2"})
 PARTIAL = StateCheck(reward=0, credit=0.5, missing=["1 row of basket_line"], side_effects=["x"], changes=[CHANGE])
-ORIGIN = Origin("Trajectories of a test", "apache-2.0", "smoke", 3, "0.1")
+ORIGIN = Origin("Trajectories of a test", "apache-2.0", "smoke", "0.1", {"teacher": 3})
 SECRET = 'q"9\\zebra'
 
 
@@ -90,8 +91,22 @@ def test_the_card_names_licence_splits_and_every_column(table, tmp_path):
     text = (tmp_path / "out/README.md").read_text()
     assert all(f"| `{column.name}` |" in text for column in (*EPISODES, *TURNS))
     assert "| train | 2 | 4 |" in text
-    assert "| teacher | `sample` | 1 | 1 | 1 |" in text
-    assert "recipe `smoke` with seed 3" in text
+    assert "| teacher | 3 | `sample` | 1 | 1 | 1 |" in text
+    assert "the recipe in use was then `smoke`" in text
+
+
+def test_a_seed_is_recorded_for_the_very_file_that_a_run_made(table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path, content = table.relative_to(tmp_path), table.read_bytes()
+    assert recorded_seed(path) is None, "without dvc.lock"
+    made = {"path": path.as_posix(), "size": len(content), "md5": hashlib.md5(content).hexdigest()}
+    stage = {"params": {"params.yaml": {"seed": 7}}, "outs": [{"path": "reports/stages/x.json"}, made]}
+    (tmp_path / "dvc.lock").write_text(yaml.safe_dump({"stages": {"teacher_rollouts": stage}}))
+    assert recorded_seed(path) == 7
+    table.write_bytes(bytes(len(content)))
+    assert recorded_seed(path) is None, "another content of the same size"
+    (tmp_path / "dvc.lock").write_text("stages:\n  teacher_rollouts:\n")
+    assert recorded_seed(path) is None
 
 
 @given(st.text(max_size=20), st.text(max_size=20), st.sampled_from([SECRET, "http://ada:swordfish@shop.test/"]))
