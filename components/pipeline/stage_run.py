@@ -18,8 +18,9 @@ import yaml
 
 from components import quality, store, tracking
 from components.params import Params, deciding, load, value_at
+from components.pipeline import stage_code
 from components.records import Trajectory, Verdict
-from components.worlds import World, worlds_of
+from components.worlds import worlds_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,9 +34,6 @@ rollouts are stale when it changes, not when a number of tasks does."""
 
 FINISHED = "finished"
 """The file in a stage's state directory with the digest of the code with which the stage finished."""
-
-OTHER_INTERPRETERS = ("judge/verified", "policies/vllm/engine")
-"""Folders of this package whose files run under another interpreter: the process of a stage does not load them."""
 
 
 class StageBusy(RuntimeError):
@@ -120,25 +118,14 @@ def local_model(base: str) -> list[Path]:
     return [Path(base)] if Path(base).exists() else []
 
 
-def code(worlds: Iterable[World]) -> str:
-    """Digest of the code that a stage runs: the loaded modules of this package, the scripts beside them, and what is
-    loaded later or by another process, which is the folders of `OTHER_INTERPRETERS` and the sources of the worlds."""
-    home = Path(store.__file__).parent
-    loaded = {Path(file) for module in [*sys.modules.values()] if (file := getattr(module, "__file__", None))}
-    files = {file for file in loaded if file.is_relative_to(home)}
-    scripts = {script for file in files for script in file.parent.glob("*.js")}
-    engines = {file for folder in OTHER_INTERPRETERS for file in (home / folder).glob("*.py")}
-    sources = {file for world in worlds for file in world.sources()}
-    return store.digest(*sorted(files | scripts | engines | sources))
-
-
 @contextmanager
 def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> Iterator[StageRun]:
     """Run a stage. Its state directory belongs to these inputs and parameters, so a stage that is run again resumes.
 
     An interrupted stage resumes even if the code has changed, so that a bug can be fixed without losing the work before
-    it. The state of a stage that finished with other code is deleted: DVC runs it again because the code changed. Wall
-    time adds up over interrupted tries; of a try that was killed, up to two seconds are lost.
+    it. Files that changed between its first try and its end are named then, and in its result. The state of a stage
+    that finished with other code is deleted: DVC runs it again because the code changed. Wall time adds up over
+    interrupted tries; of a try that was killed, up to two seconds are lost.
 
     Args:
         name: of the stage, with its variant: `train_rl@short`.
@@ -156,9 +143,12 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
     key = _key(name, occasion, params, inputs or [])
     state = store.state_dir(name, key)
     lock = _locked(name, state)
-    finished, mine = state / FINISHED, code(worlds_of(params))
+    files = stage_code.code_files(worlds_of(params))
+    code = stage_code.digests(files)
+    finished, mine = state / FINISHED, stage_code.summary(code)
     if finished.exists() and finished.read_text() != mine:
         _forget(state)
+    first = stage_code.of_first_try(state, code)
     clock = _Clock(state / "spans.json")
     with tracking.stage_run(params, name, key, state) as tracker:
         run = StageRun(name, params, key, state, tracker, clock)
@@ -170,6 +160,9 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
         finally:
             clock.save()
         _require_same_recipe(name, params)
+        if changed := stage_code.changed(first, stage_code.digests(files)):
+            _tell_changed_code(name, changed, state)
+            run.result({"code_changed": changed})
         run.finish()
         if not run.complete:
             run.progress(1, 1, "done")
@@ -227,6 +220,17 @@ def _require_same_recipe(name: str, params: Params) -> None:
             "result of the new values: put the former recipe in use again and run the stage, which goes on from its "
             "work, or run it with the new one"
         )
+
+
+def _tell_changed_code(name: str, changed: Sequence[str], state: Path) -> None:
+    """Say that former code made a part of the outputs, which DVC records as those of the code as it is now."""
+    print(
+        f"{name}: {', '.join(changed)} changed between the beginning of this stage and its end. DVC records what it "
+        f"made as the work of the code as it is now. If the change matters to the result, delete {state} and type "
+        f"`dvc repro -f -s {name}`, then `dvc repro`",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _keys_of(name: str) -> list[str]:

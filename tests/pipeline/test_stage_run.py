@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from components.params import complete
-from components.pipeline import stage_run
+from components.pipeline import stage_code, stage_run
 from components.pipeline.stage_run import RecipeChanged, StageBusy, stage
 from components.store import read_json
 from tests.samples import shipped
@@ -24,7 +24,8 @@ def house(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_text(complete(RECIPE))
     Path("input").write_text("one")
-    monkeypatch.setattr(stage_run, "code", lambda worlds: "this code")
+    monkeypatch.setattr(stage_code, "code_files", lambda worlds: {"components/work.py": Path("work.py")})
+    Path("work.py").write_text("this code")
 
 
 def work(fail: bool = False, occasion: str = "") -> list[str]:
@@ -43,16 +44,16 @@ def cut_short() -> None:
         work(fail=True)
 
 
-def test_partial_work_continues_even_with_other_code(monkeypatch):
+def test_partial_work_continues_even_with_other_code():
     cut_short()
-    monkeypatch.setattr(stage_run, "code", lambda worlds: "mended code")
+    Path("work.py").write_text("mended code")
     assert len(work()) == 2
 
 
-def test_finished_work_is_kept_for_the_same_code_and_dropped_otherwise(monkeypatch):
+def test_finished_work_is_kept_for_the_same_code_and_dropped_otherwise():
     assert len(work()) == 1
     assert len(work()) == 2
-    monkeypatch.setattr(stage_run, "code", lambda worlds: "other code")
+    Path("work.py").write_text("other code")
     assert len(work()) == 1
 
 
@@ -104,33 +105,55 @@ def test_a_missing_input_names_the_command_that_makes_it():
         work()
 
 
+def digest() -> str:
+    return stage_code.summary(stage_code.digests(stage_code.code_files([])))
+
+
 def test_the_digest_of_the_code_sees_our_modules(monkeypatch, tmp_path):
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
-    before = stage_run.code([])
-    assert before == stage_run.code([])
+    before = digest()
+    assert before == digest()
     other = tmp_path / "_run.py"
-    other.write_text(Path(stage_run.__file__).read_text() + "\n# changed\n")
+    other.write_text(Path(stage_code.__file__).read_text() + "\n# changed\n")
     (tmp_path / "store.py").touch()
-    monkeypatch.setattr(stage_run.store, "__file__", str(tmp_path / "store.py"))
-    monkeypatch.setattr(stage_run, "__file__", str(other))
-    changed = stage_run.code([])
+    monkeypatch.setattr(stage_code.store, "__file__", str(tmp_path / "store.py"))
+    monkeypatch.setattr(stage_code, "__file__", str(other))
+    changed = digest()
     other.write_text(other.read_text() + "# again\n")
-    assert len({before, changed, stage_run.code([])}) == 3
+    assert len({before, changed, digest()}) == 3
 
 
 @pytest.mark.parametrize("name", ["judge/verified/evaluate.py", "policies/vllm/engine/server.py"])
 def test_the_digest_of_the_code_sees_scripts_of_other_interpreters(monkeypatch, tmp_path, name):
     monkeypatch.undo()
     script = tmp_path / name
-    assert (Path(stage_run.store.__file__).parent / name).exists()
+    assert (Path(stage_code.store.__file__).parent / name).exists()
     (tmp_path / "store.py").touch()
-    monkeypatch.setattr(stage_run.store, "__file__", str(tmp_path / "store.py"))
+    monkeypatch.setattr(stage_code.store, "__file__", str(tmp_path / "store.py"))
     script.parent.mkdir(parents=True)
     script.write_text("one")
-    before = stage_run.code([])
+    before = digest()
     script.write_text("two")
-    assert stage_run.code([]) != before
+    assert digest() != before
+
+
+def test_code_that_changes_until_a_stage_ends_is_named(capsys):
+    """DVC records the code that is there at the end, and a stage that was cut short goes on with any code."""
+    work()
+    assert "code_changed" not in read_json(Path("reports/stages/worker.json"))
+    with stage("worker", inputs=[Path("input")]) as run:
+        Path("work.py").write_text("edited while it ran")
+    assert read_json(Path("reports/stages/worker.json"))["code_changed"] == ["components/work.py"]
+    assert f"delete {run.state} and type `dvc repro -f -s worker`, then `dvc repro`" in capsys.readouterr().err
+    Path("input").write_text("two")
+    cut_short()
+    Path("work.py").write_text("mended before it went on")
+    work()
+    assert read_json(Path("reports/stages/worker.json"))["code_changed"] == ["components/work.py"]
+    Path("input").write_text("three")
+    work()
+    assert "code_changed" not in read_json(Path("reports/stages/worker.json"))
 
 
 def test_finished_work_is_dropped_when_an_unloaded_file_of_a_world_changes(monkeypatch, tmp_path):
