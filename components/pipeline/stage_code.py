@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -25,11 +26,18 @@ def code_files(worlds: Iterable[World]) -> dict[str, Path]:
     home = Path(store.__file__).parent
     loaded = {Path(file) for module in [*sys.modules.values()] if (file := getattr(module, "__file__", None))}
     files = {file for file in loaded if file.is_relative_to(home)}
-    scripts = {script for file in files for script in file.parent.glob("*.js")}
-    engines = {file for folder in OTHER_INTERPRETERS for file in (home / folder).glob("*.py")}
-    ours = {f"{home.name}/{file.relative_to(home).as_posix()}": file for file in files | scripts | engines}
-    theirs = {_outside(file, home): file for world in worlds for file in world.sources()}
-    return dict(sorted({**theirs, **ours}.items()))
+    files |= {script for file in files for script in file.parent.glob("*.js")}
+    files |= {file for folder in OTHER_INTERPRETERS for file in (home / folder).glob("*.py")}
+    named: dict[str, Path] = {}
+    for world in worlds:
+        sources = set(world.sources())
+        outside = {file for file in sources if not file.is_relative_to(home)}
+        files |= sources - outside
+        if outside:
+            root = os.path.commonpath([file.parent for file in outside])
+            named |= {f"{world.name}/{file.relative_to(root).as_posix()}": file for file in outside}
+    named |= {f"{home.name}/{file.relative_to(home).as_posix()}": file for file in files}
+    return dict(sorted(named.items()))
 
 
 def digests(files: Mapping[str, Path]) -> dict[str, str]:
@@ -56,9 +64,3 @@ def of_first_try(state: Path, now: Mapping[str, str]) -> dict[str, str]:
 def changed(first: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Names of files of the first try that have another content now, or that the stage no longer runs."""
     return [name for name, digest in first.items() if now.get(name) != digest]
-
-
-def _outside(file: Path, home: Path) -> str:
-    if file.is_relative_to(home):
-        return f"{home.name}/{file.relative_to(home).as_posix()}"
-    return "/".join(file.parts[-3:])

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from components.params import complete
+from components.params import complete, load
 from components.pipeline import stage_code, stage_run
 from components.pipeline.stage_run import RecipeChanged, StageBusy, stage
 from components.store import read_json
+from components.worlds import worlds_of
 from tests.samples import shipped
 
 RECIPE = Path(__file__).parents[2] / "recipes/smoke.yaml"
@@ -168,6 +169,9 @@ def test_finished_work_is_dropped_when_an_unloaded_file_of_a_world_changes(monke
     recipe = yaml.safe_load(Path("params.yaml").read_text())
     recipe["worlds"]["waymark_quay:Quay"] = {}
     Path("params.yaml").write_text(yaml.safe_dump(recipe))
+    names = set(stage_code.code_files(worlds_of(load())))
+    assert {"quay/__init__.py", "quay/tasks/mooring.py", "components/store.py"} <= names
+    assert not any(str(tmp_path) in name for name in names), "a state may go on on another machine"
     work()
     (package / "notes.log").write_text("no source")
     assert len(work()) == 2
