@@ -62,5 +62,9 @@ def of_first_try(state: Path, now: Mapping[str, str]) -> dict[str, str]:
 
 
 def changed(first: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Names of files of the first try that have another content now, or that the stage no longer runs."""
-    return [name for name, digest in first.items() if now.get(name) != digest]
+    """Names of files of the first try that have another content now or are gone. A file of this package that the stage
+    did not load in a later try is read again."""
+    home = Path(store.__file__).parent
+    unloaded = {name: home.parent / name for name in first if name not in now and name.startswith(f"{home.name}/")}
+    known = {**now, **digests(unloaded)}
+    return [name for name, digest in first.items() if known.get(name) != digest]

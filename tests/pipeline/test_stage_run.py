@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from components import store
 from components.params import complete, load
 from components.pipeline import stage_code, stage_run
 from components.pipeline.stage_run import RecipeChanged, StageBusy, stage
@@ -139,7 +140,7 @@ def test_the_digest_of_the_code_sees_scripts_of_other_interpreters(monkeypatch, 
     assert digest() != before
 
 
-def test_code_that_changes_until_a_stage_ends_is_named(capsys):
+def test_code_that_changes_until_a_stage_ends_is_named(capsys, monkeypatch):
     """DVC records the code that is there at the end, and a stage that was cut short goes on with any code."""
     work()
     assert "code_changed" not in read_json(Path("reports/stages/worker.json"))
@@ -153,6 +154,14 @@ def test_code_that_changes_until_a_stage_ends_is_named(capsys):
     work()
     assert read_json(Path("reports/stages/worker.json"))["code_changed"] == ["components/work.py"]
     Path("input").write_text("three")
+    cut_short()
+    monkeypatch.setattr(stage_code, "code_files", lambda worlds: {})
+    work()
+    assert read_json(Path("reports/stages/worker.json"))["code_changed"] == ["components/work.py"], "gone from there"
+    Path("input").write_text("four")
+    monkeypatch.setattr(stage_code, "code_files", lambda worlds: {"components/store.py": Path(store.__file__)})
+    cut_short()
+    monkeypatch.setattr(stage_code, "code_files", lambda worlds: {})
     work()
     assert "code_changed" not in read_json(Path("reports/stages/worker.json"))
 
