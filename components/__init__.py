@@ -2,6 +2,6 @@
 
 import os
 
-# In its strict mode MKL gives a row of a matrix product the same bits, however many rows there are. Without it, some
-# processors have other kernels for few rows. MKL reads this at its first use, so it stands where all modules pass.
+# In its strict mode MKL gives a row of a matrix product the same bits among four or more rows. Without it,
+# some processors have other kernels for few rows. MKL reads this at its first use, so it stands where all modules pass.
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")

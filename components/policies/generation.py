@@ -6,7 +6,8 @@ and a draft token is right if it is the token so sampled.
 
 Neither the drafts nor the other rows change a response. On a CPU in float32 they change no bit of its log-probabilities
 either, so a run does not depend on the timing of its episodes. Three rules make this so, with MKL's strict mode
-(`components/__init__.py`), in which a matrix product gives each of its rows the same bits whatever the others are:
+(`components/__init__.py`), in which a matrix product of `WIDTH` rows or more gives each of them the same bits whatever
+the others are:
 - A prompt is padded on the right to a length that depends on itself alone, and read with prompts of that length.
 - A step has `WIDTH` positions of each row.
 - A row's tokens are in the cells of the cache that are their numbers (`RowCache`).
