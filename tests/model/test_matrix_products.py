@@ -1,6 +1,7 @@
 """A row of a matrix product has the same bits whatever the other rows are: same seed, same numbers rests on it.
 
-Decoding multiplies no fewer than `WIDTH` rows. Below, some processors of AMD have other kernels in any mode of MKL.
+Decoding multiplies no fewer than `WIDTH` rows. With fewer, a processor of AMD had other kernels in each
+of the six modes of MKL that were tried.
 """
 
 from __future__ import annotations
