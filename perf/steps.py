@@ -45,6 +45,8 @@ from components.training.objectives.sft import SFT
 from components.training.supervised import no_report, train
 from components.worlds import worlds_of
 
+GREEDY = SamplingParams(temperature=0.0)
+
 
 @dataclass(frozen=True)
 class Figures:
@@ -94,12 +96,14 @@ def measure(
     }
 
 
-async def roll(params: Params, tasks: list[Task], policy_for: PolicyFor, attempts: int, hot: float) -> list[Trajectory]:
+async def roll(
+    params: Params, tasks: list[Task], policy_for: PolicyFor, attempts: int, sampling: SamplingParams
+) -> list[Trajectory]:
     """Episodes of these tasks in the recipe's browsers."""
     settings = EpisodeSettings(
         Renderer(params.agent, params.observation, params.model.think_prefix),
         params.agent,
-        SamplingParams(temperature=hot),
+        sampling,
         params.rl.short.max_steps,
         params.agent.max_response_tokens,
     )
@@ -116,12 +120,12 @@ async def sampled_groups(params: Params, vlm: VLM, encoder: Encoder, tasks: int)
     rows = [row for world in worlds_of(params) for row in await world.tasks(params.seed, params.browser.viewport)]
     pool = [Task.model_validate(row) for row in rows if row["split"] == "train" and "error" not in row]
     chosen = random.Random(params.seed).sample(pool, 2 * tasks)
-    taught = await roll(params, chosen[:tasks], scripted_policy(worlds_of(params), 0.0), 1, 0.0)
+    taught = await roll(params, chosen[:tasks], scripted_policy(worlds_of(params), 0.0), 1, GREEDY)
     demonstrations = SFT.from_params(params).samples(taught, encoder)
     await asyncio.to_thread(train, vlm, encoder, demonstrations, params.sft, params.seed, no_report)
     async with TransformersPolicy(vlm, "steps", encoder=encoder) as policy:
         size = params.rl.group_size
-        trajectories = await roll(params, chosen[tasks:], lambda spec, session: policy, size, params.rl.temperature)
+        trajectories = await roll(params, chosen[tasks:], lambda spec, session: policy, size, params.rl.sampling)
     members = [trajectories[begin : begin + size] for begin in range(0, len(trajectories), size)]
     return [
         Group(attempts[0].task, attempts, [reward(attempt, rules_verdict(attempt)) for attempt in attempts])

@@ -20,8 +20,8 @@ from transformers import Qwen3VLForConditionalGeneration
 MAX_LOGITS = 2**26
 """256 MiB in float32, or 441 positions of Qwen3-VL's vocabulary. A pass holds about five copies."""
 
-Distribution = Callable[[torch.Tensor], torch.Tensor]
-"""Maps logits (n, V) to log-probabilities (n, V), row by row."""
+Distribution = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+"""Maps logits (n, V) and the tokens to score (n,) to log-probabilities (n, V), row by row."""
 
 
 def add_token_logprobs(model: Qwen3VLForConditionalGeneration) -> None:
@@ -51,7 +51,7 @@ def chunked_logprobs(
     """Log-probabilities (N,) of `tokens_N`, given the last hidden states of the positions that predict them."""
 
     def chunk_logprobs(hidden_nC: torch.Tensor, tokens_n: torch.Tensor) -> torch.Tensor:
-        return distribution(head(hidden_nC)).gather(1, tokens_n[:, None])[:, 0]
+        return distribution(head(hidden_nC), tokens_n).gather(1, tokens_n[:, None])[:, 0]
 
     chunk_size = max(1, MAX_LOGITS // head.out_features)
     if len(tokens_N) <= chunk_size:

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from components.params.choice import Choice
 from components.params.construction import RatioParams
+from components.params.harness import SamplingParams
 from components.params.objectives import MMGRPOParams, Objective
 from components.params.optim import Decay
 from components.params.section import Section
@@ -106,6 +107,10 @@ class RLParams(Section):
     before them. Above 0, rollouts run during the updates of earlier iterations, and each allowed update needs memory
     for two more copies of the weights."""
     temperature: float = Field(default=0.8, gt=0)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Attempts are sampled from the likeliest tokens alone, which have this probability together; 1: from all. The
+    objectives see the same distribution, so a token that is likelier than `top_p` has no gradient: what is learned are
+    the places at which the policy was undecided. The papers have 1."""
     format_error: float = Field(default=-1.0, ge=-1, le=0)
     """Reward of an episode that ended by repeated format errors (OpenWebRL, A.4). The other papers use 0."""
     action_cost: float = Field(default=0.0, ge=0, lt=1)
@@ -129,6 +134,11 @@ class RLParams(Section):
     """As in the section `sft`."""
     validation: ValidationParams = ValidationParams()
     checkpoints: CheckpointParams = CheckpointParams()
+
+    @property
+    def sampling(self) -> SamplingParams:
+        """How attempts are sampled, and of which distribution the objectives are."""
+        return SamplingParams(temperature=self.temperature, top_p=self.top_p)
 
     @model_validator(mode="after")
     def _rollback_by_validation(self) -> RLParams:

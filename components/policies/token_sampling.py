@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from components.model.truncation import truncate
 from components.params import SamplingParams
 
 
@@ -26,7 +27,8 @@ def sample_tokens(
     temperature_B1 = torch.tensor([[s.temperature or 1.0] for s in sampling], device=logits_BV.device)
     logprobs_BV = torch.log_softmax(logits_BV / temperature_B1, dim=-1)
     if any(s.top_p < 1 or s.top_k > 0 for s in sampling):
-        logprobs_BV = torch.stack([_truncate(row, s) for row, s in zip(logprobs_BV, sampling, strict=True)])
+        rows = zip(logprobs_BV.split(1), sampling, strict=True)
+        logprobs_BV = torch.cat([truncate(row_1V, s.top_p, s.top_k) for row_1V, s in rows])
     cumulative_BV = logprobs_BV.double().exp().cumsum(dim=-1)
     target_B1 = torch.tensor(uniform_B, dtype=torch.float64, device=logits_BV.device)[:, None] * cumulative_BV[:, -1:]
     sampled_B = torch.searchsorted(cumulative_BV, target_B1, right=True)[:, 0].clamp(max=logits_BV.shape[1] - 1)
@@ -34,17 +36,3 @@ def sample_tokens(
     is_greedy_B = torch.tensor([s.temperature == 0 for s in sampling], device=logits_BV.device)
     chosen_B = torch.where(is_greedy_B, greedy_B, sampled_B)
     return chosen_B, logprobs_BV.gather(1, chosen_B[:, None])[:, 0]
-
-
-def _truncate(logprobs_V: torch.Tensor, sampling: SamplingParams) -> torch.Tensor:
-    """Apply top-k and top-p, and normalise again."""
-    ordered_V, order_V = logprobs_V.sort(descending=True)
-    keep_V = torch.ones_like(ordered_V, dtype=torch.bool)
-    if sampling.top_k > 0:
-        keep_V[sampling.top_k :] = False
-    if sampling.top_p < 1:
-        before_V = ordered_V.exp().cumsum(-1) - ordered_V.exp()
-        keep_V &= before_V < sampling.top_p
-    kept_V = torch.full_like(logprobs_V, float("-inf"))
-    kept_V[order_V[keep_V]] = ordered_V[keep_V]
-    return torch.log_softmax(kept_V, dim=-1)

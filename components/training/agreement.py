@@ -14,6 +14,7 @@ import torch
 
 from components.agent import Renderer
 from components.model import Encoder, Sample
+from components.params import SamplingParams
 from components.records import Trajectory, Turn
 
 ROUNDING = 1e-3
@@ -67,38 +68,38 @@ def logprob_gaps(
         raise TrainerMismatch(
             f"trainer and rollout differ by {gap:.2e} nats on a token and by {mean:.2e} on average, more than "
             f"rl.objective.max_logprob_gap = {limits.token:.0e} or rl.objective.max_mean_logprob_gap = "
-            f"{limits.mean:.0e} allows: the server must return log-probabilities after temperature, and must see the "
-            "token ids and images that the trainer encodes"
+            f"{limits.mean:.0e} allows: the server must return log-probabilities after temperature and top-p, and must "
+            "see the token ids and images that the trainer encodes"
         )
     return gap, mean
 
 
-def check_temperature(
+def check_distribution(
     recorded: Sequence[torch.Tensor],
     trainer: Sequence[torch.Tensor],
-    trainer_before_temperature: Sequence[torch.Tensor],
-    temperature: float,
+    trainer_before: Sequence[torch.Tensor],
+    sampling: SamplingParams,
 ) -> None:
-    """Refuse log-probabilities that fit a temperature of 1 better than the recipe's.
+    """Refuse log-probabilities that fit the model's own distribution better than the one that was sampled from.
 
-    `logprob_gaps` can miss this: a policy that is sure of most tokens stays within the limits at both temperatures.
+    `logprob_gaps` can miss this: a policy that is sure of most tokens stays within the limits in both.
 
     Args:
         recorded: the rollout's log-probabilities of each turn, (T,).
-        trainer: the trainer's at `temperature`, (T,).
-        trainer_before_temperature: the trainer's at a temperature of 1, (T,).
+        trainer: the trainer's under `sampling`, (T,).
+        trainer_before: the trainer's at a temperature of 1 and from all tokens, (T,).
 
     Raises:
-        TrainerMismatch: the recorded ones are those before temperature.
+        TrainerMismatch: the recorded ones are those before temperature and top-p.
     """
     recorded_N = torch.cat(list(recorded))
     gap, gap_before = (
-        (torch.cat(list(logprobs)) - recorded_N).abs().mean().item()
-        for logprobs in (trainer, trainer_before_temperature)
+        (torch.cat(list(logprobs)) - recorded_N).abs().mean().item() for logprobs in (trainer, trainer_before)
     )
     if gap_before < gap / 2:
         raise TrainerMismatch(
             f"the rollout's log-probabilities differ by {gap:.2e} nats per token from the trainer's at rl.temperature "
-            f"= {temperature}, and by {gap_before:.2e} from those before temperature: the server must return "
-            "log-probabilities after temperature (vLLM: logprobs_mode processed_logprobs)"
+            f"= {sampling.temperature} and rl.top_p = {sampling.top_p}, and by {gap_before:.2e} from those before "
+            "temperature and top-p: the server must return log-probabilities after them (vLLM: logprobs_mode "
+            "processed_logprobs)"
         )

@@ -23,9 +23,10 @@ def kl_by_family(learner: Learner, trajectories: Sequence[Trajectory], model: Pa
     """Per family the KL of the rollouts' policy to a model, summed over sampled tokens in nats, and the number of
     tokens. All ranks call this.
 
-    The estimator is exp(r) - r - 1 with r = log p_model - log p_policy, per sampled token, at `rl.temperature`:
-    unbiased and never negative (Schulman 2020, "Approximating KL divergence", k3). The model is loaded for the time of
-    the call, so each rank needs memory for one more copy of the weights.
+    The estimator is exp(r) - r - 1 with r = log p_model - log p_policy, per sampled token: unbiased and never negative
+    (Schulman 2020, "Approximating KL divergence", k3). Both are of the distribution that `rl.temperature` and
+    `rl.top_p` sample from. The model is loaded for the time of the call, so each rank needs memory for one more copy of
+    the weights.
 
     Args:
         trajectories: of an iteration; `TURNS` of their turns are drawn, by the recipe's seed.
@@ -45,8 +46,8 @@ def kl_by_family(learner: Learner, trajectories: Sequence[Trajectory], model: Pa
     renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
     samples = [policy_sample(trajectory, turn, renderer, encoder) for trajectory, turn in drawn]
     rl, workers = params.rl, learner.workers
-    forward, _ = checked_forward(other, encoder, samples, rl.temperature, rl.max_packing_gap, workers)
-    logprobs = score(other, encoder, samples, rl.temperature, rl.micro_batch_tokens, forward, workers)
+    forward, _ = checked_forward(other, encoder, samples, rl.sampling, rl.max_packing_gap, workers)
+    logprobs = score(other, encoder, samples, rl.sampling, rl.micro_batch_tokens, forward, workers)
     sums: dict[str, tuple[float, int]] = {}
     for (trajectory, turn), logprobs_T in zip(drawn, logprobs, strict=True):
         ratio_T = logprobs_T.double() - torch.tensor(turn.logprobs, dtype=torch.float64, device=logprobs_T.device)

@@ -17,7 +17,7 @@ from components.model import VLM, Encoder
 from components.params import Params
 from components.records import Trajectory
 from components.training.agreement import policy_sample
-from components.training.forward import Forward, score
+from components.training.forward import PLAIN, Forward, score
 
 CONTEXT = 6
 """Tokens before a token that are its context: changes after the same text are counted together."""
@@ -72,7 +72,7 @@ def drift(before: Path, after: Path, trajectories: Sequence[Trajectory], params:
         encoder = Encoder(vlm, params.model.image_cache)
         renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
         samples = [policy_sample(trajectory, turn, renderer, encoder) for trajectory, turn in turns]
-        logprobs = score(vlm, encoder, samples, 1.0, params.sft.micro_batch_tokens, Forward())
+        logprobs = score(vlm, encoder, samples, PLAIN, params.sft.micro_batch_tokens, Forward())
         scores.append([logprobs_T.tolist() for logprobs_T in logprobs])
     places: dict[tuple[str, str], list[tuple[float, float]]] = {}
     sums: dict[str, tuple[int, float, float]] = {}

@@ -15,20 +15,26 @@ import numpy as np
 import torch
 
 from components.model import VLM, Encoder, Sample
+from components.model.truncation import truncate
+from components.params import SamplingParams
 from components.training.packing import micro_batches, pack
 from components.training.workers import SINGLE_PROCESS, Workers
 
+PLAIN = SamplingParams()
+"""The model's own distribution: temperature 1, and no token left out."""
 CHECKED = 8
 """Samples of a run's first batch on which packed and single samples are compared."""
 
 
 def response_logprobs(
-    vlm: VLM, encoder: Encoder, samples: Sequence[Sample], temperature: float = 1.0, share: bool = True
+    vlm: VLM, encoder: Encoder, samples: Sequence[Sample], sampling: SamplingParams = PLAIN, share: bool = True
 ) -> list[torch.Tensor]:
-    """Log-probabilities (T,) of each sample's response ids, in nats, after temperature, with gradient where enabled.
+    """Log-probabilities (T,) of each sample's response ids, in nats, with gradient where enabled.
 
-    The samples are packed into one row, and common prefixes are encoded once unless `share` is false. Only response ids
-    are evaluated; the first of them is predicted from the prompt's last token.
+    They are those of the distribution that `sampling` draws from, after temperature, top-p and top-k; the response's
+    own ids are always kept (`model.truncation`). The samples are packed into one row, and common prefixes are encoded
+    once unless `share` is false. Only response ids are evaluated; the first of them is predicted from the prompt's last
+    token.
     """
     packed, device = pack(samples, encoder, share), vlm.model.device
     inputs = {
@@ -37,11 +43,11 @@ def response_logprobs(
         "segments": packed.segments,
         **encoder.vision.inputs(packed.images),
     }
-    return _response_logprobs(vlm, encoder, samples, packed.predictors, temperature, inputs)
+    return _response_logprobs(vlm, encoder, samples, packed.predictors, sampling, inputs)
 
 
 def naive_logprobs(
-    vlm: VLM, encoder: Encoder, samples: Sequence[Sample], temperature: float = 1.0
+    vlm: VLM, encoder: Encoder, samples: Sequence[Sample], sampling: SamplingParams = PLAIN
 ) -> list[torch.Tensor]:
     """`response_logprobs` with every sample as a padded sequence of its own: the reference for packing."""
     images = [image for sample in samples for image in sample.prompt.images]
@@ -54,7 +60,7 @@ def naive_logprobs(
     length = inputs["input_ids"].shape[1]
     begins = [row * length + len(sample.prompt.ids) - 1 for row, sample in enumerate(samples)]
     predictors = [np.arange(begin, begin + len(s.response)) for begin, s in zip(begins, samples, strict=True)]
-    return _response_logprobs(vlm, encoder, samples, predictors, temperature, inputs)
+    return _response_logprobs(vlm, encoder, samples, predictors, sampling, inputs)
 
 
 def _response_logprobs(
@@ -62,16 +68,16 @@ def _response_logprobs(
     encoder: Encoder,
     samples: Sequence[Sample],
     predictors: list[np.ndarray],
-    temperature: float,
+    sampling: SamplingParams,
     inputs: dict[str, Any],
 ) -> list[torch.Tensor]:
     """Log-probabilities (T,) of each sample's response, whose tokens are predicted at `predictors` (T,), positions in
     the flattened rows."""
 
-    def distribution(logits_NV: torch.Tensor) -> torch.Tensor:
+    def distribution(logits_NV: torch.Tensor, tokens_N: torch.Tensor) -> torch.Tensor:
         logits_NV = encoder.mask_placeholders(logits_NV)
-        logits_NV = (logits_NV if logits_NV.dtype == torch.float64 else logits_NV.float()) / temperature
-        return torch.log_softmax(logits_NV, dim=-1)
+        logits_NV = (logits_NV if logits_NV.dtype == torch.float64 else logits_NV.float()) / sampling.temperature
+        return truncate(torch.log_softmax(logits_NV, dim=-1), sampling.top_p, sampling.top_k, keep_N=tokens_N)
 
     device = vlm.model.device
     targets_N = torch.tensor([token for s in samples for token in s.response], device=device)
@@ -94,14 +100,14 @@ class Forward:
     packed: bool = True
 
     def __call__(
-        self, vlm: VLM, encoder: Encoder, samples: Sequence[Sample], temperature: float = 1.0
+        self, vlm: VLM, encoder: Encoder, samples: Sequence[Sample], sampling: SamplingParams = PLAIN
     ) -> list[torch.Tensor]:
         """Log-probabilities (T,) of each sample's response, in nats."""
         compute = response_logprobs if self.packed else naive_logprobs
         if not encoder.vision.is_sharded or any(sample.prompt.images for sample in samples):
-            return compute(vlm, encoder, samples, temperature)
+            return compute(vlm, encoder, samples, sampling)
         # The vision tower is sharded and other ranks have images: this rank must run the tower forward and backward too
-        first, *others, blank = compute(vlm, encoder, [*samples, encoder.blank_sample()], temperature)
+        first, *others, blank = compute(vlm, encoder, [*samples, encoder.blank_sample()], sampling)
         return [first + 0 * blank.sum(), *others]
 
     def micro_batches(self, samples: Sequence[Sample], encoder: Encoder, tokens: int) -> Iterator[list[int]]:
@@ -118,7 +124,7 @@ def checked_forward(
     vlm: VLM,
     encoder: Encoder,
     samples: Sequence[Sample],
-    temperature: float,
+    sampling: SamplingParams,
     max_gap: float | None = None,
     workers: Workers = SINGLE_PROCESS,
 ) -> tuple[Forward, float]:
@@ -132,8 +138,8 @@ def checked_forward(
     max_gap = vlm.tolerances.packing if max_gap is None else max_gap
     first = samples[:CHECKED]
     packed, single = (
-        response_logprobs(vlm, encoder, first, temperature),
-        naive_logprobs(vlm, encoder, first, temperature),
+        response_logprobs(vlm, encoder, first, sampling),
+        naive_logprobs(vlm, encoder, first, sampling),
     )
     own_gap = (torch.cat(packed) - torch.cat(single)).abs().max().item()
     gap = torch.tensor(workers.gather([own_gap]), dtype=torch.float64).max().item()  # NaN on any rank is the maximum
@@ -154,7 +160,7 @@ def score(
     vlm: VLM,
     encoder: Encoder,
     samples: Sequence[Sample],
-    temperature: float,
+    sampling: SamplingParams,
     tokens: int,
     forward: Forward = Forward(),
     workers: Workers = SINGLE_PROCESS,
@@ -166,7 +172,7 @@ def score(
     """
     own: list[tuple[int, torch.Tensor]] = []
     for indices, _ in workers.split(list(forward.micro_batches(samples, encoder, tokens))):
-        scores = forward(vlm, encoder, [samples[index] for index in indices], temperature)
+        scores = forward(vlm, encoder, [samples[index] for index in indices], sampling)
         # to the CPU, since other ranks cannot read this rank's GPU
         own += zip(
             indices, (logprobs_T.cpu() if workers.size > 1 else logprobs_T for logprobs_T in scores), strict=True

@@ -291,7 +291,7 @@ class RolloutQueue:
             for group, chosen in zip(rollouts.sampled.groups, places, strict=True)
         ]
         episodes = [spec for of_group in specs for spec in of_group]
-        sampling = SamplingParams(temperature=self._params.rl.temperature)
+        sampling = self._params.rl.sampling
 
         def progress(done: int, total: int) -> None:
             self.report(number, done / max(total, 1) / 2, f"branch {done}/{total}")
@@ -328,7 +328,7 @@ class RolloutQueue:
             ended, begun = rollouts.ended, rollouts.begun
             self.report(number, ended / begun / 2, f"episode {ended}/{begun}")
 
-        sampling = SamplingParams(temperature=self._params.rl.temperature)
+        sampling = self._params.rl.sampling
         with rollouts.clock.rolling():
             trajectories = await self._collect(episodes, policy, sampling, journal, progress, rollouts.harness_errors)
         verdicts = await self._judge(trajectories, rollouts)

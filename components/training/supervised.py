@@ -16,7 +16,7 @@ import torch
 from components.model import VLM, Encoder
 from components.params import OptimParams, Params
 from components.records import Trajectory
-from components.training.forward import Forward, checked_forward
+from components.training.forward import PLAIN, Forward, checked_forward
 from components.training.objectives.supervised import SupervisedObjective, WeightedSample
 from components.training.optim import optimizer_step
 from components.training.sharding import shard, whole_state
@@ -99,7 +99,7 @@ def train(
     steps = math.ceil(len(samples) / params.batch_size) * params.epochs
     optimizer = torch.optim.AdamW(vlm.trainable(), lr=params.lr, betas=params.betas, weight_decay=params.weight_decay)
     vlm.model.eval()  # with dropout, packed and single samples would differ
-    forward, gap = checked_forward(vlm, encoder, samples, 1.0, params.max_packing_gap, workers)
+    forward, gap = checked_forward(vlm, encoder, samples, PLAIN, params.max_packing_gap, workers)
     vlm.model.train()
     step = 0
     for epoch in range(params.epochs):

@@ -95,7 +95,7 @@ def decode(
     completions = generate_batch(vlm, encoder, rows)
     seconds = clock(setting.device) - begin
     samples = [Sample(row.prompt, answer.token_ids) for row, answer in zip(rows, completions, strict=True)]
-    scores = score(vlm, encoder, samples, sampling.temperature, ROW_TOKENS)
+    scores = score(vlm, encoder, samples, sampling, ROW_TOKENS)
     recorded = torch.tensor([logprob for answer in completions for logprob in answer.logprobs])
     gaps = (torch.cat(scores).cpu() - recorded).abs()
     limits, tokens = vlm.tolerances, len(recorded)

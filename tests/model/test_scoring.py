@@ -25,7 +25,7 @@ def model() -> VLM:
     return random_vlm(layers=3)
 
 
-def softmax(logits: torch.Tensor) -> torch.Tensor:
+def softmax(logits: torch.Tensor, tokens: torch.Tensor | None = None) -> torch.Tensor:
     return torch.log_softmax(logits / 0.8, dim=-1)
 
 

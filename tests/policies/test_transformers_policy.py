@@ -36,12 +36,13 @@ def rows(encoder: Encoder, count: int, sampling: SamplingParams = HOT) -> list[R
     return [Row(encoder.encode(prompt), sampling, 12, seed=i) for i, prompt in enumerate(prompts)]
 
 
-def test_trainer_and_rollout_agree_on_every_token(vlm):
+@pytest.mark.parametrize("sampling", [HOT, SamplingParams(top_p=0.6), SamplingParams(temperature=1.2, top_k=5)])
+def test_trainer_and_rollout_agree_on_every_token(vlm, sampling):
     encoder = Encoder(vlm)
-    asked = rows(encoder, 5)
+    asked = rows(encoder, 5, sampling)
     completions = generate_batch(vlm, encoder, asked)
     samples = [Sample(row.prompt, completion.token_ids) for row, completion in zip(asked, completions, strict=True)]
-    for ours, theirs in zip(response_logprobs(vlm, encoder, samples, temperature=0.8), completions, strict=True):
+    for ours, theirs in zip(response_logprobs(vlm, encoder, samples, sampling), completions, strict=True):
         assert ours.tolist() == pytest.approx(theirs.logprobs, abs=2e-5)
 
 
@@ -189,7 +190,7 @@ def test_policy_and_trainer_both_exclude_image_placeholders(vlm):
     completions = generate_batch(vlm, eager, asked)
     assert all(wanted not in completion.token_ids for completion in completions)
     samples = [Sample(row.prompt, completion.token_ids) for row, completion in zip(asked, completions, strict=True)]
-    for ours, theirs in zip(response_logprobs(vlm, encoder, samples, temperature=0.8), completions, strict=True):
+    for ours, theirs in zip(response_logprobs(vlm, encoder, samples, HOT), completions, strict=True):
         assert ours.tolist() == pytest.approx(theirs.logprobs, abs=2e-5)
 
 

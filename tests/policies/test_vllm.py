@@ -72,7 +72,7 @@ def test_log_probabilities_are_those_that_the_trainer_computes(served, vlm, enco
     answers = run(ask(VLLMPolicy(fleet, "v", encoder), asked))
     assert len({tuple(one.token_ids) for one in answers}) > 8, "nothing was sampled"
     samples = [Sample(encoder.encode(r.prompt), one.token_ids) for r, one in zip(asked, answers, strict=True)]
-    for one, trainer_T in zip(answers, score(vlm, encoder, samples, HOT.temperature, 8192), strict=True):
+    for one, trainer_T in zip(answers, score(vlm, encoder, samples, HOT, 8192), strict=True):
         assert one.logprobs == pytest.approx(trainer_T.tolist(), abs=1e-3)
 
 

@@ -15,7 +15,7 @@ from components.records import Outcome, Trajectory, Verdict
 from components.store import write_table
 from components.training.agreement import TrainerMismatch
 from components.training.drift import CONTEXT, drift
-from components.training.forward import response_logprobs, score
+from components.training.forward import PLAIN, response_logprobs, score
 from tests.training.updates import RL, group_of, recipe_with, samples_of
 from tests.vlm import observation
 
@@ -57,7 +57,7 @@ def test_families_and_tokens_add_up_to_the_scores_of_the_two_policies(rolled, po
     turns = [turn for trajectory in trajectories for turn in trajectory.turns]
     encoder = Encoder(vlm)
     samples = [turn.sample for turn in samples_of(group_of(trajectories, [1, 0, 0, 1]), encoder, RL)]
-    scored = sum(logprobs_T.sum().item() for logprobs_T in score(vlm, encoder, samples, 1.0, 4096))
+    scored = sum(logprobs_T.sum().item() for logprobs_T in score(vlm, encoder, samples, PLAIN, 4096))
     (family,) = result.families
     assert family.turns == len(turns)
     assert sum(token.places for token in result.tokens) == sum(len(turn.token_ids) for turn in turns)

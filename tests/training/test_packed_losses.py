@@ -14,7 +14,7 @@ from components.judge.distilled import training_sample
 from components.model import VLM, Encoder, Sample
 from components.params import OptimParams, RLParams
 from components.training import forward, supervised
-from components.training.forward import Forward, naive_logprobs, score
+from components.training.forward import PLAIN, Forward, naive_logprobs, score
 from components.training.objectives import UpdateContext, WeightedSample, objective_of
 from components.training.objectives.policy_gradient import TurnSample, accumulate_gradients
 from components.training.objectives.sft import demonstrations
@@ -223,7 +223,7 @@ def test_each_training_shares_prefixes_and_uses_single_turns_only_to_check(model
         optimizer = torch.optim.SGD(vlm.trainable(), lr=0.01)
         update(vlm, [rolled], RL, optimizer)
     else:
-        score(vlm, encoder, attempts(encoder), 1.0, 4096)
+        score(vlm, encoder, attempts(encoder), PLAIN, 4096)
     assert saved
     assert min(saved) > 0
     assert len(single) == (kind != "scoring")

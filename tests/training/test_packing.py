@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRMSNorm
 
 from components.model import VLM, Encoded, Encoder, Sample
+from components.params import SamplingParams
 from components.records import Image
 from components.training.forward import naive_logprobs, response_logprobs
 from components.training.packing import Pack, micro_batches, pack
@@ -121,7 +122,7 @@ CASES = {
 def gradients(vlm, encoder, logprobs, samples) -> tuple[list[torch.Tensor], torch.Tensor, dict[str, torch.Tensor]]:
     """Log-probabilities, a loss that weights every token differently, and its gradient by parameter."""
     vlm.model.zero_grad()
-    found = logprobs(vlm, encoder, samples, 0.8)
+    found = logprobs(vlm, encoder, samples, SamplingParams(temperature=0.8))
     weights = torch.Generator().manual_seed(1)
     loss = sum((torch.rand(len(one), generator=weights, dtype=one.dtype) * one).sum() for one in found)
     loss.backward()

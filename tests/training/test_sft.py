@@ -14,7 +14,7 @@ from components.judge.distilled import target
 from components.model import Encoded, Encoder, Sample
 from components.params import OptimParams
 from components.training import forward
-from components.training.forward import PackingWarning, checked_forward
+from components.training.forward import PLAIN, PackingWarning, checked_forward
 from components.training.objectives import WeightedSample
 from components.training.objectives.sft import demonstrations, shuffle_units
 from components.training.packing import pack
@@ -229,11 +229,11 @@ def test_packing_is_trusted_up_to_the_gap_that_the_recipe_allows():
     encoder = Encoder(vlm)
     prompt = encoder.encode(renderer().prompt(TASK, [], observation(0)))
     samples = [Sample(prompt, [300, encoder.end_id]), Sample(prompt, [301, encoder.end_id])]
-    trusted, gap = checked_forward(vlm, encoder, samples, 1.0, 1e-4)
+    trusted, gap = checked_forward(vlm, encoder, samples, PLAIN, 1e-4)
     assert trusted.packed
     assert 0 <= gap < 1e-4
     with pytest.warns(PackingWarning, match="differ by"):
-        refused, _ = checked_forward(vlm, encoder, samples, 1.0, -1.0)
+        refused, _ = checked_forward(vlm, encoder, samples, PLAIN, -1.0)
     assert not refused.packed
     whole = sum(len(s.prompt.ids) + len(s.response) for s in samples)
     assert [len(list(one.micro_batches(samples, encoder, whole - 3))) for one in (trusted, refused)] == [1, 2]
@@ -256,13 +256,13 @@ def test_if_one_process_refuses_to_pack_no_process_packs(elsewhere):
     vlm = random_vlm()
     encoder = Encoder(vlm)
     samples = [Sample(encoder.encode(renderer().prompt(TASK, [], observation(0))), [300, encoder.end_id])]
-    alone, _ = checked_forward(vlm, encoder, samples, 1.0, 1e-4)
-    beside, gap = checked_forward(vlm, encoder, samples, 1.0, 1e-4, BesideOneThatSees(1e-5))
+    alone, _ = checked_forward(vlm, encoder, samples, PLAIN, 1e-4)
+    beside, gap = checked_forward(vlm, encoder, samples, PLAIN, 1e-4, BesideOneThatSees(1e-5))
     assert alone.packed
     assert beside.packed
     assert gap >= 1e-5
     with pytest.warns(PackingWarning):
-        refused, gap = checked_forward(vlm, encoder, samples, 1.0, 1e-4, BesideOneThatSees(elsewhere))
+        refused, gap = checked_forward(vlm, encoder, samples, PLAIN, 1e-4, BesideOneThatSees(elsewhere))
     assert not refused.packed
     assert gap == pytest.approx(elsewhere, nan_ok=True)
 
@@ -278,5 +278,5 @@ def test_a_packing_that_gives_nan_for_a_later_sample_is_not_trusted(monkeypatch)
         lambda *args: [one + nan for one, nan in zip(REAL(*args), [0, math.nan], strict=True)],
     )
     with pytest.warns(PackingWarning, match="nan nats"):
-        refused, _ = checked_forward(vlm, encoder, samples, 1.0, 1e-4)
+        refused, _ = checked_forward(vlm, encoder, samples, PLAIN, 1e-4)
     assert not refused.packed

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from components.model import VLM, Encoder
-from components.params import load
+from components.params import SamplingParams, load
 from components.records import Trajectory
 from components.training.agreement import TrainerMismatch
 from components.training.divergence import kl_by_family
-from components.training.forward import PackingWarning, score
+from components.training.forward import PLAIN, PackingWarning, score
 from components.training.learner import Learner
 from tests.samples import objective as parameters
 from tests.training.updates import RL, group_of, recipe_with, roll, samples_of, shifted, weights_after
@@ -27,12 +27,12 @@ def test_log_probabilities_before_temperature_stop_even_a_bfloat16_run():
     """The shipped model is so sure of its tokens that the limits of a recipe for GPUs would let them pass."""
     vlm = VLM.load("data/base_model", load("recipes/smoke.yaml").model)
     encoder = Encoder(vlm)
-    trajectories = roll(vlm, encoder, 4, [1, 2], temperature=0.8)
+    trajectories = roll(vlm, encoder, 4, [1, 2], SamplingParams(temperature=0.8))
     loose = parameters(max_logprob_gap=5.0, max_mean_logprob_gap=0.05)
     params = RL.model_copy(update={"temperature": 0.8, "objective": loose})
     group = group_of(trajectories, [1, 0, 0, 1])
     samples = [one.sample for one in samples_of(group, encoder, params)]
-    before_temperature = iter(score(vlm, encoder, samples, 1.0, 4096))
+    before_temperature = iter(score(vlm, encoder, samples, PLAIN, 4096))
     recorded = [
         one.model_copy(
             update={"turns": [t.model_copy(update={"logprobs": next(before_temperature).tolist()}) for t in one.turns]}

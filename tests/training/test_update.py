@@ -8,6 +8,7 @@ import torch
 
 from components.model import Encoder
 from components.params import MMGRPOParams
+from components.training.agreement import TrainerMismatch
 from components.training.forward import PackingWarning, naive_logprobs, score, token_count
 from components.training.objectives import policy_gradient
 from components.training.objectives.policy_gradient import number_of_steps
@@ -15,7 +16,17 @@ from components.training.objectives.sft import demonstrations
 from components.training.objectives.surrogate import group_advantages
 from components.training.optim import Diverged, optimizer_step
 from tests.samples import objective as parameters
-from tests.training.updates import ANY_GAP, POLICY_GRADIENTS, RL, group_of, samples_of, shifted, update, weights_after
+from tests.training.updates import (
+    ANY_GAP,
+    POLICY_GRADIENTS,
+    RL,
+    group_of,
+    roll,
+    samples_of,
+    shifted,
+    update,
+    weights_after,
+)
 from tests.vlm import random_vlm, renderer
 
 
@@ -97,10 +108,10 @@ def test_an_update_raises_what_was_rewarded(rolled):
     encoder = Encoder(model)
     group = group_of(trajectories, [1, 0, 0, 0])
     samples = samples_of(group, encoder, RL)
-    before = score(model, encoder, [s.sample for s in samples], RL.temperature, 4096)
+    before = score(model, encoder, [s.sample for s in samples], RL.sampling, 4096)
     optimizer = torch.optim.SGD(model.trainable(), lr=0.05)
     update(model, [group], RL, optimizer)
-    after = score(model, encoder, [s.sample for s in samples], RL.temperature, 4096)
+    after = score(model, encoder, [s.sample for s in samples], RL.sampling, 4096)
     change = [(b - a).mean().item() for a, b in zip(before, after, strict=True)]
     assert change[0] > 0 > sum(change[1:])
 
@@ -237,3 +248,20 @@ def test_a_gradient_that_is_not_finite_stops_the_run_before_the_step():
     with pytest.raises(Diverged, match="learning rate"):
         optimizer_step(optimizer, vlm, 1.0)
     assert all(torch.equal(a, b) for a, b in zip(before, vlm.trainable(), strict=True))
+
+
+def test_with_top_p_the_objective_sees_the_distribution_that_was_sampled(rolled):
+    vlm, _ = rolled
+    rl = RL.model_copy(update={"top_p": 0.6})
+    model = copy.deepcopy(vlm)
+    encoder = Encoder(model)
+    trajectories = roll(model, encoder, 4, [1, 2], rl.sampling)
+    samples = samples_of(group_of(trajectories, [1, 0, 0, 0]), encoder, rl)
+    before = score(model, encoder, [s.sample for s in samples], rl.sampling, 4096)
+    stats = update(model, [group_of(trajectories, [1, 0, 0, 0])], rl, torch.optim.SGD(model.trainable(), lr=0.05))
+    assert stats.logprob_gap_max < 1e-4
+    after = score(model, encoder, [s.sample for s in samples], rl.sampling, 4096)
+    change = [(b - a).mean().item() for a, b in zip(before, after, strict=True)]
+    assert change[0] > 0 > sum(change[1:])
+    with pytest.raises(TrainerMismatch):
+        weights_after(vlm, group_of(trajectories, [1, 0, 0, 1]), RL)

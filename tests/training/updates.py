@@ -76,7 +76,7 @@ def samples_of(group: Group, encoder: Encoder, rl: RLParams) -> list[TurnSample]
 
 
 def roll(
-    vlm, encoder: Encoder, attempts: int, turns_each: list[int], temperature: float = RL.temperature
+    vlm, encoder: Encoder, attempts: int, turns_each: list[int], sampling: SamplingParams = RL.sampling
 ) -> list[Trajectory]:
     """Trajectories with really sampled responses; the pages are noise."""
     trajectories = []
@@ -85,7 +85,6 @@ def roll(
         for index in range(turns_each[attempt % len(turns_each)]):
             shown = observation(10 * attempt + index)
             prompt = renderer().prompt(TASK, turns, shown)
-            sampling = SamplingParams(temperature=temperature)
             done = generate_batch(vlm, encoder, [Row(encoder.encode(prompt), sampling, 8, seed=100 * attempt + index)])[
                 0
             ]

@@ -13,6 +13,7 @@ micro-batches or spread over processes.
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from abc import abstractmethod
@@ -25,10 +26,10 @@ from typing_extensions import override
 
 from components.agent import Renderer
 from components.model import Encoder, Sample
-from components.params import OnlineParams
+from components.params import OnlineParams, SamplingParams
 from components.rollout import Group
-from components.training.agreement import ROUNDING, GapLimits, check_temperature, logprob_gaps, policy_sample
-from components.training.forward import CHECKED, Forward, checked_forward, score, token_count
+from components.training.agreement import ROUNDING, GapLimits, check_distribution, logprob_gaps, policy_sample
+from components.training.forward import CHECKED, PLAIN, Forward, checked_forward, score, token_count
 from components.training.images import image_figures, share_images
 from components.training.objectives.interface import Objective, UpdateContext, UpdateStats
 from components.training.objectives.sft import demonstrations
@@ -142,9 +143,9 @@ class _PolicyUpdate:
         samples = [turn.sample for turn in turns]
         share_images(context.encoder, samples, context.workers)
         self.forward, packing_gap = checked_forward(
-            vlm, context.encoder, samples, rl.temperature, rl.max_packing_gap, context.workers
+            vlm, context.encoder, samples, rl.sampling, rl.max_packing_gap, context.workers
         )
-        trainer_logprobs = self._score(samples, rl.temperature)
+        trainer_logprobs = self._score(samples, rl.sampling)
         gap, mean_gap = self._check_agreement(turns, trainer_logprobs)
         turns = self._with_reference_and_correction(turns, trainer_logprobs)
         steps_per_epoch = number_of_steps(len(turns), rl.batch_turns)
@@ -213,9 +214,9 @@ class _PolicyUpdate:
         )
         return sum(context.workers.gather([loss]))
 
-    def _score(self, samples: Sequence[Sample], temperature: float) -> list[torch.Tensor]:
+    def _score(self, samples: Sequence[Sample], sampling: SamplingParams) -> list[torch.Tensor]:
         context, tokens = self.context, self.rl.micro_batch_tokens
-        return score(context.vlm, context.encoder, samples, temperature, tokens, self.forward, context.workers)
+        return score(context.vlm, context.encoder, samples, sampling, tokens, self.forward, context.workers)
 
     def _check_agreement(
         self, turns: Sequence[TurnSample], trainer_logprobs: Sequence[torch.Tensor]
@@ -228,15 +229,19 @@ class _PolicyUpdate:
         recorded = [turn.logprobs_T for turn in turns]
         gap, mean_gap = logprob_gaps(recorded, trainer_logprobs, self._limits(), self.context.stale)
         if mean_gap > ROUNDING and not self.context.stale:
-            plain = self._score([turn.sample for turn in turns[:CHECKED]], 1.0)
-            check_temperature(recorded[:CHECKED], trainer_logprobs[:CHECKED], plain, self.rl.temperature)
+            plain = self._score([turn.sample for turn in turns[:CHECKED]], PLAIN)
+            check_distribution(recorded[:CHECKED], trainer_logprobs[:CHECKED], plain, self.rl.sampling)
         return gap, mean_gap
 
     def _limits(self) -> GapLimits:
         """The recipe's limits, or those that follow from the dtype."""
         params, tolerances = self.objective.params, self.context.vlm.tolerances
+        edge = -math.log(
+            self.rl.top_p
+        )  # a token that only one of both keeps by rounding divides the others by its share
         return GapLimits(
-            params.max_logprob_gap or tolerances.logprob, params.max_mean_logprob_gap or tolerances.mean_logprob
+            edge + (params.max_logprob_gap or tolerances.logprob),
+            params.max_mean_logprob_gap or tolerances.mean_logprob,
         )
 
     def _with_reference_and_correction(
@@ -250,7 +255,7 @@ class _PolicyUpdate:
                 reference,
                 encoder if encoder.vision.is_of(reference) else Encoder(reference),
                 [turn.sample for turn in turns],
-                rl.temperature,
+                rl.sampling,
                 rl.micro_batch_tokens,
                 self.forward,
                 self.context.workers,
@@ -282,7 +287,7 @@ def accumulate_gradients(
     total = sum(turn.credit.weight for turn in batch)
     samples = [turn.sample for turn in batch]
     for indices, counts in workers.split(list(forward.micro_batches(samples, encoder, rl.micro_batch_tokens))):
-        logprobs = forward(vlm, encoder, [samples[index] for index in indices], rl.temperature)
+        logprobs = forward(vlm, encoder, [samples[index] for index in indices], rl.sampling)
         part = torch.zeros((), device=encoder.device)
         for index, logprobs_T in zip(indices, logprobs, strict=True):
             turn = batch[index]
