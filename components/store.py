@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -253,8 +253,11 @@ def read_json(path: Path | str) -> dict:
     return json.loads(Path(path).read_text())
 
 
-def digest(*parts: Path | str | BaseModel | int | float) -> str:
+def digest(*parts: Path | str | BaseModel | int | float, leave_out: Collection[str] = ()) -> str:
     """A key for a stage's inputs, 16 hexadecimal digits. Paths count by content, all other parts by value.
+
+    Args:
+        leave_out: names of files in directories that do not count.
 
     Raises:
         FileNotFoundError: a path does not exist.
@@ -264,7 +267,11 @@ def digest(*parts: Path | str | BaseModel | int | float) -> str:
         if isinstance(part, Path):
             if not part.exists():
                 raise FileNotFoundError(f"{part}: no such input; `dvc repro` makes it")
-            files = [part] if part.is_file() else sorted(p for p in part.rglob("*") if p.is_file())
+            files = (
+                [part]
+                if part.is_file()
+                else sorted(p for p in part.rglob("*") if p.is_file() and p.name not in leave_out)
+            )
             for file in files:
                 hasher.update(str(file.relative_to(part) if file != part else file.name).encode())
                 with file.open("rb") as handle:

@@ -15,7 +15,6 @@ from components.benchmarks.spec import BenchmarkError
 from components.params import Params, ScriptedTeacherParams
 from components.policies import EndpointPolicy, open_model
 from components.policies.scripted import ScriptedTeacher
-from components.store import digest
 
 CHAMPION, TEACHER = "champion", "teacher"
 _REGISTERED = re.compile(r"models:/([^/@]+)(?:/(\d+)|(@[^/@]+))")
@@ -74,7 +73,8 @@ def _version(version: tracking.ModelVersion, params: Params) -> Subject:
 
 
 def _local(path: Path, label: str) -> Subject:
-    return Subject(label, digest(path)[:12], lambda params, version, work: open_model(path, params, version, work))
+    key = tracking.model_digest(path)[:12]
+    return Subject(label, key, lambda params, version, work: open_model(path, params, version, work))
 
 
 def _teacher(params: Params) -> Subject:

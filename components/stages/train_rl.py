@@ -66,8 +66,7 @@ def run_stage(workers: Workers, phase: str) -> None:
         require_tasks(params, pool, read_table(VALIDATION, Task))
         torch.manual_seed(params.seed)
         demonstrations = DEMONSTRATIONS if objective_of(params).needs_demonstrations else None
-        earlier = params.rl.short.iterations if phase == "long" else 0
-        learners = workers.replicate(Learner.load_model, INIT[phase], params, demonstrations, earlier)
+        learners = workers.replicate(Learner.load_model, INIT[phase], params, phase, demonstrations)
         trained = asyncio.run(_train(run, learners, phase))
         if trained.ended:
             print(f"the phase ends after {len(trained.figures)} iterations: {trained.ended}", flush=True)

@@ -9,7 +9,7 @@ MLflow is imported inside of functions, because its import takes a second.
 """
 
 from components.tracking.backend import TrackingError
-from components.tracking.registry import JUDGE, POLICY, ModelVersion, champion, promote, registered
+from components.tracking.registry import JUDGE, POLICY, ModelVersion, champion, model_digest, promote, registered
 from components.tracking.reviews import HumanLabel, OpenedReview, human_labels, open_review
 from components.tracking.runs import StageRun, stage_run
 from components.tracking.studies import StudyChild, StudyParent, log_study
@@ -27,6 +27,7 @@ __all__ = [
     "champion",
     "human_labels",
     "log_study",
+    "model_digest",
     "open_review",
     "promote",
     "registered",

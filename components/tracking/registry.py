@@ -49,6 +49,12 @@ class ModelVersion:
         )
 
 
+def model_digest(path: Path) -> str:
+    """A key of what a model directory answers with, 16 hexadecimal digits: a registered version has that of the
+    directory it was made from."""
+    return store.digest(path, leave_out=LEFT_OUT)
+
+
 def interface(name: str, params: Params) -> str:
     """A digest of the model's input and answer format; models with different interfaces cannot be compared."""
     agent = params.agent
@@ -65,7 +71,7 @@ def register(backend: Backend, run_id: str, path: Path, name: str, alias: str, t
     """
     if not path.is_dir():
         raise TrackingError(f"{path}: no model directory to register as {name}; run the stage that trains it")
-    client, digest = backend.client, store.digest(path)
+    client, digest = backend.client, model_digest(path)
     with exclusive():
         _ensure_model(backend, name)
         versions = with_retries(lambda: client.search_model_versions(f"name = '{name}'"))

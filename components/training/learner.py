@@ -84,12 +84,16 @@ class Learner:
 
     @classmethod
     def load_model(
-        cls, workers: Workers, model: Path, params: Params, demonstrations: Path | None = None, earlier_updates: int = 0
+        cls, workers: Workers, model: Path, params: Params, phase: str, demonstrations: Path | None = None
     ) -> Learner:
-        """`begin` with the model in a directory and the table of demonstrations, for `Workers.replicate`."""
+        """`begin` with the model in a directory and the table of demonstrations, for `Workers.replicate`.
+
+        Args:
+            phase: `short` or `long`.
+        """
         trajectories = read_table(demonstrations, Trajectory) if demonstrations is not None else []
         learner = cls.begin(VLM.load(model, params.model, train=True), params, workers, trajectories)
-        learner.earlier_updates = earlier_updates
+        learner.earlier_updates = params.rl.short.iterations if phase == "long" else 0
         if (model / OPTIMIZER).exists():
             learner.take_over(torch.load(model / OPTIMIZER, map_location="cpu", mmap=True, weights_only=True))
         return learner

@@ -11,7 +11,7 @@ import pytest
 from mlflow import MlflowClient
 
 from components.params import Params
-from components.tracking import champion, promote, stage_run
+from components.tracking import champion, model_digest, promote, stage_run
 from components.tracking.backend import TrackingError
 from tests.tracking.stage_processes import register
 
@@ -53,6 +53,16 @@ def test_the_same_content_is_the_same_version_and_copied_once(
     assert int(client.get_model_version_by_alias(NAME, "candidate").version) == 1
     copies = [p.read_bytes() for p in (checkout / "mlflow/store/artifacts").rglob("model.safetensors")]
     assert sorted(copies) == [b"one", b"two"]
+
+
+def test_an_optimizer_that_only_training_reads_makes_no_other_version(params: Params, model: Path) -> None:
+    before = model_digest(model)
+    assert registered(params, model) == 1
+    (model / "optimizer.pt").write_bytes(b"state")
+    assert registered(params, model, "with an optimizer") == 1
+    assert model_digest(model) == before
+    (model / "model.safetensors").write_bytes(b"two")
+    assert model_digest(model) != before
 
 
 def test_no_model_directory_is_an_error(params: Params, checkout: Path) -> None:

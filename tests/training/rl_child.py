@@ -147,7 +147,7 @@ async def main(model: Path, state: Path, out: Path, kind: str, workers: Workers)
     trained_model = params.model.model_copy(update={"lora": LoRAParams(rank=8, alpha=16) if kind == "lora" else None})
     changed = {"agent": agent, "rl": rl, "browser": browser, "model": trained_model, "training": training}
     params = params.model_copy(update=changed)
-    learners = workers.replicate(Learner.load_model, model, params)
+    learners = workers.replicate(Learner.load_model, model, params, "short")
     learner = learners.local
     vlm = learner.vlm
     serving = training_policies(vlm, learner.encoder, model, params, state)

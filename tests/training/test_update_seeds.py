@@ -30,8 +30,9 @@ class Recording(RFT):
 def test_the_long_phase_has_the_seeds_after_those_of_the_short_one(tmp_path: Path):
     random_vlm().publish(tmp_path / "model", {})
     objective = Recording()
-    for earlier, updates in ((0, 3), (3, 2)):
-        learner = Learner.load_model(SINGLE_PROCESS, tmp_path / "model", recipe(), earlier_updates=earlier)
+    params = recipe(rl__short__iterations=3, rl__long__iterations=2)
+    for phase, updates in (("short", 3), ("long", 2)):
+        learner = Learner.load_model(SINGLE_PROCESS, tmp_path / "model", params, phase)
         learner.objective = objective
         for number in range(1, updates + 1):
             learner.update([], number)

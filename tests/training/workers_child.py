@@ -151,7 +151,7 @@ def overlap(workers: Workers, model: Path) -> list[dict]:
     groups = [group_of(roll(vlm, Encoder(vlm), 4, [1, 3, 2]), [1, 0, 0, 1])]
     training = {"processes": workers.size, "shard": True}
     params = parse(raw_recipe(**OVERLAPPING, model__lora={"rank": 4, "alpha": 8}, training=training))
-    learners = workers.replicate(Learner.load_model, model, params)
+    learners = workers.replicate(Learner.load_model, model, params, "short")
     checkpoint = model.with_name("checkpoint.pt")
     sampled, trained, stats = [], [adapters(learners)], []
     for number in (1, 2, 3):
@@ -163,7 +163,7 @@ def overlap(workers: Workers, model: Path) -> list[dict]:
             learners.run(Learner.save, checkpoint, {"iteration": 2})
     assert all(map(torch.equal, sampled, trained))
     assert not any(map(torch.equal, trained, trained[1:]))
-    learners = workers.replicate(Learner.load_model, model, params)
+    learners = workers.replicate(Learner.load_model, model, params, "short")
     assert learners.run(Learner.load, checkpoint) == {"iteration": 2}
     with learners.local.at_earlier_update(1):
         assert torch.equal(adapters(learners), trained[1])
