@@ -29,6 +29,10 @@ class PretrainPhase(Section):
     varied: bool = False
     kind: PageKindName | None = None
     """Of this phase's pages. Null: `pretrain.kind`."""
+    respelled: float = Field(default=0.0, ge=0, le=1)
+    """Share of the words of names and of texts to write that are replaced, in each sequence anew, by words of random
+    tokens (`training.respelling`), so that every token is copied at times. The element list then has other words than
+    the screenshot: it suits a base that does not read pixels (`pixel_share: 0`)."""
 
 
 class PretrainParams(Section):

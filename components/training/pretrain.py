@@ -29,6 +29,7 @@ from components.records import Image
 from components.training.application_questions import ask_on_application
 from components.training.pages import Page, random_label, random_word
 from components.training.questions import Question, ask
+from components.training.respelling import respell, word_pieces
 from components.training.sentence_questions import ask_in_sentences
 
 SPECIAL = ["<|endoftext|>", IM_START, IM_END, VISION_START, VISION_END, IMAGE_PAD, "<|video_pad|>"]
@@ -223,9 +224,10 @@ def train_phase(
     optimizer = torch.optim.AdamW(groups, lr=params.lr, betas=(0.9, 0.98))
     started, question_count = time.monotonic(), 0
     pool: list[_Sequence] = []
+    pieces = word_pieces(vlm.tokenizer)
     model.train()
     for step in range(1, phase.steps + 1):
-        batch, pool = _draw(pool, encoder, pages, images, params, phase, rng)
+        batch, pool = _draw(pool, encoder, pages, images, params, phase, pieces, rng)
         for group in optimizer.param_groups:
             group["lr"] = params.lr * min(1.0, step / phase.warmup_steps) * max(0.02, 1 - step / phase.decay_steps)
         inputs = encoder.collate([s.ids for s in batch], [s.images for s in batch], pad="right")
@@ -266,20 +268,32 @@ def _draw(
     images: list[Image],
     params: PretrainParams,
     phase: PretrainPhase,
+    pieces: list[str],
     rng: random.Random,
 ) -> tuple[list[_Sequence], list[_Sequence]]:
     """A batch, and the rest of the pool. Sequences of similar lengths share a batch; otherwise padding is a third of
     the cost."""
     while len(pool) < 8 * params.batch:
         index = rng.randrange(params.held_out, len(pages))
-        questions = _questions(pages[index], rng, params.questions, params, phase)
+        page, questions = _asked(pages[index], rng, params.questions, params, phase, pieces)
         if questions:
             shown_at = 0 if rng.random() < 0.6 else rng.randrange(len(questions))
             with_list = rng.random() >= params.pixel_share
-            pool.append(_sequence(encoder, pages[index], images[index], questions, shown_at, with_list))
+            pool.append(_sequence(encoder, page, images[index], questions, shown_at, with_list))
     pool = sorted(pool, key=lambda sequence: len(sequence.ids))
     cut = rng.randrange(0, len(pool) - params.batch + 1)
     return pool[cut : cut + params.batch], pool[:cut] + pool[cut + params.batch :]
+
+
+def _asked(
+    page: Page, rng: random.Random, count: int, params: PretrainParams, phase: PretrainPhase, pieces: list[str]
+) -> tuple[Page, list[Question]]:
+    """Up to `count` questions about a page, and the page as they ask about it."""
+    questions = _questions(page, rng, count, params, phase)
+    if not phase.respelled:
+        return page, questions
+    lines, questions = respell(page.lines, questions, rng, pieces, phase.respelled)
+    return Page(page.png, lines), questions
 
 
 def _questions(
@@ -309,12 +323,14 @@ def accuracy(
     """
     vlm.model.eval()
     right: dict[str, list[bool]] = {"list": [], "pixels": []}
+    pieces = word_pieces(vlm.tokenizer)
     for mode in right:
         rng = random.Random(seed)
-        items = [(i, q) for i in range(len(pages)) for q in _questions(pages[i], rng, 1, params, phase)]
+        asked = [_asked(page, rng, 1, params, phase, pieces) for page in pages]
+        items = [(page, image, q) for (page, qs), image in zip(asked, images, strict=True) for q in qs]
         for begin in range(0, len(items), 50):
             part = items[begin : begin + 50]
-            sequences = [_sequence(encoder, pages[i], images[i], [q], 0, mode == "list") for i, q in part]
+            sequences = [_sequence(encoder, page, image, [q], 0, mode == "list") for page, image, q in part]
             prompts = [s.ids[: next(k for k, label in enumerate(s.labels) if label != -100)] for s in sequences]
             inputs = encoder.collate(prompts, [s.images for s in sequences], pad="left")
             out = generate(
@@ -325,7 +341,7 @@ def accuracy(
                 eos_token_id=encoder.end_id,
                 pad_token_id=encoder.pad_id,
             )
-            for (_, question), row in zip(part, out[:, inputs["input_ids"].shape[1] :].tolist(), strict=True):
+            for (_, _, question), row in zip(part, out[:, inputs["input_ids"].shape[1] :].tolist(), strict=True):
                 ids = row[: row.index(encoder.end_id)] if encoder.end_id in row else row
                 right[mode].append(same_calls(encoder.decode(ids), question.response))
     return {f"accuracy_{mode}": round(sum(values) / len(values), 3) for mode, values in right.items()}
