@@ -6,7 +6,10 @@ import argparse
 import contextlib
 from collections.abc import Callable, Iterator
 
-from components.cli.command import PARAMS, STAGE_FOLDERS, Subparsers, fail
+from components.cli.command import PARAMS, STAGE_FOLDERS, Subparsers, fail, positive
+
+MAX_DAYS = 36_500
+"""A date that is later than this may have a year of five digits, which no date has."""
 
 
 def add(commands: Subparsers) -> None:
@@ -19,7 +22,7 @@ def add(commands: Subparsers) -> None:
         "--ask", action="store_true", help="with --learn: judge.model looks at the last pages of failed episodes"
     )
     parser.add_argument(
-        "--days", type=int, default=14, metavar="N", help="days for which a host stays listed; default: %(default)s"
+        "--days", type=_days, default=14, metavar="N", help="days for which a host stays listed; default: %(default)s"
     )
     parser.set_defaults(run=run)
 
@@ -70,3 +73,10 @@ def _progress() -> Iterator[Callable[[int], None]]:
     with Progress(transient=True) as bar:
         row = bar.add_task("last pages", total=None)
         yield lambda judged: bar.update(row, completed=judged)
+
+
+def _days(text: str) -> int:
+    value = positive(text)
+    if value > MAX_DAYS:
+        raise argparse.ArgumentTypeError(f"{text} is too large: give at most {MAX_DAYS}")
+    return value

@@ -16,11 +16,22 @@ STAGE_FOLDERS = tuple(
     Path("data") / name for name in ("evaluation/rl", "evaluation/sft", "evaluation/base", "judge", "teacher")
 )
 """Folders with a `trajectories.parquet` that stages write, the best model's first."""
+SEEDS = 2**32
+"""Seeds are below this number, those of `components.params.Params.seed` too."""
+PORTS = 2**16
+
+
+def whole(text: str) -> int:
+    """An argument that is a whole number."""
+    try:
+        return int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number: give one, such as 3") from error
 
 
 def positive(text: str) -> int:
     """An argument that is a whole number of at least 1."""
-    value = int(text)
+    value = whole(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is too small: give at least 1")
     return value
@@ -28,7 +39,7 @@ def positive(text: str) -> int:
 
 def whole_amount(text: str) -> int:
     """An argument that is a whole number of at least 0."""
-    value = int(text)
+    value = whole(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"{text} is negative: give at least 0")
     return value
@@ -36,10 +47,41 @@ def whole_amount(text: str) -> int:
 
 def amount(text: str) -> float:
     """An argument that is a finite number of at least 0."""
-    value = float(text)
+    value = _number(text)
     if not 0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"{text} is no amount: give a number of at least 0, or leave the option out")
     return value
+
+
+def duration(text: str) -> float:
+    """An argument that is a finite number above 0."""
+    value = _number(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no duration: give a number above 0, or leave the option out")
+    return value
+
+
+def seed(text: str) -> int:
+    """An argument that is a seed, within the limits of a recipe's."""
+    value = whole_amount(text)
+    if value >= SEEDS:
+        raise argparse.ArgumentTypeError(f"{text} is too large: give a seed below {SEEDS}")
+    return value
+
+
+def port(text: str) -> int:
+    """An argument that is the number of a TCP port."""
+    value = whole(text)
+    if not 0 < value < PORTS:
+        raise argparse.ArgumentTypeError(f"{text} is no port: give a number from 1 to {PORTS - 1}")
+    return value
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number: give one, such as 2.5") from error
 
 
 def fail(message: object) -> int:

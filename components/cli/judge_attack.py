@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.cli.command import Subparsers, fail
+from components.cli.command import Subparsers, fail, positive
 from components.cli.judge_run import add_endpoint, recipe_of
 from components.cli.registered_judges import registered_protocols
 
@@ -46,7 +46,7 @@ def add_attack(commands: Subparsers) -> None:
         "--labels", type=Path, metavar="FILE",
         help="with --judge: the true outcomes, a verdicts.parquet or a CSV file; default: by the rules",
     )  # fmt: skip
-    parser.add_argument("--limit", type=int, metavar="N", help="with --judge: attack with at most N failures")
+    parser.add_argument("--limit", type=positive, metavar="N", help="with --judge: attack with at most N failures")
     parser.add_argument(
         "--attacker-url", metavar="URL",
         help="with --judge: of an endpoint, up to /v1, whose model writes answers that are to be believed",
@@ -56,7 +56,7 @@ def add_attack(commands: Subparsers) -> None:
         "--attacker-key-variable", metavar="VARIABLE", help="the environment variable with its key; default: none"
     )
     parser.add_argument(
-        "--tries", type=int, metavar="N",
+        "--tries", type=positive, metavar="N",
         help=f"answers that it writes for a failure; after each it reads the judge's reasons; default: {TRIES}",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
@@ -111,10 +111,6 @@ def _attack_judge(options: argparse.Namespace) -> int:
     from components.judge.labels import CannotCompare
     from components.params import RecipeError
 
-    if options.limit is not None and options.limit < 1:
-        return fail("--limit must be at least 1")
-    if options.tries is not None and options.tries < 1:
-        return fail("--tries must be at least 1")
     if (options.attacker_url is None) != (options.attacker_model is None):
         return fail("--attacker-url and --attacker-model belong together: give both")
     if options.attacker_url is None and (given := _given(options, *_OF_ATTACKER)):

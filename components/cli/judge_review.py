@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.cli.command import PARAMS, Subparsers, fail
+from components.cli.command import PARAMS, Subparsers, fail, positive
 
 if TYPE_CHECKING:
     from components.records import Trajectory
@@ -24,7 +24,7 @@ def add_review(commands: Subparsers) -> None:
     opening = of_review.add_parser("open", help="put trajectories into a review queue of MLflow")
     opening.add_argument("path", type=Path, metavar="PATH", help="a file or folder of trajectories, as of judge run")
     opening.add_argument("--name", required=True, metavar="NAME", help="of the review; one that exists gets more")
-    opening.add_argument("--limit", type=_positive, default=50, metavar="N", help="at most N; default: %(default)s")
+    opening.add_argument("--limit", type=positive, default=50, metavar="N", help="at most N; default: %(default)s")
     opening.add_argument(
         "--reviewer", action="append", default=[], metavar="USER",
         help="a user of MLflow's authentication whose queue it is too; repeatable",
@@ -115,10 +115,3 @@ def _trajectories(path: Path, limit: int) -> Sequence[Trajectory]:
         if not isinstance(record, Damaged) and record.trajectory.termination.is_agents_doing:
             trajectories.setdefault(record.trajectory.trajectory_id, record.trajectory)
     return list(trajectories.values())
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError(text)
-    return value

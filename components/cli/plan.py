@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.cli.command import PARAMS, Subparsers, amount, fail
+from components.cli.command import PARAMS, Subparsers, amount, fail, positive
 
 if TYPE_CHECKING:
     from components.plan import TimeOptions
@@ -33,7 +33,7 @@ def add(commands: Subparsers) -> None:
         help="plan with another value of a key, such as rl.micro_batch_tokens=16384; repeatable",
     )  # fmt: skip
     parser.add_argument("--device", metavar="NAME", help="such as H100 or L4; default: H100, or this machine's CPU")
-    parser.add_argument("--devices", type=_count, metavar="N", help="number of devices; default: the recipe's")
+    parser.add_argument("--devices", type=positive, metavar="N", help="number of devices; default: the recipe's")
     parser.add_argument(
         "--device-memory", type=_bytes, metavar="SIZE", help="memory of each device, such as 24GiB; default: its own"
     )
@@ -45,7 +45,7 @@ def add(commands: Subparsers) -> None:
     )  # fmt: skip
     measured.add_argument("--calibration", type=Path, metavar="FILE", help="take the rates that --calibrate wrote")
     parser.add_argument(
-        "--cores", type=_count, default=0, metavar="N",
+        "--cores", type=positive, default=0, metavar="N",
         help="cores for browsers; default: this machine's for a recipe without GPU, else one per browser",
     )  # fmt: skip
     parser.add_argument("--device-hour", type=amount, metavar="USD", help="price of a device for an hour")
@@ -111,10 +111,3 @@ def _bytes(text: str) -> float:
         return parsed_bytes(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: write a size with its unit, such as 24GiB") from error
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError(text)
-    return value

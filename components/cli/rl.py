@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from components.cli.command import Subparsers, fail, positive
+from components.cli.command import Subparsers, fail, positive, whole_amount
 
 
 def add(commands: Subparsers) -> None:
@@ -17,7 +17,7 @@ def add(commands: Subparsers) -> None:
         "rollback",
         help="go back to the policy and the optimiser of an earlier checkpoint; the iterations done so far count",
     )
-    parser.add_argument("iteration", type=int, metavar="ITERATION", help="an iteration that has a checkpoint")
+    parser.add_argument("iteration", type=whole_amount, metavar="ITERATION", help="an iteration that has a checkpoint")
     parser.add_argument("--phase", choices=["short", "long"], default="short", help="default: %(default)s")
     parser.set_defaults(run=rollback)
     parser = group.add_parser(

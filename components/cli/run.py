@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from components.cli.command import PARAMS, Subparsers, fail
+from components.cli.command import PARAMS, Subparsers, duration, fail, positive, seed
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 + SIGINT, as a shell reports it."""
@@ -37,9 +37,9 @@ def add(commands: Subparsers) -> None:
         "--endpoint-key", metavar="VARIABLE", help="the environment variable with the endpoint's key; default: no key"
     )
     parser.add_argument("--teacher", choices=["human"], help="act yourself, and keep a demonstration")
-    parser.add_argument("--max-steps", type=_count, metavar="N", help="default: the recipe's evaluation.max_steps")
+    parser.add_argument("--max-steps", type=positive, metavar="N", help="default: the recipe's evaluation.max_steps")
     parser.add_argument(
-        "--minutes", type=_minutes, metavar="M", help="time limit; default: the recipe's agent.task_timeout_s"
+        "--minutes", type=duration, metavar="M", help="time limit; default: the recipe's agent.task_timeout_s"
     )
     parser.add_argument(
         "--allow", action="append", default=[], metavar="HOST",
@@ -49,7 +49,7 @@ def add(commands: Subparsers) -> None:
     parser.add_argument("--headed", action="store_true", help="show the browser")
     parser.add_argument("--record", action="store_true", help="keep a video of the page")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the results; default: one in data/runs")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of the model's sampling; default: the recipe's")
+    parser.add_argument("--seed", type=seed, metavar="N", help="seed of the model's sampling; default: the recipe's")
     parser.set_defaults(run=run)
 
 
@@ -101,17 +101,3 @@ def _run(options: argparse.Namespace) -> int:
     if record.error is not None:
         return fail(record.error)
     return exit_status(record.trajectory.termination)
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError(text)
-    return value
-
-
-def _minutes(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise ValueError(text)
-    return value

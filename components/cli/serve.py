@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import NoReturn
 
-from components.cli.command import PARAMS, Subparsers, fail
+from components.cli.command import PARAMS, Subparsers, fail, port
 
 SHORTEST_KEY = 16
 
@@ -32,7 +32,7 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--host", default="127.0.0.1", help="the address to listen at; 0.0.0.0 is all; default: %(default)s"
     )
-    parser.add_argument("--port", type=int, default=8000, help="default: %(default)s")
+    parser.add_argument("--port", type=port, default=8000, help="default: %(default)s")
     parser.add_argument(
         "--fixed", action="store_true", help="refuse other weights, so that several stages may share it"
     )

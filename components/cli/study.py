@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from components.cli.command import Subparsers, fail
+from components.cli.command import Subparsers, fail, positive
 
 
 def add(commands: Subparsers) -> None:
@@ -21,7 +21,7 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="list the runs with their shared and stale stages; run nothing"
     )
-    parser.add_argument("--side-by-side", type=_count, default=1, metavar="N", help="concurrent runs (default: 1)")
+    parser.add_argument("--side-by-side", type=positive, default=1, metavar="N", help="concurrent runs (default: 1)")
     parser.add_argument("--json", action="store_true", help="print the plan or the result as JSON")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--plan", action="store_true", help="check the study, print its runs as JSON, and stop")
@@ -53,10 +53,3 @@ def run(options: argparse.Namespace) -> int:
         return fail(error)
     print(written.result.model_dump_json(indent=1) if options.json else f"{summary(written.result)}\n{written.page}")
     return 0
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError(text)
-    return value

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from components.cli import world_record
-from components.cli.command import Subparsers, fail
+from components.cli.command import Subparsers, fail, positive, seed
 
 AT_ONCE = 4
 """Tasks that are checked at once."""
@@ -40,8 +40,12 @@ def add(commands: Subparsers) -> None:
     )
     parser.add_argument("name", metavar="WORLD", help="a name, or the dotted path of a world of your own")
     parser.add_argument("families", nargs="*", metavar="FAMILY", help="kinds of tasks; default: all")
-    parser.add_argument("--seeds", type=int, default=1, help="tasks of each kind; default: %(default)s")
-    parser.add_argument("--first-seed", type=int, default=1, help="default: %(default)s")
+    parser.add_argument(
+        "--seeds", type=positive, default=1, metavar="N", help="tasks of each kind; default: %(default)s"
+    )
+    parser.add_argument(
+        "--first-seed", type=seed, default=1, metavar="N", help="the seed of the first task; default: %(default)s"
+    )
     parser.add_argument(
         "--keys",
         default="{}",

@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from components.cli.command import Subparsers, fail
+from components.cli.command import Subparsers, fail, positive
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -32,7 +32,7 @@ def add(commands: Subparsers) -> None:
     )
     parser.add_argument("name", metavar="WORLD", help="a name, or the dotted path of a world of your own")
     parser.add_argument("family", metavar="FAMILY", help="the kind of task, as tasks of site.yaml names it")
-    parser.add_argument("--task", type=int, default=1, metavar="N", help="its number; default: %(default)s")
+    parser.add_argument("--task", type=positive, default=1, metavar="N", help="its number; default: %(default)s")
     parser.add_argument(
         "--headless", action="store_true", help="show no window, for a program that acts in place of a person"
     )

@@ -57,7 +57,7 @@ class PretrainParams(Section):
         ),
         min_length=1,
     )
-    seed: int = 7
+    seed: int = Field(default=7, ge=0, lt=2**32)
     vocabulary: int = Field(default=2560, gt=0)
     """Tokens of the tokenizer that is trained on the pages, special tokens included."""
     hidden: int = Field(default=192, gt=0)

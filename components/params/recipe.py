@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from components.params.construction import ConstructionParams
 from components.params.data import (
@@ -47,7 +47,7 @@ class Params(Section):
     """A whole recipe."""
 
     name: str
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, lt=2**32)
     model: ModelParams
     inference: InferenceParams = InferenceParams()
     training: Annotated[TrainingParams, NoEffect] = TrainingParams()

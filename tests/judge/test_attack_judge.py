@@ -182,7 +182,6 @@ def test_the_command_attacks_a_model_behind_an_endpoint(table: Path, server: Ser
         (["--judge", "openwebrl"], "asks a model"),
         (["--judge", "openwebrl", "--url", "http://x/v1"], "--url and --model belong together"),
         (["--judge", "rule"], "no judge 'rule'"),
-        (["--judge", "distilled", "--limit", "0"], "--limit must be at least 1"),
     ],
 )
 def test_wrong_options_are_refused_before_a_model_is_asked(

@@ -126,7 +126,6 @@ def test_the_answer_is_found_in_the_response(response: str, answer: str) -> None
     [
         (["--attacker-url", "http://x/v1"], "name it with --judge"),
         (["--judge", "distilled", "--attacker-url", "http://x/v1"], "belong together"),
-        (["--judge", "distilled", "--tries", "0"], "--tries must be at least 1"),
         (["--judge", "distilled", "--tries", "2"], "--tries: for attacks by a model"),
         (["--judge", "distilled", "--attacker-key-variable", "K"], "--attacker-key-variable: for attacks by a model"),
         (["--tries", "2"], "--tries: for attacks on a judge; name it with --judge"),

@@ -29,6 +29,9 @@ ENDPOINT = {"url": "http://127.0.0.1:1/v1", "model": "a/b"}
 @pytest.mark.parametrize(
     ("change", "error"),
     [
+        ({"seed": -1}, r"seed = -1: Input should be greater than or equal to 0"),
+        ({"seed": 2**32}, r"seed = 4294967296: Input should be less than 4294967296"),
+        ({"pretrain__seed": -1}, r"pretrain\.seed = -1: Input should be greater than or equal to 0"),
         (
             {"rl__objective": {"name": "filtered_bc", "tis_cap": 2.0}},
             r"rl\.objective\.tis_cap = 2\.0: unknown field where name = filtered_bc; allowed here: drop_repeats",
