@@ -79,7 +79,7 @@ async def roll_out_paced(
 
     Raises:
         BenchmarkError: the tasks are on several worlds, or the scripted teacher cannot do one of them, or `repeats` is
-            above 1 and an episode on their world finds what another one changed.
+            above 1 and an episode on their world finds what another one changed, or the model cannot be opened.
     """
     worlds = benchmark_worlds(params, tasks)
     if repeats > 1:
@@ -92,7 +92,13 @@ async def roll_out_paced(
     if subject.open is None and not all(worlds.of(task).can_teach(task) for task in tasks):
         raise BenchmarkError("the scripted teacher cannot do all of these tasks: name a model with --model")
     version = f"{subject.label}:{run.key}"
-    policy = subject.open(params, version, run.state) if subject.open is not None else None
+    try:
+        policy = subject.open(params, version, run.state) if subject.open is not None else None
+    except OSError as error:
+        reason = str(error).split("\n")[0]
+        raise BenchmarkError(
+            f"the model {subject.label} cannot be opened: {reason}; name another with --model"
+        ) from error
     ledger = run.state / "spent.json" if subject.is_priced else None
     episodes = sorted(episode_specs(tasks, repeats, version, params.seed), key=lambda spec: spec.attempt)
 

@@ -56,8 +56,15 @@ def resolve_subject(named: str, params: Params) -> Subject:
         return _version(tracking.registered(params, match[1], match[2] or match[3]), params)
     path = Path(named)
     if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise BenchmarkError(f"--model {path} holds no model: it has no config.json; name the folder of a model")
         return _local(path, named)
-    if path.is_absolute() or named.count("/") != 1 or (path.parent != Path() and path.parent.exists()):
+    if (
+        named.startswith("models:")
+        or path.is_absolute()
+        or named.count("/") != 1
+        or (path.parent != Path() and path.parent.exists())
+    ):
         raise BenchmarkError(
             f"--model {named} is not a directory: name a directory, a Hugging Face model (owner/name), `champion`, a "
             "version of MLflow's registry (models:/NAME/NUMBER or models:/NAME@ALIAS) or `teacher`"

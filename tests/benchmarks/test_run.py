@@ -213,6 +213,17 @@ def test_a_start_page_outside_of_the_allowed_hosts_is_left_out_and_counted(world
 
 
 @pytest.mark.slow
+def test_a_model_that_cannot_be_downloaded_ends_with_a_sentence(world, monkeypatch):
+    where, shops, model = world
+    lay_out(where, [task_row(shops[0], "lamp")], model.url, [f"{shops[0].host}:{shops[0].port}"])
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    code, _, err = evaluate(where, "--model", "nobody/nothing")
+    assert code == 1
+    assert "Traceback" not in err
+    assert "the model nobody/nothing cannot be opened: " in err
+    assert "name another with --model" in err
+
+
 def test_a_model_judges_by_the_benchmarks_protocol_and_is_required(world):
     where, (shop, other, _), model = world
     rows = [task_row(shop, "lamp"), task_row(other, "chair")]

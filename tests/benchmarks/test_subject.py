@@ -15,6 +15,7 @@ from tests.samples import recipe
 def test_the_same_weights_have_the_same_key_wherever_they_lie(tmp_path):
     (tmp_path / "one").mkdir()
     (tmp_path / "one/model.safetensors").write_bytes(b"weights")
+    (tmp_path / "one/config.json").write_text("{}")
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     first, second = (resolve_subject(str(tmp_path / name), recipe()) for name in ("one", "two"))
     assert first.key == second.key
@@ -27,9 +28,16 @@ def test_a_hugging_face_name_is_told_from_a_directory_that_is_not_there(tmp_path
     monkeypatch.chdir(tmp_path)
     assert resolve_subject("Qwen/Qwen3-VL-4B-Thinking", recipe()).key == "Qwen-Qwen3-VL-4B-Thinking"
     (tmp_path / "models").mkdir()
-    for missing in ("models/rl-long", "/nowhere/at/all", "model", "a/b/c"):
+    for missing in ("models/rl-long", "/nowhere/at/all", "model", "a/b/c", "models:/waymark-policy"):
         with pytest.raises(BenchmarkError, match=f"--model {missing} is not a directory"):
             resolve_subject(missing, recipe())
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for empty in (str(tmp_path), ""):
+        with pytest.raises(BenchmarkError, match=r"holds no model: it has no config\.json"):
+            resolve_subject(empty, recipe())
 
 
 def test_the_recipes_teacher_is_a_model_behind_its_endpoint_or_the_script():
@@ -50,6 +58,7 @@ def test_a_registered_version_is_named_by_number_or_alias(tmp_path, monkeypatch)
     params = recipe(tracking={"tracking_uri": f"sqlite:///{tmp_path}/store.db"})
     (tmp_path / "model").mkdir()
     (tmp_path / "model/model.safetensors").write_bytes(b"weights")
+    (tmp_path / "model/config.json").write_text("{}")
     with tracking.stage_run(params, "train_sft", "key", tmp_path / "state") as run:
         run.register(tmp_path / "model", tracking.POLICY)
     by_number, by_alias = (resolve_subject(f"models:/waymark-policy{name}", params) for name in ("/1", "@candidate"))
