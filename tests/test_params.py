@@ -59,7 +59,7 @@ def test_recipes_are_shipped() -> None:
         ({"judge__reward": "gpt"}, ["judge.reward = 'gpt'", "'rules', 'distilled' or 'model'"]),
         ({"judge__distill__holdout_share": 1}, ["judge.distill.holdout_share = 1", "less than 1"]),
         ({"browser__viewport": [160]}, ["browser.viewport.1: is missing"]),
-        ({"sft": 3}, ["sft = 3", "dictionary"]),
+        ({"sft": 3}, ["sft = 3", "must be a section, which is a mapping of its keys"]),
     ],
 )
 def test_a_wrong_field_is_named_with_its_value_and_what_is_allowed(change: dict, said: list[str]) -> None:
@@ -112,9 +112,11 @@ def test_a_learning_rate_may_be_written_as_yaml_reads_it_as_text() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("- a\n- b\n", "a recipe is a mapping of sections, this is list"),
-        ("", "this is NoneType"),
-        ("rl: [", "not YAML"),
+        ("- a\n- b\n", "a recipe is a mapping of sections, this is a list"),
+        ("", "this file is empty"),
+        ("rl: [", "not YAML: line 1, column 6: expected the node content, but found '<stream end>'$"),
+        ("name: \x07", "not YAML: unacceptable character #x0007: special characters are not allowed"),
+        ("name: ''", "name = '': String should have at least 1 character"),
         (yaml.safe_dump(RECIPE) + "\nrl: {}\n", "found 'rl' twice"),
         ("sft:\n  lr: 1\n  lr: 2\n", "found 'lr' twice"),
     ],
@@ -132,9 +134,22 @@ def test_a_missing_recipe_says_how_to_get_one(tmp_path: Path) -> None:
         load(tmp_path / "params.yaml")
 
 
+def test_a_name_without_a_recipe_is_answered_with_the_names_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RecipeError, match=r"dem: no such recipe; recipes/ has none either: go to the folder"):
+        load("dem")
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes/demo.yaml").touch()
+    (tmp_path / "recipes/mine.yaml").touch()
+    with pytest.raises(RecipeError, match=r"dem: no such recipe; there are demo, mine in recipes/; name one of them"):
+        load("dem")
+
+
 def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_bytes(b"\xff\xfe\x00name")
-    with pytest.raises(RecipeError, match="not YAML"):
+    with pytest.raises(RecipeError, match="not YAML: byte 0 is not UTF-8: save the file as UTF-8"):
         load(tmp_path / "params.yaml")
 
 

@@ -11,7 +11,7 @@ from components.cli.command import PARAMS, Subparsers, fail
 def add(commands: Subparsers) -> None:
     """Register `validate`, `use` and `params`."""
     parser = commands.add_parser("validate", help="check recipes: field, value and what is allowed")
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("recipes", nargs="+", type=Path, metavar="RECIPE", help="files, or names in recipes/")
     parser.set_defaults(run=validate)
 
     parser = commands.add_parser("use", help="validate a recipe and write it, complete, to params.yaml")
@@ -19,7 +19,10 @@ def add(commands: Subparsers) -> None:
     parser.set_defaults(run=use)
 
     parser = commands.add_parser("params", help="the recipe in use, with every default filled in")
-    parser.add_argument("recipe", nargs="?", type=Path, default=PARAMS, metavar="RECIPE", help="a file, or a name")
+    parser.add_argument(
+        "recipe", nargs="?", type=Path, default=PARAMS, metavar="RECIPE",
+        help="a file, or a name in recipes/; default: %(default)s",
+    )  # fmt: skip
     parser.add_argument(
         "--diff", action="store_true", help="only what differs from the recipe that it extends, or else the defaults"
     )
@@ -27,12 +30,12 @@ def add(commands: Subparsers) -> None:
 
 
 def validate(options: argparse.Namespace) -> int:
-    """Check each file and print what is wrong with it; returns the exit status."""
-    from components.params import RecipeError, load
+    """Check each recipe and print what is wrong with it; returns the exit status."""
+    from components.params import RecipeError, find, load
     from components.worlds import worlds_of
 
     status = 0
-    for file in options.files:
+    for file in map(find, options.recipes):
         try:
             recipe = load(file)
             worlds_of(recipe).require_possible(recipe)

@@ -48,7 +48,10 @@ def add(commands: Subparsers) -> None:
         parser.add_argument(
             "--split", choices=["train", "eval"], help="the purpose of the tasks; default: what their schema says"
         )
-        parser.add_argument("--recipe", type=Path, default=PARAMS, metavar="FILE", help="default: %(default)s")
+        parser.add_argument(
+            "--recipe", type=Path, default=PARAMS, metavar="RECIPE",
+            help="whose `construction` is used: a file, or a name in recipes/; default: %(default)s",
+        )  # fmt: skip
         parser.set_defaults(run=build, step=step)
 
 
@@ -86,12 +89,12 @@ def build(options: argparse.Namespace) -> int:
     import asyncio
 
     from components.endpoint import EndpointError
-    from components.params import RecipeError, load
+    from components.params import RecipeError, find, load
     from components.tasks import TooManyRejected
     from components.tasks.build import build_tasks, task_counts
 
     try:
-        recipe = load(options.recipe)
+        recipe = load(find(options.recipe))
         if recipe.construction is None:
             return fail(
                 f"{options.recipe}: construction = None: name the model that proposes rubrics, "

@@ -21,7 +21,7 @@ from pydantic.fields import FieldInfo
 
 from components.params.choice import choice_of, section_of_kind, sections_of
 from components.params.moved import moved
-from components.params.recipe_file import RecipeError, RecipeLoader
+from components.params.recipe_file import RecipeError, RecipeLoader, syntax_problem
 from components.params.section import Section
 from components.params.worlds import NamedSections
 
@@ -46,7 +46,7 @@ def read_chain(path: Path, folder: Path) -> list[Layer]:
     """
     chain: list[Layer] = []
     while True:
-        keys = _read(path)
+        keys = _read(path, folder)
         base = keys.pop(EXTENDS, None)
         chain.append(Layer(path, keys))
         if base is None:
@@ -156,18 +156,30 @@ def _same_section(field: FieldInfo | None, old: Any, new: Any) -> type[Section] 
     return section_of_kind(field, choice, kind) if new.get(choice.key, kind) == kind else None
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, folder: Path) -> dict[str, Any]:
     try:
         raw = yaml.load(path.read_text(encoding="utf-8"), RecipeLoader)
     except FileNotFoundError as error:
-        raise RecipeError(f"{path}: no such recipe; pick one with `waymark use recipes/demo.yaml`") from error
+        raise RecipeError(f"{path}: no such recipe; {_remedy(path, folder)}") from error
     except OSError as error:
         raise RecipeError(f"{path}: cannot be read ({error.strerror}): name a recipe's file") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise RecipeError(f"{path}: not YAML: {error}") from error
+        raise RecipeError(f"{path}: not YAML: {syntax_problem(error)}") from error
+    if raw is None:
+        raise RecipeError(f"{path}: a recipe is a mapping of sections, this file is empty")
     if not isinstance(raw, dict):
-        raise RecipeError(f"{path}: a recipe is a mapping of sections, this is {type(raw).__name__}")
+        raise RecipeError(f"{path}: a recipe is a mapping of sections, this is a {type(raw).__name__}")
     return raw
+
+
+def _remedy(path: Path, folder: Path) -> str:
+    """What to do without the recipe of this path."""
+    known = sorted(file.stem for file in folder.glob("*.yaml"))
+    if not known:
+        return f"{folder}/ has none either: go to the folder of your checkout of Waymark first"
+    if path.name == "params.yaml":
+        return "pick one with `waymark use recipes/demo.yaml`"
+    return f"there are {', '.join(known)} in {folder}/; name one of them or a file"
 
 
 def _base(path: Path, base: Any, folder: Path, chain: list[Layer]) -> Path:

@@ -46,7 +46,7 @@ from components.params.worlds import WorldSections
 class Params(Section):
     """A whole recipe."""
 
-    name: str
+    name: str = Field(min_length=1)
     seed: int = Field(default=0, ge=0, lt=2**32)
     model: ModelParams
     inference: InferenceParams = InferenceParams()

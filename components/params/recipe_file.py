@@ -49,6 +49,16 @@ def as_yaml(values: dict[str, Any]) -> str:
     return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
+def syntax_problem(error: yaml.YAMLError | UnicodeDecodeError) -> str:
+    """What is wrong with a file that is not YAML, in one line with the place."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is not UTF-8: save the file as UTF-8"
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
+    return " ".join(str(error).split())
+
+
 class Place(NamedTuple):
     """The position of an error in a recipe."""
 
@@ -95,6 +105,8 @@ def explain(model: type[Section], where: str, detail: ErrorDetails) -> str:
     if detail["type"] == "union_tag_invalid":
         key, tag = detail["ctx"]["discriminator"].strip("'"), detail["ctx"]["tag"]
         return f"{where}: {field}.{key} = {tag!r}: must be one of {detail['ctx']['expected_tags']}"
+    if detail["type"] == "model_type":
+        return f"{where}: {field} = {detail['input']!r}: must be a section, which is a mapping of its keys"
     message = detail["msg"].removeprefix("Value error, ")
     value = "" if isinstance(detail["input"], dict | BaseModel) else f" = {detail['input']!r}"
     return f"{where}: {field}{value}: {message}"

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from components.params import RecipeError, Section, from_chain
 from components.params.inheritance import Layer
-from components.params.recipe_file import RecipeLoader
+from components.params.recipe_file import RecipeLoader, syntax_problem
 
 STUDIES = Path("recipes/studies")
 MIN_SEEDS = 3
@@ -67,7 +67,7 @@ class StudyFile(Section):
     base: Name = "base"
     """The name of the base among the arms."""
     arms: dict[Name, Arm] = Field(default_factory=dict)
-    seeds: list[Annotated[int, Field(ge=0)]]
+    seeds: list[Annotated[int, Field(ge=0, lt=2**32)]]
     compare: Literal["sft", "rl"] = "rl"
     """The policy whose test success is compared: the outcome of `evaluate@sft` or `evaluate@rl`. With `rl`, the policy
     before RL is evaluated, too."""
@@ -118,7 +118,7 @@ def read_study(path: Path) -> StudyFile:
     except OSError as error:
         raise RecipeError(f"{path}: cannot be read ({error.strerror}): name a file in {STUDIES}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise RecipeError(f"{path}: not YAML: {error}") from error
+        raise RecipeError(f"{path}: not YAML: {syntax_problem(error)}") from error
     if not isinstance(keys, dict):
         raise RecipeError(f"{path}: a study is a mapping with question, recipe and seeds, and arms if it has any")
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", path.stem):

@@ -48,6 +48,13 @@ def test_every_recipe_that_ships_is_valid() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_validate_takes_the_name_of_a_recipe(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["validate", "smoke", "smokey"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == "recipes/smoke.yaml: ok\n"
+    assert "smokey: no such recipe; there are " in printed.err
+
+
 def test_validate_names_each_wrong_field_and_continues_with_the_next_file(tmp_path: Path) -> None:
     raw = yaml.safe_load((ROOT / "params.yaml").read_text())
     raw["rl"]["lr"] = -1

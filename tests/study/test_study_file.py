@@ -105,6 +105,11 @@ def test_a_repeated_seed_is_refused(tmp_path):
     assert "[1] is listed twice" in refusal(tmp_path, seeds=[0, 1, 1, 2])
 
 
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_a_seed_outside_of_the_limits_is_refused(tmp_path, seed):
+    assert f"seeds.2 = {seed}: Input should be " in refusal(tmp_path, seeds=[0, 1, seed])
+
+
 def test_two_arms_of_one_name_are_refused(tmp_path):
     path = written(tmp_path)
     path.write_text(path.read_text() + "set: {}\nset: {}\n")
