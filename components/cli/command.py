@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 from pathlib import Path
 from typing import TypeAlias
@@ -82,6 +83,16 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is no number: give one, such as 2.5") from error
+
+
+def cannot_write(path: Path) -> str | None:
+    """Why a file or folder of this path cannot be made, as a sentence with what to do; None if it can."""
+    above = next((folder for folder in path.parents if folder.exists()), Path())
+    if not above.is_dir():
+        return f"{path} cannot be written, because {above} is a file: name another place"
+    if not os.access(above, os.W_OK | os.X_OK):
+        return f"{path} cannot be written, because you may not write into {above}: name another place"
+    return None
 
 
 def fail(message: object) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.cli.command import PARAMS, STAGE_FOLDERS, Subparsers, fail
+from components.cli.command import PARAMS, STAGE_FOLDERS, Subparsers, cannot_write, fail
 
 if TYPE_CHECKING:
     from components.export import Source
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from components.params import Params
 
 DATASET = "dataset"
+LICENCE = r"[a-z0-9][a-z0-9.+-]*"
+"""How the Hub names licences."""
 SHOWN = 3
 """Trajectories that a message about left-out ones names."""
 
@@ -27,7 +30,7 @@ def add(commands: Subparsers) -> None:
         help="trajectories as a dataset, Parquet with screenshots and a card that Hugging Face reads, or as ATIF, or "
         "as logs of inspect_ai",
     )
-    parser.add_argument("out", type=Path, metavar="FOLDER", help="the new folder")
+    parser.add_argument("out", type=Path, metavar="FOLDER", help="the folder to write, which must be new or empty")
     parser.add_argument(
         "--format",
         default=DATASET,
@@ -36,7 +39,9 @@ def add(commands: Subparsers) -> None:
         "that the benchmark's judge reads, or inspect for logs of inspect_ai; default: dataset",
     )
     parser.add_argument(
-        "--licence", metavar="ID", help="of a dataset, by the Hub's names, such as apache-2.0 or other; it needs one"
+        "--licence",
+        metavar="ID",
+        help="the licence of a dataset, by the Hub's names, such as apache-2.0 or other; a dataset needs one",
     )
     parser.add_argument(
         "--table",
@@ -46,7 +51,9 @@ def add(commands: Subparsers) -> None:
         help="a trajectories.parquet; repeatable; default: every stage's",
     )
     parser.add_argument("--only", choices=["success", "failure"], help="only episodes with this verdict")
-    parser.add_argument("--title", help="of a dataset's card; default: Trajectories of the recipe")
+    parser.add_argument(
+        "--title", metavar="TEXT", help="the title of a dataset's card; default: Trajectories of RECIPE"
+    )
     parser.add_argument(
         "--secret",
         action="append",
@@ -74,8 +81,14 @@ def run(options: argparse.Namespace) -> int:
         return fail("no trajectories in data/; run `make demo`, or name a table with --table")
     if unset := [name for name in options.secret if not os.environ.get(name)]:
         return fail(f"--secret {', '.join(unset)}: the variable is not set, so its value cannot be removed")
+    if len({table.resolve() for table in tables}) < len(tables):
+        return fail(f"--table {', '.join(map(str, tables))}: a table is named twice; name each once")
     if options.format == DATASET and options.licence is None:
         return fail("a dataset needs --licence, by the Hub's names, such as apache-2.0 or other")
+    if options.licence is not None and not re.fullmatch(LICENCE, options.licence):
+        return fail(f"--licence {options.licence!r} is no name of the Hub: give one such as apache-2.0, or other")
+    if problem := cannot_write(options.out):
+        return fail(problem)
     write = _write_dataset if options.format == DATASET else _write_files
     try:
         recipe = load(PARAMS)

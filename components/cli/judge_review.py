@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.cli.command import PARAMS, Subparsers, fail, positive
+from components.cli.command import PARAMS, Subparsers, cannot_write, fail, positive
 
 if TYPE_CHECKING:
     from components.records import Trajectory
     from components.tracking import HumanLabel
 
 MAX_REVIEWERS = 10
+COLUMNS = ("trajectory_id", "outcome", "reviewers", "comment")
 
 
 def add_review(commands: Subparsers) -> None:
@@ -66,6 +67,12 @@ def collect(options: argparse.Namespace) -> int:
     from components.params import RecipeError, load
     from components.tracking import TrackingError, human_labels
 
+    if options.out.is_dir():
+        return fail(f"--out {options.out} is a folder: name a file, such as {options.out / 'labels.csv'}")
+    if problem := cannot_write(options.out):
+        return fail(f"--out {problem}")
+    if options.out.exists() and not _is_collected(options.out):
+        return fail(f"--out {options.out} exists and was not written by this command: name a new file")
     try:
         labels = human_labels(load(PARAMS).tracking, options.name)
     except (RecipeError, TrackingError) as error:
@@ -84,12 +91,17 @@ def collect(options: argparse.Namespace) -> int:
     options.out.parent.mkdir(parents=True, exist_ok=True)
     with options.out.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["trajectory_id", "outcome", "reviewers", "comment"])
+        writer.writerow(COLUMNS)
         for key, answers in sorted(agreed.items()):
             comments = " | ".join(label.comment for label in answers if label.comment)
             writer.writerow([key, answers[0].outcome.value, ";".join(label.reviewer for label in answers), comments])
     print(_said(options.out, by_trajectory, agreed))
     return 0
+
+
+def _is_collected(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.readline().rstrip() == ",".join(COLUMNS).encode()
 
 
 def _said(out: Path, labels: dict[str, list[HumanLabel]], agreed: dict[str, list[HumanLabel]]) -> str:

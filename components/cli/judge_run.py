@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.cli.command import PARAMS, Subparsers, fail
+from components.cli.command import PARAMS, Subparsers, cannot_write, fail
 from components.cli.registered_judges import registered_protocols
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     from components.endpoint import EndpointError
     from components.formats import UnknownFormat, Unreadable, format_named, format_of
     from components.judge import JudgeOutage
-    from components.judge.judge_run import RunOptions, judge_records
+    from components.judge.judge_run import JOURNAL, RESULTS, RunOptions, judge_records
     from components.judge.judge_summary import as_text
     from components.judge.judges import UnavailableJudge
     from components.params import RecipeError
@@ -85,6 +85,10 @@ def run(options: argparse.Namespace) -> int:
         return fail("--answers belong to tasks: name their file with --tasks")
     if file := next((path for path in (options.out, *options.out.parents) if path.is_file()), None):
         return fail(f"--out {options.out}: {file} is a file; name a folder")
+    if problem := cannot_write(options.out):
+        return fail(f"--out {problem}")
+    if any((options.out / name).exists() for name in RESULTS) and not (options.out / JOURNAL).exists():
+        return fail(f"--out {options.out} has verdicts that `waymark judge run` did not write: name a new folder")
     try:
         params = recipe_of(options)
         kind = format_named(options.format) if options.format else format_of(options.path)

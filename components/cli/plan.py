@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.cli.command import PARAMS, Subparsers, amount, fail, positive
+from components.cli.command import PARAMS, Subparsers, amount, cannot_write, fail, positive
 
 if TYPE_CHECKING:
     from components.plan import TimeOptions
@@ -60,6 +60,8 @@ def run(options: argparse.Namespace) -> int:
     from components.params import RecipeError
     from components.plan import PlanOptions, as_json, as_text, plan, time_plan
 
+    if options.picture is not None and (problem := cannot_write(options.picture)):
+        return fail(f"--picture {problem}")
     wishes = PlanOptions(
         settings=dict(options.settings),
         device=options.device,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from components.cli.command import PARAMS, Subparsers, duration, fail, positive, seed
+from components.cli.command import PARAMS, Subparsers, cannot_write, duration, fail, positive, seed
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 + SIGINT, as a shell reports it."""
@@ -69,6 +69,8 @@ def _run(options: argparse.Namespace) -> int:
 
     if (options.endpoint is None) != (options.endpoint_model is None):
         return fail("--endpoint URL and --endpoint-model NAME belong together: give both")
+    if options.out is not None and (problem := cannot_write(options.out / "trajectories.parquet")):
+        return fail(f"--out {problem}")
     endpoint = None
     if options.endpoint is not None:
         endpoint = EndpointParams(

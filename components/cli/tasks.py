@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from components.cli.command import PARAMS, Subparsers, fail
+from components.cli.command import PARAMS, Subparsers, cannot_write, fail
 
 STEPS = {
     "propose": "fact groups for tasks without any, from the recipe's model; writes tasks.jsonl",
@@ -93,6 +93,8 @@ def build(options: argparse.Namespace) -> int:
     from components.tasks import TooManyRejected
     from components.tasks.build import build_tasks, task_counts
 
+    if problem := cannot_write(options.out / "built.json"):
+        return fail(f"--out {problem}")
     try:
         recipe = load(find(options.recipe))
         if recipe.construction is None:

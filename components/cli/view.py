@@ -8,7 +8,7 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from components.cli.command import STAGE_FOLDERS, Subparsers, fail
+from components.cli.command import STAGE_FOLDERS, Subparsers, cannot_write, fail
 
 
 def add(commands: Subparsers) -> None:
@@ -16,16 +16,21 @@ def add(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "view", help="a trajectory as a page: screenshots, clicks, reasoning, feedback, verdict"
     )
-    parser.add_argument("trajectory_id", nargs="?", metavar="TRAJECTORY_ID", help="default: the best model's first")
+    parser.add_argument(
+        "trajectory_id",
+        nargs="?",
+        metavar="TRAJECTORY_ID",
+        help="which one, as --list names it; default: the first one of the best model that has any",
+    )  # fmt: skip)
     parser.add_argument("--list", action="store_true", help="list the trajectories of the tables")
     parser.add_argument("--table", type=Path, metavar="PATH", help="a trajectories.parquet; default: every stage's")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="default: reports/view/TRAJECTORY_ID.html")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="the page; default: reports/view/TRAJECTORY_ID.html")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Write a trajectory's page and open it where there is a display, or list trajectories; returns the exit status."""
-    from components.reports.viewer import find_trajectory, verdict_beside, write_page
+    from components.reports.viewer import find_trajectory, is_page, verdict_beside, write_page
     from components.store import UnreadableTable
 
     tables = [options.table] if options.table else [folder / "trajectories.parquet" for folder in STAGE_FOLDERS]
@@ -48,7 +53,11 @@ def run(options: argparse.Namespace) -> int:
         return fail(f"{error}: name another trajectories.parquet with --table, or run its stage again")
     page = options.out or Path("reports/view") / f"{trajectory.trajectory_id}.html"
     if page.is_dir():
-        return fail(f"--out {page} is a folder: name a file, such as {page / page.name}.html")
+        return fail(f"--out {page} is a folder: name a file, such as {page / 'page.html'}")
+    if problem := cannot_write(page):
+        return fail(f"--out {problem}")
+    if page.exists() and not is_page(page):
+        return fail(f"--out {page} exists and is no HTML page: name a new file")
     write_page(trajectory, verdict, page)
     print(page)
     if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform == "darwin":

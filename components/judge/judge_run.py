@@ -32,7 +32,8 @@ _CAUSES = {
     ErrorCause.NO_RULE: Unjudged.NO_RULE,
     ErrorCause.ENDPOINT: Unjudged.ENDPOINT,
 }
-JOURNAL, TABLE, LINES, SUMMARY = "journal.jsonl", "verdicts.parquet", "verdicts.jsonl", "summary.json"
+JOURNAL = "journal.jsonl"
+RESULTS = TABLE, LINES, SUMMARY = "verdicts.parquet", "verdicts.jsonl", "summary.json"
 
 
 class StoredVerdict(Record):

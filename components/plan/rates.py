@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from components.params import Params, RecipeError
 from components.plan.hardware import Device
@@ -194,7 +194,7 @@ def read_rates(path: Path) -> Rates:
     """
     try:
         return Rates.model_validate(json.loads(path.read_text()))
-    except (OSError, json.JSONDecodeError, ValidationError) as error:
+    except (OSError, ValueError) as error:
         raise RecipeError(
             f"{path} is no calibration: write one with `waymark plan RECIPE --calibrate RUN_DIR`"
         ) from error

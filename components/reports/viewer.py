@@ -22,6 +22,7 @@ from components.reports.formats import duration
 from components.reports.html_pages import data_uri, templates, write_html
 from components.store import iter_named_table
 
+PAGE_START = b"<!doctype html>"
 TINY = 480
 """Viewports up to this width, in px, are shown enlarged and pixelated."""
 
@@ -102,6 +103,12 @@ def write_page(trajectory: Trajectory, verdict: Verdict | None, path: Path | str
     write_html(
         path, templates().get_template("trajectory.html.jinja").render(example=example, title=trajectory.task.intent)
     )
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file begins as the pages of `write_page` do, so that another page may replace it."""
+    with path.open("rb") as file:
+        return file.read(len(PAGE_START)) == PAGE_START
 
 
 def view(trajectory: Trajectory, verdict: Verdict | None, label: str = "", limits: Limits = Limits()) -> TrajectoryView:

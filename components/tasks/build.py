@@ -57,13 +57,18 @@ async def build_tasks(
         split: replaces the split of all tasks; None keeps what their schema says.
 
     Raises:
-        ValueError: a file is missing, or the split is impossible; the second is checked before the model is asked.
+        ValueError: a file is missing or would be replaced, or the split is impossible; all of these are checked before
+            the model is asked.
         TooManyRejected: more rows than `quality.max_rejected` allows; `rejected.csv` is written.
         EndpointError: the model cannot be used, or its budget is spent; earlier answers are kept.
     """
     loaded = load_files(files)
     if loaded.missing:
         raise ValueError(f"{', '.join(loaded.missing)}: no such file")
+    names = ("train", "test") if step in ("split", "build") else ("tasks",)
+    for file in files:
+        if file.resolve() in [(out / f"{name}.jsonl").resolve() for name in names]:
+            raise ValueError(f"{file} would be replaced by the new tasks: name another folder with --out")
     tasks, rejections = loaded.tasks, loaded.rejections
     if split is not None:
         tasks = [task.model_copy(update={"split": split}) for task in tasks]

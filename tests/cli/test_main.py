@@ -210,8 +210,41 @@ def test_view_does_not_replace_a_folder(table: Path, tmp_path: Path, capsys: pyt
     pages.mkdir()
     (pages / "mine.txt").write_text("mine")
     assert main.main(["view", "--table", str(table), "--out", str(pages)]) == 1
-    assert f"--out {pages} is a folder: name a file" in capsys.readouterr().err
+    assert f"--out {pages} is a folder: name a file, such as {pages}/page.html" in capsys.readouterr().err
     assert (pages / "mine.txt").read_text() == "mine"
+
+
+def test_view_replaces_pages_and_no_other_files(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes, page = tmp_path / "notes.txt", tmp_path / "page.html"
+    notes.write_text("mine")
+    assert main.main(["view", "--table", str(table), "--out", str(notes)]) == 1
+    assert f"--out {notes} exists and is no HTML page: name a new file" in capsys.readouterr().err
+    assert notes.read_text() == "mine"
+    assert main.main(["view", "--table", str(table), "--out", str(page)]) == 0
+    assert main.main(["view", "--table", str(table), "--out", str(page)]) == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["view", "--table", "{table}", "--out", "{file}/page.html"],
+        ["plan", "demo", "--picture", "{file}/plan.svg"],
+        ["judge", "review", "collect", "x", "--out", "{file}/labels.csv"],
+        ["run", "look", "--url", "http://127.0.0.1:1/", "--out", "{file}"],
+        ["tasks", "split", "x.jsonl", "--out", "{file}"],
+        ["export", "{file}/new", "--format", "atif", "--table", "{table}"],
+    ],
+)
+def test_a_place_beneath_a_file_is_refused_before_anything_starts(
+    arguments: list[str], table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file.txt"
+    file.write_text("mine")
+    assert main.main([argument.format(table=table, file=file) for argument in arguments]) == 1
+    assert f"cannot be written, because {file} is a file: name another place" in capsys.readouterr().err
+    assert file.read_text() == "mine"
 
 
 def test_clean_keeps_the_state_of_a_running_stage(

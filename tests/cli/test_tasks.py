@@ -187,3 +187,10 @@ def test_impossible_options_are_refused_before_anything_is_paid(server: Server, 
     assert waymark("propose", "plain.jsonl", "--out", "new") == 1
     assert "params.yaml: construction = None: name the model" in capsys.readouterr().err
     assert server.asked == []
+
+
+def test_new_tasks_do_not_replace_those_they_are_made_of(server: Server, capsys: pytest.CaptureFixture) -> None:
+    before = Path("plain.jsonl").rename("train.jsonl").read_text()
+    assert waymark("split", "train.jsonl", "--out", ".") == 1
+    assert "train.jsonl would be replaced by the new tasks: name another folder" in capsys.readouterr().err
+    assert Path("train.jsonl").read_text() == before

@@ -164,12 +164,16 @@ def test_the_command_exports_what_stages_wrote(project, capsys, monkeypatch):
         (["out", "--table", "no.parquet"], r"no.parquet: no such file"),
         (["out", "--secret", "SHORT"], "a secret has fewer than 6 characters"),
         (["out", "--table", "data/a/trajectories.parquet"], "no episode is left to export"),
+        (["out", *["--table", "data/a/trajectories.parquet"] * 2], "a table is named twice; name each once"),
+        (["out", "--licence", ""], "--licence '' is no name of the Hub: give one such as apache-2.0, or other"),
+        (["out", "--licence", "Apache 2"], "--licence 'Apache 2' is no name of the Hub"),
+        (["params.yaml/out"], "params.yaml/out cannot be written, because params.yaml is a file"),
     ],
 )
 def test_what_cannot_be_exported_is_refused_and_leaves_nothing(project, capsys, monkeypatch, arguments, problem):
     monkeypatch.setenv("SHORT", "abc")
     write_table("data/a/trajectories.parquet", Trajectory, [])
-    assert main(["export", *arguments, "--licence", "mit"]) == 1
+    assert main(["export", "--licence", "mit", *arguments]) == 1
     assert problem in capsys.readouterr().err
     assert not Path("out").exists()
     assert not [*project.glob(".*.part")]

@@ -330,6 +330,15 @@ def test_a_file_is_no_folder_for_the_verdicts(here, capsys, out):
     assert capsys.readouterr().err == f"--out {out}: params.yaml is a file; name a folder\n"
 
 
+def test_verdicts_of_a_stage_are_not_replaced(here, capsys):
+    webvoyager_task(Path("results"))
+    Path("out").mkdir()
+    Path("out/verdicts.parquet").write_text("a stage's")
+    assert main(["judge", "run", "results", "--judge", "rules", "--out", "out"]) == 1
+    assert "--out out has verdicts that `waymark judge run` did not write" in capsys.readouterr().err
+    assert Path("out/verdicts.parquet").read_text() == "a stage's"
+
+
 def journalled() -> int:
     path = Path("out/journal.jsonl")
     return path.read_bytes().count(b"\n") if path.exists() else 0

@@ -220,6 +220,13 @@ def test_rates_survive_a_file(tmp_path):
         read_rates(tmp_path / "rates.json")
 
 
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff\xfe"])
+def test_a_file_that_is_no_calibration_is_named(tmp_path, content):
+    (tmp_path / "rates.json").write_bytes(content)
+    with pytest.raises(RecipeError, match=r"rates\.json is no calibration: write one with"):
+        read_rates(tmp_path / "rates.json")
+
+
 def test_a_stage_takes_the_rates_of_its_variant_first():
     rates = default_rates(setting(SMALL).params, CORES).model_copy(
         update={"startup_s": {EVERY: 1.0, "evaluate": 2.0, "evaluate@rl": 3.0}}

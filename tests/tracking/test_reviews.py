@@ -137,6 +137,11 @@ def test_a_damaged_database_is_named(checkout: Path, capsys: pytest.CaptureFixtu
     [
         (["open", "nothing.parquet", "--name", "x"], "no such file or folder"),
         (["collect", "nothing", "--out", "labels.csv"], "no review 'nothing'"),
+        (
+            ["collect", "nothing", "--out", "params.yaml"],
+            "--out params.yaml exists and was not written by this command",
+        ),
+        (["collect", "nothing", "--out", "."], "--out . is a folder: name a file, such as labels.csv"),
         (["open", "x", "--name", "x", *["--reviewer", "a"] * 11], "10 at most"),
     ],
 )
