@@ -78,6 +78,13 @@ def port(text: str) -> int:
     return value
 
 
+def web_address(text: str) -> str:
+    """An argument that is the URL of an endpoint."""
+    if not text.startswith(("http://", "https://")):
+        raise argparse.ArgumentTypeError(f"{text!r} must begin with http:// or https://, as http://127.0.0.1:8000/v1")
+    return text
+
+
 def _number(text: str) -> float:
     try:
         return float(text)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.cli.command import Subparsers, fail, positive
+from components.cli.command import Subparsers, fail, positive, web_address
 from components.cli.judge_run import add_endpoint, recipe_of
 from components.cli.registered_judges import registered_protocols
 
@@ -48,7 +48,7 @@ def add_attack(commands: Subparsers) -> None:
     )  # fmt: skip
     parser.add_argument("--limit", type=positive, metavar="N", help="with --judge: attack with at most N failures")
     parser.add_argument(
-        "--attacker-url", metavar="URL",
+        "--attacker-url", type=web_address, metavar="URL",
         help="with --judge: of an endpoint, up to /v1, whose model writes answers that are to be believed",
     )  # fmt: skip
     parser.add_argument("--attacker-model", metavar="NAME", help="that model; with --attacker-url")

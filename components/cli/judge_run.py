@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.cli.command import PARAMS, Subparsers, cannot_write, fail
+from components.cli.command import PARAMS, Subparsers, cannot_write, fail, web_address
 from components.cli.registered_judges import registered_protocols
 
 if TYPE_CHECKING:
@@ -61,7 +61,9 @@ def add_endpoint(parser: argparse.ArgumentParser) -> None:
     """Register the options that name the model of a judge: a recipe, or an endpoint in its place."""
     parser.add_argument("--recipe", metavar="NAME|FILE", help="whose judge.model is asked; default: params.yaml")
     parser.add_argument(
-        "--url", help="of an endpoint, up to /v1, without a price, in place of the recipe's; with --model"
+        "--url",
+        type=web_address,
+        help="the address of an endpoint, up to /v1, without a price, in place of the recipe's; with --model",
     )
     parser.add_argument("--model", metavar="NAME", help="the endpoint's model; with --url")
     parser.add_argument(

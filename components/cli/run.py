@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from components.cli.command import PARAMS, Subparsers, cannot_write, duration, fail, positive, seed
+from components.cli.command import PARAMS, Subparsers, cannot_write, duration, fail, positive, seed, web_address
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 + SIGINT, as a shell reports it."""
@@ -31,7 +31,9 @@ def add(commands: Subparsers) -> None:
         help="a directory, a Hugging Face name, `champion`, or a registered version (models:/NAME/NUMBER); "
         "default: %(default)s",
     )  # fmt: skip
-    parser.add_argument("--endpoint", metavar="URL", help="an OpenAI-compatible endpoint, up to and including /v1")
+    parser.add_argument(
+        "--endpoint", type=web_address, metavar="URL", help="an OpenAI-compatible endpoint, up to and including /v1"
+    )
     parser.add_argument("--endpoint-model", metavar="NAME", help="the endpoint's model")
     parser.add_argument(
         "--endpoint-key", metavar="VARIABLE", help="the environment variable with the endpoint's key; default: no key"

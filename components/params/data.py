@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from components.params.harness import HostPattern
 from components.params.section import NoEffect, Section
@@ -116,6 +116,13 @@ class EndpointParams(Section):
     """A stage stops when it has spent this amount on the endpoint, over all attempts."""
     extra: dict[str, Any] = Field(default_factory=dict)
     """Additional fields of each request, such as `chat_template_kwargs`."""
+
+    @field_validator("url")
+    @classmethod
+    def _is_web_address(cls, url: str) -> str:
+        if not url.startswith(("http://", "https://")):
+            raise ValueError("must begin with http:// or https://, such as https://api.openai.com/v1")
+        return url
 
 
 class CurateParams(Section):

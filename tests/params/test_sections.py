@@ -29,6 +29,10 @@ ENDPOINT = {"url": "http://127.0.0.1:1/v1", "model": "a/b"}
 @pytest.mark.parametrize(
     ("change", "error"),
     [
+        (
+            {"teacher__policy": "endpoint", "teacher__endpoint": {"url": "api.openai.com/v1", "model": "m"}},
+            r"teacher\.endpoint\.url = 'api\.openai\.com/v1': must begin with http:// or https://",
+        ),
         ({"seed": -1}, r"seed = -1: Input should be greater than or equal to 0"),
         ({"seed": 2**32}, r"seed = 4294967296: Input should be less than 4294967296"),
         ({"pretrain__seed": -1}, r"pretrain\.seed = -1: Input should be greater than or equal to 0"),
