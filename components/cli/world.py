@@ -8,9 +8,14 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from components.cli import world_record
 from components.cli.command import Subparsers, fail, positive, seed
+
+if TYPE_CHECKING:
+    from components.params import Section
+    from components.worlds.world import World
 
 AT_ONCE = 4
 """Tasks that are checked at once."""
@@ -50,7 +55,7 @@ def add(commands: Subparsers) -> None:
         "--keys",
         default="{}",
         metavar="YAML",
-        help="of the world's section, such as '{modifiers: [popup]}'",
+        help="keys of the world's section in a recipe, such as '{modifiers: [popup]}'",
     )
     parser.add_argument("--json", action="store_true", help="for programs: one line of JSON per task")
     parser.set_defaults(run=check)
@@ -93,9 +98,6 @@ def new(options: argparse.Namespace) -> int:
 
 def check(options: argparse.Namespace) -> int:
     """Print a line per task as it is checked; the exit status is 1 if any has a problem."""
-    import yaml
-    from pydantic import ValidationError
-
     from components.browser import ChromiumNotFoundError, EnvError
     from components.params import BrowserParams
     from components.plugins import UnknownKindError
@@ -105,7 +107,7 @@ def check(options: argparse.Namespace) -> int:
         kind = world_class(options.name)
         if kind.forgeable:
             print(f"{kind.name} can be forged: {kind.forgeable}", file=sys.stderr)
-        tasks = kind(kind.Params.model_validate(yaml.safe_load(options.keys))).check(
+        tasks = kind(_params(kind, options.keys)).check(
             options.families, BrowserParams(concurrency=AT_ONCE), options.first_seed, options.seeds
         )
         total = wrong = 0
@@ -127,8 +129,26 @@ def check(options: argparse.Namespace) -> int:
         total, wrong = asyncio.run(play())
     except (UnknownKindError, WorldError, EnvError, ChromiumNotFoundError) as error:
         return fail(error)
-    except (ValidationError, yaml.YAMLError) as error:
-        return fail(f"--keys {options.keys}: {error}")
     if not options.json:
         print(f"{total} tasks, {wrong} with a problem")
     return int(wrong > 0)
+
+
+def _params(kind: type[World], text: str) -> Section:
+    """The world's section of a recipe from the YAML of `--keys`.
+
+    Raises:
+        WorldError: it is not YAML, or a key is wrong.
+    """
+    import yaml
+    from pydantic import ValidationError
+
+    from components.params.recipe_file import RecipeLoader, explain, syntax_problem
+    from components.worlds import WorldError
+
+    try:
+        return kind.Params.model_validate(yaml.load(text, RecipeLoader))
+    except yaml.YAMLError as error:
+        raise WorldError(f"--keys {text}: not YAML: {syntax_problem(error)}") from error
+    except ValidationError as error:
+        raise WorldError("\n".join(explain(kind.Params, "--keys", detail) for detail in error.errors())) from error

@@ -247,6 +247,22 @@ def test_a_place_beneath_a_file_is_refused_before_anything_starts(
     assert file.read_text() == "mine"
 
 
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        ("{nope: 1}", "--keys: nope = 1: unknown field; allowed here: "),
+        ("[", "--keys [: not YAML: line 1, column 2: expected the node content"),
+        ("3", "--keys: (recipe) = 3: must be a section, which is a mapping of its keys"),
+    ],
+)
+def test_wrong_keys_of_a_world_are_refused_in_one_line(
+    keys: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.main(["world", "check", "city", "--keys", keys]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(reason)
+
+
 def test_clean_keeps_the_state_of_a_running_stage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

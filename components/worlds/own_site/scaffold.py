@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
+from components.plugins import builtin
 from components.worlds.own_site.site_file import OwnSiteError
 
 TEMPLATES = Path(__file__).parent / "new"
@@ -42,6 +43,8 @@ def write_files(name: str, folder: Path, places: dict[str, Path], values: dict[s
     """
     if not _NAME.fullmatch(name):
         raise OwnSiteError(f"{name!r} cannot be a world's name: use lower-case letters, digits and _, such as my_site")
+    if name in builtin("worlds"):
+        raise OwnSiteError(f"{name} is a world of Waymark itself, which would hide yours: give yours another name")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OwnSiteError(f"{folder} is there already: name another place with --directory")
     templates = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)

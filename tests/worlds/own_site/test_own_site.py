@@ -184,6 +184,8 @@ def test_a_new_package_is_not_written_over_files(written: Path) -> None:
         write_package("notes", written)
     with pytest.raises(OwnSiteError, match="cannot be a world's name"):
         write_package("My site", written / "other")
+    with pytest.raises(OwnSiteError, match="city is a world of Waymark itself"):
+        write_package("city", written / "other")
 
 
 def test_the_written_recipe_leaves_tasks_to_train_on(written: Path, tmp_path: Path) -> None:
