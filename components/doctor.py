@@ -77,7 +77,10 @@ def packages(lock: Path) -> list[Check]:
     """One check for all packages of the lock, and one per package that is missing or has another version."""
     if not lock.exists():
         return [Check("packages", False, f"no {lock}", "run waymark in the directory of its repository")]
-    pins = parse_lock(lock.read_text())
+    try:
+        pins = parse_lock(lock.read_text())
+    except (OSError, ValueError):
+        return [Check("packages", False, f"{lock} is no list of versions", "name requirements/cpu.txt or gpu.txt")]
     wrong = []
     for name, locked in pins.items():
         try:

@@ -80,6 +80,15 @@ def test_a_package_of_another_version_is_named_with_the_repair_command(tmp_path:
     assert wrong[1].finding == "missing, the lock has 1.0"
 
 
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"no list of versions"])
+def test_a_file_that_is_no_lock_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "lock.txt").write_bytes(content)
+    for path in (tmp_path / "lock.txt", tmp_path):
+        (check,) = doctor.packages(path)
+        assert not check.ok
+        assert check.finding == f"{path} is no list of versions"
+
+
 def test_a_local_version_counts_as_its_release(tmp_path: Path) -> None:
     """torch is 2.13.0+cpu where the wheel was built for the CPU."""
     (tmp_path / "lock.txt").write_text(f"torch=={importlib.metadata.version('torch').partition('+')[0]}\n")

@@ -96,9 +96,9 @@ def _conditions(result: BenchmarkResult) -> tuple[str, str, str, int]:
 def _read_result(name: str, results: Path, tables: Path) -> BenchmarkResult:
     path, table = results / f"{name}.json", tables / name / "trajectories.parquet"
     if not path.exists() or not table.exists():
-        known = ", ".join(sorted(file.stem for file in results.glob("*.json"))) or (
-            "none yet: `waymark evaluate` writes one"
-        )
+        names = sorted(file.stem for file in results.glob("*.json"))
+        whole = [name for name in names if (tables / name / "trajectories.parquet").exists()]
+        known = ", ".join(whole) or "none yet: `waymark evaluate` writes one"
         raise EvaluationError(f"there is no result {name!r} ({path} and {table}); there are {known}")
     try:
         result = BenchmarkResult.model_validate_json(path.read_text(encoding="utf-8"))

@@ -40,6 +40,8 @@ def run(options: argparse.Namespace) -> int:
     if options.ask and not options.learn:
         return fail("--ask needs --learn: `waymark blocklist --learn --ask`")
     folders = [folder for folder in STAGE_FOLDERS if (folder / "trajectories.parquet").exists()]
+    if options.learn and not folders:
+        return fail("no trajectories in data/ to learn from: run the pipeline first, as `make demo` does")
     try:
         hosts = blocklist.read()
         if options.learn:

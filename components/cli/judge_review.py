@@ -45,6 +45,8 @@ def open_queue(options: argparse.Namespace) -> int:
 
     if len(options.reviewer) > MAX_REVIEWERS:
         return fail(f"{len(options.reviewer)} reviewers: a queue of MLflow has {MAX_REVIEWERS} at most")
+    if not options.name.strip():
+        return fail("--name is empty: give the review a name, such as first")
     try:
         trajectories = _trajectories(options.path, options.limit)
         if not trajectories:

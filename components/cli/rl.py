@@ -75,6 +75,8 @@ def show_drift(options: argparse.Namespace) -> int:
             return fail(f"{folder} holds no model: train it, or name another with --before or --after")
     try:
         params = load()
+        if not (options.episodes / "trajectories.parquet").is_file():
+            return fail(f"{options.episodes} has no trajectories.parquet: name another folder with --episodes")
         trajectories = [*iter_named_table(options.episodes / "trajectories.parquet", Trajectory)]
         verdicts = [*iter_named_table(options.episodes / "verdicts.parquet", Verdict)]
         successes = {verdict.trajectory_id for verdict in verdicts if verdict.outcome is Outcome.SUCCESS}

@@ -100,6 +100,7 @@ def test_a_result_without_its_step_budget_is_refused(tmp_path):
 
 def test_a_missing_result_is_named_with_the_existing_ones(tmp_path):
     a, b = lay_out(tmp_path, "a", {"t0": "s"}), lay_out(tmp_path, "b", {"t1": "s"})
+    (tmp_path / "results/unfinished.json").write_text("{}")
     with pytest.raises(EvaluationError, match=r"no result 'shops@c' .*; there are shops@a, shops@b"):
         compared(tmp_path, a, "shops@c")
     with pytest.raises(EvaluationError, match="shops@a and shops@b have no task in common"):

@@ -158,6 +158,12 @@ def test_a_saved_list_reads_back_and_a_broken_one_is_refused(tmp_path):
         read(path)
 
 
+def test_without_trajectories_there_is_nothing_to_learn(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main.main(["blocklist", "--learn"]) == 1
+    assert "no trajectories in data/ to learn from" in capsys.readouterr().err
+
+
 def test_the_command_learns_from_the_tables_there_are(roll, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data/teacher").mkdir(parents=True)

@@ -142,6 +142,7 @@ def test_a_damaged_database_is_named(checkout: Path, capsys: pytest.CaptureFixtu
             "--out params.yaml exists and was not written by this command",
         ),
         (["collect", "nothing", "--out", "."], "--out . is a folder: name a file, such as labels.csv"),
+        (["open", "x", "--name", " "], "--name is empty: give the review a name"),
         (["open", "x", "--name", "x", *["--reviewer", "a"] * 11], "10 at most"),
     ],
 )
