@@ -58,10 +58,11 @@ def start_address(url: str) -> str:
             url = f"{'http' if host == 'localhost' or is_ip(host) else 'https'}://{url}"
         parts = urlsplit(url)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        valid = valid and not re.search(r"\s", parts.netloc)
     except ValueError:
         valid = False
     if not valid:
-        raise RunError(f"--url {url} is no address of a web page: it must begin with http:// or https://")
+        raise RunError(f"--url {url} is no address of a web page: give one such as https://shop.example/")
     return url
 
 

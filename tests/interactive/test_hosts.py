@@ -89,8 +89,18 @@ def test_an_address_without_a_scheme_gets_one(text, url):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "file:///etc/passwd", "ftp://a.example", "http://", "http://a:99999/", "chrome://x", "[::1", "http://[::1"],
+    [
+        "",
+        "file:///etc/passwd",
+        "ftp://a.example",
+        "http://",
+        "http://a:99999/",
+        "chrome://x",
+        "[::1",
+        "http://[::1",
+        "a b.example",
+    ],
 )
 def test_what_is_no_web_page_is_refused(text):
-    with pytest.raises(RunError, match="it must begin with http"):
+    with pytest.raises(RunError, match="is no address of a web page: give one such as https:"):
         start_address(text)
