@@ -16,16 +16,18 @@ def add(commands: Subparsers) -> None:
         "--model",
         default="champion",
         metavar="PATH|NAME",
-        help="a directory, a Hugging Face name, `champion`, a registered version (models:/NAME/NUMBER) or the recipe's "
-        "`teacher`; default: %(default)s",
+        help="a directory, a Hugging Face name, `champion` (the best model of the pipeline, by its alias in MLflow), a "
+        "registered version (models:/NAME/NUMBER) or the recipe's `teacher`; default: %(default)s",
     )
     parser.add_argument("--limit", type=positive, metavar="N", help="N tasks of the set, drawn by the recipe's seed")
-    parser.add_argument("--steps", type=_counts, default=(), metavar="N,N,…", help="a curve of success by step budget")
+    parser.add_argument(
+        "--steps", type=_counts, default=(), metavar="N,N,…", help="also report the success with these numbers of steps"
+    )
     parser.add_argument(
         "--decoding",
         default="official",
         metavar="NAME",
-        help="one of the benchmark's sampling settings; default: %(default)s",
+        help="which sampling settings of the benchmark's file; default: %(default)s",
     )
     parser.add_argument("--budget-usd", type=amount, metavar="X", help="stop after X US dollars")
     parser.add_argument(
@@ -38,7 +40,12 @@ def add(commands: Subparsers) -> None:
         help="stop after the model has read and written T tokens",
     )
     parser.add_argument("--files", type=Path, metavar="DIR", help="the folder of task files; default: data/benchmarks")
-    parser.add_argument("--occasion", default="", metavar="TEXT", help="distinguishes runs, such as two nights")
+    parser.add_argument(
+        "--occasion",
+        default="",
+        metavar="TEXT",
+        help="a label such as a date: another label starts a run of its own, the same one resumes",
+    )
     parser.add_argument("--list", action=_ListBenchmarks, help="list the benchmarks")
     parser.set_defaults(run=run)
 

@@ -49,7 +49,7 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--verdicts", action="append", default=[], metavar="NAME=FILE", help="a table of earlier verdicts; repeatable"
     )
-    parser.add_argument("--split", choices=("dev", "test"), help="of AgentRewardBench; default: both")
+    parser.add_argument("--split", choices=("dev", "test"), help="only this part of AgentRewardBench; default: both")
     parser.add_argument("--by", choices=("benchmark",), help="also a table per benchmark")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=calibrate)

@@ -32,8 +32,8 @@ def add_attack(commands: Subparsers) -> None:
     """Register `judge attack`."""
     parser = commands.add_parser(
         "attack",
-        help="answers that know nothing against the rules of tasks; with --judge, failed episodes that are changed to "
-        "be believed",
+        help="how easily judges are deceived: what guesses win by the rules of tasks; with --judge, which failed "
+        "episodes the judge accepts once they claim success",
     )
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE",
@@ -49,9 +49,9 @@ def add_attack(commands: Subparsers) -> None:
     parser.add_argument("--limit", type=positive, metavar="N", help="with --judge: attack with at most N failures")
     parser.add_argument(
         "--attacker-url", type=web_address, metavar="URL",
-        help="with --judge: of an endpoint, up to /v1, whose model writes answers that are to be believed",
+        help="with --judge: the address of an endpoint, up to /v1, whose model writes answers that pretend success",
     )  # fmt: skip
-    parser.add_argument("--attacker-model", metavar="NAME", help="that model; with --attacker-url")
+    parser.add_argument("--attacker-model", metavar="NAME", help="the model of that endpoint; with --attacker-url")
     parser.add_argument(
         "--attacker-key-variable", metavar="VARIABLE", help="the environment variable with its key; default: none"
     )

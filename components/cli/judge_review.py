@@ -24,16 +24,25 @@ def add_review(commands: Subparsers) -> None:
     of_review = review.add_subparsers(required=True, metavar="COMMAND")
     opening = of_review.add_parser("open", help="put trajectories into a review queue of MLflow")
     opening.add_argument("path", type=Path, metavar="PATH", help="a file or folder of trajectories, as of judge run")
-    opening.add_argument("--name", required=True, metavar="NAME", help="of the review; one that exists gets more")
-    opening.add_argument("--limit", type=positive, default=50, metavar="N", help="at most N; default: %(default)s")
+    opening.add_argument(
+        "--name",
+        required=True,
+        metavar="NAME",
+        help="the name of the review; trajectories are added to one that exists",
+    )
+    opening.add_argument(
+        "--limit", type=positive, default=50, metavar="N", help="put in at most N trajectories; default: %(default)s"
+    )
     opening.add_argument(
         "--reviewer", action="append", default=[], metavar="USER",
         help="a user of MLflow's authentication whose queue it is too; repeatable",
     )  # fmt: skip
     opening.set_defaults(run=open_queue)
     collecting = of_review.add_parser("collect", help="write the labels of a review, for judge.trust.labels")
-    collecting.add_argument("name", metavar="NAME", help="of the review")
-    collecting.add_argument("--out", type=Path, required=True, metavar="FILE.csv", help="trajectory_id and outcome")
+    collecting.add_argument("name", metavar="NAME", help="the name of the review")
+    collecting.add_argument(
+        "--out", type=Path, required=True, metavar="FILE.csv", help="the file to write, with a line per trajectory"
+    )
     collecting.set_defaults(run=collect)
 
 

@@ -29,7 +29,11 @@ def add_run(commands: Subparsers) -> None:
         "path", type=Path, metavar="PATH", help="a file or folder of trajectories in one of the formats"
     )
     parser.add_argument(
-        "--out", type=Path, required=True, metavar="FOLDER", help="verdicts.parquet, verdicts.jsonl and summary.json"
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FOLDER",
+        help="the folder for verdicts.parquet, verdicts.jsonl and summary.json",
     )
     parser.add_argument(
         "--format", metavar="NAME", help="atif, waymark (our tables), webvoyager, …; default: recognised by the files"

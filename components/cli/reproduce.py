@@ -26,7 +26,9 @@ def add(commands: Subparsers) -> None:
         "result is missing or partial.",
     )
     parser.add_argument("name", metavar="NAME", help="a name in recipes/reproductions, or a .yaml file")
-    parser.add_argument("--checkpoint", type=Path, metavar="DIR", help="its folder; default: the hub's cache")
+    parser.add_argument(
+        "--checkpoint", type=Path, metavar="DIR", help="the folder of its model; default: where the hub's downloads are"
+    )
     parser.add_argument("--files", type=Path, metavar="DIR", help="the folder of task files; default: data/benchmarks")
     parser.add_argument(
         "--run", action="store_true", dest="evaluate", help="evaluate on each benchmark for which nothing is missing"

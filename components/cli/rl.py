@@ -15,18 +15,29 @@ def add(commands: Subparsers) -> None:
     ).add_subparsers(required=True, metavar="COMMAND")
     parser = group.add_parser(
         "rollback",
-        help="go back to the policy and the optimiser of an earlier checkpoint; the iterations done so far count",
+        help="go back to the policy and the optimiser of an earlier checkpoint; finished iterations stay counted",
     )
-    parser.add_argument("iteration", type=whole_amount, metavar="ITERATION", help="an iteration that has a checkpoint")
-    parser.add_argument("--phase", choices=["short", "long"], default="short", help="default: %(default)s")
+    parser.add_argument(
+        "iteration", type=whole_amount, metavar="ITERATION", help="the iteration of an earlier checkpoint"
+    )
+    parser.add_argument(
+        "--phase",
+        choices=["short", "long"],
+        default="short",
+        help="the phase of RL; default: %(default)s",
+    )  # fmt: skip)
     parser.set_defaults(run=rollback)
     parser = group.add_parser(
         "drift", help="the tokens of an earlier policy's successes that a later policy would no longer write"
     )
-    parser.add_argument("--before", type=Path, default=Path("models/sft"), metavar="MODEL", help="default: %(default)s")
     parser.add_argument(
-        "--after", type=Path, default=Path("models/rl-long"), metavar="MODEL", help="default: %(default)s"
-    )
+        "--before", type=Path, default=Path("models/sft"), metavar="MODEL",
+        help="the folder of the earlier model; default: %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--after", type=Path, default=Path("models/rl-long"), metavar="MODEL",
+        help="the folder of the later model; default: %(default)s",
+    )  # fmt: skip
     parser.add_argument(
         "--episodes",
         type=Path,

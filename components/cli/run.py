@@ -28,8 +28,8 @@ def add(commands: Subparsers) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--model", default="champion", metavar="PATH|NAME",
-        help="a directory, a Hugging Face name, `champion`, or a registered version (models:/NAME/NUMBER); "
-        "default: %(default)s",
+        help="a directory, a Hugging Face name, `champion` (the best model of the pipeline, by its alias in MLflow), "
+        "or a registered version (models:/NAME/NUMBER); default: %(default)s",
     )  # fmt: skip
     parser.add_argument(
         "--endpoint", type=web_address, metavar="URL", help="an OpenAI-compatible endpoint, up to and including /v1"

@@ -19,10 +19,11 @@ from pathlib import Path
 from components.cli.command import PARAMS, Subparsers, cannot_write, fail
 
 STEPS = {
-    "propose": "fact groups for tasks without any, from the recipe's model; writes tasks.jsonl",
-    "decompose": "the smaller tasks that fact groups contain, worded by the recipe's model; writes tasks.jsonl",
+    "propose": "rubrics (groups of facts that an answer needs) for tasks without any, by the recipe's model; writes "
+    "tasks.jsonl",
+    "decompose": "the smaller tasks that rubrics contain, worded by the recipe's model; writes tasks.jsonl",
     "split": "one test task from each of some websites, which leave training; writes train.jsonl and test.jsonl",
-    "build": "propose, decompose and split",
+    "build": "propose, decompose and split, one after the other",
 }
 
 
@@ -33,8 +34,8 @@ def add(commands: Subparsers) -> None:
     ).add_subparsers(required=True, metavar="COMMAND")
 
     parser = tasks.add_parser("diff", help="what changed between two versions of a set, by task and field")
-    parser.add_argument("before", type=Path, metavar="A")
-    parser.add_argument("after", type=Path, metavar="B")
+    parser.add_argument("before", type=Path, metavar="A", help="the task file of the earlier version")
+    parser.add_argument("after", type=Path, metavar="B", help="the task file of the later version")
     parser.add_argument("--json", action="store_true", help="for programs, with whole values")
     parser.set_defaults(run=diff)
 

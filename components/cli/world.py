@@ -29,8 +29,8 @@ def add(commands: Subparsers) -> None:
         required=True, metavar="COMMAND"
     )
     parser = world.add_parser("new", help="writes a package for your own site, with an example that works at once")
-    parser.add_argument("name", metavar="NAME", help="of the world, such as my_site")
-    parser.add_argument("--directory", type=Path, metavar="D", help="for the package; default: ./NAME")
+    parser.add_argument("name", metavar="NAME", help="the name of the world, such as my_site")
+    parser.add_argument("--directory", type=Path, metavar="D", help="the folder for the package; default: ./NAME")
     parser.add_argument(
         "--webarena-infinity",
         type=Path,

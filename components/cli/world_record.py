@@ -32,7 +32,13 @@ def add(commands: Subparsers) -> None:
     )
     parser.add_argument("name", metavar="WORLD", help="a name, or the dotted path of a world of your own")
     parser.add_argument("family", metavar="FAMILY", help="the kind of task, as tasks of site.yaml names it")
-    parser.add_argument("--task", type=positive, default=1, metavar="N", help="its number; default: %(default)s")
+    parser.add_argument(
+        "--task",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="the number of the task within its kind; default: %(default)s",
+    )
     parser.add_argument(
         "--headless", action="store_true", help="show no window, for a program that acts in place of a person"
     )
