@@ -114,6 +114,7 @@ def test_a_learning_rate_may_be_written_as_yaml_reads_it_as_text() -> None:
     [
         ("- a\n- b\n", "a recipe is a mapping of sections, this is a list"),
         ("", "this file is empty"),
+        ("? [a, b]\n: 1\n", r"not YAML: line 1, column 3: \['a', 'b'\] is no name of a key"),
         ("rl: [", "not YAML: line 1, column 6: expected the node content, but found '<stream end>'$"),
         ("name: \x07", "not YAML: unacceptable character #x0007: special characters are not allowed"),
         ("name: ''", "name = '': String should have at least 1 character"),

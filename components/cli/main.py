@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import select
 import sys
@@ -27,6 +28,7 @@ from components.cli import (
     view,
     world,
 )
+from components.cli.command import fail
 
 GROUPS = (
     doctor,
@@ -51,12 +53,21 @@ GROUPS = (
 """Modules with subcommands, in the order in which `waymark --help` lists them."""
 
 
+REFUSALS = {
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.EACCES: "change the permissions, or name another place",
+    errno.EROFS: "name a place that can be written to",
+    errno.ENOSPC: "free some space, and run the same command again",
+}
+"""What a user can do about refusals of the system, by the number of the error."""
 CLOSED_PIPE = 141
 """Exit status after the reader of the output has closed the pipe: 128 + SIGPIPE, as a shell reports it."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit status.
+
+    A name or a disk that the system refuses ends with a sentence, wherever a command meets it.
 
     A command whose output goes to a pipe that its reader has closed, such as `head`, ends without a traceback.
     """
@@ -71,6 +82,10 @@ def main(arguments: list[str] | None = None) -> int:
         if not _discard_closed_output():
             raise  # the pipe was another one, such as a child process's
         return CLOSED_PIPE
+    except OSError as error:
+        if error.errno not in REFUSALS:
+            raise
+        return fail(f"{error.filename or 'a file'}: {error.strerror}: {REFUSALS[error.errno]}")
 
 
 def parser() -> argparse.ArgumentParser:

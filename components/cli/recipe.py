@@ -57,6 +57,8 @@ def use(options: argparse.Namespace) -> int:
         worlds_of(recipe).require_possible(recipe)
     except RecipeError as error:
         return fail(error)
+    if PARAMS.is_dir():
+        return fail(f"{PARAMS} is a folder, which no recipe replaces: move it away, and use the recipe again")
     if file.resolve() != PARAMS.resolve():
         partial = PARAMS.with_name(".params.yaml.part")
         partial.write_text(text)

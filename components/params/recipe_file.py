@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, NamedTuple, get_args
 
 import yaml
@@ -24,6 +25,10 @@ class RecipeLoader(yaml.SafeLoader):
         seen: set[object] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                raise yaml.constructor.ConstructorError(
+                    "while reading a section", node.start_mark, f"{key!r} is no name of a key", key_node.start_mark
+                )
             if key in seen:
                 raise yaml.constructor.ConstructorError(
                     "while reading a section", node.start_mark, f"found {key!r} twice", key_node.start_mark

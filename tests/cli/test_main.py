@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import subprocess
@@ -245,6 +246,31 @@ def test_a_place_beneath_a_file_is_refused_before_anything_starts(
     assert main.main([argument.format(table=table, file=file) for argument in arguments]) == 1
     assert f"cannot be written, because {file} is a file: name another place" in capsys.readouterr().err
     assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", [["use"], ["validate"], ["evaluate"], ["view", "--table"]])
+def test_a_name_that_is_too_long_for_a_file_is_refused(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main([*command, "a" * 300]) == 1
+    assert "File name too long: give a shorter name" in capsys.readouterr().err
+
+
+def test_a_full_disk_ends_with_what_to_do(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def write(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "params.yaml")
+
+    monkeypatch.setattr("components.cli.clean.run", write)
+    assert main.main(["clean"]) == 1
+    assert "params.yaml: No space left on device: free some space" in capsys.readouterr().err
+
+
+def test_use_does_not_replace_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").mkdir()
+    assert main.main(["use", str(ROOT / "recipes/smoke.yaml")]) == 1
+    assert "params.yaml is a folder, which no recipe replaces" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["params.yaml"]
 
 
 @pytest.mark.parametrize(
