@@ -326,8 +326,8 @@ def accuracy(
     pieces = word_pieces(vlm.tokenizer)
     for mode in right:
         rng = random.Random(seed)
-        asked = [_asked(page, rng, 1, params, phase, pieces) for page in pages]
-        items = [(page, image, q) for (page, qs), image in zip(asked, images, strict=True) for q in qs]
+        sets = [_asked(page, rng, 1, params, phase, pieces) for page in pages]
+        items = [(page, image, q) for (page, qs), image in zip(sets, images, strict=True) for q in qs]
         for begin in range(0, len(items), 50):
             part = items[begin : begin + 50]
             sequences = [_sequence(encoder, page, image, [q], 0, mode == "list") for page, image, q in part]

@@ -27,7 +27,7 @@ ENDINGS = ("'s", "’s", "-")
 
 def word_pieces(tokenizer: PreTrainedTokenizerBase) -> list[str]:
     """The tokens of letters, in lower case, each once."""
-    texts = (tokenizer.decode([token]) for token in range(len(tokenizer)))
+    texts = (str(tokenizer.decode([token])) for token in range(len(tokenizer)))
     return sorted({text.lower() for text in texts if text.isascii() and text.isalpha()})
 
 

@@ -80,7 +80,7 @@ def test_questions_keep_their_answers(seed: int, share: float):
                 assert (named.words in was.thought) == (renamed.words in now.thought)
 
 
-def test_with_a_share_of_one_no_word_of_a_name_stays_and_none_of_the_form_goes():
+def test_a_share_of_one_replaces_all_words_but_those_of_the_form():
     writes = Question("write", format_response("write", [format_call("write", text="oars")]))
     lines, _ = respell(PAGE, [writes], random.Random(1), PIECES, 1.0)
     names = " ".join(line.name for line in parse_elements("\n".join(lines)))
