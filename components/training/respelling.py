@@ -1,9 +1,9 @@
 """Other words in the names of a page and in the questions about it, spelled with any token of the vocabulary.
 
 A model copies a name token by token, and a token that no name of its training has is one that it never learned to copy.
-The words of the generated pages leave out a fifth of the small base's tokens: it wrote "Farewight" for "Farewell",
-because no word ends in "ell" there. So a phase of its pre-training replaces words, each by the same new word wherever
-it stands, so that every question keeps its answer.
+The words of the generated pages leave out one in nine of the small base's tokens of letters: it wrote "Farewight" for
+"Farewell", and no word has the token "ell" there. So a phase of its pre-training replaces words, each by the same new
+word wherever it stands, so that every question keeps its answer.
 """
 
 from __future__ import annotations
