@@ -109,7 +109,7 @@ def test_the_command_counts_successes_and_shows_as_many_tokens_as_asked(rolled, 
     ("arguments", "reason"),
     [
         (["--after", "nowhere"], "nowhere holds no model: train it, or name another with --before or --after"),
-        (["--episodes", "none"], "none/trajectories.parquet"),
+        (["--episodes", "none"], "none has no trajectories.parquet: name another folder with --episodes"),
     ],
 )
 def test_what_is_missing_is_named(project, arguments, reason, capsys):

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from components.model import VLM, Encoder
-from components.params import LoRAParams, ModelParams
+from components.params import LoRAParams, ModelParams, SamplingParams
 from components.training.forward import naive_logprobs, response_logprobs
 from tests.samples import objective
 from tests.training.test_packing import several_images
@@ -41,7 +41,9 @@ def test_products_are_rounded_in_rollout_and_training_alike(path):
     mixed, exact = VLM.load(path, BF16, train=True), random_vlm()
     samples = several_images(Encoder(mixed))
     for logprobs in (response_logprobs, naive_logprobs):
-        rounded, right = (torch.cat(logprobs(vlm, Encoder(vlm), samples, 0.8)) for vlm in (mixed, exact))
+        rounded, right = (
+            torch.cat(logprobs(vlm, Encoder(vlm), samples, SamplingParams(temperature=0.8))) for vlm in (mixed, exact)
+        )
         assert 0 < (rounded - right).abs().max() < 0.1
         assert rounded.dtype == torch.float32
 
