@@ -217,9 +217,14 @@ def test_trajectories_are_read_only_as_fast_as_they_are_judged(server, episode, 
     [
         ({"judge__labels": "model"}, r"name it in judge\.model\.endpoint"),
         ({"judge__reward": "model"}, r"name it in judge\.model\.endpoint"),
-        ({"judge__model": {"voters": [{"url": "u", "model": "m"}] * 2}}, r"judge\.model\.endpoint: is missing"),
+        ({"judge__model": {"voters": [{"url": "http://u", "model": "m"}] * 2}}, r"judge\.model\.endpoint: is missing"),
         (
-            {"judge__model": {"endpoint": {"url": "u", "model": "m"}, "voters": [{"url": "u", "model": "m"}]}},
+            {
+                "judge__model": {
+                    "endpoint": {"url": "http://u", "model": "m"},
+                    "voters": [{"url": "http://u", "model": "m"}],
+                }
+            },
             "an even number of voters",
         ),
     ],
