@@ -25,7 +25,7 @@ def add(commands: Subparsers) -> None:
         choices=["short", "long"],
         default="short",
         help="the phase of RL; default: %(default)s",
-    )  # fmt: skip)
+    )  # fmt: skip
     parser.set_defaults(run=rollback)
     parser = group.add_parser(
         "drift", help="the tokens of an earlier policy's successes that a later policy would no longer write"

@@ -21,7 +21,7 @@ def add(commands: Subparsers) -> None:
         nargs="?",
         metavar="TRAJECTORY_ID",
         help="which one, as --list names it; default: the first one of the best model that has any",
-    )  # fmt: skip)
+    )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="list the trajectories of the tables")
     parser.add_argument("--table", type=Path, metavar="PATH", help="a trajectories.parquet; default: every stage's")
     parser.add_argument("--out", type=Path, metavar="FILE", help="the page; default: reports/view/TRAJECTORY_ID.html")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from components.params.section import Section
+from components.params.section import Section, Seed
 
 PageKindName = Literal["widgets", "applications", "sentences"]
 """`widgets`: small pages of a few elements. `applications`: 1024 by 576 pixels with a menu, tables, forms or cards,
@@ -57,7 +57,7 @@ class PretrainParams(Section):
         ),
         min_length=1,
     )
-    seed: int = Field(default=7, ge=0, lt=2**32)
+    seed: Seed = 7
     vocabulary: int = Field(default=2560, gt=0)
     """Tokens of the tokenizer that is trained on the pages, special tokens included."""
     hidden: int = Field(default=192, gt=0)

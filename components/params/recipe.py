@@ -38,7 +38,7 @@ from components.params.pretrain import PretrainParams
 from components.params.rl import (
     RLParams,
 )
-from components.params.section import NoEffect, Section
+from components.params.section import NoEffect, Section, Seed
 from components.params.teacher import Teacher
 from components.params.worlds import WorldSections
 
@@ -47,7 +47,7 @@ class Params(Section):
     """A whole recipe."""
 
     name: str = Field(min_length=1)
-    seed: int = Field(default=0, ge=0, lt=2**32)
+    seed: Seed = 0
     model: ModelParams
     inference: InferenceParams = InferenceParams()
     training: Annotated[TrainingParams, NoEffect] = TrainingParams()

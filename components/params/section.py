@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+SEEDS = 2**32
+"""Seeds are below this number."""
+Seed: TypeAlias = Annotated[int, Field(ge=0, lt=SEEDS)]
 
 
 class Section(BaseModel):

@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 from components.params import RecipeError, Section, from_chain
 from components.params.inheritance import Layer
 from components.params.recipe_file import RecipeLoader, syntax_problem
+from components.params.section import Seed
 
 STUDIES = Path("recipes/studies")
 MIN_SEEDS = 3
@@ -67,7 +68,7 @@ class StudyFile(Section):
     base: Name = "base"
     """The name of the base among the arms."""
     arms: dict[Name, Arm] = Field(default_factory=dict)
-    seeds: list[Annotated[int, Field(ge=0, lt=2**32)]]
+    seeds: list[Seed]
     compare: Literal["sft", "rl"] = "rl"
     """The policy whose test success is compared: the outcome of `evaluate@sft` or `evaluate@rl`. With `rl`, the policy
     before RL is evaluated, too."""
