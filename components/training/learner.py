@@ -27,7 +27,7 @@ from components.records import Trajectory
 from components.rollout import Group
 from components.store import publish, read_table
 from components.training.objectives import Objective, UpdateContext, UpdateStats, objective_of
-from components.training.optim import warm_up
+from components.training.optim import adamw, warm_up
 from components.training.sharding import WHOLE, is_sharded, local, shard, trained_state, whole_state
 from components.training.workers import SINGLE_PROCESS, Workers
 
@@ -77,7 +77,7 @@ class Learner:
             shard(vlm, workers)
             if reference is not None:
                 shard(reference, workers)
-        optimizer = torch.optim.AdamW(vlm.trainable(), lr=rl.lr, betas=rl.betas, weight_decay=rl.weight_decay)
+        optimizer = adamw(vlm, rl.lr, rl.betas, rl.weight_decay)
         warm_up(optimizer, rl.warmup_steps)
         encoder = Encoder(vlm, params.model.image_cache)
         return cls(vlm, encoder, params, optimizer, objective, reference, demonstrations, workers)

@@ -14,6 +14,16 @@ class Diverged(RuntimeError):
     """A gradient is not finite. The weights and the last checkpoint are those before the step."""
 
 
+def adamw(vlm: VLM, lr: float, betas: tuple[float, float], weight_decay: float) -> torch.optim.AdamW:
+    """AdamW for all trained weights.
+
+    On a GPU it is PyTorch's fused kernel: the default one holds a temporary copy of a moment of all weights, which is
+    four bytes per weight at the peak of a step's memory.
+    """
+    is_on_gpu = vlm.model.device.type == "cuda"
+    return torch.optim.AdamW(vlm.trainable(), lr=lr, betas=betas, weight_decay=weight_decay, fused=is_on_gpu or None)
+
+
 def warm_up(optimizer: torch.optim.Optimizer, steps: int) -> None:
     """Let the learning rate grow linearly over the first `steps` steps of an Adam optimiser: step k has k/steps of it.
 

@@ -18,7 +18,7 @@ from components.params import OptimParams, Params
 from components.records import Trajectory
 from components.training.forward import PLAIN, Forward, checked_forward
 from components.training.objectives.supervised import SupervisedObjective, WeightedSample
-from components.training.optim import optimizer_step
+from components.training.optim import adamw, optimizer_step
 from components.training.sharding import shard, whole_state
 from components.training.workers import SINGLE_PROCESS, Workers
 
@@ -97,7 +97,7 @@ def train(
     """
     samples = [item.sample for unit in data for item in unit]
     steps = math.ceil(len(samples) / params.batch_size) * params.epochs
-    optimizer = torch.optim.AdamW(vlm.trainable(), lr=params.lr, betas=params.betas, weight_decay=params.weight_decay)
+    optimizer = adamw(vlm, params.lr, params.betas, params.weight_decay)
     vlm.model.eval()  # with dropout, packed and single samples would differ
     forward, gap = checked_forward(vlm, encoder, samples, PLAIN, params.max_packing_gap, workers)
     vlm.model.train()
