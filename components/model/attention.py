@@ -9,6 +9,7 @@ Names: B rows (1 where there are segments), H heads, K heads of keys and values,
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,9 @@ from transformers.masking_utils import sdpa_mask
 
 SEGMENTED = "waymark_segmented"
 """The name by which transformers finds this attention."""
+SHARED_KEYS: dict[str, Any] = {"enable_gqa": True} if "enable_gqa" in inspect.signature(varlen_attn).parameters else {}
+"""The argument of `varlen_attn` for heads that share keys. PyTorch before 2.12 accepts such heads without it; the images
+of GPU machines often bring an older PyTorch than this project's lock."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +245,7 @@ def _flash_attention(
         max(segments.sizes),
         scale=scaling,
         window_size=(-1, 0),
-        enable_gqa=True,
+        **SHARED_KEYS,
     )
     assert isinstance(output_LHD, torch.Tensor)
     return output_LHD[None]

@@ -1,13 +1,15 @@
 """Low-rank adapters on the language model's linear layers (Hu et al., 2021, arXiv:2106.09685), by PEFT.
 
-A layer computes W x + (alpha / rank) B A x. A and B are float32, whatever the dtype of W is. B starts at 0, so that new
-adapters do not change the model. The vision tower, embeddings, norms and output layer get no adapters.
+A layer computes W x + (alpha / rank) B A x. A and B are float32, whatever the dtype of W is, and are rounded to that of x
+in each product, as all weights are in mixed precision. B starts at 0, so that new adapters do not change the model. The
+vision tower, embeddings, norms and output layer get no adapters.
 """
 
 from __future__ import annotations
 
 import copy
 from pathlib import Path
+from types import MethodType
 
 import torch
 from peft import LoraConfig, get_peft_model_state_dict, inject_adapter_in_model
@@ -38,6 +40,14 @@ def add_adapter(model: PreTrainedModel, params: LoRAParams, seed: int) -> None:
     for layer in adapted_layers(model).values():  # PEFT creates them in the model's dtype
         layer.lora_A.float()
         layer.lora_B.float()
+        layer.cast_input_dtype_enabled = False  # PEFT would compute B A x in float32
+        for product in (*layer.lora_A.values(), *layer.lora_B.values()):
+            product.forward = MethodType(_rounded_product, product)
+
+
+def _rounded_product(linear: torch.nn.Linear, x: torch.Tensor) -> torch.Tensor:
+    """The product with the weights, rounded to the dtype of x."""
+    return torch.nn.functional.linear(x, linear.weight.to(x.dtype))
 
 
 def adapted_layers(model: PreTrainedModel) -> dict[str, Linear]:

@@ -14,6 +14,7 @@ from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLIm
 
 from components.model.attention import SEGMENTED
 from components.model.lora import adapted_layers, add_adapter, merged_weights, save_adapter
+from components.model.norms import use_fused_norms
 from components.model.patch_embedding import use_matrix_product
 from components.model.scoring import add_token_logprobs
 from components.params import TOLERANCES, LoRAParams, ModelParams, Tolerances
@@ -43,6 +44,7 @@ class VLM:
     def __post_init__(self) -> None:
         self.model.set_attn_implementation({"text_config": SEGMENTED})
         use_matrix_product(self.model.model.visual.patch_embed)
+        use_fused_norms(self.model)
         add_token_logprobs(self.model)
 
     @classmethod
