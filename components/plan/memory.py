@@ -11,7 +11,7 @@ keys, i inner width, V vocabulary, P processes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from components.params import POINTED, ModelParams, OptimParams, Params, VLLMParams
 from components.plan.architecture import Architecture, TextShape
@@ -45,6 +45,11 @@ ASSUMPTIONS = (
     f"vLLM takes {SERVER_WORK / GIB:g} GiB for activations and graphs",
     "GPU memory was not measured on a GPU: the formulas of saved activations are checked on a CPU",
 )
+
+
+Precision = Literal["float32", "mixed", "bfloat16"]
+"""What a pass computes in: float32; float32 weights rounded to bfloat16 in each product; frozen bfloat16 weights
+beneath adapters."""
 
 
 @dataclass(frozen=True)
@@ -89,34 +94,47 @@ class Training(NamedTuple):
     """A frozen copy of the trained weights is kept (KL to the first policy)."""
 
 
-def saved_bytes(text: TextShape, mixed: bool) -> int:
-    """Bytes that autograd saves per token in one layer, in float32 or in mixed precision."""
+def saved_bytes(text: TextShape, precision: Precision) -> int:
+    """Bytes that autograd saves per token in one layer; in bfloat16 with the fused norms of `model.norms`."""
     h, q, k, i = text.hidden_size, text.query_width, text.key_width, text.intermediate_size
-    if mixed:
-        return 26 * h + 12 * q + 10 * k + 8 * i + 9 * text.num_attention_heads
-    return 24 * h + 20 * q + 16 * k + 16 * i + 9 * text.num_attention_heads
+    rows = 4 * (2 * text.num_attention_heads + text.num_key_value_heads) + 8  # one number per norm and softmax
+    match precision:
+        case "float32":
+            return 24 * h + 20 * q + 16 * k + 16 * i + 9 * text.num_attention_heads
+        case "mixed":
+            return 12 * h + 8 * q + 6 * k + 8 * i + rows
+        case "bfloat16":
+            return 8 * h + 8 * q + 6 * k + 8 * i + rows
 
 
-def activation_parts(arch: Architecture, tokens: int, mixed: bool, checkpointing: bool) -> list[Part]:
+def precision_of(model: ModelParams) -> Precision:
+    """What a training pass of the recipe's model computes in."""
+    if model.dtype == "float32":
+        return "float32"
+    return "mixed" if model.lora is None else "bfloat16"
+
+
+def activation_parts(arch: Architecture, tokens: int, precision: Precision, checkpointing: bool) -> list[Part]:
     """Activations of the language model at the peak between a forward pass and its backward pass, with the rounded
     weights of mixed precision."""
     text = arch.text_config
-    per_layer, layers = saved_bytes(text, mixed), text.num_hidden_layers
-    casts = 2 * arch.matrix_parameters if mixed else 0
-    gradient = tokens * 4 * (2 * text.intermediate_size + text.hidden_size)
+    per_layer, layers = saved_bytes(text, precision), text.num_hidden_layers
+    word = 2 if precision == "bfloat16" else 4
+    casts = 2 * arch.matrix_parameters if precision == "mixed" else 0
+    gradient = tokens * word * (2 * text.intermediate_size + text.hidden_size)
     if not checkpointing:
         parts = [
             Part("activations", tokens * layers * per_layer, f"T × L × {per_layer:,} B; T = {tokens:,}"),
-            Part("gradients of activations", gradient, "T × 4 B × (2i + h), one layer's"),
+            Part("gradients of activations", gradient, f"T × {word} B × (2i + h), one layer's"),
         ]
         return [*parts, Part("rounded weights", casts, "2 B × each matrix")] if casts else parts
-    inputs = tokens * layers * 4 * text.hidden_size
+    inputs = tokens * layers * word * text.hidden_size
     again = tokens * per_layer + gradient
     formula = f"T × {per_layer:,} B and gradients"
     if casts > again:
         again, formula = casts, "2 B × each matrix, which is more than one layer's activations"
     return [
-        Part("layer inputs", inputs, f"T × L × 4h; T = {tokens:,}"),
+        Part("layer inputs", inputs, f"T × L × {word}h; T = {tokens:,}"),
         Part("one layer again" if again != casts else "rounded weights", again, formula),
     ]
 
@@ -125,8 +143,8 @@ def trainer_parts(training: Training, params: Params) -> list[Part]:
     """The parts of one training process."""
     model, arch = params.model, training.architecture
     shares = params.training.processes if params.training.shard and params.training.processes > 1 else 1
-    mixed = model.dtype == "bfloat16" and model.lora is None
-    word = 4 if model.dtype == "float32" or mixed else 2
+    precision = precision_of(model)
+    word = 2 if precision == "bfloat16" else 4
     trained = _trained_parameters(model, arch)
     tower = 0 if model.train_vision else arch.vision_parameters
     spread = arch.parameters - tower
@@ -144,11 +162,11 @@ def trainer_parts(training: Training, params: Params) -> list[Part]:
         parts.append(Part("reference policy", word * trained / shares, f"{word} B × trained parameters{over}"))
     staleness = params.rl.max_staleness if training.stage == "train_rl" else 0
     if staleness:
-        size = 2 * staleness * (4 if mixed else word) * trained
+        size = 2 * staleness * word * trained
         parts.append(Part("earlier weights", size, f"2 × max_staleness {staleness} copies of the trained weights"))
     text = arch.text_config
     parts += [
-        *activation_parts(arch, training.tokens, mixed, model.gradient_checkpointing),
+        *activation_parts(arch, training.tokens, precision, model.gradient_checkpointing),
         Part(
             "logits",
             4 * LOGIT_COPIES * min(training.tokens * text.vocab_size, MAX_LOGITS),

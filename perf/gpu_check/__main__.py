@@ -11,16 +11,25 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from perf.gpu_check.report import PARTS, run_parts
-from perf.gpu_check.setting import DeviceKind, Setting, Size
+from perf.gpu_check.setting import FORMS, TRAINED, TURNS, DeviceKind, Setting, Size
+from perf.training_workload import PUBLISHED
 
 LIMIT_S = 1500.0
 """The whole check in the full size, in seconds."""
 OTHERS_S = 240.0
 """What exactness, generation and the last step of the part `training` may take of it."""
+CASES: dict[str, tuple[Any, ...]] = {
+    "models": tuple(PUBLISHED),
+    "trained": TRAINED,
+    "forms": FORMS,
+    "turns": TURNS,
+}
+"""What the part `training` measures: fields of `Setting`, and options of the command."""
 LEARNING_S: dict[Size, float] = {"full": 600.0, "tiny": 20.0}
 
 
@@ -31,12 +40,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--size", choices=("tiny", "full"), help="full on a GPU, tiny on a CPU")
     parser.add_argument("--device", choices=("cpu", "cuda"), help="a GPU if there is one")
     parser.add_argument("--seconds", type=float, help="of training in the part learning: 600, or 20 if tiny")
+    for name, choices in CASES.items():
+        kind = type(choices[0])
+        parser.add_argument(f"--{name}", nargs="+", type=kind, choices=choices, default=choices, help="of training")
+    parser.add_argument("--training-seconds", type=float, help="for the part training; what the limit leaves, if unset")
     parser.add_argument("--output", type=Path, help="a file for the report, too")
     options = parser.parse_args(arguments)
     device: DeviceKind = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     size: Size = options.size or ("full" if device == "cuda" else "tiny")
     learning_s = options.seconds or LEARNING_S[size]
-    setting = Setting(device, size, learning_s, max(60.0, LIMIT_S - learning_s - OTHERS_S))
+    training_s = options.training_seconds or max(60.0, LIMIT_S - learning_s - OTHERS_S)
+    cases = {name: tuple(getattr(options, name)) for name in CASES}
+    setting = Setting(device, size, learning_s, training_s, **cases)
     with contextlib.redirect_stdout(sys.stderr):  # libraries print, and the last line of stdout is the report
         report = run_parts(setting, options.parts)
     values = asdict(report)

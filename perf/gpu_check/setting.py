@@ -13,10 +13,12 @@ from typing import Any, Literal
 import torch
 
 from components.plan.hardware import TABLE
+from perf.training_workload import PUBLISHED
 
 GIB = 2**30
 DeviceKind = Literal["cpu", "cuda"]
 Size = Literal["tiny", "full"]
+TRAINED, FORMS, TURNS = ("all", "lora"), ("packed", "single"), (5, 15, 30)
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,14 @@ class Setting:
     """Seconds for which the part `learning` trains."""
     training_s: float
     """Seconds after which the part `training` begins no further measurement."""
+    models: tuple[str, ...] = tuple(PUBLISHED)
+    """The models of the part `training` in the full size."""
+    trained: tuple[str, ...] = TRAINED
+    """Which weights the part `training` trains."""
+    forms: tuple[str, ...] = FORMS
+    """The forms of a batch in the part `training`."""
+    turns: tuple[int, ...] = TURNS
+    """The lengths of a trajectory in the part `training`, in the full size."""
 
     @property
     def is_tiny(self) -> bool:

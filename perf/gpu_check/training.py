@@ -12,6 +12,7 @@ with micro-batches of half the tokens. Packed steps have the memory that `compon
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import product
 from time import monotonic
@@ -21,23 +22,24 @@ import torch
 from components.model import VLM, Encoder, Sample
 from components.params import BrowserParams, LoRAParams, ModelParams, ObservationParams, Params, TrainingParams
 from components.plan.architecture import Architecture
-from components.plan.memory import Training, trainer_parts
+from components.plan.memory import RESIDENT, Training, trainer_parts
 from components.training.forward import Forward
 from components.training.objectives.supervised import WeightedSample
-from components.training.optim import optimizer_step
+from components.training.optim import adamw, optimizer_step
 from components.training.packing import pack
 from components.training.supervised import add_gradients
 from components.training.workers import SINGLE_PROCESS
 from perf.gpu_check.setting import GIB, DeviceKind, Outcome, Setting, clock, free_memory, peak_flops, peak_gib, say
 from perf.training_workload import BFLOAT16, MIXED, SHAPES, TrajectoryShape, random_model, training_flops, trajectory
 
-ROW_TOKENS, FEWEST_ROW_TOKENS = 16384, 2048
-ENOUGH_S = 5.0
+ROW_TOKENS, FEWEST_ROW_TOKENS = 65536, 2048
+ENOUGH_S = 3.0
 """A step is not repeated once its measurements have taken this long."""
 LORA = LoRAParams(rank=16, alpha=32.0)
 NO_TIME = "no time was left"
 RAISED = "it raised "
 """How the problem of a step begins that failed for another reason than memory."""
+_TRAJECTORIES: dict[tuple[int, TrajectoryShape], list[Sample]] = {}
 PLAN_LIMIT = 0.15
 """Relative difference of planned and measured memory above which the report warns."""
 
@@ -53,7 +55,7 @@ class Step:
     """`packed`: shared prefixes once; `single`: each turn complete and padded."""
     turns: int
     row_tokens: int | None = None
-    """Tokens of a micro-batch; fewer than 16,384 if more did not fit."""
+    """Tokens of a micro-batch; fewer than 65,536 if more did not fit."""
     tokens: int | None = None
     """Of all rows, without padding."""
     seconds: float | None = None
@@ -91,7 +93,7 @@ class Trainer:
             vlm.add_lora(LORA, seed=0)
         vlm.model.train()
         vlm.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        trainer = cls(name, trained, vlm, torch.optim.AdamW(vlm.trainable(), lr=1e-6), device)
+        trainer = cls(name, trained, vlm, adamw(vlm, lr=1e-6, betas=(0.9, 0.999), weight_decay=0.01), device)
         encoder = Encoder(vlm)
         trainer.step(encoder, trajectory(encoder, 1, SHAPES[name]), Forward(), ROW_TOKENS)
         return trainer
@@ -119,7 +121,7 @@ class Trainer:
 
     def _measured(self, step: Step, row_tokens: int) -> Step:
         shapes, encoder, forward = SHAPES[self.name], Encoder(self.vlm), Forward(step.form == "packed")
-        samples = trajectory(encoder, step.turns, shapes)
+        samples = same_trajectory(encoder, step.turns, shapes)
         rows = [[samples[i] for i in batch] for batch in forward.micro_batches(samples, encoder, row_tokens)]
         lengths = [len(pack(row, encoder, share=forward.packed).ids) for row in rows]
         free_memory(self.device)
@@ -127,7 +129,7 @@ class Trainer:
         peak = peak_gib(self.device)
         flops = training_flops(self.vlm, sum(lengths), sum(len(sample.response) for sample in samples))
         device_flops = peak_flops(torch.cuda.get_device_name()) if self.device == "cuda" else None
-        planned = planned_gib(self.vlm, self.trained, max(lengths), shapes) if forward.packed else None
+        planned = planned_gib(self.vlm, self.trained, lengths, shapes) if forward.packed else None
         return replace(
             step,
             row_tokens=row_tokens,
@@ -145,20 +147,27 @@ class Trainer:
         times: list[float] = []
         while not times or (self.device == "cuda" and len(times) < 3 and sum(times) < ENOUGH_S):
             encoder = Encoder(self.vlm)  # without cached features, so that the step reads its screenshots
-            for sample in samples:
-                encoder.vision.pixels(sample.prompt.images[0])
+            with ThreadPoolExecutor() as pool:  # the images of all turns, which are not part of the step
+                list(pool.map(encoder.vision.pixels, [sample.prompt.images[0] for sample in samples]))
             begin = clock(self.device)
             self.step(encoder, samples, forward, row_tokens)
             times.append(clock(self.device) - begin)
         return min(times)
 
 
+def same_trajectory(encoder: Encoder, turns: int, shapes: TrajectoryShape) -> list[Sample]:
+    """`trajectory`, made once: all models here share a tokenizer, and its pictures take longer than some steps."""
+    if (turns, shapes) not in _TRAJECTORIES:
+        _TRAJECTORIES[turns, shapes] = trajectory(encoder, turns, shapes)
+    return _TRAJECTORIES[turns, shapes]
+
+
 def check(setting: Setting) -> Outcome:
     """Measure all models, trained weights, forms and lengths while there is time; packed steps, the shorter, first."""
     begin = monotonic()
     steps: list[Step] = []
-    models = ("tiny",) if setting.is_tiny else ("qwen3-vl-2b", "qwen3-vl-4b", "qwen3-vl-8b")
-    for name, trained in product(models, ("all", "lora")):
+    models = ("tiny",) if setting.is_tiny else setting.models
+    for name, trained in product(models, setting.trained):
         for step in model_steps(name, trained, setting, begin + setting.training_s):
             steps.append(step)
             say(f"training: {step}")
@@ -170,7 +179,7 @@ def check(setting: Setting) -> Outcome:
 
 def model_steps(name: str, trained: str, setting: Setting, deadline: float) -> Iterator[Step]:
     """The steps of one model. If it does not fit, there is no measurement of it, and the check goes on."""
-    cases = list(product(("packed", "single"), (1, 2, 3) if setting.is_tiny else (5, 15, 30)))
+    cases = list(product(setting.forms, (1, 2, 3) if setting.is_tiny else setting.turns))
     trainer, problem = None, NO_TIME
     if monotonic() < deadline:
         try:
@@ -205,13 +214,15 @@ def warnings(steps: Sequence[Step]) -> list[str]:
     return sentences
 
 
-def planned_gib(vlm: VLM, trained: str, tokens: int, shapes: TrajectoryShape) -> float:
+def planned_gib(vlm: VLM, trained: str, lengths: Sequence[int], shapes: TrajectoryShape) -> float:
     """The tensors that `waymark plan` counts for a trainer of this model, in GiB.
 
-    The CUDA context and the loss of the allocator, which the plan adds, are not in torch's count.
+    The plan adds the CUDA context and the loss of the allocator, which are not in torch's count. It assumes several
+    rows per step: while the second row is computed, the gradient of the first one is held. With one row, the peak is
+    the end of the forward pass without gradients, or the gradients without activations.
 
     Args:
-        tokens: tokens of the longest row.
+        lengths: tokens of each row of the step.
     """
     architecture = Architecture.model_validate({**vlm.model.config.to_dict(), "name": "measured"})
     model = ModelParams(
@@ -228,4 +239,8 @@ def planned_gib(vlm: VLM, trained: str, tokens: int, shapes: TrajectoryShape) ->
         browser=BrowserParams(viewport=shapes.screenshot),
         observation=ObservationParams(text="none"),
     )
-    return sum(part.bytes for part in trainer_parts(Training("train_sft", architecture, tokens), params)) / GIB
+    parts = trainer_parts(Training("train_sft", architecture, max(lengths)), params)
+    whole = sum(part.bytes for part in parts)
+    gradients = sum(part.bytes for part in parts if part.name == "gradients")
+    passing = sum(part.bytes for part in parts if part.name not in (*RESIDENT, "gradients"))
+    return (whole if len(lengths) > 1 else max(whole - gradients, whole - passing)) / GIB

@@ -107,7 +107,7 @@ def test_a_step_that_does_not_fit_is_tried_with_smaller_batches():
     step = small_memory().measure("packed", 2)
     assert (step.row_tokens, step.problem) == (4096, None)
     [warning] = training.warnings([step])
-    assert warning == "tiny, all, packed, T = 2: out of memory with 16384 tokens, fits with 4096"
+    assert warning == "tiny, all, packed, T = 2: out of memory with 65536 tokens, fits with 4096"
 
 
 def test_a_model_that_does_not_fit_is_recorded_and_the_rest_goes_on(monkeypatch):
@@ -135,7 +135,17 @@ def test_without_time_no_model_is_built():
 
 def test_a_plan_that_misses_by_more_than_15_percent_is_a_warning():
     steps = [
-        Step("m", "lora", "packed", 5, 16384, seconds=1, peak_gib=10, planned_gib=10 * (1 + error), plan_error=error)
+        Step(
+            "m",
+            "lora",
+            "packed",
+            5,
+            training.ROW_TOKENS,
+            seconds=1,
+            peak_gib=10,
+            planned_gib=10 * (1 + error),
+            plan_error=error,
+        )
         for error in (0.14, -0.2)
     ]
     assert training.warnings(steps) == ["m, lora, packed, T = 5: planned 8.0 GiB, measured 10.0 GiB"]
