@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from PIL import Image as PILImage
 from transformers import AutoModelForImageTextToText, AutoTokenizer, Qwen3VLConfig, Qwen3VLTextConfig
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
-from components.model import VLM, Encoded, Encoder, Sample
+from components.model import VLM, Encoded, Encoder, Sample, Segments
 from components.model.encoding import token_id
 from components.plan.architecture import KNOWN
 from components.records import Image
@@ -160,8 +161,8 @@ def training_flops(vlm: VLM, tokens: int, predicted: int) -> float:
 
     That is two for each of the forward pass, the gradient of the activations and the gradient of the weights (Kaplan et
     al., 2020, arXiv:2001.08361, section 2.1). Frozen weights beneath adapters have no gradient: four per weight and
-    token. The embedding look-up, the frozen vision tower, recomputation and attention over the context are not counted.
-    PaLM's formula (Chowdhery et al., 2022, appendix B) adds attention, so it gives a higher utilisation.
+    token. The embedding look-up, the frozen vision tower and recomputation are not counted, nor is attention over the
+    context (`attention_flops`).
 
     Args:
         tokens: tokens of all rows.
@@ -171,6 +172,21 @@ def training_flops(vlm: VLM, tokens: int, predicted: int) -> float:
     table = language_model.embed_tokens.weight
     layers = sum(_flops(parameter) for parameter in language_model.parameters() if parameter is not table)
     return layers * tokens + _flops(vlm.model.lm_head.weight) * predicted
+
+
+def attention_flops(vlm: VLM, rows: Iterable[Segments]) -> float:
+    """Floating-point operations of attention in a forward and backward pass of the language model: twelve per layer,
+    pair of tokens and channel of the queries (PaLM: Chowdhery et al., 2022, arXiv:2204.02311, appendix B).
+
+    Only pairs that are computed count: tokens attend to those before them in their own sequence.
+    """
+    text = vlm.model.config.text_config
+    pairs = sum(
+        length * (size - length) + length * (length + 1) / 2
+        for segments in rows
+        for length, size in zip(segments.lengths, segments.sizes, strict=True)
+    )
+    return 12.0 * text.num_hidden_layers * text.num_attention_heads * text.head_dim * pairs
 
 
 def _flops(weight: torch.Tensor) -> float:

@@ -25,8 +25,8 @@ from transformers.masking_utils import sdpa_mask
 SEGMENTED = "waymark_segmented"
 """The name by which transformers finds this attention."""
 SHARED_KEYS: dict[str, Any] = {"enable_gqa": True} if "enable_gqa" in inspect.signature(varlen_attn).parameters else {}
-"""The argument of `varlen_attn` for heads that share keys. PyTorch before 2.12 accepts such heads without it; the images
-of GPU machines often bring an older PyTorch than this project's lock."""
+"""The argument of `varlen_attn` for heads that share keys. PyTorch before 2.12 accepts such heads without it, and the
+images of GPU machines often bring an older PyTorch than this project's lock."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Low-rank adapters on the language model's linear layers (Hu et al., 2021, arXiv:2106.09685), by PEFT.
 
-A layer computes W x + (alpha / rank) B A x. A and B are float32, whatever the dtype of W is, and are rounded to that of x
-in each product, as all weights are in mixed precision. B starts at 0, so that new adapters do not change the model. The
-vision tower, embeddings, norms and output layer get no adapters.
+A layer computes W x + (alpha / rank) B A x. A and B are float32, whatever the dtype of W is, and are rounded to that of
+x in each product, as all weights are in mixed precision. B starts at 0, so that new adapters do not change the model.
+The vision tower, embeddings, norms and output layer get no adapters.
 """
 
 from __future__ import annotations

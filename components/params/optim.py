@@ -18,6 +18,8 @@ class Tolerances(NamedTuple):
 
     packing: float
     """The gap between packed and single samples on a token."""
+    mean_packing: float
+    """The mean gap between packed and single samples over tokens."""
     logprob: float
     """The gap between trainer and rollout on a token. In bfloat16 it can be several nats on single tokens."""
     mean_logprob: float
@@ -25,10 +27,11 @@ class Tolerances(NamedTuple):
 
 
 TOLERANCES: dict[DType, Tolerances] = {
-    "float32": Tolerances(packing=1e-4, logprob=1e-3, mean_logprob=1e-4),
-    "bfloat16": Tolerances(packing=0.1, logprob=5.0, mean_logprob=0.05),
+    "float32": Tolerances(packing=1e-4, mean_packing=1e-4, logprob=1e-3, mean_logprob=1e-4),
+    "bfloat16": Tolerances(packing=1.0, mean_packing=0.05, logprob=5.0, mean_logprob=0.05),
 }
-"""The tolerances of a recipe that has null for them."""
+"""The tolerances of a recipe that has null for them. In bfloat16, packed and single samples of the trained small model
+are 0.06 to 0.19 nats apart on the worst token of eight turns and 0.017 on average; both are 0.04 from float32."""
 
 
 class OptimParams(Section):
@@ -41,8 +44,8 @@ class OptimParams(Section):
     """Turn samples per optimiser step."""
     micro_batch_tokens: int = Field(default=8192, gt=0)
     max_packing_gap: float | None = Field(default=None, gt=0)
-    """Packing is used if the gap between packed and single samples is at most this, in nats. null follows from
-    `model.dtype`: 1e-4 in float32, 0.1 in bfloat16."""
+    """Packing is used if the gap between packed and single samples is at most this on each token, in nats. null follows
+    from `model.dtype`: 1e-4 in float32; in bfloat16 1 on each token and 0.05 on average."""
     warmup: float = Field(default=0.1, ge=0, le=1)
     """Share of the steps with a linear warm-up. A cosine decay to 0 follows."""
     weight_decay: float = Field(default=0.0, ge=0)

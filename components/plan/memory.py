@@ -1,8 +1,8 @@
 """Memory of each device: a sum of parts, each with its formula.
 
 The activation formulas were fitted to what autograd saves in this repository's model (`tests/plan/test_activations.py`
-measures it again): they are exact for the language model's layers. What no test here could measure, because there was
-no GPU, is named in `ASSUMPTIONS`.
+measures it again): they are exact for the language model's layers. On an H200, the peak of 17 training steps was
+between 11% above and 3% below the plan's tensors (docs/results/gpu.md). The rest is named in `ASSUMPTIONS`.
 
 Letters in formulas: N parameters, T tokens of a micro-batch, L layers, h hidden size, q and k widths of queries and
 keys, i inner width, V vocabulary, P processes.
@@ -10,7 +10,7 @@ keys, i inner width, V vocabulary, P processes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from components.params import POINTED, ModelParams, OptimParams, Params, VLLMParams
@@ -20,8 +20,8 @@ from components.plan.hardware import GIB, Device
 MAX_LOGITS = 2**26
 """As `components.model.scoring.MAX_LOGITS`, which a test compares; the plan does not import torch."""
 LOGIT_COPIES = 5
-IMAGE_CACHE = 2**28
-"""Bytes of the encoder's cache of features; the cache of pixels is in the memory of the machine."""
+ENCODED_PATCHES = 2**16
+"""As `components.model.vision.ENCODED_PATCHES`, which a test compares."""
 SERVER_WORK = 2 * GIB
 """vLLM's activations and graphs beside weights and cache, at its default of 8,192 tokens in one pass."""
 SERVER_SHARE = 0.9
@@ -37,13 +37,15 @@ RESIDENT = ("weights", "frozen vision tower", "adapters", "optimiser", "referenc
 ASSUMPTIONS = (
     "bfloat16 without LoRA keeps float32 weights and rounds them in each product; autocast holds the rounded copies of "
     "all matrices until the forward pass ends, on each process whole, also with FSDP",
-    "with gradient checkpointing a layer keeps its input; the peak is the end of the forward pass, with the rounded "
-    "weights, or the backward pass of one layer, whichever is larger",
+    "with gradient checkpointing a layer keeps its input; the peak is the end of the forward pass, with the logits and "
+    "the rounded weights, or the backward pass of one layer, or the vision tower, whichever is largest",
     f"a pass holds {LOGIT_COPIES} copies of one chunk of logits ({MAX_LOGITS:,} numbers)",
+    "the features of images are cached in the memory of the machine, not of the device",
     f"a CUDA context, its kernels and NCCL take {GPU_CONTEXT / GIB:g} GiB, and the allocator loses "
     f"{100 * FRAGMENTATION:g}%",
     f"vLLM takes {SERVER_WORK / GIB:g} GiB for activations and graphs",
-    "GPU memory was not measured on a GPU: the formulas of saved activations are checked on a CPU",
+    "the keys and values that a turn of a packed row gathers from earlier ones are left out: 1 GiB in a row of 54,430 "
+    "tokens and 30 turns",
 )
 
 
@@ -114,29 +116,32 @@ def precision_of(model: ModelParams) -> Precision:
     return "mixed" if model.lora is None else "bfloat16"
 
 
-def activation_parts(arch: Architecture, tokens: int, precision: Precision, checkpointing: bool) -> list[Part]:
-    """Activations of the language model at the peak between a forward pass and its backward pass, with the rounded
-    weights of mixed precision."""
-    text = arch.text_config
+def activation_parts(arch: Architecture, params: Params, tokens: int) -> list[Part]:
+    """What a pass over a row of tokens holds beside weights and gradients: what is kept until the backward pass, and
+    the largest of what is held only for a while."""
+    text, model, precision = arch.text_config, params.model, precision_of(params.model)
     per_layer, layers = saved_bytes(text, precision), text.num_hidden_layers
     word = 2 if precision == "bfloat16" else 4
+    if model.gradient_checkpointing:
+        kept = Part("layer inputs", tokens * layers * word * text.hidden_size, f"T × L × {word}h; T = {tokens:,}")
+        again, formula = tokens * per_layer, f"T × {per_layer:,} B and gradients"
+    else:
+        kept = Part("activations", tokens * layers * per_layer, f"T × L × {per_layer:,} B; T = {tokens:,}")
+        again, formula = 0, f"T × {word} B × (2i + h)"
+    again += tokens * word * (2 * text.intermediate_size + text.hidden_size)
+    logits = 4 * LOGIT_COPIES * min(tokens * text.vocab_size, MAX_LOGITS)
     casts = 2 * arch.matrix_parameters if precision == "mixed" else 0
-    gradient = tokens * word * (2 * text.intermediate_size + text.hidden_size)
-    if not checkpointing:
-        parts = [
-            Part("activations", tokens * layers * per_layer, f"T × L × {per_layer:,} B; T = {tokens:,}"),
-            Part("gradients of activations", gradient, f"T × {word} B × (2i + h), one layer's"),
-        ]
-        return [*parts, Part("rounded weights", casts, "2 B × each matrix")] if casts else parts
-    inputs = tokens * layers * word * text.hidden_size
-    again = tokens * per_layer + gradient
-    formula = f"T × {per_layer:,} B and gradients"
-    if casts > again:
-        again, formula = casts, "2 B × each matrix, which is more than one layer's activations"
-    return [
-        Part("layer inputs", inputs, f"T × L × {word}h; T = {tokens:,}"),
-        Part("one layer again" if again != casts else "rounded weights", again, formula),
+    features, tower = _image_parts(arch, params, tokens, word)
+    passing = [
+        Part("one layer's backward pass", again, formula),
+        Part(
+            "logits and rounded weights" if casts else "logits",
+            logits + casts,
+            f"4 B × {LOGIT_COPIES} copies × min(T × V, 2^26)" + (" + 2 B × each matrix" if casts else ""),
+        ),
+        replace(tower, bytes=max(0.0, tower.bytes - kept.bytes)),  # before the language model begins
     ]
+    return [kept, max(passing, key=lambda part: part.bytes), features]
 
 
 def trainer_parts(training: Training, params: Params) -> list[Part]:
@@ -164,16 +169,7 @@ def trainer_parts(training: Training, params: Params) -> list[Part]:
     if staleness:
         size = 2 * staleness * word * trained
         parts.append(Part("earlier weights", size, f"2 × max_staleness {staleness} copies of the trained weights"))
-    text = arch.text_config
-    parts += [
-        *activation_parts(arch, training.tokens, precision, model.gradient_checkpointing),
-        Part(
-            "logits",
-            4 * LOGIT_COPIES * min(training.tokens * text.vocab_size, MAX_LOGITS),
-            f"4 B × {LOGIT_COPIES} copies × min(T × V, 2^26)",
-        ),
-        _image_features(arch, params, training.tokens, word),
-    ]
+    parts += activation_parts(arch, params, training.tokens)
     return parts
 
 
@@ -231,14 +227,17 @@ def _trained_parameters(model: ModelParams, arch: Architecture) -> int:
     return arch.parameters if model.train_vision else arch.language_parameters
 
 
-def _image_features(arch: Architecture, params: Params, tokens: int, word: int) -> Part:
-    """Pixels and features of the images of a pass, the tower's work on them, and the cache of features."""
+def _image_parts(arch: Architecture, params: Params, tokens: int, word: int) -> tuple[Part, Part]:
+    """The features of the images of a row, and the work of the tower on the largest batch of images."""
     vision = arch.vision_config
     patches = arch.image_patches(params.browser.viewport)
     of_image = arch.image_tokens(params.browser.viewport)
     has_images = params.observation.text in POINTED
     images = max(1, tokens // (2 * of_image)) if has_images else 0
     feature = (1 + len(vision.deepstack_visual_indexes)) * of_image * vision.out_hidden_size * word
-    work = images * patches * (4 * vision.patch_values + word * (5 * vision.hidden_size + 2 * vision.intermediate_size))
-    formula = f"up to {images} images × {patches:,} patches in one pass of the tower, features of 1 + DeepStack layers"
-    return Part("image features", IMAGE_CACHE + images * feature + work, formula)
+    at_once = min(images, max(1, ENCODED_PATCHES // patches))
+    work = patches * (4 * vision.patch_values + word * (5 * vision.hidden_size + 2 * vision.intermediate_size))
+    return (
+        Part("image features", images * feature, f"up to {images} images, features of 1 + DeepStack layers"),
+        Part("vision tower's work", at_once * work, f"up to {at_once} images × {patches:,} patches in one pass"),
+    )

@@ -128,27 +128,31 @@ def checked_forward(
     max_gap: float | None = None,
     workers: Workers = SINGLE_PROCESS,
 ) -> tuple[Forward, float]:
-    """Compare packed with single samples, and choose packing if they agree; also the largest gap, in nats.
+    """Compare packed with single samples, and choose packing if they agree; also the largest gap of a token, in nats.
 
     Args:
         samples: the first samples of a run, turns of one trajectory; `CHECKED` of them are compared.
-        max_gap: the gap in nats up to which packing is used; None takes the rounding of the model's dtype.
+        max_gap: the gap of a token in nats up to which packing is used; None takes the rounding of the model's dtype,
+            which has a limit for the mean gap, too.
         workers: all ranks call this and decide by the largest gap among them, so that they cut the same micro-batches.
     """
-    max_gap = vlm.tolerances.packing if max_gap is None else max_gap
+    tolerances = vlm.tolerances
+    limits = (tolerances.packing, tolerances.mean_packing) if max_gap is None else (max_gap, max_gap)
     first = samples[:CHECKED]
     packed, single = (
         response_logprobs(vlm, encoder, first, sampling),
         naive_logprobs(vlm, encoder, first, sampling),
     )
-    own_gap = (torch.cat(packed) - torch.cat(single)).abs().max().item()
-    gap = torch.tensor(workers.gather([own_gap]), dtype=torch.float64).max().item()  # NaN on any rank is the maximum
-    if gap <= max_gap:  # False for NaN
+    gaps = (torch.cat(packed) - torch.cat(single)).abs()
+    of_all = torch.tensor(workers.gather([(gaps.max().item(), gaps.mean().item())]), dtype=torch.float64)
+    gap, mean = of_all.amax(dim=0).tolist()  # NaN on any rank is the maximum
+    if gap <= limits[0] and mean <= limits[1]:  # False for NaN
         return Forward(), gap
     warnings.warn(
-        f"packed and single log-probabilities differ by {gap:.2e} nats, more than max_packing_gap = {max_gap:.0e}: "
-        "training continues without packing, which takes several times as long. In bfloat16 such a gap is rounding: "
-        "raise max_packing_gap. In float32 it is a bug: please report it with the versions of torch and transformers",
+        f"packed and single log-probabilities differ by {gap:.2e} nats on a token and {mean:.2e} on average, more than "
+        f"max_packing_gap = {limits[0]:.0e} or, on average, {limits[1]:.0e}: training continues without packing, which "
+        "takes several times as long. In bfloat16 this may be rounding: raise max_packing_gap. In float32 it is a bug: "
+        "please report it with the versions of torch and transformers",
         PackingWarning,
         stacklevel=2,
     )

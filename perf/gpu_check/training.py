@@ -4,9 +4,10 @@ A step is what SFT does for one trajectory of T turns (`components.training.supe
 all micro-batches, clipping, and AdamW, with gradient checkpointing and a frozen vision tower, which reads each
 screenshot once. All weights are float32 and rounded to bfloat16 in each product; beneath adapters they are bfloat16.
 
-Utilisation is `perf.training_workload.training_flops` (six operations per trained weight and token, four per frozen
-weight) over the time and the device's peak in `components/plan/devices.json`. A step that runs out of memory is tried
-with micro-batches of half the tokens. Packed steps have the memory that `components.plan.memory` plans beside the peak.
+Utilisation (MFU) is `perf.training_workload.training_flops` (six operations per trained weight and token, four per
+frozen weight), with and without `attention_flops`, over the time and the device's peak in
+`components/plan/devices.json`. A step that runs out of memory is tried with micro-batches of half the tokens. Packed
+steps have the memory that `components.plan.memory` plans beside the peak.
 """
 
 from __future__ import annotations
@@ -30,7 +31,16 @@ from components.training.packing import pack
 from components.training.supervised import add_gradients
 from components.training.workers import SINGLE_PROCESS
 from perf.gpu_check.setting import GIB, DeviceKind, Outcome, Setting, clock, free_memory, peak_flops, peak_gib, say
-from perf.training_workload import BFLOAT16, MIXED, SHAPES, TrajectoryShape, random_model, training_flops, trajectory
+from perf.training_workload import (
+    BFLOAT16,
+    MIXED,
+    SHAPES,
+    TrajectoryShape,
+    attention_flops,
+    random_model,
+    training_flops,
+    trajectory,
+)
 
 ROW_TOKENS, FEWEST_ROW_TOKENS = 65536, 2048
 ENOUGH_S = 3.0
@@ -61,6 +71,8 @@ class Step:
     seconds: float | None = None
     tokens_s: float | None = None
     mfu: float | None = None
+    """Of the products with weights."""
+    mfu_with_attention: float | None = None
     peak_gib: float | None = None
     planned_gib: float | None = None
     plan_error: float | None = None
@@ -123,11 +135,13 @@ class Trainer:
         shapes, encoder, forward = SHAPES[self.name], Encoder(self.vlm), Forward(step.form == "packed")
         samples = same_trajectory(encoder, step.turns, shapes)
         rows = [[samples[i] for i in batch] for batch in forward.micro_batches(samples, encoder, row_tokens)]
-        lengths = [len(pack(row, encoder, share=forward.packed).ids) for row in rows]
+        packed = [pack(row, encoder, share=forward.packed) for row in rows]
+        lengths = [len(row.ids) for row in packed]
         free_memory(self.device)
         seconds = self._seconds(samples, forward, row_tokens)
         peak = peak_gib(self.device)
         flops = training_flops(self.vlm, sum(lengths), sum(len(sample.response) for sample in samples))
+        attention = attention_flops(self.vlm, [row.segments for row in packed])
         device_flops = peak_flops(torch.cuda.get_device_name()) if self.device == "cuda" else None
         planned = planned_gib(self.vlm, self.trained, lengths, shapes) if forward.packed else None
         return replace(
@@ -137,6 +151,7 @@ class Trainer:
             seconds=seconds,
             tokens_s=sum(lengths) / seconds,
             mfu=flops / seconds / device_flops if device_flops else None,
+            mfu_with_attention=(flops + attention) / seconds / device_flops if device_flops else None,
             peak_gib=peak,
             planned_gib=planned,
             plan_error=(planned - peak) / peak if planned and peak else None,

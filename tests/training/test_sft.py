@@ -1,5 +1,6 @@
 """Behaviour cloning: what counts, and that it learns."""
 
+import contextlib
 import copy
 import math
 import random
@@ -239,6 +240,20 @@ def test_packing_is_trusted_up_to_the_gap_that_the_recipe_allows():
     assert [len(list(one.micro_batches(samples, encoder, whole - 3))) for one in (trusted, refused)] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    "gaps, is_packed", [([0.5, *[0.01] * 19], True), ([0.06] * 20, False), ([1.1] + [0.0] * 99, False)]
+)
+def test_bfloat16_may_be_off_on_a_token_and_not_on_average(gaps, is_packed, monkeypatch):
+    vlm = random_vlm()
+    half = replace(vlm, compute_dtype=torch.bfloat16)
+    monkeypatch.setattr(forward, "response_logprobs", lambda *args: [torch.tensor(gaps)])
+    monkeypatch.setattr(forward, "naive_logprobs", lambda *args: [torch.zeros(len(gaps))])
+    with contextlib.nullcontext() if is_packed else pytest.warns(PackingWarning, match="on average"):
+        chosen, gap = checked_forward(half, Encoder(half), [], PLAIN)
+    assert chosen.packed == is_packed
+    assert gap == pytest.approx(max(gaps))
+
+
 class BesideOneThatSees(Workers):
     """A process of two, the other of which finds another gap."""
 
@@ -246,8 +261,8 @@ class BesideOneThatSees(Workers):
         super().__init__(size=2)
         self.gap = gap
 
-    def gather(self, items: list[float]) -> list[float]:
-        return [*items, self.gap]
+    def gather(self, items: list[tuple[float, float]]) -> list[tuple[float, float]]:
+        return [*items, (self.gap, 0.0)]
 
 
 @pytest.mark.parametrize("elsewhere", [1.0, math.nan])
