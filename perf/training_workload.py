@@ -181,6 +181,7 @@ def attention_flops(vlm: VLM, rows: Iterable[Segments]) -> float:
     Only pairs that are computed count: tokens attend to those before them in their own sequence.
     """
     text = vlm.model.config.text_config
+    assert isinstance(text, Qwen3VLTextConfig)
     pairs = sum(
         length * (size - length) + length * (length + 1) / 2
         for segments in rows
