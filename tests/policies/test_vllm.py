@@ -19,7 +19,7 @@ from components.browser import BrowserPool
 from components.judge.distilled import DistilledJudge
 from components.judge.served import ServedJudge
 from components.model import VLM, Encoder, Sample
-from components.params import EndpointParams, FilteredBCParams, LoRAParams, RLPhase
+from components.params import EndpointParams, FilteredBCParams, LoRAParams, RLPhase, SamplingParams
 from components.policies import EndpointPolicy, open_model, training_policies
 from components.policies.serving import server_settings
 from components.policies.vllm import Fleet, ServerError, ServerMismatchError, VLLMPolicy
@@ -66,13 +66,14 @@ def test_the_judge_on_servers_gives_the_verdicts_of_the_process(served, vlm):
     assert [verdict.tokens for verdict in theirs] == [verdict.tokens for verdict in ours]
 
 
-def test_log_probabilities_are_those_that_the_trainer_computes(served, vlm, encoder):
+@pytest.mark.parametrize("sampling", [HOT, SamplingParams(temperature=1.0, top_p=0.75)])
+def test_log_probabilities_are_those_that_the_trainer_computes(served, vlm, encoder, sampling):
     fleet, run = served
-    asked = requests(encoder, HOT, 16)
+    asked = requests(encoder, sampling, 16)
     answers = run(ask(VLLMPolicy(fleet, "v", encoder), asked))
     assert len({tuple(one.token_ids) for one in answers}) > 8, "nothing was sampled"
     samples = [Sample(encoder.encode(r.prompt), one.token_ids) for r, one in zip(asked, answers, strict=True)]
-    for one, trainer_T in zip(answers, score(vlm, encoder, samples, HOT, 8192), strict=True):
+    for one, trainer_T in zip(answers, score(vlm, encoder, samples, sampling, 8192), strict=True):
         assert one.logprobs == pytest.approx(trainer_T.tolist(), abs=1e-3)
 
 
