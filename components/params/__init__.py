@@ -63,7 +63,7 @@ from components.params.objectives import (
     PolicyGradientParams,
     RFTParams,
 )
-from components.params.optim import TOLERANCES, DType, OptimParams, SFTParams, Tolerances
+from components.params.optim import TOLERANCES, DType, OptimParams, SFTParams, Shuffle, Tolerances
 from components.params.pretrain import PageKindName, PretrainParams, PretrainPhase
 from components.params.recipe import Params
 from components.params.recipe_file import RecipeError, as_yaml
@@ -139,6 +139,7 @@ __all__ = [
     "SamplingParams",
     "ScriptedTeacherParams",
     "Section",
+    "Shuffle",
     "TaskFile",
     "TaskParams",
     "TaskSampling",

@@ -11,6 +11,8 @@ from components.params.section import Section
 Decay = Annotated[float, Field(ge=0, lt=1)]
 """A decay rate of Adam."""
 DType = Literal["float32", "bfloat16"]
+Shuffle = Literal["turns", "trajectories"]
+"""The unit that an epoch shuffles."""
 
 
 class Tolerances(NamedTuple):
@@ -55,6 +57,6 @@ class OptimParams(Section):
 class SFTParams(OptimParams):
     """Supervised training of the policy."""
 
-    shuffle: Literal["turns", "trajectories"] = "turns"
+    shuffle: Shuffle = "turns"
     """The unit that an epoch shuffles, also in RFT. `trajectories` is several times faster, because the turns of a
     trajectory share their history in a batch (`training.packing`); `turns` mixes the batches better."""

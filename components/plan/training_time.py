@@ -71,7 +71,9 @@ def update_time(setting: Setting, rolled: IterationRollouts, stage: str) -> Time
     """
     params, shape = setting.params, setting.prompt_shape(stage)
     objective = params.rl.objective
-    samples = _turns(trained_turns(setting, rolled, stage), shape, rolled.turns, params.rl.micro_batch_tokens, None)
+    trained = trained_turns(setting, rolled, stage)
+    packed = trained / rolled.turns * shape.packed(rolled.turns) if params.rl.shuffle == "trajectories" else None
+    samples = _turns(trained, shape, rolled.turns, params.rl.micro_batch_tokens, packed)
     speeds = setting.training(setting.policy)
     scorings = 1 + (float(getattr(objective, "kl", 0.0) or 0.0) > 0)
     seconds = objective.epochs * speeds.training_s(stage, samples.tokens, samples.length)

@@ -1,7 +1,9 @@
 """The policy update on a real small model."""
 
 import copy
+import itertools
 import math
+import random
 
 import pytest
 import torch
@@ -194,6 +196,28 @@ def test_no_remainder_is_dropped(rolled):
 @pytest.mark.parametrize("turns, batch, steps", [(1, 64, 1), (95, 64, 1), (97, 64, 2), (159, 64, 2), (161, 64, 3)])
 def test_steps_are_as_near_to_the_batch_as_rounding_allows(turns, batch, steps):
     assert number_of_steps(turns, batch) == steps
+
+
+def test_whole_trajectories_are_shuffled_if_the_recipe_says_so(rolled):
+    vlm, trajectories = rolled
+    turns = samples_of(group_of(trajectories, [1, 0, 0, 1]), Encoder(vlm), RL)
+    orders = [policy_gradient.shuffled(turns, "trajectories", random.Random(seed)) for seed in range(20)]
+    for order in orders:
+        assert sorted(map(id, order)) == sorted(map(id, turns))
+        episodes = [list(members) for _, members in itertools.groupby(order, lambda turn: turn.episode)]
+        assert len(episodes) == len({turn.episode for turn in turns}), "an episode's turns are together"
+        assert all(members == [turn for turn in turns if turn.episode == members[0].episode] for members in episodes)
+    assert len({tuple(turn.episode for turn in order) for order in orders}) > 1
+    assert policy_gradient.shuffled(turns, "turns", random.Random(0)) == random.Random(0).sample(turns, len(turns))
+
+
+def test_the_order_of_turns_changes_no_gradient_of_a_step(rolled):
+    vlm, trajectories = rolled
+    group = group_of(trajectories, [1, 0, 0, 1])
+    params = RL.model_copy(update={"objective": parameters(epochs=1)})
+    one, _ = weights_after(vlm, group, params)
+    other, _ = weights_after(vlm, group, params.model_copy(update={"shuffle": "trajectories"}))
+    torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
 
 
 def test_the_turns_of_a_group_are_spread_over_the_steps(rolled, monkeypatch):

@@ -3,9 +3,9 @@
 1. Render each turn's prompt again, and check that it is the prompt that the policy saw.
 2. Compare packed with single samples on the first turns; without packing if they differ.
 3. Score all turns, and check that trainer and rollout agree: before the first step the ratio is 1, or the run stops.
-4. In every epoch shuffle the turns of all groups, cut them into optimiser steps of nearly equal size, as near to
-   `rl.batch_turns` as a whole number of steps allows, and take the steps. No remainder is dropped. The turns of a step
-   that share a prompt are packed (`components.training.packing`).
+4. In every epoch shuffle the turns of all groups, or whole trajectories (`rl.shuffle`), cut them into optimiser steps
+   of nearly equal size, as near to `rl.batch_turns` as a whole number of steps allows, and take the steps. No remainder
+   is dropped. The turns of a step that share a prompt are packed (`components.training.packing`).
 
 The loss of a step is the mean of its turns' losses by their weights, so it does not depend on how the step is cut into
 micro-batches or spread over processes.
@@ -13,6 +13,7 @@ micro-batches or spread over processes.
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import time
@@ -26,7 +27,7 @@ from typing_extensions import override
 
 from components.agent import Renderer
 from components.model import Encoder, Sample
-from components.params import OnlineParams, SamplingParams
+from components.params import OnlineParams, SamplingParams, Shuffle
 from components.rollout import Group
 from components.training.agreement import ROUNDING, GapLimits, check_distribution, logprob_gaps, policy_sample
 from components.training.forward import CHECKED, PLAIN, Forward, checked_forward, score, token_count
@@ -99,6 +100,8 @@ class TurnSample:
     logprobs_T: torch.Tensor
     """Those of the rollout, in nats."""
     credit: Credit
+    episode: int
+    """The number of its episode among those of the iteration."""
     reference_T: torch.Tensor | None = None
     correction_T: torch.Tensor | None = None
 
@@ -114,15 +117,25 @@ def turn_samples(
     Raises:
         TrainerMismatch: a prompt does not render to what the policy saw.
     """
-    samples = []
+    samples: list[TurnSample] = []
+    episodes = itertools.count()
     for group, group_credits in zip(groups, objective.iteration_credits(groups), strict=True):
-        for trajectory, turn_credits in zip(group.episodes, group_credits, strict=True):
+        for trajectory, turn_credits, episode in zip(group.episodes, group_credits, episodes, strict=False):
             for turn, credit in zip(trajectory.turns, turn_credits, strict=True):
                 if credit is None:
                     continue
                 sample = policy_sample(trajectory, turn, renderer, encoder)
-                samples.append(TurnSample(sample, torch.tensor(turn.logprobs, device=encoder.device), credit))
+                logprobs_T = torch.tensor(turn.logprobs, device=encoder.device)
+                samples.append(TurnSample(sample, logprobs_T, credit, episode))
     return samples
+
+
+def shuffled(turns: Sequence[TurnSample], unit: Shuffle, rng: random.Random) -> list[TurnSample]:
+    """The turns in the order of an epoch; with `trajectories`, those of an episode stay together and in order."""
+    if unit == "turns":
+        return rng.sample(turns, len(turns))
+    episodes = [list(members) for _, members in itertools.groupby(turns, lambda turn: turn.episode)]
+    return [turn for episode in rng.sample(episodes, len(episodes)) for turn in episode]
 
 
 class _PolicyUpdate:
@@ -156,9 +169,9 @@ class _PolicyUpdate:
         taught = self._demonstrations()
         vlm.model.train()
         for epoch in range(self.objective.epochs):
-            shuffled = random.Random(f"{context.seed}:{epoch}").sample(turns, len(turns))
+            order = shuffled(turns, rl.shuffle, random.Random(f"{context.seed}:{epoch}"))
             for indices in np.array_split(range(len(turns)), steps_per_epoch):
-                batch = [shuffled[index] for index in indices]
+                batch = [order[index] for index in indices]
                 replayed = self._replay(taught, len(losses))
                 loss, batch_stats = accumulate_gradients(self.objective, context, batch, self.forward)
                 norms.append(optimizer_step(context.optimizer, vlm, rl.max_grad_norm))

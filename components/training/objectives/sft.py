@@ -11,17 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Self
 
 from typing_extensions import override
 
 from components.agent import Renderer
 from components.model import Encoder, Sample
-from components.params import Params
+from components.params import Params, Shuffle
 from components.records import Trajectory
 from components.training.objectives.supervised import SupervisedObjective, WeightedSample
-
-Shuffle = Literal["turns", "trajectories"]
 
 
 @dataclass(frozen=True)
