@@ -1,7 +1,7 @@
 # make demo   the whole pipeline, then the table       make ui     MLflow and Prefect in the browser
 # make test   the tests; test-fast: the quick ones; test-slow, -apps, -sites, -city, -verified, -inspect, -vllm: more   make lint   code and Dockerfile
 # make docs   the documentation in build/docs        make docs-serve   the same at http://127.0.0.1:8000
-# make gpu-check   does training work on this machine's GPU? 25 minutes; without one: the same in tiny sizes, a minute
+# make gpu-check   does training work on this machine's GPU? 25 minutes
 # Everything is installed into .venv from requirements/cpu.txt, by uv; another Python: make PYTHON=/path/to/python3.12 demo
 
 SHELL := /bin/bash

@@ -33,12 +33,20 @@ CASES: dict[str, tuple[Any, ...]] = {
 LEARNING_S: dict[Size, float] = {"full": 600.0, "tiny": 20.0}
 
 
+def without_gpu() -> str:
+    """Why there is nothing to check, and what to do."""
+    cause = "is a CPU build: install one with CUDA" if torch.version.cuda is None else "finds no GPU: see nvidia-smi"
+    return f"PyTorch {torch.__version__} {cause}; --device cpu runs a test of the check itself, in tiny sizes"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check, print the report as one line of JSON on stdout, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m perf.gpu_check", description="Does training work on this GPU?")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--size", choices=("tiny", "full"), help="full on a GPU, tiny on a CPU")
-    parser.add_argument("--device", choices=("cpu", "cuda"), help="a GPU if there is one")
+    parser.add_argument(
+        "--device", choices=("cpu", "cuda"), default="cuda", help="cpu: a test of the check, tiny sizes"
+    )
     parser.add_argument("--seconds", type=float, help="of training in the part learning: 600, or 20 if tiny")
     for name, choices in CASES.items():
         kind = type(choices[0])
@@ -46,7 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--training-seconds", type=float, help="for the part training; what the limit leaves, if unset")
     parser.add_argument("--output", type=Path, help="a file for the report, too")
     options = parser.parse_args(arguments)
-    device: DeviceKind = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device: DeviceKind = options.device
+    if device == "cuda" and not torch.cuda.is_available():
+        parser.error(without_gpu())
     size: Size = options.size or ("full" if device == "cuda" else "tiny")
     learning_s = options.seconds or LEARNING_S[size]
     training_s = options.training_seconds or max(60.0, LIMIT_S - learning_s - OTHERS_S)

@@ -24,6 +24,7 @@ from components.plan.architecture import architecture_of
 from components.training.forward import response_logprobs
 from components.training.packing import pack
 from perf.gpu_check import exactness, learning, training
+from perf.gpu_check.__main__ import main
 from perf.gpu_check.drawn_pages import HEIGHT, WIDTH, drawn_pages
 from perf.gpu_check.report import run_parts
 from perf.gpu_check.setting import Outcome, Setting, peak_flops
@@ -170,6 +171,16 @@ def test_arithmetic_beneath_adapters_is_counted_without_their_weights():
     by_name = {str(name): flops for name, flops in counted.get_flop_counts()["Global"].items()}
     products = sum(flops for name, flops in by_name.items() if name in ("aten.mm", "aten.addmm"))
     assert training_flops(vlm, tokens=109, predicted=10) == pytest.approx(products, rel=0.05)
+
+
+@pytest.mark.parametrize("cuda, said", [(None, "is a CPU build"), ("13.0", "finds no GPU")])
+def test_without_a_gpu_the_check_does_not_pass_on_the_cpu(cuda, said, monkeypatch, capsys):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    with pytest.raises(SystemExit) as error:
+        main([])
+    assert error.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 def test_attention_is_counted_pair_by_pair():
