@@ -72,8 +72,10 @@ def pipeline(recipe: str | None = None, side_by_side: int | None = None) -> dict
     """
     logger = get_run_logger()
     root = Path.cwd()
-    if recipe:
-        use(recipe)
+    console = Console(quiet=runtime.deployment.id is not None)  # the UI shows runs of a worker
+    for line in use(recipe) if recipe else ():
+        logger.warning(line)
+        console.print(line, markup=False, highlight=False)
     for line in repair(root):
         logger.warning(line)
     stages = graph.read(root, with_status=True)
@@ -84,7 +86,6 @@ def pipeline(recipe: str | None = None, side_by_side: int | None = None) -> dict
         "%d of %d stages to run: %s", len(due), len(stages), ", ".join(name for name in stages if name in due) or "none"
     )
     process.allow()
-    console = Console(quiet=runtime.deployment.id is not None)  # the UI shows runs of a worker
     with StageConsole(list(stages), console) as display:
         slots = StageSlots(side_by_side or default_slots(root), stages, due)
         futures: dict[str, Any] = {}
@@ -186,13 +187,14 @@ def watch(name: str, root: Path, display: StageConsole | None = None) -> Callabl
     return show
 
 
-def use(recipe: str) -> None:
-    """Validate a recipe and put it in use.
+def use(recipe: str) -> list[str]:
+    """Validate a recipe and put it in use; returns lines about a params.yaml that was changed by hand and is kept.
 
     Raises:
         StageFailed: the recipe is wrong; the message names the field.
     """
-    command = [sys.executable, "-m", "components.cli.main", "use", recipe]
+    command = [sys.executable, "-m", "components.cli.main", "use", "--force", recipe]
     completed = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ})
     if completed.returncode:
         raise StageFailed((completed.stdout + completed.stderr).strip())
+    return completed.stderr.splitlines()

@@ -25,6 +25,7 @@ from components.cli import (
     serve,
     study,
     tasks,
+    use,
     view,
     world,
 )
@@ -33,6 +34,7 @@ from components.cli.command import fail
 GROUPS = (
     doctor,
     recipe,
+    use,
     plan,
     run,
     serve,

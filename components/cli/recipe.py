@@ -1,4 +1,4 @@
-"""`waymark validate`, `use` and `params`: recipes."""
+"""`waymark validate` and `params`: recipes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ from components.cli.command import PARAMS, Subparsers, fail
 
 
 def add(commands: Subparsers) -> None:
-    """Register `validate`, `use` and `params`."""
+    """Register `validate` and `params`."""
     parser = commands.add_parser("validate", help="check recipes: field, value and what is allowed")
     parser.add_argument("recipes", nargs="+", type=Path, metavar="RECIPE", help="files, or names in recipes/")
     parser.set_defaults(run=validate)
-
-    parser = commands.add_parser("use", help="validate a recipe and write it, complete, to params.yaml")
-    parser.add_argument("recipe", type=Path, metavar="RECIPE", help="a file, or a name in recipes/")
-    parser.set_defaults(run=use)
 
     parser = commands.add_parser("params", help="the recipe in use, with every default filled in")
     parser.add_argument(
@@ -43,28 +39,6 @@ def validate(options: argparse.Namespace) -> int:
         except RecipeError as error:
             status = fail(error)
     return status
-
-
-def use(options: argparse.Namespace) -> int:
-    """Validate a recipe and write all of its keys to params.yaml; returns the exit status."""
-    from components import store
-    from components.params import RecipeError, complete, find, load
-    from components.worlds import worlds_of
-
-    file = find(options.recipe)
-    try:
-        recipe, text = load(file), complete(file)
-        worlds_of(recipe).require_possible(recipe)
-    except RecipeError as error:
-        return fail(error)
-    if PARAMS.is_dir():
-        return fail(f"{PARAMS} is a folder, which no recipe replaces: move it away, and use the recipe again")
-    if file.resolve() != PARAMS.resolve():
-        partial = PARAMS.with_name(".params.yaml.part")
-        partial.write_text(text)
-        store.publish(partial, PARAMS)
-    print(f"params.yaml is now {recipe.name}; `dvc repro` or `make demo` runs what it changes")
-    return 0
 
 
 def params(options: argparse.Namespace) -> int:

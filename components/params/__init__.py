@@ -80,6 +80,7 @@ from components.params.section import NoEffect, Section, deciding, value_at
 from components.params.teacher import EndpointTeacherParams, ScriptedTeacherParams, Teacher
 from components.params.watch import CheckpointParams, ValidationParams
 from components.params.worlds import WorldSections
+from components.params.written import State, read_written
 
 __all__ = [
     "DEFAULT_PATH",
@@ -140,6 +141,7 @@ __all__ = [
     "ScriptedTeacherParams",
     "Section",
     "Shuffle",
+    "State",
     "TaskFile",
     "TaskParams",
     "TaskSampling",
@@ -163,5 +165,6 @@ __all__ = [
     "load",
     "parse",
     "read_chain",
+    "read_written",
     "value_at",
 ]

@@ -15,6 +15,7 @@ from components.params.moved import moved
 from components.params.recipe import Params
 from components.params.recipe_file import RecipeError, as_yaml, explain, place
 from components.params.section import Section
+from components.params.written import with_header
 from components.redaction import redacted
 
 DEFAULT_PATH = Path("params.yaml")
@@ -77,12 +78,7 @@ def complete(path: Path | str) -> str:
     """
     params, files = load(path), [layer.path.name for layer in read_chain(Path(path), RECIPES)]
     origin = ", which extends ".join(f"recipes/{name}" if (RECIPES / name).exists() else name for name in files)
-    text = as_yaml(params.model_dump(mode="json"))
-    return (
-        f"# Written by `waymark use` from {origin}. It has every key, so that DVC sees each.\n"
-        "# Change the recipe and use it again, or change values here: `dvc repro` runs what a change affects.\n"
-        f"{text}"
-    )
+    return with_header(origin, as_yaml(params.model_dump(mode="json")))
 
 
 def changed_from_base(path: Path | str) -> list[Change]:

@@ -5,11 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
+from components.params import complete, load
 from flows import graph
 from flows.crash_safe_dvc import StageFailed
+from flows.pipeline import use
 from flows.recipe_in_use import RecipeInUse
 from tests.flows.conftest import make_repository
+from tests.samples import raw_recipe
+
+ROOT = Path(__file__).resolve().parents[2]
 
 DVC_YAML = """
 stages:
@@ -51,3 +57,15 @@ def test_a_stage_does_not_go_on_from_results_of_another_recipe(
     with pytest.raises(StageFailed, match=f"^evaluate: {key} in params.yaml changed since this run began"):
         recipe_in_use.require_unchanged("evaluate")
     recipe_in_use.require_unchanged("other")
+
+
+def test_a_run_of_a_recipe_keeps_a_params_yaml_changed_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    for name in ("one", "two"):
+        Path(f"{name}.yaml").write_text(yaml.safe_dump(raw_recipe(name=name)))
+    Path("params.yaml").write_text(complete("one.yaml").replace("seed: 0", "seed: 7"))
+    (line,) = use("two.yaml")
+    assert line == "params.yaml was changed by hand (it differs from one.yaml in seed): it is kept as params.yaml.bak"
+    assert load("params.yaml").name == "two"
+    assert load("params.yaml.bak").seed == 7

@@ -1,0 +1,101 @@
+"""`waymark use` replaces what it wrote itself, and never loses what a person changed in params.yaml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from components.cli import main
+from components.params import load
+from tests.samples import raw_recipe
+
+PARAMS = Path("params.yaml")
+COPY = Path("params.yaml.bak")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkout with the recipes `one`, which is in use, and `two`."""
+    monkeypatch.chdir(tmp_path)
+    Path("recipes").mkdir()
+    for name in ("one", "two"):
+        write(name)
+    assert main.main(["use", "one"]) == 0
+
+
+def write(name: str, **changes: object) -> None:
+    Path(f"recipes/{name}.yaml").write_text(yaml.safe_dump(raw_recipe(name=name, **changes)))
+
+
+def edit(old: str = "seed: 0", new: str = "seed: 7") -> str:
+    """Change a line of params.yaml by hand; returns the new text."""
+    text = PARAMS.read_text()
+    assert old in text
+    PARAMS.write_text(text.replace(old, new, 1))
+    return PARAMS.read_text()
+
+
+def test_a_params_yaml_that_was_changed_by_hand_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    text = edit()
+    assert main.main(["use", "two"]) == 1
+    assert capsys.readouterr().err == (
+        "params.yaml was changed by hand (it differs from recipes/one.yaml in seed): put the changes into a recipe of "
+        "your own with `extends: one` and use that, or give --force, which keeps the file as params.yaml.bak\n"
+    )
+    assert PARAMS.read_text() == text
+    assert not COPY.exists()
+
+
+def test_a_refusal_names_three_changed_keys_and_counts_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    edit()
+    edit("dtype: float32", "dtype: bfloat16")
+    edit("think_prefix: false", "think_prefix: true")
+    edit("group_size: 5", "group_size: 6")
+    assert main.main(["use", "two"]) == 1
+    assert "in seed, model.dtype, model.think_prefix and 1 more)" in capsys.readouterr().err
+
+
+def test_a_change_that_is_no_valid_recipe_stays_too(capsys: pytest.CaptureFixture[str]) -> None:
+    text = edit("seed: 0", "seed: [")
+    assert main.main(["use", "two"]) == 1
+    assert capsys.readouterr().err.startswith("params.yaml was changed by hand: put the changes into")
+    assert PARAMS.read_text() == text
+
+
+def test_force_replaces_it_and_keeps_every_changed_file(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for seed in (7, 8):
+        texts.append(edit("seed: 0", f"seed: {seed}"))
+        assert main.main(["use", "--force", "one"]) == 0
+    assert "(it differs from recipes/one.yaml in seed): it is kept as params.yaml.bak1\n" in capsys.readouterr().err
+    assert [COPY.read_text(), Path("params.yaml.bak1").read_text()] == texts
+    assert load(PARAMS).seed == 0
+
+
+def test_a_recipe_that_changed_since_does_not_count_as_a_change_by_hand() -> None:
+    write("one", seed=3)
+    assert main.main(["use", "one"]) == 0
+    assert load(PARAMS).seed == 3
+    Path("recipes/one.yaml").unlink()
+    assert main.main(["use", "two"]) == 0
+    assert not COPY.exists()
+
+
+def test_a_recipe_with_the_changes_replaces_them() -> None:
+    edit()
+    Path("recipes/mine.yaml").write_text("{extends: one, name: mine, seed: 7}")
+    assert main.main(["use", "mine"]) == 0
+    assert load(PARAMS).name == "mine"
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_a_file_without_a_digest_is_kept_unless_a_recipe_has_it(edited: bool, capsys: pytest.CaptureFixture) -> None:
+    lines = [line for line in PARAMS.read_text().splitlines(keepends=True) if "digest" not in line]
+    PARAMS.write_text("".join(lines))
+    text = edit() if edited else PARAMS.read_text()
+    assert main.main(["use", "two"]) == 0
+    assert load(PARAMS).name == "two"
+    assert ("may have been changed by hand" in capsys.readouterr().err) == edited
+    assert (COPY.exists() and COPY.read_text() == text) == edited
