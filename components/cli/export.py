@@ -41,7 +41,8 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--licence",
         metavar="ID",
-        help="the licence of a dataset, by the Hub's names, such as apache-2.0 or other; a dataset needs one",
+        help="the licence of a dataset, by the Hub's names, such as apache-2.0 or other; a dataset needs one, "
+        "and other formats have no place for it",
     )
     parser.add_argument(
         "--table",
@@ -85,6 +86,12 @@ def run(options: argparse.Namespace) -> int:
         return fail(f"--table {', '.join(map(str, tables))}: a table is named twice; name each once")
     if options.format == DATASET and options.licence is None:
         return fail("a dataset needs --licence, by the Hub's names, such as apache-2.0 or other")
+    unused = [f"--{name}" for name in ("licence", "title") if vars(options)[name] is not None]
+    if options.format != DATASET and unused:
+        return fail(
+            f"{' and '.join(unused)}: --format {options.format} has no place for it, which only a dataset "
+            "has: leave it out, and state it beside the files that you publish"
+        )
     if options.licence is not None and not re.fullmatch(LICENCE, options.licence):
         return fail(f"--licence {options.licence!r} is no name of the Hub: give one such as apache-2.0, or other")
     if problem := cannot_write(options.out):

@@ -77,6 +77,8 @@ def test_a_document_has_the_verdict_and_only_filters_by_it(here):
         (["out", "--format", "nothing"], "no format 'nothing': one of agent_reward_bench, atif"),
         (["data", "--format", "atif"], "data exists and is not empty"),
         (["out"], "a dataset needs --licence"),
+        (["out", "--format", "atif", "--licence", "mit"], "--licence: --format atif has no place for it"),
+        (["out", "--format", "inspect", "--title", "Shop"], "--title: --format inspect has no place for it"),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_anything_is(here, capsys, arguments, why):
