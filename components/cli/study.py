@@ -18,12 +18,12 @@ def add(commands: Subparsers) -> None:
         help="run recipes that differ in named keys with several seeds, and compare them; a second call resumes",
     )
     parser.add_argument("study", type=Path, metavar="STUDY", help="a file, or a name in recipes/studies/")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="list the runs with their shared and stale stages; run nothing"
-    )
     parser.add_argument("--side-by-side", type=positive, default=1, metavar="N", help="concurrent runs (default: 1)")
     parser.add_argument("--json", action="store_true", help="print the plan or the result as JSON")
     only = parser.add_mutually_exclusive_group()
+    only.add_argument(
+        "--dry-run", action="store_true", help="list the runs with their shared and stale stages; run nothing"
+    )
     only.add_argument("--plan", action="store_true", help="check the study, print its runs as JSON, and stop")
     only.add_argument("--page", action="store_true", help="only compare the finished runs and write the page anew")
     parser.set_defaults(run=run)

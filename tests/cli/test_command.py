@@ -71,3 +71,9 @@ def test_seeds_of_options_have_the_limit_of_a_recipe() -> None:
     assert Params.model_validate(raw_recipe(seed=SEEDS - 1)).seed == SEEDS - 1
     with pytest.raises(ValidationError, match="less than 4294967296"):
         Params.model_validate(raw_recipe(seed=SEEDS))
+
+
+@pytest.mark.parametrize("other", ["--page", "--plan"])
+def test_a_dry_run_of_a_study_is_not_ignored(other: str, capsys: pytest.CaptureFixture[str]) -> None:
+    reason = refused(["study", "clip", "--dry-run", other], capsys)
+    assert reason.endswith(f"argument {other}: not allowed with argument --dry-run")
