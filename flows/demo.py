@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         console.print(line)
     try:
         is_up_to_date = options.recipe is None and not graph.to_run(graph.read(with_status=True))
-    except DvcException as error:
+    except (DvcException, RecursionError) as error:  # DVC raises the latter for thousands of nested brackets
         console.print(wrong_recipe() or str(error), markup=False)
         return 1
     if is_up_to_date:

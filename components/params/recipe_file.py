@@ -12,12 +12,38 @@ from pydantic_core import ErrorDetails
 from components.params.choice import choice_of, section_of_kind, sections_of
 from components.params.section import Section
 
+MAX_DEPTH = 64
+"""Levels of sections and lists in a file. No recipe has 10."""
+
 
 class RecipeError(ValueError):
     """A recipe with errors. The message has one line per wrong field, with file, value and allowed values."""
 
 
-class RecipeLoader(yaml.SafeLoader):
+class ShallowLoader(yaml.SafeLoader):
+    """YAML that refuses deep nesting, and an alias inside of the value that it stands for: without the checks, both end
+    in a traceback, here or where the values are used."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self._open: list[str | None] = []
+        """The anchors of the values around the present one."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """A value with all values inside."""
+        event: Any = self.peek_event()
+        problem = f"more than {MAX_DEPTH} levels are nested" if len(self._open) == MAX_DEPTH else None
+        if self.check_event(yaml.AliasEvent) and event.anchor in self._open:
+            problem = f"*{event.anchor} stands inside of its own value"
+        if problem:
+            raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
+        self._open.append(event.anchor)
+        node = super().compose_node(parent, index)
+        self._open.pop()
+        return node
+
+
+class RecipeLoader(ShallowLoader):
     """YAML that refuses duplicate keys: without the check, the first of two `rl:` sections would be lost silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:

@@ -15,6 +15,7 @@ import yaml
 from components.params import Params, RecipeError, find, from_chain, read_chain
 from components.params.inheritance import Layer
 from components.params.loading import RECIPES
+from components.params.recipe_file import ShallowLoader
 from components.plan.architecture import architecture_of
 from components.plan.placement import Machine, memory_plans, shortage
 
@@ -50,7 +51,7 @@ def parsed_setting(text: str) -> tuple[str, Any]:
     if not equals or not key.strip() or not all(key.strip().split(".")):
         raise ValueError(text)
     try:
-        return key.strip(), yaml.safe_load(value)
+        return key.strip(), yaml.load(value, ShallowLoader)
     except yaml.YAMLError as error:
         raise ValueError(text) from error
 

@@ -15,6 +15,7 @@ from typing import Literal
 import yaml
 
 from components.params import TaskFile
+from components.params.recipe_file import ShallowLoader
 from components.records import Record
 
 FOLDER = Path("data/benchmarks")
@@ -56,7 +57,7 @@ def read_import(path: Path) -> ImportedFile:
         ValueError: the file has another form.
     """
     try:
-        content = yaml.safe_load(path.read_text())
+        content = yaml.load(path.read_text(), ShallowLoader)
         (dep,), (out,) = content["deps"], content["outs"]
         return ImportedFile(
             file=path.parent / out["path"], url=dep["path"], md5=content["meta"]["md5"], size=out["size"]

@@ -94,7 +94,7 @@ def test_a_shared_store_that_cannot_be_read_is_named(reporting: Path, tmp_path: 
     assert "run `make demo` again" in done.stdout
 
 
-@pytest.mark.parametrize("text", ["name: [", None])
+@pytest.mark.parametrize("text", ["name: [", "[" * 5000, None], ids=["open", "deep", "missing"])
 def test_a_recipe_that_cannot_be_read_is_named(reporting: Path, text: str | None) -> None:
     recipe = reporting / "params.yaml"
     recipe.unlink()

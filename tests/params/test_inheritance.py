@@ -177,6 +177,27 @@ def test_an_error_names_the_file_and_the_key(folder: Path, recipes: dict, error:
         load("recipes/mine.yaml")
 
 
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("[" * 5000 + "]" * 5000, "line 1, column 74: more than 64 levels are nested"),
+        ("{a: " * 5000 + "1" + "}" * 5000, "line 1, column 260: more than 64 levels are nested"),
+        ("&a [*a]", r"line 1, column 15: \*a stands inside of its own value"),
+    ],
+    ids=["lists", "sections", "itself"],
+)
+def test_a_file_that_is_nested_without_end_is_refused(folder: Path, value: str, reason: str) -> None:
+    Path("recipes/mine.yaml").write_text(f"{{a: 1, b: {value}}}")
+    with pytest.raises(RecipeError, match=rf"^recipes/mine.yaml: not YAML: {reason}$"):
+        load("recipes/mine.yaml")
+
+
+def test_a_list_of_fifty_levels_is_read(folder: Path) -> None:
+    Path("recipes/mine.yaml").write_text(f"{{extends: base, seed: {'[' * 50}{']' * 50}}}")
+    with pytest.raises(RecipeError, match=r"seed = .* valid integer"):
+        load("recipes/mine.yaml")
+
+
 def test_params_yaml_may_not_extend_since_dvc_would_miss_the_keys(folder: Path) -> None:
     Path("params.yaml").write_text("extends: base\n")
     with pytest.raises(RecipeError, match=r"params\.yaml: extends = 'base': params\.yaml has to be complete"):

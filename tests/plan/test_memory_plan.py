@@ -146,7 +146,7 @@ def test_a_size_without_a_sense_is_refused(text):
         parsed_bytes(text)
 
 
-@pytest.mark.parametrize("text", ["rl.lr", "=3", "rl..lr=3", "rl.lr=[3"])
+@pytest.mark.parametrize("text", ["rl.lr", "=3", "rl..lr=3", "rl.lr=[3", f"rl.lr={'[' * 5000}"])
 def test_a_setting_needs_a_key_and_a_value(text):
     with pytest.raises(ValueError):
         parsed_setting(text)

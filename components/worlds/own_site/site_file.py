@@ -20,6 +20,7 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from components.params import Section
+from components.params.recipe_file import ShallowLoader, syntax_problem
 from components.worlds.own_site.task_file import TaskTemplate
 from components.worlds.world import WorldError
 
@@ -198,9 +199,11 @@ def _remedy(detail: ErrorDetails) -> str:
 
 def _yaml(path: Path) -> Any:
     try:
-        return yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        return yaml.load(path.read_text(encoding="utf-8"), ShallowLoader)
+    except OSError as error:
         raise OwnSiteError(f"{path} cannot be read: {error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise OwnSiteError(f"{path} cannot be read: {syntax_problem(error)}") from error
 
 
 def _mapping(path: Path) -> dict[str, Any]:

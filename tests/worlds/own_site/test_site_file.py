@@ -76,6 +76,14 @@ def test_a_file_of_steps_that_is_no_yaml_is_named(written: Path) -> None:
         read_site(folder)
 
 
+def test_a_file_of_steps_that_is_nested_without_end_is_named(written: Path) -> None:
+    folder = changed(written, lambda site: site["tasks"]["add_item"].pop("oracle"))
+    (folder / "oracles").mkdir(exist_ok=True)
+    (folder / "oracles/add_item.yaml").write_text("[" * 5000)
+    with pytest.raises(OwnSiteError, match=r"oracles/add_item.yaml cannot be read: line 1, column 65: more than 64 "):
+        read_site(folder)
+
+
 def test_tasks_may_stand_beside_an_empty_section(written: Path) -> None:
     folder = changed(written, lambda site: None)
     content = yaml.safe_load((folder / "site.yaml").read_text())
