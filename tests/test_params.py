@@ -117,7 +117,7 @@ def test_a_learning_rate_may_be_written_as_yaml_reads_it_as_text() -> None:
         ("? [a, b]\n: 1\n", r"not YAML: line 1, column 3: \['a', 'b'\] is no name of a key"),
         ("rl: [", "not YAML: line 1, column 6: expected the node content, but found '<stream end>'$"),
         ("name: \x07", "not YAML: unacceptable character #x0007: special characters are not allowed"),
-        ("name: ''", "name = '': String should have at least 1 character"),
+        ("name: ''", "name = '': must have at most 100 letters, digits"),
         (yaml.safe_dump(RECIPE) + "\nrl: {}\n", "found 'rl' twice"),
         ("sft:\n  lr: 1\n  lr: 2\n", "found 'lr' twice"),
     ],

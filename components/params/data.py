@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from components.params.harness import HostPattern
-from components.params.section import NoEffect, Section
+from components.params.section import NoEffect, Section, Steps
 
 
 class TaskFile(Section):
@@ -29,9 +29,9 @@ def _task_file(value: object) -> object:
 class HorizonParams(Section):
     """Step budgets by difficulty (WebGym, section 5.3: 10, 20 and 30 in its best run, 15, 30 and 45 before)."""
 
-    easy: int = Field(default=10, gt=0)
-    medium: int = Field(default=20, gt=0)
-    hard: int = Field(default=30, gt=0)
+    easy: Steps = Field(default=10, gt=0)
+    medium: Steps = Field(default=20, gt=0)
+    hard: Steps = Field(default=30, gt=0)
 
     @model_validator(mode="after")
     def _harder_is_longer(self) -> HorizonParams:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
-from components.params.section import Section
+from components.params.section import Section, Workers
 
 TextKind = Literal["none", "elements", "elements_with_owners", "axtree", "html"]
 """`elements` lists the interactive elements with coordinates; `elements_with_owners` also says what a control belongs
@@ -134,7 +134,7 @@ class BrowserParams(Section):
     """The limits of the environment, in seconds unless a field has another unit (OpenWebRL, table 7)."""
 
     viewport: tuple[PositiveInt, PositiveInt] = (1280, 720)
-    concurrency: int = Field(default=8, gt=0)
+    concurrency: Workers = Field(default=8, gt=0)
     """Concurrent episodes on this machine."""
     start_timeout_s: float = Field(default=60, gt=0)
     step_timeout_s: float = Field(default=45, gt=0)

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from components.params.data import EndpointParams
 from components.params.learning import VLLMParams
 from components.params.optim import OptimParams
-from components.params.section import NoEffect, Section
+from components.params.section import Attempts, NoEffect, Section
 
 JudgeProtocolName = Literal[
     "openwebrl", "webvoyager", "webvoyager_hinted", "agenttrek", "webjudge", "deepshop", "webgym_rubric", "universal"
@@ -47,7 +47,7 @@ class DistillParams(Section):
     """The distilled judge: the rollouts of the SFT policy for its training data, and its training (OpenWebRL, 4.3)."""
 
     rollout_tasks: int = Field(gt=0)
-    rollout_attempts: int = Field(gt=0)
+    rollout_attempts: Attempts = Field(gt=0)
     rollout_temperature: float = Field(default=1.0, ge=0)
     holdout_share: float = Field(default=0.2, gt=0, lt=1)
     """Share of the tasks (not of the trajectories) that is held out to measure agreement."""

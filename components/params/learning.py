@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from components.params.harness import SamplingParams
 from components.params.optim import DType
-from components.params.section import NoEffect, Section
+from components.params.section import NoEffect, Section, Steps, Workers
 from components.redaction import redacted
 
 EVALUATION_TIMEOUT_S = 120.0
@@ -78,8 +78,8 @@ class VLLMParams(Section):
     """The environment variable with the key of the servers in `urls`."""
     python: Annotated[str, NoEffect] = ".venv-vllm/bin/python"
     """The Python of that environment."""
-    servers: Annotated[int, NoEffect] = Field(default=1, gt=0)
-    gpus_per_server: Annotated[int, NoEffect] = Field(default=1, gt=0)
+    servers: Annotated[Workers, NoEffect] = Field(default=1, gt=0)
+    gpus_per_server: Annotated[Workers, NoEffect] = Field(default=1, gt=0)
     """Tensor-parallel size. It has no effect on a CPU."""
     first_gpu: Annotated[int, NoEffect] = Field(default=0, ge=0)
     """Index of the servers' first GPU. The trainer uses the GPUs before it."""
@@ -137,7 +137,7 @@ class InferenceParams(Section):
 class TrainingParams(Section):
     """Processes of SFT, judge training and RL. They change results by rounding only, so no stage depends on them."""
 
-    processes: int = Field(default=1, gt=0)
+    processes: Workers = Field(default=1, gt=0)
     """Processes that train together, one per GPU. `accelerate launch` starts them if there is more than one."""
     shard: bool = False
     """Divide weights, gradients and optimiser state among the processes (FSDP) instead of a copy in each."""
@@ -147,7 +147,7 @@ class EvaluationParams(Section):
     """Benchmark evaluation."""
 
     sampling: SamplingParams = SamplingParams(temperature=0.0)
-    max_steps: int = Field(gt=0)
+    max_steps: Steps = Field(gt=0)
     max_response_tokens: int | None = Field(default=None, gt=0)
     """None uses `agent.max_response_tokens`."""
     inference_timeout_s: float | None = Field(default=None, gt=0)

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
 from pydantic import Field, model_validator
 
 from components.params.choice import Choice
-from components.params.section import Section
+from components.params.section import Rounds, Section
 
 
 class SampledRound(NamedTuple):
@@ -48,7 +48,7 @@ class PolicyGradientParams(OnlineParams):
     """An objective with a clipped ratio of policies."""
 
     may_branch: ClassVar[bool] = True
-    ppo_epochs: int = Field(default=2, gt=0)
+    ppo_epochs: Rounds = Field(default=2, gt=0)
     """Passes over an iteration's turns."""
     clip_low: float = Field(default=0.2, gt=0)
     tis_cap: float | None = Field(default=None, gt=0)
@@ -117,7 +117,7 @@ class FilteredBCParams(OnlineParams):
     """WebGym, section 5.1."""
 
     name: Literal["filtered_bc"] = "filtered_bc"
-    epochs: int = Field(default=2, gt=0)
+    epochs: Rounds = Field(default=2, gt=0)
     """Passes over an iteration's turns."""
     drop_repeats: bool = True
     """Leave out turns after which the screenshot did not change (WebGym, section 5.2)."""
@@ -135,7 +135,7 @@ class RFTParams(Section):
     may_branch: ClassVar[bool] = False
     """False, because it learns from whole attempts."""
     name: Literal["rft"] = "rft"
-    epochs: int = Field(default=2, gt=0)
+    epochs: Rounds = Field(default=2, gt=0)
     """Passes over the trajectories of a round."""
     demonstrations: float = Field(default=0.8, ge=0, le=1)
     """Share of the SFT demonstrations that is added to the data of a round."""

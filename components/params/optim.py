@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from components.params.section import Section
+from components.params.section import Rounds, Section
 
 Decay = Annotated[float, Field(ge=0, lt=1)]
 """A decay rate of Adam."""
@@ -39,7 +39,7 @@ are 0.06 to 0.19 nats apart on the worst token of eight turns and 0.017 on avera
 class OptimParams(Section):
     """Supervised training."""
 
-    epochs: int = Field(gt=0)
+    epochs: Rounds = Field(gt=0)
     lr: float = Field(gt=0)
     betas: tuple[Decay, Decay] = (0.9, 0.98)
     batch_size: int = Field(gt=0)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import field_validator, model_validator
 
 from components.params.construction import ConstructionParams
 from components.params.data import (
@@ -46,7 +47,8 @@ from components.params.worlds import WorldSections
 class Params(Section):
     """A whole recipe."""
 
-    name: str = Field(min_length=1)
+    name: str
+    """Letters, digits, `.`, `_` and `-`; the first is a letter or a digit."""
     seed: Seed = 0
     model: ModelParams
     inference: InferenceParams = InferenceParams()
@@ -73,6 +75,16 @@ class Params(Section):
     evaluation: EvaluationParams
     quality: QualityParams = QualityParams()
     tracking: TrackingParams = TrackingParams()
+
+    @field_validator("name")
+    @classmethod
+    def _names_files(cls, name: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
+            raise ValueError(
+                "must have at most 100 letters, digits, `.`, `_` and `-`, and begin with a letter or a digit, because "
+                "files of reports have this name"
+            )
+        return name
 
     @model_validator(mode="after")
     def _elements_named(self) -> Params:

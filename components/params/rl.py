@@ -11,7 +11,7 @@ from components.params.construction import RatioParams
 from components.params.harness import SamplingParams
 from components.params.objectives import MMGRPOParams, Objective
 from components.params.optim import Decay, Shuffle
-from components.params.section import Section
+from components.params.section import Attempts, Groups, Rounds, Section, Steps
 from components.params.watch import CheckpointParams, ValidationParams
 
 
@@ -58,10 +58,10 @@ TaskSampling: TypeAlias = Annotated[
 class BranchParams(Section):
     """Further episodes that begin at turns of a group's episodes, in the same state, and go on apart."""
 
-    per_group: int = Field(gt=0)
+    per_group: Attempts = Field(gt=0)
     """Turns of each effective group from which branches begin: of any of its episodes, and never the first turn. Each
     turn is taken once, and a group with fewer turns has fewer branches."""
-    continuations: int = Field(gt=0)
+    continuations: Attempts = Field(gt=0)
     """Branches that begin at each of these turns."""
     turn: Literal["uniform", "entropy"] = "uniform"
     """How turns are drawn: all alike, or in proportion to the mean of -log p over the tokens of their responses, which
@@ -71,9 +71,9 @@ class BranchParams(Section):
 class RLPhase(Section):
     """One phase of the horizon curriculum."""
 
-    iterations: int = Field(ge=0)
+    iterations: Rounds = Field(ge=0)
     """With 0 the phase is skipped, and its model is the model before it."""
-    max_steps: int = Field(gt=0)
+    max_steps: Steps = Field(gt=0)
 
 
 class RLParams(Section):
@@ -83,12 +83,12 @@ class RLParams(Section):
     long: RLPhase
     objective: Objective = MMGRPOParams()
     """The objective that is minimised (`components/training/objectives`), with its own keys."""
-    group_size: int = Field(default=5, ge=2)
-    extra_attempts: int = Field(default=0, ge=0)
+    group_size: Attempts = Field(default=5, ge=2)
+    extra_attempts: Attempts = Field(default=0, ge=0)
     """Further attempts at a task of whose first `group_size` ones none succeeded; they join its group. Hard tasks get
     more rollouts, as in DARS (Yang et al. 2025, "Depth-Breadth Synergy in RLVR"). The figures of reward and success
     are over the first `group_size` attempts at each task."""
-    effective_groups: int = Field(gt=0)
+    effective_groups: Groups = Field(gt=0)
     """Groups with different rewards that an iteration collects."""
     max_sampled_groups: int = Field(gt=0)
     """Maximum number of groups that an iteration samples to collect them."""

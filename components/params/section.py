@@ -11,6 +11,19 @@ SEEDS = 2**32
 """Seeds are below this number."""
 Seed: TypeAlias = Annotated[int, Field(ge=0, lt=SEEDS)]
 
+# Numbers that multiply the work of a run. Beyond these limits, far above all that papers have, one is a slip of the
+# keyboard, which would fill the memory or never end. A maximum that may mean "all", such as `teacher.tasks`, has none.
+Attempts: TypeAlias = Annotated[int, Field(le=1024)]
+"""Episodes of one task."""
+Steps: TypeAlias = Annotated[int, Field(le=10_000)]
+"""Steps of one episode."""
+Groups: TypeAlias = Annotated[int, Field(le=100_000)]
+"""Groups of one iteration."""
+Rounds: TypeAlias = Annotated[int, Field(le=100_000)]
+"""Iterations or epochs."""
+Workers: TypeAlias = Annotated[int, Field(le=10_000)]
+"""Processes, servers or browsers at work at the same time."""
+
 
 class Section(BaseModel):
     """An immutable section. An unknown key is an error."""

@@ -9,15 +9,15 @@ from pydantic import Field
 from components.params.choice import Choice
 from components.params.data import EndpointParams
 from components.params.harness import SamplingParams
-from components.params.section import Section
+from components.params.section import Attempts, Section, Steps
 
 
 class _TeacherParams(Section):
     policy: str
     tasks: int = Field(gt=0)
     """Tasks of the SFT pool that the teacher tries."""
-    attempts: int = Field(default=4, gt=0)
-    max_steps: int = Field(default=8, gt=0)
+    attempts: Attempts = Field(default=4, gt=0)
+    max_steps: Steps = Field(default=8, gt=0)
 
 
 class ScriptedTeacherParams(_TeacherParams):

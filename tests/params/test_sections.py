@@ -35,6 +35,15 @@ ENDPOINT = {"url": "http://127.0.0.1:1/v1", "model": "a/b"}
         ),
         ({"seed": -1}, r"seed = -1: Input should be greater than or equal to 0"),
         ({"seed": 2**32}, r"seed = 4294967296: Input should be less than 4294967296"),
+        *[
+            ({"name": name}, r"must have at most 100 letters, digits")
+            for name in ("a/b", "..", "-a", "a b", "a\n", "é")
+        ],
+        ({"rl__group_size": 10**9}, r"rl\.group_size = 1000000000: Input should be less than or equal to 1024"),
+        ({"rl__short__iterations": 10**9}, r"iterations = 1000000000: Input should be less than or equal to 100000"),
+        ({"teacher__attempts": 1025}, r"teacher\.attempts = 1025: Input should be less than or equal to 1024"),
+        ({"evaluation__max_steps": 10_001}, r"max_steps = 10001: Input should be less than or equal to 10000"),
+        ({"browser__concurrency": 10_001}, r"concurrency = 10001: Input should be less than or equal to 10000"),
         ({"pretrain__seed": -1}, r"pretrain\.seed = -1: Input should be greater than or equal to 0"),
         (
             {"rl__objective": {"name": "filtered_bc", "tis_cap": 2.0}},
@@ -171,3 +180,9 @@ def test_a_kind_is_told_by_a_literal_of_its_own() -> None:
                 kinds = [part.model_fields[choice.key].default for part in sections_of(field.annotation)]
                 assert len(set(kinds)) == len(kinds) > 1
                 assert choice.default in kinds
+
+
+def test_names_and_numbers_at_the_limits_are_accepted() -> None:
+    params = recipe(name="a.B_c-1", rl__group_size=1024, browser__concurrency=10_000)
+    assert (params.name, params.rl.group_size, params.browser.concurrency) == ("a.B_c-1", 1024, 10_000)
+    assert recipe(teacher__tasks=10**9, rl__max_sampled_groups=10**9).teacher.tasks == 10**9, "a maximum may mean all"
