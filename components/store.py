@@ -249,8 +249,15 @@ def write_json(path: Path | str, value: object) -> None:
 
 
 def read_json(path: Path | str) -> dict:
-    """Read a JSON object."""
-    return json.loads(Path(path).read_text())
+    """Read a JSON object.
+
+    Raises:
+        ValueError: the file is not JSON, or is nested so deeply that it cannot be read.
+    """
+    try:
+        return json.loads(Path(path).read_text())
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def digest(*parts: Path | str | BaseModel | int | float, leave_out: Collection[str] = ()) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.picture is not None and (problem := cannot_write(options.picture)):
         return fail(f"--picture {problem}")
+    if repeated := [key for key, count in Counter(key for key, _ in options.settings).items() if count > 1]:
+        return fail(f"--set {', '.join(repeated)}: one key has two values: give each key once")
     wishes = PlanOptions(
         settings=dict(options.settings),
         device=options.device,

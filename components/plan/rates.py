@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from components.params import Params, RecipeError
 from components.plan.hardware import Device
+from components.store import read_json
 
 Share = Annotated[float, Field(gt=0)]
 """A share of a peak. A calibrated one may be above 1, because what is counted as work is a model of it."""
@@ -193,7 +194,7 @@ def read_rates(path: Path) -> Rates:
         RecipeError: the file is missing or is no calibration.
     """
     try:
-        return Rates.model_validate(json.loads(path.read_text()))
+        return Rates.model_validate(read_json(path))
     except (OSError, ValueError) as error:
         raise RecipeError(
             f"{path} is no calibration: write one with `waymark plan RECIPE --calibrate RUN_DIR`"

@@ -152,6 +152,11 @@ def test_a_setting_needs_a_key_and_a_value(text):
         parsed_setting(text)
 
 
+def test_a_setting_with_two_values_is_refused(capsys):
+    assert main(["plan", "demo", "--set", "seed=5", "--set", "rl.lr=1", "--set", "seed=6"]) == 1
+    assert capsys.readouterr().err == "--set seed: one key has two values: give each key once\n"
+
+
 def test_a_setting_of_an_unknown_key_is_refused_by_its_name():
     with pytest.raises(RecipeError, match=r"--set rl\.speed: rl\.speed"):
         plan(SMALL, PlanOptions({"rl.speed": 3}))

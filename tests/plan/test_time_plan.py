@@ -220,7 +220,7 @@ def test_rates_survive_a_file(tmp_path):
         read_rates(tmp_path / "rates.json")
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"\xff\xfe"])
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff\xfe", b"[" * 5000])
 def test_a_file_that_is_no_calibration_is_named(tmp_path, content):
     (tmp_path / "rates.json").write_bytes(content)
     with pytest.raises(RecipeError, match=r"rates\.json is no calibration: write one with"):
