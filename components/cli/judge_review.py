@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from components.tracking import HumanLabel
 
 MAX_REVIEWERS = 10
+MAX_NAME = 250
+"""Characters of a review's name that MLflow takes."""
 COLUMNS = ("trajectory_id", "outcome", "reviewers", "comment")
 
 
@@ -56,6 +58,8 @@ def open_queue(options: argparse.Namespace) -> int:
         return fail(f"{len(options.reviewer)} reviewers: a queue of MLflow has {MAX_REVIEWERS} at most")
     if not options.name.strip():
         return fail("--name is empty: give the review a name, such as first")
+    if len(options.name) > MAX_NAME:
+        return fail(f"--name has {len(options.name)} characters: give one of {MAX_NAME} at most")
     try:
         trajectories = _trajectories(options.path, options.limit)
         if not trajectories:

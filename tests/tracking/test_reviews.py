@@ -143,6 +143,7 @@ def test_a_damaged_database_is_named(checkout: Path, capsys: pytest.CaptureFixtu
         ),
         (["collect", "nothing", "--out", "."], "--out . is a folder: name a file, such as labels.csv"),
         (["open", "x", "--name", " "], "--name is empty: give the review a name"),
+        (["open", "x", "--name", "x" * 251], "--name has 251 characters: give one of 250 at most"),
         (["open", "x", "--name", "x", *["--reviewer", "a"] * 11], "10 at most"),
     ],
 )
