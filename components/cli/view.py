@@ -33,6 +33,8 @@ def run(options: argparse.Namespace) -> int:
     from components.reports.viewer import find_trajectory, is_page, verdict_beside, write_page
     from components.store import UnreadableTable
 
+    if options.list and (options.trajectory_id is not None or options.out is not None):
+        return fail("--list shows all trajectories and writes no page: leave out TRAJECTORY_ID and --out, or --list")
     tables = [options.table] if options.table else [folder / "trajectories.parquet" for folder in STAGE_FOLDERS]
     tables = [table for table in tables if table.exists()]
     if not tables:

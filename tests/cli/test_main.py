@@ -273,6 +273,14 @@ def test_use_does_not_replace_a_folder(
     assert [path.name for path in tmp_path.iterdir()] == ["params.yaml"]
 
 
+@pytest.mark.parametrize("further", [["abc123"], ["--out", "page.html"]])
+def test_a_list_of_trajectories_is_no_page(further: list[str], table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["view", "--list", "--table", str(table), *further]) == 1
+    printed = capsys.readouterr()
+    assert printed.err.startswith("--list shows all trajectories and writes no page: leave out TRAJECTORY_ID and --out")
+    assert printed.out == ""
+
+
 @pytest.mark.parametrize(
     ("keys", "reason"),
     [
