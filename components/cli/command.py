@@ -22,6 +22,18 @@ SEEDS = 2**32
 PORTS = 2**16
 
 
+def nonempty(text: str) -> str:
+    """An argument that is not empty, as that of an unset variable of the shell is."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("is empty: give a value, or leave the option out")
+    return text
+
+
+def nonempty_path(text: str) -> Path:
+    """An argument that is a path. `Path("")` would be the present folder."""
+    return Path(nonempty(text))
+
+
 def whole(text: str) -> int:
     """An argument that is a whole number."""
     try:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from components.cli.command import PARAMS, Subparsers, fail
+from components.cli.command import PARAMS, Subparsers, fail, nonempty, nonempty_path
 from components.cli.judge_attack import add_attack
 from components.cli.judge_review import add_review
 from components.cli.judge_run import add_run
@@ -27,20 +27,21 @@ def add(commands: Subparsers) -> None:
     )
     parser.add_argument(
         "--trajectories",
-        type=Path,
+        type=nonempty_path,
         metavar="PATH",
         default=TRAJECTORIES,
         help="a trajectories.parquet, or AgentRewardBench's folder `trajectories`; default: %(default)s",
     )
     parser.add_argument(
         "--labels",
-        type=Path,
+        type=nonempty_path,
         metavar="FILE",
         help="a verdicts.parquet, a CSV file of trajectory_id and outcome, AgentRewardBench's annotations.csv, or "
         "the word `state`: what the world's state says; default: the verdicts beside the trajectories",
     )
     parser.add_argument(
         "--judges",
+        type=nonempty,
         metavar="NAMES",
         help="separated by commas: rules, functional (the benchmark's reward above 0.5), distilled, a protocol "
         "(openwebrl, webvoyager, …), mlflow:NAME for a judge that is registered there, vote; "

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.cli.command import Subparsers, fail, positive, web_address
+from components.cli.command import Subparsers, fail, nonempty, nonempty_path, positive, web_address
 from components.cli.judge_run import add_endpoint, recipe_of
 from components.cli.registered_judges import registered_protocols
 
@@ -36,14 +35,17 @@ def add_attack(commands: Subparsers) -> None:
         "episodes the judge accepts once they claim success",
     )
     parser.add_argument(
-        "files", type=Path, nargs="+", metavar="FILE",
+        "files", type=nonempty_path, nargs="+", metavar="FILE",
         help="task files, such as those of tasks.files; with --judge, files or folders of trajectories",
     )  # fmt: skip
     parser.add_argument(
-        "--judge", metavar="NAME", help="attack this judge: distilled or a protocol (openwebrl, webjudge, …)"
+        "--judge",
+        type=nonempty,
+        metavar="NAME",
+        help="attack this judge: distilled or a protocol (openwebrl, webjudge, …)",
     )
     parser.add_argument(
-        "--labels", type=Path, metavar="FILE",
+        "--labels", type=nonempty_path, metavar="FILE",
         help="with --judge: the true outcomes, a verdicts.parquet or a CSV file; default: by the rules",
     )  # fmt: skip
     parser.add_argument("--limit", type=positive, metavar="N", help="with --judge: attack with at most N failures")
@@ -51,9 +53,14 @@ def add_attack(commands: Subparsers) -> None:
         "--attacker-url", type=web_address, metavar="URL",
         help="with --judge: the address of an endpoint, up to /v1, whose model writes answers that pretend success",
     )  # fmt: skip
-    parser.add_argument("--attacker-model", metavar="NAME", help="the model of that endpoint; with --attacker-url")
     parser.add_argument(
-        "--attacker-key-variable", metavar="VARIABLE", help="the environment variable with its key; default: none"
+        "--attacker-model", type=nonempty, metavar="NAME", help="the model of that endpoint; with --attacker-url"
+    )
+    parser.add_argument(
+        "--attacker-key-variable",
+        type=nonempty,
+        metavar="VARIABLE",
+        help="the environment variable with its key; default: none",
     )
     parser.add_argument(
         "--tries", type=positive, metavar="N",

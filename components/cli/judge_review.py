@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.cli.command import PARAMS, Subparsers, cannot_write, fail, positive
+from components.cli.command import PARAMS, Subparsers, cannot_write, fail, nonempty, nonempty_path, positive
 
 if TYPE_CHECKING:
     from components.records import Trajectory
@@ -25,7 +25,9 @@ def add_review(commands: Subparsers) -> None:
     review = commands.add_parser("review", help="people label trajectories in MLflow; their labels as a CSV file")
     of_review = review.add_subparsers(required=True, metavar="COMMAND")
     opening = of_review.add_parser("open", help="put trajectories into a review queue of MLflow")
-    opening.add_argument("path", type=Path, metavar="PATH", help="a file or folder of trajectories, as of judge run")
+    opening.add_argument(
+        "path", type=nonempty_path, metavar="PATH", help="a file or folder of trajectories, as of judge run"
+    )
     opening.add_argument(
         "--name",
         required=True,
@@ -36,14 +38,18 @@ def add_review(commands: Subparsers) -> None:
         "--limit", type=positive, default=50, metavar="N", help="put in at most N trajectories; default: %(default)s"
     )
     opening.add_argument(
-        "--reviewer", action="append", default=[], metavar="USER",
+        "--reviewer", type=nonempty, action="append", default=[], metavar="USER",
         help="a user of MLflow's authentication whose queue it is too; repeatable",
     )  # fmt: skip
     opening.set_defaults(run=open_queue)
     collecting = of_review.add_parser("collect", help="write the labels of a review, for judge.trust.labels")
     collecting.add_argument("name", metavar="NAME", help="the name of the review")
     collecting.add_argument(
-        "--out", type=Path, required=True, metavar="FILE.csv", help="the file to write, with a line per trajectory"
+        "--out",
+        type=nonempty_path,
+        required=True,
+        metavar="FILE.csv",
+        help="the file to write, with a line per trajectory",
     )
     collecting.set_defaults(run=collect)
 

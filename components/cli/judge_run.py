@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.cli.command import PARAMS, Subparsers, cannot_write, fail, web_address
+from components.cli.command import PARAMS, Subparsers, cannot_write, fail, nonempty, nonempty_path, web_address
 from components.cli.registered_judges import registered_protocols
 
 if TYPE_CHECKING:
@@ -26,33 +26,39 @@ def add_run(commands: Subparsers) -> None:
         "run", help="a judge on any trajectories, ours or others', without labels; a second run goes on with the first"
     )
     parser.add_argument(
-        "path", type=Path, metavar="PATH", help="a file or folder of trajectories in one of the formats"
+        "path", type=nonempty_path, metavar="PATH", help="a file or folder of trajectories in one of the formats"
     )
     parser.add_argument(
         "--out",
-        type=Path,
+        type=nonempty_path,
         required=True,
         metavar="FOLDER",
         help="the folder for verdicts.parquet, verdicts.jsonl and summary.json",
     )
     parser.add_argument(
-        "--format", metavar="NAME", help="atif, waymark (our tables), webvoyager, …; default: recognised by the files"
+        "--format",
+        type=nonempty,
+        metavar="NAME",
+        help="atif, waymark (our tables), webvoyager, …; default: recognised by the files",
     )
     parser.add_argument(
         "--judge",
+        type=nonempty,
         metavar="NAME",
         help="rules, functional, distilled, a protocol (openwebrl, webjudge, …) or mlflow:NAME for a judge that is "
         "registered there; default: the protocol of judge.model, or rules without one",
     )
     parser.add_argument(
         "--tasks",
-        type=Path,
+        type=nonempty_path,
         action="append",
         default=[],
         metavar="FILE",
         help="a task file whose references and rules are joined by id or words; repeatable",
     )
-    parser.add_argument("--answers", type=Path, metavar="FILE", help="WebVoyager's reference answers, for --tasks")
+    parser.add_argument(
+        "--answers", type=nonempty_path, metavar="FILE", help="WebVoyager's reference answers, for --tasks"
+    )
     parser.add_argument(
         "--allow-missing", action="store_true", help="judge trajectories that lack screenshots by those that are there"
     )
@@ -63,15 +69,20 @@ def add_run(commands: Subparsers) -> None:
 
 def add_endpoint(parser: argparse.ArgumentParser) -> None:
     """Register the options that name the model of a judge: a recipe, or an endpoint in its place."""
-    parser.add_argument("--recipe", metavar="NAME|FILE", help="whose judge.model is asked; default: params.yaml")
+    parser.add_argument(
+        "--recipe", type=nonempty, metavar="NAME|FILE", help="whose judge.model is asked; default: params.yaml"
+    )
     parser.add_argument(
         "--url",
         type=web_address,
         help="the address of an endpoint, up to /v1, without a price, in place of the recipe's; with --model",
     )
-    parser.add_argument("--model", metavar="NAME", help="the endpoint's model; with --url")
+    parser.add_argument("--model", type=nonempty, metavar="NAME", help="the endpoint's model; with --url")
     parser.add_argument(
-        "--key-variable", metavar="VARIABLE", help="the environment variable with the endpoint's key; default: none"
+        "--key-variable",
+        type=nonempty,
+        metavar="VARIABLE",
+        help="the environment variable with the endpoint's key; default: none",
     )
 
 

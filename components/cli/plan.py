@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.cli.command import PARAMS, Subparsers, amount, cannot_write, fail, positive
+from components.cli.command import PARAMS, Subparsers, amount, cannot_write, fail, nonempty, nonempty_path, positive
 
 if TYPE_CHECKING:
     from components.plan import TimeOptions
@@ -26,32 +25,38 @@ def add(commands: Subparsers) -> None:
         "does not fit.",
     )
     parser.add_argument(
-        "recipe", nargs="?", type=Path, default=PARAMS, metavar="RECIPE",
+        "recipe", nargs="?", type=nonempty_path, default=PARAMS, metavar="RECIPE",
         help="a file, or a name in recipes/; default: %(default)s",
     )  # fmt: skip
     parser.add_argument(
         "--set", action="append", default=[], type=_setting, metavar="KEY=VALUE", dest="settings",
         help="plan with another value of a key, such as rl.micro_batch_tokens=16384; repeatable",
     )  # fmt: skip
-    parser.add_argument("--device", metavar="NAME", help="such as H100 or L4; default: H100, or this machine's CPU")
+    parser.add_argument(
+        "--device", type=nonempty, metavar="NAME", help="such as H100 or L4; default: H100, or this machine's CPU"
+    )
     parser.add_argument("--devices", type=positive, metavar="N", help="number of devices; default: the recipe's")
     parser.add_argument(
         "--device-memory", type=_bytes, metavar="SIZE", help="memory of each device, such as 24GiB; default: its own"
     )
     measured = parser.add_mutually_exclusive_group()
     measured.add_argument(
-        "--calibrate", type=Path, metavar="RUN_DIR",
+        "--calibrate", type=nonempty_path, metavar="RUN_DIR",
         help="take the rates from a checkout with finished stages, and write them to RUN_DIR/reports/calibration.json; "
         "--device and --cores are then those of that run",
     )  # fmt: skip
-    measured.add_argument("--calibration", type=Path, metavar="FILE", help="take the rates that --calibrate wrote")
+    measured.add_argument(
+        "--calibration", type=nonempty_path, metavar="FILE", help="take the rates that --calibrate wrote"
+    )
     parser.add_argument(
         "--cores", type=positive, default=0, metavar="N",
         help="cores for browsers; default: this machine's for a recipe without GPU, else one per browser",
     )  # fmt: skip
     parser.add_argument("--device-hour", type=amount, metavar="USD", help="price of a device for an hour")
     parser.add_argument("--browser-hour", type=amount, metavar="USD", help="price of a browser for an hour")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the times into an .svg, .png or .pdf, too")
+    parser.add_argument(
+        "--picture", type=nonempty_path, metavar="FILE", help="draw the times into an .svg, .png or .pdf, too"
+    )
     parser.add_argument("--format", choices=["text", "json"], default="text", help="default: %(default)s")
     parser.set_defaults(run=run)
 

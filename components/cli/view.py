@@ -8,7 +8,7 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from components.cli.command import STAGE_FOLDERS, Subparsers, cannot_write, fail
+from components.cli.command import STAGE_FOLDERS, Subparsers, cannot_write, fail, nonempty, nonempty_path
 
 
 def add(commands: Subparsers) -> None:
@@ -18,13 +18,18 @@ def add(commands: Subparsers) -> None:
     )
     parser.add_argument(
         "trajectory_id",
+        type=nonempty,
         nargs="?",
         metavar="TRAJECTORY_ID",
         help="which one, as --list names it; default: the first one of the best model that has any",
     )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="list the trajectories of the tables")
-    parser.add_argument("--table", type=Path, metavar="PATH", help="a trajectories.parquet; default: every stage's")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="the page; default: reports/view/TRAJECTORY_ID.html")
+    parser.add_argument(
+        "--table", type=nonempty_path, metavar="PATH", help="a trajectories.parquet; default: every stage's"
+    )
+    parser.add_argument(
+        "--out", type=nonempty_path, metavar="FILE", help="the page; default: reports/view/TRAJECTORY_ID.html"
+    )
     parser.set_defaults(run=run)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.cli import world_record
-from components.cli.command import Subparsers, fail, positive, seed
+from components.cli.command import Subparsers, fail, nonempty, nonempty_path, positive, seed
 
 if TYPE_CHECKING:
     from components.params import Section
@@ -30,14 +30,18 @@ def add(commands: Subparsers) -> None:
     )
     parser = world.add_parser("new", help="writes a package for your own site, with an example that works at once")
     parser.add_argument("name", metavar="NAME", help="the name of the world, such as my_site")
-    parser.add_argument("--directory", type=Path, metavar="D", help="the folder for the package; default: ./NAME")
+    parser.add_argument(
+        "--directory", type=nonempty_path, metavar="D", help="the folder for the package; default: ./NAME"
+    )
     parser.add_argument(
         "--webarena-infinity",
-        type=Path,
+        type=nonempty_path,
         metavar="APP",
         help="the folder of an application in your clone of WebArena-Infinity, which becomes the site",
     )
-    parser.add_argument("--suite", metavar="S", help="its tasks, by the name of their JSON file: real-tasks, tasks, …")
+    parser.add_argument(
+        "--suite", type=nonempty, metavar="S", help="its tasks, by the name of their JSON file: real-tasks, tasks, …"
+    )
     parser.set_defaults(run=new)
     parser = world.add_parser(
         "check",

@@ -77,3 +77,27 @@ def test_seeds_of_options_have_the_limit_of_a_recipe() -> None:
 def test_a_dry_run_of_a_study_is_not_ignored(other: str, capsys: pytest.CaptureFixture[str]) -> None:
     reason = refused(["study", "clip", "--dry-run", other], capsys)
     assert reason.endswith(f"argument {other}: not allowed with argument --dry-run")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["plan"],
+        ["plan", "--device"],
+        ["plan", "--calibration"],
+        ["view"],
+        ["view", "--out"],
+        ["judge", "calibrate", "--judges"],
+        ["judge", "attack", "x", "--judge"],
+        ["judge", "run", "x", "--judge", "rules", "--out"],
+        ["judge", "run", "x", "--out", "y", "--judge"],
+        ["judge", "run", "x", "--out", "y", "--recipe"],
+        ["judge", "run", "x", "--out", "y", "--format"],
+        ["judge", "review", "collect", "x", "--out"],
+        ["world", "new", "shop", "--directory"],
+    ],
+)
+def test_an_empty_value_does_not_stand_for_the_default(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert refused([*arguments, ""], capsys).endswith("is empty: give a value, or leave the option out")
