@@ -125,8 +125,8 @@ def field_exists(section: type[Section], path: list[str]) -> bool:
 
 def test_tolerances_left_out_follow_from_the_dtype_and_may_be_given() -> None:
     assert recipe().rl.max_packing_gap is recipe().rl.objective.max_logprob_gap is None
-    assert TOLERANCES["float32"] == (1e-4, 1e-3, 1e-4)
-    assert TOLERANCES["bfloat16"] == (0.1, 5.0, 0.05)
+    assert TOLERANCES["float32"] == (1e-4, 1e-4, 1e-3, 1e-4)
+    assert TOLERANCES["bfloat16"] == (1.0, 0.05, 5.0, 0.05)
     assert recipe(rl__objective={"max_logprob_gap": 2.0}).rl.objective.max_logprob_gap == 2.0
 
 
