@@ -73,7 +73,7 @@ def test_the_city_plans_templates_of_sites_and_heldout_modifiers():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("recipe", "collected", "evaluation"), [("city-demo", 668, 152), ("demo", 1004, 256)])
+@pytest.mark.parametrize(("recipe", "collected", "evaluation"), [("city-demo", 520, 116), ("demo", 1004, 256)])
 def test_recipes_have_the_tasks_that_their_worlds_give(recipe, collected, evaluation):
     params = plan(Path(recipe)).recipe
     machine = Machine(CORES, 1)
