@@ -11,13 +11,13 @@ import pytest
 import torch
 from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
 
-from components.model import norms, scoring
+from components.model import norms, scoring, vision
 from components.model.attention import SEGMENTED, Segment, Segments
 from components.model.lora import add_adapter
 from components.model.norms import use_fused_norms
 from components.params import LoRAParams
 from components.plan.architecture import Architecture
-from components.plan.memory import MAX_LOGITS, Precision, saved_bytes
+from components.plan.memory import ENCODED_PATCHES, MAX_LOGITS, Precision, saved_bytes
 
 CONFIG = json.loads(Path("data/base_model/config.json").read_text())
 TOKENS = 128
@@ -109,5 +109,6 @@ def test_with_checkpointing_a_layer_saves_its_input(precision, width):
     assert (deep - shallow) / 2 == width * 192 * TOKENS
 
 
-def test_the_chunk_of_logits_is_that_of_the_model():
+def test_chunks_of_logits_and_batches_of_images_are_the_models():
     assert scoring.MAX_LOGITS == MAX_LOGITS
+    assert vision.ENCODED_PATCHES == ENCODED_PATCHES
