@@ -8,31 +8,25 @@ size.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser.errors import EnvError, SandboxError
 from components.browser.playwright_errors import NavigatedError
+from components.browser.probe_objects import Send, hand_over, objects_of
 
-MAX_ROUNDS = 4
-"""Times that a page is read again because a root has hosts inside, or because there are more elements to ask about."""
 MAX_ASKED = 32
 """Elements that one round asks about, as in `closed_roots.js`."""
-
-Send = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Sends a DevTools command."""
 
 
 @dataclass(frozen=True)
 class Adopted:
     """What one round did."""
 
-    roots: int
+    roots: int = 0
     """Number of closed roots that the probe knows now."""
-    suspects: int
+    suspects: int = 0
     """Number of elements that were asked about."""
 
     @property
@@ -47,18 +41,9 @@ async def adopt_closed_roots(send: Send, context: int) -> Adopted:
     Args:
         context: the probe's JavaScript context.
     """
-    suspects = await send("Runtime.evaluate", {"expression": "waymark.asked()", "contextId": context})
-    listing = {"objectId": suspects["result"]["objectId"], "ownProperties": True}
-    elements = (await send("Runtime.getProperties", listing))["result"]
-    ids = [element["value"]["objectId"] for element in elements if element["name"].isdigit()]
+    ids = await objects_of(send, context, "waymark.asked()")
     roots = [root for root in await asyncio.gather(*(_closed_root(send, context, node) for node in ids)) if root]
-    if roots:
-        arguments = {
-            "functionDeclaration": "function (...roots) { waymark.adopt(...roots); }",
-            "executionContextId": context,
-            "arguments": [{"objectId": root} for root in roots],
-        }
-        await send("Runtime.callFunctionOn", arguments)
+    await hand_over(send, context, "adopt", roots)
     return Adopted(len(roots), len(ids))
 
 

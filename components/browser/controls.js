@@ -1,5 +1,6 @@
 // What an element is to a person: its role, name, value and state as the element list words them. Only what can be seen or
-// is announced counts (computed style, ARIA), never data-* attributes or class names. It needs composed.js.
+// is announced counts (computed style, ARIA), and whether what is drawn like a control listens; never data-* attributes or class
+// names. It needs composed.js and listeners.js.
 
 const ATOMIC = new Set(['button', 'link', 'tab', 'option', 'checkbox', 'radio', 'menuitem', 'slider', 'select']);
 const ARIA = {
@@ -103,14 +104,18 @@ function looksRole(el) {
 function announcedRole(el) {
   const isFocusable = el.hasAttribute('tabindex') && el.tabIndex >= 0;
   const twin = isFocusable || el.hasAttribute('onclick') || el.matches(STATEFUL) ? el : focusableTwin(el);
-  if (!twin) return null;
-  if (el.tagName === 'LABEL' && el.control || FOCUSABLE_AREA.test(el.getAttribute('role') || '')) return null;
-  const { width, height } = el.getBoundingClientRect();
-  if (width * height > 0.2 * innerWidth * innerHeight || el.querySelector(INNER) || shadowOf(el)?.querySelector(INNER)) return null;
-  const name = nameOf(el, 'button');
-  if (!name || name.length > 100) return null;
+  if (!twin || !pressableName(el)) return null;
   if (twin !== el) return declaredRole(twin) || announcedRole(twin);
   return el.hasAttribute('aria-checked') ? 'checkbox' : el.hasAttribute('aria-selected') ? 'option' : 'button';
+}
+
+// The name of an element that may be one control: of a button's size, without a control in it. Empty if it is none.
+function pressableName(el) {
+  if (el.tagName === 'LABEL' && el.control || FOCUSABLE_AREA.test(el.getAttribute('role') || '')) return '';
+  const { width, height } = el.getBoundingClientRect();
+  if (width * height > 0.2 * innerWidth * innerHeight || el.querySelector(INNER) || shadowOf(el)?.querySelector(INNER)) return '';
+  const name = nameOf(el, 'button');
+  return name.length > 100 ? '' : name;
 }
 
 // Of several items alike, such as the files of a list, one takes the focus at a time and has tabindex 0 (a roving tabindex).
@@ -142,6 +147,8 @@ const rgba = (colour) => {
   return [r, g, b, a];
 };
 
+const distance = (one, other) => [0, 1, 2].reduce((sum, part) => sum + Math.abs(one[part] - other[part]), 0);
+
 function backdrop(el) {
   for (let node = parentOf(el); node; node = parentOf(node)) {
     const colour = rgba(getComputedStyle(node).backgroundColor);
@@ -158,7 +165,7 @@ function isBox(el) {
   const style = getComputedStyle(el), colour = rgba(style.backgroundColor);
   if (colour[3] <= 0.5) return false;
   const behind = backdrop(el);
-  const differs = (other) => Math.abs(colour[0] - other[0]) + Math.abs(colour[1] - other[1]) + Math.abs(colour[2] - other[2]) > 48;
+  const differs = (other) => distance(colour, other) > 48;
   return differs(behind) || parseFloat(style.borderTopWidth) > 0 && parseFloat(style.borderLeftWidth) > 0 && differs(rgba(style.borderTopColor));
 }
 
@@ -251,7 +258,8 @@ function statesOf(el, role, focus) {
 }
 
 // The role of an element in the list; null if it has no line.
-const roleOf = (el) => declaredRole(el) || looksRole(el) || (isBox(el) ? 'box' : null);
+const roleOf = (el) => declaredRole(el) || looksRole(el) || (listening.has(el) && pressableName(el) ? 'button' : null)
+  || (isBox(el) ? 'box' : null);
 
 // The words of its line, some of them empty. `surface` is where an editor draws its text.
 function wordsOf(el, role, focus, { details, surface, owner }) {

@@ -4,7 +4,7 @@
 // line also has the options of a select and the kind of a field, and lines in brackets say what the list does not show:
 //   (more below: 2.3 screens)
 // With owners, the name is followed by what the control belongs to, where others have the same role and name: of "Deck boots".
-// It needs composed.js, controls.js, owners.js, survey.js and hits.js.
+// It needs composed.js, controls.js, listeners.js, owners.js, survey.js and hits.js.
 
 const MAX_LINES = 200;
 const MAX_AREAS = 5;
@@ -33,6 +33,7 @@ class Candidates {
     if (!isInView && !(LABELLED.test(el.tagName) && (el.tagName === 'TEXTAREA' || labelsOf(el).length))) return; // a styled control may be out of view, and its label in view
     const role = this.roleOf(el);
     if (role && !this.isInside(el)) this.found.push({ el, role, index: this.found.length });
+    else if (!role && this.details && isInView && !this.isInside(el)) askToHear(el);
   }
 
   roleOf(el) {
@@ -170,6 +171,7 @@ function fromFrame(part, frame) {
 // what the frames in `framesShown` answered.
 function listing({ instruction = null, details = false, parts = null, owners = false }) {
   const candidates = new Candidates(instruction, details), focus = document.hasFocus() || !visiblePart ? innermostFocus() : null;
+  unheard = new Set();
   candidates.survey.readAll(document.body || document.documentElement);
   const own = placed(candidates), foreign = (parts || []).map((part, index) => fromFrame(part, framesShown[index]));
   if (!parts) framesShown = candidates.frames.filter(isShownFrame);

@@ -24,6 +24,7 @@ _LIST = (
     "composed.js",
     "survey.js",
     "controls.js",
+    "listeners.js",
     "owners.js",
     "hits.js",
     "elements.js",

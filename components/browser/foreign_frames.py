@@ -20,7 +20,7 @@ from typing import Any
 from playwright.async_api import CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 
-from components.browser.closed_roots import MAX_ROUNDS, adopt_closed_roots
+from components.browser.discoveries import MAX_ROUNDS, discover
 from components.browser.elements import question, script
 from components.browser.page_state import Box, FramePart, Listed, PageState
 
@@ -103,7 +103,9 @@ class ForeignFrames:
     async def _ask(self, world: FrameWorld, request: dict[str, object]) -> FramePart:
         part = await self._answer(world, request)
         for _ in range(MAX_ROUNDS):
-            if not part.suspects or not (await adopt_closed_roots(world.cdp.send, world.context)).is_more:
+            if not part.suspects and not part.unheard:
+                break
+            if not (await discover(world.cdp.send, world.context, part.suspects, part.unheard)).is_more:
                 break
             part = await self._answer(world, request)
         return part

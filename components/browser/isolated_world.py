@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.browser.clipboard import WORLD
-from components.browser.closed_roots import MAX_ROUNDS, adopt_closed_roots
 from components.browser.devtools import PROBE_TIMEOUT_S, DevTools
+from components.browser.discoveries import MAX_ROUNDS, discover
 from components.browser.elements import question, script
 from components.browser.errors import EnvError
 from components.browser.navigation import Navigation
@@ -57,27 +57,28 @@ class IsolatedWorld:
         context = await self._current()
         answer = await self._ask(context, request, timeout_s)
         for _ in range(MAX_ROUNDS if request["op"] in ("mark", "look") else 0):
-            if not answer["suspects"]:
+            if not answer["suspects"] and not (answer["unheard"] and request.get("elements")):
                 break
-            answer |= await self._with_closed_roots(context, request, timeout_s)
+            answer |= await self._with_discoveries(context, request, answer, timeout_s)
         return answer
 
-    async def _with_closed_roots(self, context: _Context, request: dict, timeout_s: float) -> dict:
-        """What changes in an answer once the probe knows the closed roots that it suspects."""
+    async def _with_discoveries(self, context: _Context, request: dict, answer: dict, timeout_s: float) -> dict:
+        """What changes in an answer once the probe knows what DevTools says of the elements that it collected."""
 
         async def send(method: str, arguments: dict) -> dict:
             return await self._devtools.send(method, arguments, PROBE_TIMEOUT_S)
 
-        adopted = await adopt_closed_roots(send, context.id)
-        if not adopted.is_more:
-            return {"suspects": 0}
+        known = {"suspects": 0, "unheard": 0}
+        unheard = answer["unheard"] if request.get("elements") else 0
+        discovered = await discover(send, context.id, answer["suspects"], unheard)
+        if not discovered.is_more:
+            return known
         if request["op"] == "mark":
             return await self._ask(context, request, timeout_s)
-        changed = (
-            {"changed": True} if adopted.roots and request["effects"] is not None else {}
-        )  # the mark would have met the root
+        would_have_marked = discovered.roots > 0 and request["effects"] is not None
+        changed = {"changed": True} if would_have_marked else {}
         if not request["elements"]:
-            return {"suspects": 0, **changed}
+            return {**known, **changed}
         again = {"op": "relist", **{key: request[key] for key in ("instruction", "details", "owners")}}
         return {**await self._ask(context, again, timeout_s), **changed}
 

@@ -73,18 +73,20 @@ async function look(request) {
 const focus = () => ({ focus: focused() });
 const elements = ({ instruction, details, parts, owners }) => ({ elements: elementList(instruction, details, parts, owners) });
 
-// The list once more, after closed roots were adopted.
+// The list once more, after closed roots were adopted or listeners found.
 const relist = ({ instruction, details, owners }) => ({
   focus: focused(), elements: elementList(instruction, details, null, owners), frames: partsWanted() });
 
-// Every answer brings what was copied in this document since the last one (clipboard.js), and the number of elements that may
-// hold closed shadow roots and were not asked about yet.
+// Every answer brings what was copied in this document since the last one (clipboard.js), and the numbers of elements
+// that may hold closed shadow roots, or listen, and were not asked about yet.
 async function answer(request) {
   const reply = await ({ mark, look, focus, clear, choose, set, aim, elements, relist, framePart })[request.op](request);
   if (globalThis.waymarkCopied) [reply.copied, globalThis.waymarkCopied] = [globalThis.waymarkCopied, null];
-  return { ...reply, suspects: suspects.size };
+  return { ...reply, suspects: suspects.size, unheard: unheard.size };
 }
 
 answer.frame = (index) => framesShown[index];
 answer.asked = asked;
 answer.adopt = adopt;
+answer.toHear = toHear;
+answer.heard = heard;
