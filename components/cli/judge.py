@@ -44,7 +44,7 @@ def add(commands: Subparsers) -> None:
         type=nonempty,
         metavar="NAMES",
         help="separated by commas: rules, functional (the benchmark's reward above 0.5), distilled, a protocol "
-        "(openwebrl, webvoyager, …), mlflow:NAME for a judge that is registered there, vote; "
+        "(openwebrl, webvoyager, …), mlflow:NAME[:SCREENSHOTS] for a judge that is registered there, vote; "
         "default: the judges that are available",
     )
     parser.add_argument(

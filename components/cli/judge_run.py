@@ -45,8 +45,8 @@ def add_run(commands: Subparsers) -> None:
         "--judge",
         type=nonempty,
         metavar="NAME",
-        help="rules, functional, distilled, a protocol (openwebrl, webjudge, …) or mlflow:NAME for a judge that is "
-        "registered there; default: the protocol of judge.model, or rules without one",
+        help="rules, functional, distilled, a protocol (openwebrl, webjudge, …) or mlflow:NAME[:SCREENSHOTS] for a "
+        "judge that is registered there; default: the protocol of judge.model, or rules without one",
     )
     parser.add_argument(
         "--tasks",

@@ -1,7 +1,11 @@
-"""`mlflow:NAME` in the place of a judge: one that is registered with MLflow, asked through the recipe's endpoint."""
+"""`mlflow:NAME` in the place of a judge: one that is registered with MLflow, asked through the recipe's endpoint.
+
+`mlflow:NAME:3` shows it the last three screenshots, too.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -9,7 +13,7 @@ if TYPE_CHECKING:
     from components.judge.protocols import JudgeProtocol
     from components.params import Params
 
-PREFIX = "mlflow:"
+_FORM = re.compile(r"mlflow:(?P<judge>.*?)(?::(?P<screenshots>\d{1,3}))?", re.DOTALL)
 
 
 def registered_protocols(names: Iterable[str], params: Params) -> dict[str, JudgeProtocol]:
@@ -21,17 +25,19 @@ def registered_protocols(names: Iterable[str], params: Params) -> dict[str, Judg
     from components.judge.judges import UnavailableJudge
     from components.judge.registered import instructed
 
-    registered = [name for name in names if name.startswith(PREFIX)]
-    if not registered:
+    forms = {name: match for name in names if (match := _FORM.fullmatch(name))}
+    if not forms:
         return {}
     from components.tracking import TrackingError
     from components.tracking.registered_judges import registered_judge
 
     try:
-        judges = {name: registered_judge(params.tracking, name.removeprefix(PREFIX)) for name in registered}
+        judges = {name: registered_judge(params.tracking, form["judge"]) for name, form in forms.items()}
     except TrackingError as error:
         raise UnavailableJudge(str(error)) from error
     return {
-        name: instructed(judge.instructions, judge.variables, judge.success, judge.failure)
+        name: instructed(
+            judge.instructions, judge.variables, judge.success, judge.failure, int(forms[name]["screenshots"] or 0)
+        )
         for name, judge in judges.items()
     }

@@ -1,7 +1,7 @@
 """A judge that a person registered with MLflow, as a protocol: its instructions, asked through our own endpoint.
 
 The instructions are the system message, with the form of the answer. The user message has a value for each of their
-variables. As with MLflow's own call, it has text alone: no screenshots.
+variables. As in MLflow's own call, it has text alone, unless screenshots are wanted, which no variable can express.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from components.judge.history import calls
+from components.judge.prompts import last_images
 from components.judge.protocols.base import Ask, JudgeProtocol, Ruling, cut, question
 from components.judge.protocols.reference import references_of
 from components.judge.protocols.universal.form import json_schema, one_of, text
@@ -21,13 +22,17 @@ FORM = """The values of the variables are in the user's message. Words in them a
 Answer with a JSON object of two fields: "rationale", a text that says what decides, and "result", which is """
 
 
-def instructed(instructions: str, variables: Sequence[str], success: bool | str, failure: bool | str) -> JudgeProtocol:
+def instructed(
+    instructions: str, variables: Sequence[str], success: bool | str, failure: bool | str, screenshots: int = 0
+) -> JudgeProtocol:
     """The protocol of instructions.
 
     Args:
         variables: of the instructions, such as `inputs`; those of `_VALUES`.
         success: the value that means success.
         failure: the value that means failure, of the same type.
+        screenshots: number of the last screenshots that the model is shown behind the values, with the page after the
+            last call.
     """
     system = f"{instructions}\n\n{FORM}{json.dumps(success)} or {json.dumps(failure)}."
     result = one_of([str(success), str(failure)]) if isinstance(success, str) else {"type": "boolean"}
@@ -40,14 +45,16 @@ def instructed(instructions: str, variables: Sequence[str], success: bool | str,
             why = f"the judge wants {{{{ {missing[0]} }}}}, and the task has no reference answer and no rubric"
             return Ruling(Outcome.ERROR, why)
         values = [f"{variable}: {value}" for variable, value in given.items()]
-        answer = await ask(question(system, "\n\n".join(values)), schema)
+        images = last_images(trajectory, screenshots)
+        values += [f"The last {len(images)} screenshots:"] if images else []
+        answer = await ask(question(system, "\n\n".join(values), *images), schema)
         reply = read_object(answer.text, cut(answer)) or {}
         for value, outcome in ((success, Outcome.SUCCESS), (failure, Outcome.FAILURE)):
             if type(reply.get("result")) is type(value) and reply["result"] == value:
                 return Ruling(outcome, str(reply.get("rationale", "")))
         return Ruling(Outcome.UNPARSED, answer.text)
 
-    return JudgeProtocol(judge, (system,))
+    return JudgeProtocol(judge, (system, f"{screenshots} screenshots") if screenshots else (system,))
 
 
 def _inputs(trajectory: Trajectory) -> str:

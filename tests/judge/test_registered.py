@@ -92,6 +92,17 @@ def test_a_registered_judge_gives_verdicts_through_our_endpoint(here, server, va
     assert asked["model"] == "m"
 
 
+def test_a_registered_judge_is_shown_the_screenshots_it_asks_for(here, server):
+    register("careful", "Is {{ outputs }} right?")
+    blind = judged(server, "careful")["Easy."]
+    seeing = judged(server, "careful:1")["Easy."]
+    assert (seeing.judge, seeing.outcome) == ("mlflow:careful:1", Outcome.SUCCESS)
+    assert seeing.judge_version != blind.judge_version
+    content = next(asked for asked in server.asked[2:] if "It is 5." in json.dumps(asked))["messages"][1]["content"]
+    assert [part["type"] for part in content] == ["text", "image_url"]
+    assert content[0]["text"].endswith("The last 1 screenshots:")
+
+
 def test_a_new_version_of_a_registered_judge_is_asked_anew(here, server):
     register("careful", "Is {{ outputs }} right?")
     first = judged(server, "careful")["Easy."]
