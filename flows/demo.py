@@ -126,7 +126,7 @@ def show(console: Console, root: Path, wall_s: float) -> int:
 
 def results(name: str, report: dict, names: dict[str, str] = NAMES) -> Table:
     """A table of success rates with their intervals, one row per model."""
-    table = Table(title=f"Success on the held-out tasks ({name})", title_justify="left")
+    table = Table(title=f"Success on the test tasks ({name})", title_justify="left")
     for column in ("model", "success", "95% interval", "without aborted", "tasks"):
         table.add_column(column, justify="left" if column == "model" else "right")
     for key, title in names.items():

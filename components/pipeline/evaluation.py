@@ -1,4 +1,4 @@
-"""Evaluation of one model on the held-out tasks, for the stage `evaluate` and for the nightly schedule."""
+"""Evaluation of one model on the test tasks, for the stage `evaluate` and for the nightly schedule."""
 
 from __future__ import annotations
 

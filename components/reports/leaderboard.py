@@ -48,7 +48,7 @@ class StageFile(StageOutput):
     """The keys beside the summary in the result of `evaluate`; results of an earlier version lack them."""
 
     recipe: str = "an earlier recipe"
-    tasks: str = "held-out tasks"
+    tasks: str = "test tasks"
 
 
 class BenchmarkFile(StageOutput):

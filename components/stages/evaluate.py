@@ -1,4 +1,4 @@
-"""Evaluate one model on the held-out tasks: `base`, `sft` or `rl`. After `rl`, decide whether it becomes champion."""
+"""Evaluate one model on the test tasks: `base`, `sft` or `rl`. After `rl`, decide whether it becomes champion."""
 
 import sys
 from pathlib import Path

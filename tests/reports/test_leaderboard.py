@@ -139,7 +139,7 @@ def test_the_pipelines_evaluations_and_their_new_families_are_rows(folder):
     assert [(one.benchmark, one.model, one.rate) for one in entries] == [
         ("miniwob (demo)", "demo base", 0.2),
         ("miniwob, new families (demo)", "demo base", 0.3),
-        ("held-out tasks (an earlier recipe)", "an earlier recipe RL", 0.9),
+        ("test tasks (an earlier recipe)", "an earlier recipe RL", 0.9),
     ]
     assert apart["task_set"] in entries[1].task_set
 
