@@ -35,6 +35,11 @@ def parse_response(text: str) -> Parsed:
     return parse_calls(thought, tail)
 
 
+def without_reasoning(text: str) -> str:
+    """A response without its reasoning, as chat templates of Thinking models repeat it; empty if that is not closed."""
+    return text.rpartition("</think>")[2].strip() if "</think>" in text else ""
+
+
 def parse_calls(thought: str, text: str) -> Parsed:
     """The `<tool_call>` blocks of a text."""
     bodies = _CALL.findall(text)

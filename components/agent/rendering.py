@@ -88,8 +88,9 @@ class Renderer:
         agent_protocol = protocol(self.agent.protocol)
         segments: list[Segment] = [Text(f"{IM_START}system\n{agent_protocol.system(self.agent)}{IM_END}\n")]
         opening = "<think>\n" if self.think_prefix and agent_protocol.thinks else ""
-        for message in agent_protocol.context(TurnContext(self.agent, self.observation, task, turns, current)):
-            before = f"{IM_START}user\n"
+        messages = agent_protocol.context(TurnContext(self.agent, self.observation, task, turns, current))
+        for message, following in zip(messages, [*messages[1:], None], strict=True):
+            before = "" if message.is_excerpt else f"{IM_START}user\n"
             for part in message.parts:
                 match part:
                     case Turn():
@@ -101,5 +102,9 @@ class Renderer:
                 before = ""
             if message.is_response:
                 continue
-            segments.append(Text(f"{IM_END}\n{IM_START}assistant\n{opening}"))
+            if message.is_excerpt:
+                segments.append(Text(f"{IM_END}\n"))
+                continue
+            is_opened = following is None or following.is_response
+            segments.append(Text(f"{IM_END}\n{IM_START}assistant\n{opening if is_opened else ''}"))
         return Prompt(tuple(segments))

@@ -27,6 +27,10 @@ class ObservationParams(Section):
     """K: screenshots kept in the context (OpenWebRL, section 4.1)."""
 
 
+OWN_KEYS = {"repeat_task": False, "feedback": True, "reasoning_history": True}
+"""Keys of `agent` that only the protocol `openwebrl` has, with their defaults."""
+
+
 class AgentParams(Section):
     """The harness (OpenWebRL, sections 4.1 and A.3)."""
 
@@ -38,6 +42,12 @@ class AgentParams(Section):
     repeat_task: bool = False
     """Of the protocol `openwebrl`: the task stands before each observation that is shown, and not in the first message
     alone. Small models lose a task that is behind a history. The other protocols have rules of their own."""
+    feedback: bool = True
+    """Of the protocol `openwebrl`: prompts contain the feedback on earlier calls. False leaves it out, with the
+    reminder after an unparsable response, to measure what it is worth (OpenWebRL, table 4)."""
+    reasoning_history: bool = True
+    """Of the protocol `openwebrl`: prompts repeat earlier responses whole. False repeats only their calls, to measure
+    what the earlier reasoning is worth (OpenWebRL, table 4)."""
     max_response_tokens: int = Field(gt=0)
     max_context_tokens: int = Field(gt=0)
     max_format_errors: int = Field(default=3, gt=0)
@@ -48,12 +58,14 @@ class AgentParams(Section):
     """Limit of one episode in seconds, without the same time."""
 
     @model_validator(mode="after")
-    def _task_can_be_repeated(self) -> AgentParams:
-        if self.repeat_task and self.protocol != "openwebrl":
-            raise ValueError(
-                f"agent.repeat_task has no meaning for agent.protocol = {self.protocol}: set it to false, or the "
-                "protocol to openwebrl"
-            )
+    def _keys_belong_to_the_protocol(self) -> AgentParams:
+        if self.protocol != "openwebrl":
+            for name, default in OWN_KEYS.items():
+                if getattr(self, name) is not default:
+                    raise ValueError(
+                        f"agent.{name} has no meaning for agent.protocol = {self.protocol}: set it to "
+                        f"{str(default).lower()}, or the protocol to openwebrl"
+                    )
         return self
 
 

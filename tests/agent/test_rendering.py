@@ -3,9 +3,11 @@
 import pytest
 
 from components.agent import Renderer
+from components.agent.protocols import protocol
 from components.agent.rendering import Prompt, Response, Text
 from components.model import Encoder
 from components.params import AgentParams, ObservationParams
+from components.policies.chat import as_messages
 from components.records import Image, Turn
 from tests.vlm import AGENT, TASK, observation, random_vlm, renderer, tokenizer
 
@@ -101,9 +103,52 @@ def test_with_a_repeated_task_a_longer_history_starts_with_the_same_ids():
     assert first[:before] == second[:before]
 
 
-def test_a_repeated_task_is_refused_for_other_protocols():
-    with pytest.raises(ValueError, match=r"agent\.repeat_task has no meaning for agent\.protocol = webgym"):
-        AgentParams(protocol="webgym", repeat_task=True, max_response_tokens=9, max_context_tokens=99)
+@pytest.mark.parametrize(("key", "value"), [("repeat_task", True), ("feedback", False), ("reasoning_history", False)])
+def test_keys_of_this_protocol_are_refused_for_others(key, value):
+    with pytest.raises(ValueError, match=rf"agent\.{key} has no meaning for agent\.protocol = webgym: set it to"):
+        AgentParams(protocol="webgym", max_response_tokens=9, max_context_tokens=99, **{key: value})
+
+
+def ablated(think_prefix: bool = False, **keys: bool) -> Renderer:
+    agent = AGENT.model_copy(update=keys)
+    return Renderer(agent, ObservationParams(text="elements"), think_prefix)
+
+
+def test_without_feedback_the_prompt_has_the_pages_alone():
+    turns = [turn(0, [7, 8], "Succeed: one"), turn(1, [9], "Failed: two")]
+    text = text_of(ablated(feedback=False).prompt(TASK, turns, observation(2)))
+    whole = text_of(renderer().prompt(TASK, turns, observation(2)))
+    assert text == whole.replace("Succeed: one\n", "").replace("Failed: two\n", "") != whole
+
+
+@pytest.mark.parametrize("think_prefix", [False, True])
+def test_without_reasoning_earlier_responses_are_their_calls(think_prefix):
+    calls = '<tool_call>{"name": "go_back", "arguments": {}}</tool_call>'
+    before = [
+        turn(0, [7], "f").model_copy(update={"response": f"<think>one</think>\n{calls}"}),
+        turn(1, [8], "f").model_copy(update={"response": "<think>never closed <|im_end|>"}),
+    ]
+    prompt = ablated(think_prefix, reasoning_history=False).prompt(TASK, before, observation(2))
+    opening = "<think>\n" if think_prefix else ""
+    assert text_of(prompt).split("<|im_start|>")[1:] == [
+        "system\nUse the browser to do the task.<|im_end|>\n",
+        'user\nTask: Click on the "ok" button.\nURL: http://a/\n<|im_end|>\n',
+        f"assistant\n{calls}<|im_end|>\n",
+        "user\nf\nURL: http://a/\n<|im_end|>\n",
+        "assistant\n<|im_end|>\n",
+        'user\nf\nURL: http://a/\n<image>\n- button "ok" 512 86<|im_end|>\n',
+        f"assistant\n{opening}",
+    ]
+    assert [message["role"] for message in as_messages(prompt)] == ["system", *["user", "assistant"] * 2, "user"]
+    assert as_messages(prompt)[2]["content"] == calls
+
+
+@pytest.mark.parametrize(("key", "gone"), [("feedback", "the outcome"), ("reasoning_history", "so note in your")])
+def test_the_full_prompt_promises_nothing_that_is_left_out(key, gone):
+    full = AGENT.model_copy(update={"prompt": "full"})
+    system = protocol("openwebrl").system
+    assert gone in system(full)
+    assert gone not in system(full.model_copy(update={key: False}))
 
 
 def test_a_cut_response_is_closed_in_the_history_and_only_there():

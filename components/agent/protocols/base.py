@@ -26,13 +26,16 @@ class TurnContext:
 
 @dataclass(frozen=True)
 class Message:
-    """One message: text and images of the user, or the recorded response of an earlier turn."""
+    """One message: text and images of the user, or the response of an earlier turn, as it was recorded or a part of its
+    text."""
 
     parts: tuple[str | Image | Turn, ...]
+    is_excerpt: bool = False
+    """Whether the message is a part of the text of an earlier response."""
 
     @property
     def is_response(self) -> bool:
-        """Whether the message is an earlier response."""
+        """Whether the message is an earlier response as it was recorded."""
         return len(self.parts) == 1 and isinstance(self.parts[0], Turn)
 
 
