@@ -36,8 +36,9 @@ def parse_response(text: str) -> Parsed:
 
 
 def without_reasoning(text: str) -> str:
-    """A response without its reasoning, as chat templates of Thinking models repeat it; empty if that is not closed."""
-    return text.rpartition("</think>")[2].strip() if "</think>" in text else ""
+    """A response without its reasoning, as chat templates of Thinking models repeat it. Where nothing is left, it is
+    `(no call)`, because some servers refuse an empty message."""
+    return (text.rpartition("</think>")[2].strip() if "</think>" in text else "") or "(no call)"
 
 
 def parse_calls(thought: str, text: str) -> Parsed:

@@ -15,7 +15,7 @@ from components.benchmarks.spec import Benchmark
 from components.benchmarks.step_budgets import BudgetPoint, budget_curve, within
 from components.benchmarks.task_selection import SelectedTasks
 from components.evaluation import EvaluationError, SuccessSummary, success
-from components.params import Params
+from components.params import OPENWEBRL_KEYS, Params
 from components.pipeline.stage_run import StageRun
 from components.records import Trajectory, Verdict
 from components.store import write_table
@@ -164,6 +164,7 @@ def _settings(params: Params, benchmark: Benchmark, options: Options) -> dict[st
         "task_timeout_s": params.agent.task_timeout_s,
         "inference_timeout_s": params.agent.inference_timeout_s,
         "protocol": params.agent.protocol,
+        "context": {key: getattr(params.agent, key) for key in OPENWEBRL_KEYS},
         "observation": params.observation.model_dump(),
         "viewport": list(params.browser.viewport),
         "official_judge_model": benchmark.judge_model,

@@ -14,7 +14,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from components.browser.errors import EnvError, SandboxError
 from components.browser.playwright_errors import NavigatedError
-from components.browser.probe_objects import Send, hand_over, objects_of
+from components.browser.probe_objects import Send, hand_over, object_group, objects_of
 
 MAX_ASKED = 32
 """Elements that one round asks about, as in `closed_roots.js`."""
@@ -41,9 +41,11 @@ async def adopt_closed_roots(send: Send, context: int) -> Adopted:
     Args:
         context: the probe's JavaScript context.
     """
-    ids = await objects_of(send, context, "waymark.asked()")
-    roots = [root for root in await asyncio.gather(*(_closed_root(send, context, node) for node in ids)) if root]
-    await hand_over(send, context, "adopt", roots)
+    async with object_group(send) as group:
+        ids = await objects_of(send, context, "waymark.asked()", group)
+        answers = await asyncio.gather(*(_closed_root(send, context, node) for node in ids))
+        roots = [root for root in answers if root]
+        await hand_over(send, context, "adopt", roots)
     return Adopted(len(roots), len(ids))
 
 

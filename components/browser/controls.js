@@ -258,8 +258,8 @@ function statesOf(el, role, focus) {
 }
 
 // The role of an element in the list; null if it has no line.
-const roleOf = (el) => declaredRole(el) || looksRole(el) || (listening.has(el) && pressableName(el) ? 'button' : null)
-  || (isBox(el) ? 'box' : null);
+const roleOf = (el) => ownRole(el) || (listening.has(el) && isOneControl(el) ? 'button' : null);
+const ownRole = (el) => declaredRole(el) || looksRole(el) || (isBox(el) ? 'box' : null);
 
 // The words of its line, some of them empty. `surface` is where an editor draws its text.
 function wordsOf(el, role, focus, { details, surface, owner }) {

@@ -171,7 +171,7 @@ function fromFrame(part, frame) {
 // what the frames in `framesShown` answered.
 function listing({ instruction = null, details = false, parts = null, owners = false }) {
   const candidates = new Candidates(instruction, details), focus = document.hasFocus() || !visiblePart ? innermostFocus() : null;
-  unheard = new Set();
+  beginToHear();
   candidates.survey.readAll(document.body || document.documentElement);
   const own = placed(candidates), foreign = (parts || []).map((part, index) => fromFrame(part, framesShown[index]));
   if (!parts) framesShown = candidates.frames.filter(isShownFrame);

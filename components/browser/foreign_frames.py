@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 from playwright.async_api import CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 
-from components.browser.discoveries import MAX_ROUNDS, discover
+from components.browser.discoveries import HEARING_S, MAX_ROUNDS, discover
 from components.browser.elements import question, script
 from components.browser.page_state import Box, FramePart, Listed, PageState
 
@@ -102,10 +103,11 @@ class ForeignFrames:
 
     async def _ask(self, world: FrameWorld, request: dict[str, object]) -> FramePart:
         part = await self._answer(world, request)
+        until = time.monotonic() + HEARING_S
         for _ in range(MAX_ROUNDS):
             if not part.suspects and not part.unheard:
                 break
-            if not (await discover(world.cdp.send, world.context, part.suspects, part.unheard)).is_more:
+            if not (await discover(world.cdp.send, world.context, part.suspects, part.unheard, until)).is_more:
                 break
             part = await self._answer(world, request)
         return part

@@ -4,12 +4,13 @@ page can change, and shares no variables with the page's scripts.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
 from components.browser.clipboard import WORLD
 from components.browser.devtools import PROBE_TIMEOUT_S, DevTools
-from components.browser.discoveries import MAX_ROUNDS, discover
+from components.browser.discoveries import HEARING_S, MAX_ROUNDS, discover
 from components.browser.elements import question, script
 from components.browser.errors import EnvError
 from components.browser.navigation import Navigation
@@ -56,13 +57,16 @@ class IsolatedWorld:
         compiling it costs more than most answers. Raises as `Tab.evaluate`."""
         context = await self._current()
         answer = await self._ask(context, request, timeout_s)
+        until = time.monotonic() + HEARING_S
         for _ in range(MAX_ROUNDS if request["op"] in ("mark", "look") else 0):
             if not answer["suspects"] and not (answer["unheard"] and request.get("elements")):
                 break
-            answer |= await self._with_discoveries(context, request, answer, timeout_s)
+            answer |= await self._with_discoveries(context, request, answer, until, timeout_s)
         return answer
 
-    async def _with_discoveries(self, context: _Context, request: dict, answer: dict, timeout_s: float) -> dict:
+    async def _with_discoveries(
+        self, context: _Context, request: dict, answer: dict, until: float, timeout_s: float
+    ) -> dict:
         """What changes in an answer once the probe knows what DevTools says of the elements that it collected."""
 
         async def send(method: str, arguments: dict) -> dict:
@@ -70,7 +74,7 @@ class IsolatedWorld:
 
         known = {"suspects": 0, "unheard": 0}
         unheard = answer["unheard"] if request.get("elements") else 0
-        discovered = await discover(send, context.id, answer["suspects"], unheard)
+        discovered = await discover(send, context.id, answer["suspects"], unheard, until)
         if not discovered.is_more:
             return known
         if request["op"] == "mark":

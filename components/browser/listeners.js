@@ -9,7 +9,8 @@ const ENOUGH_ALIKE = 4; // elements of one kind that do not listen, such as the 
 
 const listening = new WeakSet();
 const questions = new WeakMap(); // by element: how many, and when the last was
-const collected = new Map(); // by kind: how many elements; those that listen do not count
+let collected = new Map(); // by kind: how many elements of this list are asked about
+const heardKinds = new Set(); // of which an element listens
 let unheard = new Set();
 
 // Collect an element without a role if it is drawn like a control and may listen.
@@ -17,10 +18,16 @@ function askToHear(el) {
   const asked = questions.get(el);
   if (unheard.size >= MAX_UNHEARD || el.namespaceURI !== XHTML || listening.has(el)) return;
   if (asked && (asked.times >= MAX_TIMES || performance.now() - asked.at < BETWEEN_MS)) return;
-  if (!asked && collected.get(kindOf(el)) >= ENOUGH_ALIKE) return;
-  if (LABELLED.test(el.tagName) || el === el.ownerDocument.body || !hasEdge(el) || holdsSeveral(el) || !pressableName(el)) return;
+  if (collected.get(kindOf(el)) >= ENOUGH_ALIKE && !heardKinds.has(kindOf(el))) return;
+  if (LABELLED.test(el.tagName) || el === el.ownerDocument.body || !hasEdge(el) || !isOneControl(el)) return;
   unheard.add(el);
-  if (!asked) collected.set(kindOf(el), (collected.get(kindOf(el)) || 0) + 1);
+  collected.set(kindOf(el), (collected.get(kindOf(el)) || 0) + 1);
+}
+
+// Whether an element has a name and holds no controls, which would lose their lines to it.
+function isOneControl(el) {
+  if (holdsSeveral(el) || !pressableName(el)) return false;
+  return ![...el.querySelectorAll('*'), ...(shadowOf(el)?.querySelectorAll('*') || [])].some((inner) => listening.has(inner) || ownRole(inner));
 }
 
 const kindOf = (el) => `${el.parentElement?.localName} ${el.localName} ${el.className}`;
@@ -30,6 +37,12 @@ function hasEdge(el) {
   const style = getComputedStyle(el), isSeen = (colour) => rgba(colour)[3] > 0.5;
   if (parseFloat(style.borderTopWidth) > 0 && parseFloat(style.borderLeftWidth) > 0 && isSeen(style.borderTopColor)) return true;
   return isSeen(style.backgroundColor) && distance(rgba(style.backgroundColor), backdrop(el)) > 12;
+}
+
+// Before each list: what is to be asked about is collected anew.
+function beginToHear() {
+  unheard = new Set();
+  collected = new Map();
 }
 
 // The elements to ask about.
@@ -43,6 +56,6 @@ function toHear() {
 function heard(...elements) {
   for (const el of elements) {
     listening.add(el);
-    collected.set(kindOf(el), -Infinity);
+    heardKinds.add(kindOf(el));
   }
 }

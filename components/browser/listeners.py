@@ -14,14 +14,12 @@ from playwright.async_api import Error as PlaywrightError
 
 from components.browser.errors import EnvError, SandboxError
 from components.browser.playwright_errors import NavigatedError
-from components.browser.probe_objects import Send, hand_over, objects_of
+from components.browser.probe_objects import Send, hand_over, object_group, objects_of
 
 MAX_ASKED = 32
 """Elements that one round asks about, as in `listeners.js`."""
 PRESSES = frozenset({"click", "dblclick", "mousedown", "mouseup", "pointerdown", "pointerup", "touchstart", "touchend"})
 """The events that make an element a control."""
-_GROUP = "waymark-listeners"
-"""DevTools' group of the objects that the questions need; it is released after each round."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +43,15 @@ async def find_listeners(send: Send, context: int) -> Heard:
     Args:
         context: the probe's JavaScript context.
     """
-    ids = await objects_of(send, context, "waymark.toHear()")
-    answers = await asyncio.gather(*(_is_pressable(send, node) for node in ids))
-    await send("Runtime.releaseObjectGroup", {"objectGroup": _GROUP})
-    controls = [node for node, is_control in zip(ids, answers, strict=True) if is_control]
-    await hand_over(send, context, "heard", controls)
+    async with object_group(send) as group:
+        ids = await objects_of(send, context, "waymark.toHear()", group)
+        answers = await asyncio.gather(*(_is_pressable(send, node, group) for node in ids))
+        controls = [node for node, is_control in zip(ids, answers, strict=True) if is_control]
+        await hand_over(send, context, "heard", controls)
     return Heard(len(controls), len(ids))
 
 
-async def _is_pressable(send: Send, element: str) -> bool:
+async def _is_pressable(send: Send, element: str, group: str) -> bool:
     """Whether a script of the page listens to presses of an element; false if that has left the page.
 
     DevTools answers for the object of the element in the page's own world: for that in ours, it tells only our
@@ -61,7 +59,7 @@ async def _is_pressable(send: Send, element: str) -> bool:
     """
     try:
         node = (await send("DOM.describeNode", {"objectId": element}))["node"]["backendNodeId"]
-        theirs = (await send("DOM.resolveNode", {"backendNodeId": node, "objectGroup": _GROUP}))["object"]
+        theirs = (await send("DOM.resolveNode", {"backendNodeId": node, "objectGroup": group}))["object"]
         answer = await send("DOMDebugger.getEventListeners", {"objectId": theirs["objectId"]})
     except (SandboxError, NavigatedError):
         raise

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 Send = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 """Sends a DevTools command."""
 
 
-async def objects_of(send: Send, context: int, expression: str) -> list[str]:
+_NUMBERS = itertools.count()
+
+
+@asynccontextmanager
+async def object_group(send: Send) -> AsyncIterator[str]:
+    """A name for the objects of one round of questions, which DevTools lets go at the end. Frames of one session ask at
+    the same time, so each round has a name of its own."""
+    name = f"waymark-{next(_NUMBERS)}"
+    yield name
+    await send("Runtime.releaseObjectGroup", {"objectGroup": name})
+
+
+async def objects_of(send: Send, context: int, expression: str, group: str) -> list[str]:
     """DevTools' ids of the objects in an array.
 
     Args:
         context: the probe's JavaScript context.
         expression: the array in it.
+        group: of the objects.
     """
-    array = await send("Runtime.evaluate", {"expression": expression, "contextId": context})
+    array = await send("Runtime.evaluate", {"expression": expression, "contextId": context, "objectGroup": group})
     listing = {"objectId": array["result"]["objectId"], "ownProperties": True}
     items = (await send("Runtime.getProperties", listing))["result"]
     return [item["value"]["objectId"] for item in items if item["name"].isdigit()]

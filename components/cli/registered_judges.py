@@ -1,6 +1,7 @@
 """`mlflow:NAME` in the place of a judge: one that is registered with MLflow, asked through the recipe's endpoint.
 
-`mlflow:NAME:3` shows it the last three screenshots, too.
+`mlflow:NAME:3` shows it the last three screenshots, too. The judge of a name that itself ends in a colon and a number,
+such as `clear:2`, is `mlflow:clear:2:0`.
 """
 
 from __future__ import annotations
@@ -31,13 +32,12 @@ def registered_protocols(names: Iterable[str], params: Params) -> dict[str, Judg
     from components.tracking import TrackingError
     from components.tracking.registered_judges import registered_judge
 
+    def judge_of(form: re.Match[str]) -> JudgeProtocol:
+        screenshots = int(form["screenshots"] or 0)
+        judge = registered_judge(params.tracking, form["judge"])
+        return instructed(judge.instructions, judge.variables, judge.success, judge.failure, screenshots)
+
     try:
-        judges = {name: registered_judge(params.tracking, form["judge"]) for name, form in forms.items()}
+        return {name: judge_of(form) for name, form in forms.items()}
     except TrackingError as error:
         raise UnavailableJudge(str(error)) from error
-    return {
-        name: instructed(
-            judge.instructions, judge.variables, judge.success, judge.failure, int(forms[name]["screenshots"] or 0)
-        )
-        for name, judge in judges.items()
-    }

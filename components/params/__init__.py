@@ -22,6 +22,7 @@ from components.params.data import (
 from components.params.harness import (
     ELEMENT_LISTS,
     ELEMENT_PROTOCOLS,
+    OPENWEBRL_KEYS,
     POINTED,
     AgentParams,
     BrowserParams,
@@ -86,6 +87,7 @@ __all__ = [
     "DEFAULT_PATH",
     "ELEMENT_LISTS",
     "ELEMENT_PROTOCOLS",
+    "OPENWEBRL_KEYS",
     "POINTED",
     "TOLERANCES",
     "AdaptiveSampling",

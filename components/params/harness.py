@@ -27,7 +27,7 @@ class ObservationParams(Section):
     """K: screenshots kept in the context (OpenWebRL, section 4.1)."""
 
 
-OWN_KEYS = {"repeat_task": False, "feedback": True, "reasoning_history": True}
+OPENWEBRL_KEYS = {"repeat_task": False, "feedback": True, "reasoning_history": True}
 """Keys of `agent` that only the protocol `openwebrl` has, with their defaults."""
 
 
@@ -60,7 +60,7 @@ class AgentParams(Section):
     @model_validator(mode="after")
     def _keys_belong_to_the_protocol(self) -> AgentParams:
         if self.protocol != "openwebrl":
-            for name, default in OWN_KEYS.items():
+            for name, default in OPENWEBRL_KEYS.items():
                 if getattr(self, name) is not default:
                     raise ValueError(
                         f"agent.{name} has no meaning for agent.protocol = {self.protocol}: set it to "

@@ -32,7 +32,8 @@ def choose_turns(group: Group, params: BranchParams, run_seed: int) -> list[Plac
         if not reward.masked
         for turn in trajectory.turns[1:]
     ]
-    rng = random.Random(f"{run_seed}:branches:{':'.join(t.trajectory_id for t in group.trajectories)}")
+    seeds = ":".join(str(trajectory.seed) for trajectory in group.trajectories)  # their ids name the run, too
+    rng = random.Random(f"{run_seed}:branches:{group.task.task_id}:{seeds}")
     if params.turn == "entropy":
         weights = [undecidedness(group.trajectories[member].turns[turn]) for member, turn in places]
         chosen = _weighted_sample(places, weights, params.per_group, rng)
@@ -53,7 +54,7 @@ def branch_specs(group: Group, places: Sequence[Place], continuations: int, run_
     for member, turn in places:
         parent = group.trajectories[member]
         for number in range(continuations):
-            text = f"{run_seed}:{parent.trajectory_id}:{turn}:{number}"
+            text = f"{run_seed}:{parent.task_id}:{parent.seed}:{turn}:{number}"
             seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
             specs.append(EpisodeSpec(group.task, parent.attempt, parent.policy, seed, Branch(parent, turn)))
     return specs

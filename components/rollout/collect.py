@@ -29,8 +29,12 @@ PolicyFor = Callable[[EpisodeSpec, Environment], Policy]
 
 
 def episode_seed(run_seed: int, task_id: str, attempt: int, policy_version: str) -> int:
-    """The seed of an episode: 31 bits, equal for equal arguments."""
-    text = f"{run_seed}:{task_id}:{attempt}:{policy_version}"
+    """The seed of an episode: 31 bits, equal for equal arguments.
+
+    Only what stands before the first colon of the version counts. Behind it a stage names its run, by a digest of its
+    inputs, and tables have times in them: two runs of one recipe would draw other attempts.
+    """
+    text = f"{run_seed}:{task_id}:{attempt}:{policy_version.partition(':')[0]}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from components import store
-from components.params import Params
+from components.params import OPENWEBRL_KEYS, Params
 from components.tracking.backend import Backend, TrackingError, connect, exclusive, with_retries
 
 DIGEST = "waymark.digest"
@@ -59,6 +59,10 @@ def interface(name: str, params: Params) -> str:
     """A digest of the model's input and answer format; models with different interfaces cannot be compared."""
     agent = params.agent
     parts = [params.observation, agent.protocol, agent.prompt, str(params.browser.viewport)]
+    changed = {
+        key: getattr(agent, key) for key, default in OPENWEBRL_KEYS.items() if getattr(agent, key) is not default
+    }
+    parts += [f"{key}={value}" for key, value in changed.items()]
     parts += [str(params.judge.distill.screenshots)] if name == JUDGE else [str(params.model.think_prefix)]
     return store.digest(*parts)[:16]
 

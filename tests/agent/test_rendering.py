@@ -135,7 +135,7 @@ def test_without_reasoning_earlier_responses_are_their_calls(think_prefix):
         'user\nTask: Click on the "ok" button.\nURL: http://a/\n<|im_end|>\n',
         f"assistant\n{calls}<|im_end|>\n",
         "user\nf\nURL: http://a/\n<|im_end|>\n",
-        "assistant\n<|im_end|>\n",
+        "assistant\n(no call)<|im_end|>\n",
         'user\nf\nURL: http://a/\n<image>\n- button "ok" 512 86<|im_end|>\n',
         f"assistant\n{opening}",
     ]

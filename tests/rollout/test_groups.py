@@ -213,6 +213,14 @@ def test_further_attempts_are_other_episodes_and_join_the_group():
     assert joined.joined(None) is joined
 
 
+def test_two_runs_of_one_recipe_draw_the_same_attempts():
+    one, other = (episode_specs([TASK], 3, f"short@2:{run}", 0) for run in ("a158bb7e", "7d566f82"))
+    assert [spec.seed for spec in one] == [spec.seed for spec in other]
+    assert {spec.trajectory_id for spec in one}.isdisjoint(spec.trajectory_id for spec in other)
+    (later, *_) = episode_specs([TASK], 3, "short@3:a158bb7e", 0)
+    assert later.seed not in [spec.seed for spec in one]
+
+
 def test_further_attempts_count_in_a_websites_rate_and_not_in_its_reward():
     pool, _ = websites(a=[])
     sampler = TaskSampler(pool, 5, AdaptiveSampling(memory=1.0))
