@@ -26,7 +26,7 @@ function askToHear(el) {
 
 // Whether an element has a name and holds no controls, which would lose their lines to it.
 function isOneControl(el) {
-  if (holdsSeveral(el) || !pressableName(el)) return false;
+  if (!pressableName(el) || holdsSeveral(el)) return false; // the first one measures, and leaves large parts of the page unread
   return ![...el.querySelectorAll('*'), ...(shadowOf(el)?.querySelectorAll('*') || [])].some((inner) => listening.has(inner) || ownRole(inner));
 }
 
