@@ -76,16 +76,18 @@ class ForeignFrames:
 
     async def _part(self, around: FrameWorld, index: int, box: Box, lines: Mapping[str, bool], depth: int) -> FramePart:
         request: dict[str, object] = {"op": "framePart", "clip": box, **lines, "parts": None}
+        part = FramePart()
         try:
             async with asyncio.timeout(FRAME_TIMEOUT_S):
                 world = await self._world(around, index)
-                part = await self._ask(world, request)
+                part = await self._answer(world, request)
+                part = await self._with_discoveries(world, request, part)
                 if not part.frames or depth == MAX_DEPTH:
                     return part
                 inner = await self._parts(world, part.frames, lines, depth + 1)
-                return await self._ask(world, {**request, "parts": [answer.model_dump() for answer in inner]})
+                return await self._answer(world, {**request, "parts": [answer.model_dump() for answer in inner]})
         except (TimeoutError, PlaywrightError):
-            return FramePart()
+            return part  # what was read in time
 
     async def _world(self, around: FrameWorld, index: int) -> FrameWorld:
         arguments = {"expression": f"waymark.frame({index})", "contextId": around.context}
@@ -101,8 +103,8 @@ class ForeignFrames:
             answer = await session.send("Page.createIsolatedWorld", arguments)
             return FrameWorld(session, answer["executionContextId"])
 
-    async def _ask(self, world: FrameWorld, request: dict[str, object]) -> FramePart:
-        part = await self._answer(world, request)
+    async def _with_discoveries(self, world: FrameWorld, request: dict[str, object], part: FramePart) -> FramePart:
+        """The part once the frame's probe knows what DevTools says of the elements that it collected."""
         until = time.monotonic() + HEARING_S
         for _ in range(MAX_ROUNDS):
             if not part.suspects and not part.unheard:

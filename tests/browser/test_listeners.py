@@ -73,7 +73,7 @@ def test_the_next_list_asks_about_more_of_a_silent_kind(pages, visit):
 
 
 def test_a_busy_page_keeps_the_lines_of_its_frames(listed, pages):
-    busy = "<script>setInterval(() => { const end = Date.now() + 150; while (Date.now() < end); }, 0)</script>"
+    busy = "<script>setInterval(() => { const end = Date.now() + 60; while (Date.now() < end); }, 0)</script>"
     boxes = "".join(f"<div class=k{number} style='border:1px solid'>{number}</div>" for number in range(100))
     inner = pages.add("/busy-inner", f"<button>press</button>{boxes}{busy}")
     assert listed(f"<iframe sandbox=allow-scripts style='width:300px;height:300px' src='{inner}'></iframe>") == [

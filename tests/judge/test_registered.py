@@ -103,6 +103,12 @@ def test_a_registered_judge_is_shown_the_screenshots_it_asks_for(here, server):
     assert content[0]["text"].endswith("The last 1 screenshots:")
 
 
+def test_a_registered_name_may_end_in_a_number(here, server):
+    register("clear:2", "Is {{ outputs }} right?")
+    assert judged(server, "clear:2:0")["Easy."].outcome is Outcome.SUCCESS
+    assert isinstance(server.asked[0]["messages"][1]["content"], str), "no screenshots"
+
+
 def test_a_new_version_of_a_registered_judge_is_asked_anew(here, server):
     register("careful", "Is {{ outputs }} right?")
     first = judged(server, "careful")["Easy."]

@@ -13,6 +13,7 @@ from mlflow import MlflowClient
 from components.params import Params
 from components.tracking import champion, model_digest, promote, stage_run
 from components.tracking.backend import TrackingError
+from components.tracking.registry import POLICY, interface
 from tests.tracking.stage_processes import register
 
 NAME = "waymark-policy"
@@ -63,6 +64,12 @@ def test_an_optimizer_that_only_training_reads_makes_no_other_version(params: Pa
     assert model_digest(model) == before
     (model / "model.safetensors").write_bytes(b"two")
     assert model_digest(model) != before
+
+
+@pytest.mark.parametrize("change", [{"feedback": False}, {"reasoning_history": False}, {"repeat_task": True}])
+def test_models_that_see_other_contexts_have_other_interfaces(params: Params, change: dict[str, bool]) -> None:
+    other = params.model_copy(update={"agent": params.agent.model_copy(update=change)})
+    assert interface(POLICY, other) != interface(POLICY, params)
 
 
 def test_no_model_directory_is_an_error(params: Params, checkout: Path) -> None:
