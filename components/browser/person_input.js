@@ -190,11 +190,11 @@ function hostOf(el) {
 
 // ---- listeners ----------------------------------------------------------------------------------------------------------
 
-const heard = new WeakSet();
+const attached = new WeakSet(); // windows that have the listeners below
 
 function listenIn(root) {
-  if (!root || heard.has(root)) return;
-  heard.add(root);
+  if (!root || attached.has(root)) return;
+  attached.add(root);
   const passive = (name) => name !== 'wheel'; // a passive listener would hear of it after the page has scrolled
   const on = (name, react) => root.addEventListener(name, (event) => { if (event.isTrusted) react(event); }, { capture: true, passive: passive(name) });
   on('pointerdown', onPointerDown);
