@@ -10,7 +10,8 @@ from components.endpoint import ANSWERS
 from components.judge import JudgeClients, JudgeFn, ModelJudge, assisted_rules, rules_verdict
 from components.params import Params
 from components.pipeline.stage_run import StageRun
-from components.records import Trajectory, Verdict
+from components.records import Trajectory, Verdict, trajectory_id
+from components.rollout import without_run
 
 
 def label(run: StageRun, trajectories: Iterable[Trajectory]) -> list[Verdict]:
@@ -92,5 +93,7 @@ def by_rules(params: Params, clients: JudgeClients) -> JudgeFn:
 
 
 def is_audited(trajectory: Trajectory, share: float) -> bool:
-    """Whether a trajectory is in the sample of this share. It depends on the trajectory's id only."""
-    return int(trajectory.trajectory_id[:8], 16) < share * 16**8
+    """Whether a trajectory is in the sample of this share, which is the same in every run of one recipe."""
+    version = without_run(trajectory.policy)
+    digest = trajectory_id(trajectory.task_id, trajectory.attempt, version, trajectory.seed)
+    return int(digest[:8], 16) < share * 16**8

@@ -11,7 +11,7 @@
 """
 
 from components.rollout.branches import branch_specs, choose_turns
-from components.rollout.collect import PolicyFor, collect, episode_seed, episode_specs
+from components.rollout.collect import PolicyFor, collect, episode_seed, episode_specs, without_run
 from components.rollout.endings import (
     AllEndedByEnvironment,
     HarnessErrorLimit,
@@ -55,4 +55,5 @@ __all__ = [
     "sample_groups",
     "stream_groups",
     "termination_counts",
+    "without_run",
 ]

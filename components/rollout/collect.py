@@ -28,13 +28,15 @@ PolicyFor = Callable[[EpisodeSpec, Environment], Policy]
 """Makes the policy of one episode. Only a scripted teacher uses the session."""
 
 
-def episode_seed(run_seed: int, task_id: str, attempt: int, policy_version: str) -> int:
-    """The seed of an episode: 31 bits, equal for equal arguments.
+def without_run(policy_version: str) -> str:
+    """The version up to its first colon. Behind it a stage names its run, by a digest of its inputs, and tables have
+    times in them: what follows the whole version differs between two runs of one recipe."""
+    return policy_version.partition(":")[0]
 
-    Only what stands before the first colon of the version counts. Behind it a stage names its run, by a digest of its
-    inputs, and tables have times in them: two runs of one recipe would draw other attempts.
-    """
-    text = f"{run_seed}:{task_id}:{attempt}:{policy_version.partition(':')[0]}"
+
+def episode_seed(run_seed: int, task_id: str, attempt: int, policy_version: str) -> int:
+    """The seed of an episode: 31 bits, equal for equal arguments, and in every run of one recipe."""
+    text = f"{run_seed}:{task_id}:{attempt}:{without_run(policy_version)}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
 

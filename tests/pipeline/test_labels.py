@@ -13,7 +13,7 @@ from components.judge import JudgeClients, JudgeOutage, ModelJudge, rules_verdic
 from components.params import Params
 from components.pipeline import labels
 from components.pipeline.labels import by_rules, is_audited, label, open_auditor
-from components.records import Outcome, Trajectory, Verdict
+from components.records import Outcome, Trajectory, Verdict, trajectory_id
 from components.store import read_json
 from tests.endpoint_server import Server
 from tests.judge.webarena_episodes import episode, ours, task_of
@@ -88,6 +88,17 @@ def test_a_model_audits_the_same_sample_in_each_run(server, tmp_path):
     assert [verdict.trajectory_id for verdict in audited(params, tmp_path, many)] == chosen
     assert not any(is_audited(one, 0.0) for one in many)
     assert all(is_audited(one, 1.0) for one in many)
+
+
+def test_two_runs_of_one_recipe_audit_the_same_attempts():
+    def attempts(policy: str) -> list[Trajectory]:
+        tasks = [one.task for one in episodes(100)]
+        ids = [trajectory_id(task.task_id, 0, policy, 0) for task in tasks]
+        return [a_trajectory(task, policy=policy, trajectory_id=id) for task, id in zip(tasks, ids, strict=True)]
+
+    one, other = ([is_audited(each, 0.3) for each in attempts(f"short@2:{run}")] for run in ("a158bb7e", "7d566f82"))
+    assert one == other
+    assert len(set(one)) == 2
 
 
 def fuzzy() -> list[Trajectory]:
