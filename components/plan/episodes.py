@@ -19,6 +19,10 @@ INSTRUCTIONS = {"full": 550, "extended": 600, "compact": 60}
 """Tokens of the instructions and the task, by `agent.prompt`: their characters divided by 4."""
 FEEDBACK = {"full": 40, "extended": 40, "compact": 10}
 """Tokens of the feedback and the metadata of a turn; `compact` goes with small pages and short messages."""
+METADATA = {"full": 20, "extended": 20, "compact": 5}
+"""Those of the metadata alone: the address and the title of the page, and its tabs (`agent.feedback`)."""
+CALLS = {"full": 40, "extended": 40, "compact": 30}
+"""Tokens of a response without its reasoning (`agent.reasoning_history`): a call is a JSON object."""
 PAGE_TEXT = {"none": 0, "elements": 700, "elements_with_owners": 750, "axtree": 3000, "html": 8000}
 """Tokens of the text of a page of 1280 × 720 pixels; others have theirs by their area."""
 FULL_PAGE = 1280 * 720
@@ -38,11 +42,14 @@ class PromptShape:
     text: int
     """Tokens of the current page's text."""
     feedback: int = FEEDBACK["full"]
+    """Tokens of a turn in the history besides its response."""
+    kept: float = math.inf
+    """Most tokens of a response that stay in the history."""
 
     @property
     def turn(self) -> float:
         """Tokens that a turn leaves in the history."""
-        return self.response + self.feedback
+        return min(self.response, self.kept) + self.feedback
 
     def length(self, index: int) -> float:
         """Tokens of the prompt of a turn, counted from 0."""
@@ -81,7 +88,8 @@ def prompt_shape(params: Params, architecture: Architecture, response: float) ->
         architecture.image_tokens(params.browser.viewport) if has_images else 0,
         params.observation.screenshots if has_images else 0,
         min(page, params.agent.max_context_tokens // 2),
-        FEEDBACK[params.agent.prompt],
+        (FEEDBACK if params.agent.feedback else METADATA)[params.agent.prompt],
+        math.inf if params.agent.reasoning_history else CALLS[params.agent.prompt],
     )
 
 

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.plan.episodes import FEEDBACK, PromptShape, draw_episodes, geometric_weights
+from components.plan.architecture import architecture_of
+from components.plan.episodes import (
+    CALLS,
+    FEEDBACK,
+    METADATA,
+    PromptShape,
+    draw_episodes,
+    geometric_weights,
+    prompt_shape,
+)
 from components.plan.fit import recipe_with
 from components.plan.hardware import Device
 from components.plan.rates import default_rates
@@ -50,6 +59,18 @@ def test_a_cache_holds_the_prompt_up_to_the_screenshot_that_left():
 def test_packed_turns_have_their_history_once():
     # 500 + 4 × 100 once, and for each of 4 turns its screenshot, response and the turn after it
     assert SHAPE.packed(4) == 500 + 400 + 4 * (900 + 100 + 60)
+
+
+def test_a_history_without_feedback_or_reasoning_is_shorter():
+    def shape(**changes: object) -> PromptShape:
+        params = recipe_with(Path("openwebrl-4b"), {f"agent.{key}": value for key, value in changes.items()})
+        return prompt_shape(params, architecture_of(params.model.base), 300)
+
+    whole, unanswered, calls = shape(), shape(feedback=False), shape(reasoning_history=False)
+    assert whole.length(0) == unanswered.length(0) == calls.length(0)
+    assert whole.length(5) - unanswered.length(5) == 5 * (FEEDBACK["full"] - METADATA["full"])
+    assert whole.length(5) - calls.length(5) == 5 * (300 - CALLS["full"])
+    assert (whole.response, calls.response) == (300, 300)
 
 
 def test_more_screenshots_make_longer_prompts_everywhere():
