@@ -224,6 +224,7 @@ def test_a_model_that_cannot_be_downloaded_ends_with_a_sentence(world, monkeypat
     assert "name another with --model" in err
 
 
+@pytest.mark.slow
 def test_a_model_judges_by_the_benchmarks_protocol_and_is_required(world):
     where, (shop, other, _), model = world
     rows = [task_row(shop, "lamp"), task_row(other, "chair")]

@@ -188,6 +188,7 @@ def test_a_new_package_is_not_written_over_files(written: Path) -> None:
         write_package("city", written / "other")
 
 
+@pytest.mark.slow
 def test_the_written_recipe_leaves_tasks_to_train_on(written: Path, tmp_path: Path) -> None:
     metadata = written / "waymark_notes-0.1.dist-info"  # as if the package were installed
     metadata.mkdir()
