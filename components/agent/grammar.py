@@ -36,9 +36,11 @@ def parse_response(text: str) -> Parsed:
 
 
 def without_reasoning(text: str) -> str:
-    """A response without its reasoning, as chat templates of Thinking models repeat it. Where nothing is left, it is
-    `(no call)`, because some servers refuse an empty message."""
-    return (text.rpartition("</think>")[2].strip() if "</think>" in text else "") or "(no call)"
+    """The calls of a response that are JSON, and nothing else, wherever it has written its reasoning. Where there is
+    none, it is `(no call)`, because some servers refuse an empty message."""
+    _, closed, tail = text.rpartition("</think>")
+    bodies = [body for body in _CALL.findall(tail) if _parse_call(body).name] if closed else []
+    return "\n".join(f"<tool_call>{body}</tool_call>" for body in bodies) or "(no call)"
 
 
 def parse_calls(thought: str, text: str) -> Parsed:

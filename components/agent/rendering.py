@@ -2,7 +2,8 @@
 
 The protocol decides what a policy sees at turn t (`protocols`); this module makes a prompt of it. A prompt is a list of
 segments: text, images, and recorded response ids. Earlier responses are never tokenised again, so the policy sees, and
-the trainer trains on, exactly the ids that were sampled.
+the trainer trains on, exactly the ids that were sampled. Only of an excerpt of a response is there no record: it is
+text (`agent.reasoning_history: false`).
 
 The chat format is ChatML, which all Qwen3-VL models share; `tests/agent/test_rendering.py` compares it with the
 tokenizer's own chat template.

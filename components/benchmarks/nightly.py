@@ -22,12 +22,15 @@ def main() -> None:
     foreign = champion.foreign_to(load())
     if foreign:
         raise SystemExit(f"{foreign}; `waymark use` its recipe, or move the alias `champion` in the MLflow UI")
-    with stage("nightly", inputs=POOLS, occasion=f"{now:%Y-%m-%d}") as run:
+    night = f"{now:%Y-%m-%d}"
+    with stage("nightly", inputs=POOLS, occasion=night) as run:
         tasks = [task for path in POOLS for task in read_table(path, Task)]
-        trajectories, verdicts = evaluate_model(run, champion.path, f"champion:{champion.version}:{run.key}", tasks)
-        run.result({"version": champion.version, "date": f"{now:%Y-%m-%d}"})
+        trajectories, verdicts = evaluate_model(
+            run, champion.path, f"champion {champion.version}@{night}:{run.key}", tasks
+        )
+        run.result({"version": champion.version, "date": night})
         summarise(run, trajectories, verdicts)
-    store.write_json(Path(f"reports/nightly/{now:%Y-%m-%d}.json"), store.read_json(RESULTS / "nightly.json"))
+    store.write_json(Path(f"reports/nightly/{night}.json"), store.read_json(RESULTS / "nightly.json"))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ measured one with its denominators, and all that is missing for a run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -150,14 +150,19 @@ def compare_with_claims(
         missing=list(missing),
         open=reproduction.open,
         benchmarks=[
-            _compared(load_benchmark(name), row, missing_for.get(name, []), model_key, folder)
+            _compared(load_benchmark(name), row, missing_for.get(name, []), model_key, folder, reproduction.harness)
             for name in reproduction.benchmarks
         ],
     )
 
 
 def _compared(
-    benchmark: Benchmark, row: PublishedRow, missing: list[str], model_key: str | None, folder: Path
+    benchmark: Benchmark,
+    row: PublishedRow,
+    missing: list[str],
+    model_key: str | None,
+    folder: Path,
+    harness: Mapping[str, Any],
 ) -> ComparedBenchmark:
     official = benchmark.decoding["official"]
     compared = ComparedBenchmark(
@@ -173,6 +178,9 @@ def _compared(
     result = None if model_key is None else _result(folder / f"{benchmark.name}@{model_key}.json", benchmark)
     if result is None:
         return compared
+    if other := _other_harness(result, harness):
+        problem = f"{other}: run `waymark reproduce` with --run again"
+        return compared.model_copy(update={"status": "of another harness", "problem": problem})
     summary = result.summary
     return compared.model_copy(
         update={
@@ -186,6 +194,19 @@ def _compared(
             "unjudged": summary.unjudged if summary is not None else None,
         }
     )
+
+
+def _other_harness(result: BenchmarkResult, harness: Mapping[str, Any]) -> str:
+    """In what a result's harness differs from the one that is pinned; empty if in nothing that the result records."""
+    settings = result.settings
+    recorded = {
+        "agent.protocol": settings.get("protocol"),
+        "browser.viewport": settings.get("viewport"),
+        **{f"agent.{key}": value for key, value in settings.get("context", {}).items()},
+        **{f"observation.{key}": value for key, value in settings.get("observation", {}).items()},
+    }
+    others = {key: recorded[key] for key in harness if recorded.get(key) not in (None, harness[key])}
+    return ", ".join(f"{key} is {value!r} and not {harness[key]!r}" for key, value in others.items())
 
 
 def _result(path: Path, benchmark: Benchmark) -> BenchmarkResult | None:

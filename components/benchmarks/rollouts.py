@@ -68,10 +68,11 @@ async def roll_out_paced(
     subject: Subject,
     politeness: Politeness,
     budget: Budget,
+    occasion: str = "",
 ) -> RolledOut:
     """Run `repeats` episodes per task, first one of each task, then the second; a spent budget starts no more.
 
-    Episodes on local sites are not paced.
+    Episodes on local sites are not paced, and those of another occasion have other seeds.
 
     Args:
         params: the recipe with the benchmark's settings.
@@ -91,7 +92,7 @@ async def roll_out_paced(
     is_live = all(map(worlds.is_live, tasks))
     if subject.open is None and not all(worlds.of(task).can_teach(task) for task in tasks):
         raise BenchmarkError("the scripted teacher cannot do all of these tasks: name a model with --model")
-    version = f"{subject.label}:{run.key}"
+    version = f"{subject.label}{occasion and f'@{occasion}'}:{run.key}"
     try:
         policy = subject.open(params, version, run.state) if subject.open is not None else None
     except OSError as error:

@@ -64,7 +64,14 @@ def evaluate(named: str | Path, options: Options) -> BenchmarkResult:
         _describe(benchmark_run)
         rolled_out = asyncio.run(
             roll_out_paced(
-                run, params, selected.tasks, benchmark.repeats, subject, benchmark.politeness, options.budget
+                run,
+                params,
+                selected.tasks,
+                benchmark.repeats,
+                subject,
+                benchmark.politeness,
+                options.budget,
+                options.occasion,
             )
         )
         result = assemble_result(benchmark_run, selected, rolled_out)

@@ -20,7 +20,7 @@ def decide_judge(
     """
 
     def measure(champion: tracking.ModelVersion) -> Compared:
-        judge = DistilledJudge(VLM.load(champion.path, run.params.model), f"champion:{champion.version}", run.params)
+        judge = DistilledJudge(VLM.load(champion.path, run.params.model), f"champion {champion.version}", run.params)
         return Compared(_right(tested, labels, verdicts), _right(tested, labels, judge.judge(tested)))
 
     promote_if_better(run, tracking.JUDGE, version, measure)

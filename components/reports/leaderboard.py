@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from components.evaluation.metrics import SuccessSummary
+from components.params import OPENWEBRL_KEYS
 from components.records import Record
 from components.reports import published
 from components.reports.stage_output import StageOutput, parsed, read_result, rerun
@@ -139,6 +140,8 @@ def _file_entries(path: Path) -> list[Entry]:
             benchmark_of(result.benchmark), result.model, summary, result.status != "invalid", result.problem
         )
         settings = {name: value for name in SHOWN_SETTINGS if (value := result.settings.get(name)) is not None}
+        context = result.settings.get("context", {})
+        settings |= {key: value for key, value in context.items() if value is not OPENWEBRL_KEYS.get(key)}
         judged = {"judge": judge} if judge else {}
         notes = [note for note in (entry.note, result.problem if result.status == "partial" else None) if note]
         origin = {

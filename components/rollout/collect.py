@@ -29,9 +29,10 @@ PolicyFor = Callable[[EpisodeSpec, Environment], Policy]
 
 
 def without_run(policy_version: str) -> str:
-    """The version up to its first colon. Behind it a stage names its run, by a digest of its inputs, and tables have
-    times in them: what follows the whole version differs between two runs of one recipe."""
-    return policy_version.partition(":")[0]
+    """The version up to its last colon. Behind it a stage names its run, by a digest of its inputs, and tables have
+    times in them: what depends on the whole version differs between two runs of one recipe."""
+    name, colon, _ = policy_version.rpartition(":")
+    return name if colon else policy_version
 
 
 def episode_seed(run_seed: int, task_id: str, attempt: int, policy_version: str) -> int:

@@ -19,6 +19,8 @@ from components.tracking.backend import Backend, TrackingError, connect, exclusi
 
 DIGEST = "waymark.digest"
 INTERFACE = "waymark.interface"
+CONTEXT = "waymark.context"
+"""The keys of `agent` that say what of an episode's history a policy sees, as JSON."""
 CHAMPION = "champion"
 
 LEFT_OUT = {"optimizer.pt"}
@@ -38,10 +40,8 @@ class ModelVersion:
     tags: dict[str, str]
 
     def foreign_to(self, params: Params) -> str | None:
-        """The reason why a recipe cannot evaluate it, or None. Old versions without a recorded interface are
-        accepted."""
-        expected = interface(self.name, params)
-        if self.tags.get(INTERFACE, expected) == expected:
+        """The reason why a recipe cannot evaluate it, or None. What an old version has not recorded is accepted."""
+        if all(self.tags.get(tag, value) == value for tag, value in interface_tags(self.name, params).items()):
             return None
         return (
             f"version {self.version} is of recipe {self.tags.get('waymark.recipe', 'unknown')}, whose model input "
@@ -55,16 +55,14 @@ def model_digest(path: Path) -> str:
     return store.digest(path, leave_out=LEFT_OUT)
 
 
-def interface(name: str, params: Params) -> str:
-    """A digest of the model's input and answer format; models with different interfaces cannot be compared."""
+def interface_tags(name: str, params: Params) -> dict[str, str]:
+    """What a version records of the model's input and answer format; models in which it differs cannot be compared."""
     agent = params.agent
     parts = [params.observation, agent.protocol, agent.prompt, str(params.browser.viewport)]
-    changed = {
-        key: getattr(agent, key) for key, default in OPENWEBRL_KEYS.items() if getattr(agent, key) is not default
-    }
-    parts += [f"{key}={value}" for key, value in changed.items()]
-    parts += [str(params.judge.distill.screenshots)] if name == JUDGE else [str(params.model.think_prefix)]
-    return store.digest(*parts)[:16]
+    if name == JUDGE:  # the judge's prompt has the whole episode, whatever the policy saw of it
+        return {INTERFACE: store.digest(*parts, str(params.judge.distill.screenshots))[:16]}
+    context = {key: getattr(agent, key) for key in OPENWEBRL_KEYS}
+    return {INTERFACE: store.digest(*parts, str(params.model.think_prefix))[:16], CONTEXT: json.dumps(context)}
 
 
 def register(backend: Backend, run_id: str, path: Path, name: str, alias: str, tags: Mapping[str, str]) -> int:

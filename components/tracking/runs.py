@@ -32,7 +32,7 @@ from components.tracking.pipeline import (
     nested_run,
     parent_run,
 )
-from components.tracking.registry import INTERFACE, interface, promote, register
+from components.tracking.registry import interface_tags, promote, register
 from components.tracking.traces import log_episodes, log_traces
 
 _METRICS_PER_BATCH = 1000
@@ -158,7 +158,7 @@ class StageRun:
         tags = {
             STAGE: self.stage,
             RECIPE: self.recipe.name,
-            INTERFACE: interface(name, self.recipe),
+            **interface_tags(name, self.recipe),
             **({COMMIT: commit} if (commit := git_commit()) else {}),
         }
         version = register(self.backend, self.run_id, path, name, alias, tags)

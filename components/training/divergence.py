@@ -11,6 +11,7 @@ import torch
 from components.agent import Renderer
 from components.model import VLM, Encoder
 from components.records import Trajectory
+from components.rollout import without_run
 from components.training.agreement import policy_sample
 from components.training.forward import checked_forward, score
 from components.training.learner import Learner
@@ -39,7 +40,9 @@ def kl_by_family(learner: Learner, trajectories: Sequence[Trajectory], model: Pa
     turns = [(trajectory, turn) for trajectory in trajectories for turn in trajectory.turns if turn.token_ids]
     if not turns:
         return {}
-    drawn = random.Random(f"{params.seed}:kl:{trajectories[0].policy}").sample(turns, min(TURNS, len(turns)))
+    drawn = random.Random(f"{params.seed}:kl:{without_run(trajectories[0].policy)}").sample(
+        turns, min(TURNS, len(turns))
+    )
     other = VLM.load(model, params.model)
     other.model.eval()
     encoder = Encoder(other, params.model.image_cache)

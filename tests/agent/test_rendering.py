@@ -3,6 +3,7 @@
 import pytest
 
 from components.agent import Renderer
+from components.agent.grammar import without_reasoning
 from components.agent.protocols import protocol
 from components.agent.rendering import Prompt, Response, Text
 from components.model import Encoder
@@ -141,6 +142,23 @@ def test_without_reasoning_earlier_responses_are_their_calls(think_prefix):
     ]
     assert [message["role"] for message in as_messages(prompt)] == ["system", *["user", "assistant"] * 2, "user"]
     assert as_messages(prompt)[2]["content"] == calls
+
+
+CALL = '<tool_call>{"name": "write", "arguments": {"text": 4}}</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("response", "kept"),
+    [
+        (f"<think>a</think>\nNote: the code was 4711.\n{CALL}\nDone so far: one.\n{CALL}", f"{CALL}\n{CALL}"),
+        ("<think>a</think>\nI give up.", "(no call)"),
+        (f"<think>a</think><tool_call>the code was 4711</tool_call>{CALL}", CALL),
+        (f"<think>a</think>{CALL.removesuffix('</tool_call>')}", CALL),
+        (f"<think>a {CALL}", "(no call)"),
+    ],
+)
+def test_without_reasoning_no_text_beside_the_calls_is_kept(response, kept):
+    assert without_reasoning(response) == kept
 
 
 @pytest.mark.parametrize(("key", "gone"), [("feedback", "the outcome"), ("reasoning_history", "so note in your")])

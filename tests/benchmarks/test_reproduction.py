@@ -106,6 +106,15 @@ def test_results_on_another_revision_or_by_another_model_do_not_count(tmp_path: 
     assert line.reproduced is None
 
 
+def test_a_result_of_another_harness_is_named_and_does_not_count(tmp_path: Path) -> None:
+    result = a_result(benchmark="deepshop", version=load_benchmark("deepshop").identity)
+    context = {"feedback": False, "reasoning_history": True, "repeat_task": False}
+    write_result(result.model_copy(update={"settings": result.settings | {"context": context}}), tmp_path)
+    [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
+    assert (line.reproduced, line.status, line.is_reproduced) == (None, "of another harness", None)
+    assert line.problem == "agent.feedback is False and not True: run `waymark reproduce` with --run again"
+
+
 def test_a_row_that_the_paper_does_not_have_is_refused() -> None:
     with pytest.raises(BenchmarkError, match="has 0 rows 'OpenWebRL-5B'"):
         compare_with_claims(a_reproduction(row="OpenWebRL-5B"), [], {}, None)

@@ -13,7 +13,7 @@ from mlflow import MlflowClient
 from components.params import Params
 from components.tracking import champion, model_digest, promote, stage_run
 from components.tracking.backend import TrackingError
-from components.tracking.registry import POLICY, interface
+from components.tracking.registry import CONTEXT, JUDGE, POLICY, ModelVersion, interface_tags
 from tests.tracking.stage_processes import register
 
 NAME = "waymark-policy"
@@ -68,8 +68,15 @@ def test_an_optimizer_that_only_training_reads_makes_no_other_version(params: Pa
 
 @pytest.mark.parametrize("change", [{"feedback": False}, {"reasoning_history": False}, {"repeat_task": True}])
 def test_models_that_see_other_contexts_have_other_interfaces(params: Params, change: dict[str, bool]) -> None:
+    def version(name: str, leave_out: str = "") -> ModelVersion:
+        tags = {tag: value for tag, value in interface_tags(name, params).items() if tag != leave_out}
+        return ModelVersion(name, 3, Path("models"), tags)
+
     other = params.model_copy(update={"agent": params.agent.model_copy(update=change)})
-    assert interface(POLICY, other) != interface(POLICY, params)
+    assert version(POLICY).foreign_to(params) is None
+    assert "whose model input differs from that of" in str(version(POLICY).foreign_to(other))
+    assert version(JUDGE).foreign_to(other) is None, "a judge sees the whole episode"
+    assert version(POLICY, leave_out=CONTEXT).foreign_to(other) is None, "a version of before the tag is accepted"
 
 
 def test_no_model_directory_is_an_error(params: Params, checkout: Path) -> None:
