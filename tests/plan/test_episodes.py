@@ -22,7 +22,7 @@ from components.plan.fit import recipe_with
 from components.plan.hardware import Device
 from components.plan.rates import default_rates
 
-SHAPE = PromptShape(instructions=500, response=60, image=900, screenshots=1, text=0)
+SHAPE = PromptShape(instructions=500, response=60, image=900, screenshots=1, text=0, feedback=40)
 """A turn leaves 60 + 40 tokens in the history."""
 
 
@@ -41,10 +41,9 @@ def test_a_mean_in_the_middle_gives_every_number_the_same_weight():
 
 
 def test_a_prompt_has_the_history_and_the_last_screenshots():
-    assert FEEDBACK["full"] == 40
     assert SHAPE.length(0) == 500 + 900
     assert SHAPE.length(3) == 500 + 3 * 100 + 900
-    two = PromptShape(500, 60, 900, 2, 0)
+    two = PromptShape(500, 60, 900, 2, 0, 40)
     assert two.length(0) == 500 + 900
     assert two.length(3) == 500 + 3 * 100 + 2 * 900
 
@@ -53,7 +52,7 @@ def test_a_cache_holds_the_prompt_up_to_the_screenshot_that_left():
     # the screenshot before the last response is gone: the response, the feedback and the new screenshot are read
     assert SHAPE.unread(0) == 1400
     assert SHAPE.unread(5) == 100 + 900
-    assert PromptShape(500, 60, 900, 2, 0).unread(5) == 2 * (100 + 900)
+    assert PromptShape(500, 60, 900, 2, 0, 40).unread(5) == 2 * (100 + 900)
 
 
 def test_packed_turns_have_their_history_once():
@@ -74,7 +73,7 @@ def test_a_history_without_feedback_or_reasoning_is_shorter():
 
 
 def test_more_screenshots_make_longer_prompts_everywhere():
-    two = PromptShape(500, 60, 900, 2, 0)
+    two = PromptShape(500, 60, 900, 2, 0, 40)
     assert two.mean_length(10) > SHAPE.mean_length(10)
     assert two.packed(10) > SHAPE.packed(10)
     assert all(two.unread(index) > SHAPE.unread(index) for index in range(1, 10))
