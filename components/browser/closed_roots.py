@@ -16,6 +16,8 @@ from components.browser.errors import EnvError, SandboxError
 from components.browser.playwright_errors import NavigatedError
 from components.browser.probe_objects import Send, hand_over, object_group, objects_of
 
+MAX_ROUNDS = 4
+"""Times that a page is read again, because a root has hosts inside, or because there are more elements to ask about."""
 MAX_ASKED = 32
 """Elements that one round asks about, as in `closed_roots.js`."""
 
@@ -43,19 +45,23 @@ async def adopt_closed_roots(send: Send, context: int) -> Adopted:
     """
     async with object_group(send) as group:
         ids = await objects_of(send, context, "waymark.asked()", group)
-        answers = await asyncio.gather(*(_closed_root(send, context, node) for node in ids))
+        answers = await asyncio.gather(*(_closed_root(send, context, node, group) for node in ids))
         roots = [root for root in answers if root]
         await hand_over(send, context, "adopt", roots)
     return Adopted(len(roots), len(ids))
 
 
-async def _closed_root(send: Send, context: int, element: str) -> str | None:
+async def _closed_root(send: Send, context: int, element: str, group: str) -> str | None:
     """The closed root of an element as an object of the context; None if it has none, or has left the page."""
     try:
         node = (await send("DOM.describeNode", {"objectId": element}))["node"]
         for root in node.get("shadowRoots", []):
             if root["shadowRootType"] == "closed":
-                arguments = {"backendNodeId": root["backendNodeId"], "executionContextId": context}
+                arguments = {
+                    "backendNodeId": root["backendNodeId"],
+                    "executionContextId": context,
+                    "objectGroup": group,
+                }
                 return (await send("DOM.resolveNode", arguments))["object"]["objectId"]
     except (SandboxError, NavigatedError):
         raise

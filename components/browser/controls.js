@@ -142,10 +142,29 @@ function holdsSeveral(el) {
 
 // ---- boxes of colour ------------------------------------------------------------------------------------------------
 
-const rgba = (colour) => {
+const colours = new Map(); // by their text
+
+// Red, green, blue (0 to 255) and opacity (0 to 1) of a computed colour, which may be one such as `oklch(0.7 0.1 250)`.
+function rgba(colour) {
+  if (!colours.has(colour)) {
+    if (colours.size > 1000) colours.clear(); // a page may animate them
+    colours.set(colour, colour.startsWith('rgb') ? inRgb(colour) : drawnColour(colour));
+  }
+  return colours.get(colour);
+}
+
+function inRgb(colour) {
   const [r, g, b, a = 1] = (colour.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
   return [r, g, b, a];
-};
+}
+
+function drawnColour(colour) {
+  const context = new OffscreenCanvas(1, 1).getContext('2d');
+  context.fillStyle = colour;
+  context.fillRect(0, 0, 1, 1);
+  const [r, g, b, a] = context.getImageData(0, 0, 1, 1).data;
+  return [r, g, b, a / 255];
+}
 
 const distance = (one, other) => [0, 1, 2].reduce((sum, part) => sum + Math.abs(one[part] - other[part]), 0);
 

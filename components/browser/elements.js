@@ -15,8 +15,9 @@ const NESTING = /^(group|menu|menubar|tree|listbox|dialog)$/; // holds items of 
 // The elements with a role whose box is in view, in the order in which they are read. The parts of an atomic element have no
 // lines of their own, wherever its own box is.
 class Candidates {
-  constructor(instruction, details) {
+  constructor(instruction, details, listeners = false) {
     this.details = details;
+    this.listeners = listeners; // whether elements that may listen are collected
     this.scrollers = []; // in view, with more than they show
     this.frames = []; // of another origin
     this.note = instruction ? document.querySelector(instruction) : null;
@@ -32,13 +33,17 @@ class Candidates {
     if (isInView || el.localName.includes('-')) suspect(el); // what a host without a size holds may be in view
     if (!isInView && !(LABELLED.test(el.tagName) && (el.tagName === 'TEXTAREA' || labelsOf(el).length))) return; // a styled control may be out of view, and its label in view
     const role = this.roleOf(el);
-    if (role && !this.isInside(el)) this.found.push({ el, role, index: this.found.length });
-    else if (!role && this.details && isInView && !this.isInside(el)) askToHear(el);
+    if (role && !this.isInside(el)) this.found.push({ el, role, index: this.found.length, onlyListens: listening.has(el) });
+    if (this.listeners && isInView && (!role || listening.has(el)) && !this.isInside(el) && !this.isNote(el)) collectDrawn(el);
   }
 
   roleOf(el) {
-    if (!this.roles.has(el)) this.roles.set(el, this.note && within(el, this.note) ? null : roleOf(el));
+    if (!this.roles.has(el)) this.roles.set(el, this.isNote(el) ? null : roleOf(el));
     return this.roles.get(el);
+  }
+
+  isNote(el) {
+    return !!this.note && within(el, this.note);
   }
 
   isInside(el) {
@@ -57,6 +62,12 @@ class Candidates {
   }
 }
 
+// Those that get lines if there are more than MAX_LINES: what only listens leaves its line to others first.
+function withoutSurplus(found) {
+  let surplus = found.length - MAX_LINES;
+  return [...found].reverse().filter((item) => !item.onlyListens || surplus-- <= 0).reverse();
+}
+
 // The candidates that can be hit, with their places. Of more than MAX_LINES, those after the last line that fits are not
 // tested.
 function placed(candidates) {
@@ -66,7 +77,7 @@ function placed(candidates) {
     item.middle = item.box ? (item.box[1] + item.box[3]) / 2 : -Infinity; // a label's control, whose place is not known yet
   };
   found.forEach(measure);
-  const order = found.length > MAX_LINES ? [...found].sort((a, b) => a.middle - b.middle) : [...found];
+  const order = found.length > MAX_LINES ? withoutSurplus(found).sort((a, b) => a.middle - b.middle) : [...found];
   const items = [];
   let rowEnd = Infinity;
   const test = (item) => {
@@ -169,9 +180,9 @@ function fromFrame(part, frame) {
 
 // What the document shows: items with words and places in reading order, the number of candidates, and areas. `parts` has
 // what the frames in `framesShown` answered.
-function listing({ instruction = null, details = false, parts = null, owners = false }) {
-  const candidates = new Candidates(instruction, details), focus = document.hasFocus() || !visiblePart ? innermostFocus() : null;
-  beginToHear();
+function listing({ instruction = null, details = false, parts = null, owners = false, listeners = false }) {
+  const candidates = new Candidates(instruction, details, listeners), focus = document.hasFocus() || !visiblePart ? innermostFocus() : null;
+  forgetDrawn();
   candidates.survey.readAll(document.body || document.documentElement);
   const own = placed(candidates), foreign = (parts || []).map((part, index) => fromFrame(part, framesShown[index]));
   if (!parts) framesShown = candidates.frames.filter(isShownFrame);
@@ -183,16 +194,16 @@ function listing({ instruction = null, details = false, parts = null, owners = f
 }
 
 // The list of a frame for the document around it, which sees a part of the frame.
-function framePart({ clip, details, parts, owners }) {
+function framePart({ clip, details, parts, owners, listeners }) {
   visiblePart = clip;
   const root = document.body || document.documentElement;
-  const { items, areas } = root ? listing({ details, parts, owners }) : { items: [], areas: [] };
+  const { items, areas } = root ? listing({ details, parts, owners, listeners }) : { items: [], areas: [] };
   return { items, areas: areas.map((area) => ({ ...area, size: Math.min(area.size, 1e9) })), frames: root && !parts ? partsWanted() : [] };
 }
 
-function elementList(instruction, details, parts, owners) {
+function elementList({ instruction, details, parts, owners, listeners }) {
   if (!(document.body || document.documentElement)) return ''; // a window that was just opened
-  const { items, areas, count } = listing({ instruction, details, parts, owners });
+  const { items, areas, count } = listing({ instruction, details, parts, owners, listeners });
   const lines = items.map(lineOf);
   if (!details) return lines.join('\n');
   if (items.length === MAX_LINES && count > MAX_LINES) lines.push(`(the first ${MAX_LINES} of about ${count} elements in view are listed)`);

@@ -69,7 +69,7 @@ async def element_list(page: Page, instruction: str | None = None, details: bool
         owners: say what a control belongs to where others in its document have the same role and name:
             `- link "Remove" of "Deck boots" 538 992`.
     """
-    arguments = f"{json.dumps(instruction)}, {json.dumps(details)}, null, {json.dumps(owners)}"
+    arguments = json.dumps({"instruction": instruction, "details": details, "owners": owners})
     return await page.evaluate(f"(() => {{{_sources(*_LIST)}\nreturn elementList({arguments});}})()")
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +20,9 @@ from typing import Any
 from playwright.async_api import CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 
-from components.browser.discoveries import HEARING_S, MAX_ROUNDS, discover
+from components.browser.closed_roots import MAX_ROUNDS, adopt_closed_roots
 from components.browser.elements import question, script
+from components.browser.listeners import hear
 from components.browser.page_state import Box, FramePart, Listed, PageState
 
 FRAME_TIMEOUT_S = 2.0
@@ -51,9 +51,9 @@ class ForeignFrames:
 
         Args:
             world: ours in the page's document.
-            request: the request for the state, with `instruction`, `details` and `owners`.
+            request: the request for the state, with `instruction`, `details`, `owners` and `listeners`.
         """
-        lines = {key: bool(request[key]) for key in ("details", "owners")}
+        lines = {key: bool(request[key]) for key in ("details", "owners", "listeners")}
         parts = await self._parts(world, state.frames, lines)
         again = {
             "op": "elements",
@@ -104,13 +104,12 @@ class ForeignFrames:
             return FrameWorld(session, answer["executionContextId"])
 
     async def _with_discoveries(self, world: FrameWorld, request: dict[str, object], part: FramePart) -> FramePart:
-        """The part once the frame's probe knows what DevTools says of the elements that it collected."""
-        until = time.monotonic() + HEARING_S
+        """The part once the frame's probe knows the closed roots and listeners that DevTools tells."""
         for _ in range(MAX_ROUNDS):
-            if not part.suspects and not part.unheard:
+            if not part.suspects or not (await adopt_closed_roots(world.cdp.send, world.context)).is_more:
                 break
-            if not (await discover(world.cdp.send, world.context, part.suspects, part.unheard, until)).is_more:
-                break
+            part = await self._answer(world, request)
+        if request["listeners"] and part.drawn and await hear(world.cdp.send, world.context):
             part = await self._answer(world, request)
         return part
 

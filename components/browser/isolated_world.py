@@ -4,15 +4,15 @@ page can change, and shares no variables with the page's scripts.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 from components.browser.clipboard import WORLD
+from components.browser.closed_roots import MAX_ROUNDS, adopt_closed_roots
 from components.browser.devtools import PROBE_TIMEOUT_S, DevTools
-from components.browser.discoveries import HEARING_S, MAX_ROUNDS, discover
 from components.browser.elements import question, script
 from components.browser.errors import EnvError
+from components.browser.listeners import hear
 from components.browser.navigation import Navigation
 from components.browser.playwright_errors import NavigatedError
 
@@ -57,34 +57,33 @@ class IsolatedWorld:
         compiling it costs more than most answers. Raises as `Tab.evaluate`."""
         context = await self._current()
         answer = await self._ask(context, request, timeout_s)
-        until = time.monotonic() + HEARING_S
         for _ in range(MAX_ROUNDS if request["op"] in ("mark", "look") else 0):
-            if not answer["suspects"] and not (answer["unheard"] and request.get("elements")):
+            if not answer["suspects"]:
                 break
-            answer |= await self._with_discoveries(context, request, answer, until, timeout_s)
+            answer |= await self._with_closed_roots(context, request, timeout_s)
+        is_list = request.get("elements") and request.get("listeners")
+        if is_list and answer["drawn"] and await hear(self._send, context.id):
+            answer |= await self._relisted(context, request, timeout_s)
         return answer
 
-    async def _with_discoveries(
-        self, context: _Context, request: dict, answer: dict, until: float, timeout_s: float
-    ) -> dict:
-        """What changes in an answer once the probe knows what DevTools says of the elements that it collected."""
-
-        async def send(method: str, arguments: dict) -> dict:
-            return await self._devtools.send(method, arguments, PROBE_TIMEOUT_S)
-
-        known = {"suspects": 0, "unheard": 0}
-        unheard = answer["unheard"] if request.get("elements") else 0
-        discovered = await discover(send, context.id, answer["suspects"], unheard, until)
-        if not discovered.is_more:
-            return known
+    async def _with_closed_roots(self, context: _Context, request: dict, timeout_s: float) -> dict:
+        """What changes in an answer once the probe knows the closed roots of the elements that it suspects."""
+        adopted = await adopt_closed_roots(self._send, context.id)
+        if not adopted.is_more:
+            return {"suspects": 0}
         if request["op"] == "mark":
             return await self._ask(context, request, timeout_s)
-        would_have_marked = discovered.roots > 0 and request["effects"] is not None
-        changed = {"changed": True} if would_have_marked else {}
+        changed = {"changed": True} if adopted.roots > 0 and request["effects"] is not None else {}
         if not request["elements"]:
-            return {**known, **changed}
-        again = {"op": "relist", **{key: request[key] for key in ("instruction", "details", "owners")}}
-        return {**await self._ask(context, again, timeout_s), **changed}
+            return {"suspects": 0, **changed}
+        return {**await self._relisted(context, request, timeout_s), **changed}
+
+    async def _relisted(self, context: _Context, request: dict, timeout_s: float) -> dict:
+        again = {"op": "relist", **{key: request[key] for key in ("instruction", "details", "owners", "listeners")}}
+        return await self._ask(context, again, timeout_s)
+
+    async def _send(self, method: str, arguments: dict) -> dict:
+        return await self._devtools.send(method, arguments, PROBE_TIMEOUT_S)
 
     async def _ask(self, context: _Context, request: dict, timeout_s: float) -> dict:
         source = question(request) if context.has_probe else script(request, keep=True)

@@ -1,36 +1,40 @@
 // Controls that only a listener makes, such as a <div> with a frame around its text: no script can ask for listeners. DevTools
-// can. Elements that are drawn like a control and have no role are collected while the list is made, listeners.py asks about
-// them, and `heard` remembers those that listen, which then have lines like buttons. It needs controls.js.
+// can. While a list is made, elements without a role that are drawn like a control are collected. listeners.py asks DevTools
+// once for all listeners of the document, and `hear` finds the collected elements among them: these have lines like buttons
+// as long as they listen. Elements are compared by DevTools' numbers (backendNodeId). It needs composed.js and controls.js.
 
-const MAX_UNHEARD = 32; // elements for one answer
-const MAX_TIMES = 3; // times that an element is asked about, because a script may begin to listen later
-const BETWEEN_MS = 500; // from one time to the next
-const ENOUGH_ALIKE = 4; // elements of one kind that do not listen, such as the cells of a table: the others are not asked about
+const MAX_DRAWN = 256; // elements for one list, in the order in which they are read
+const DEEPEST = 40; // levels below an element in which a control is looked for
 
 const listening = new WeakSet();
-const questions = new WeakMap(); // by element: how many, and when the last was
-let collected = new Map(); // by kind: how many elements of this list are asked about
-const heardKinds = new Set(); // of which an element listens
-let unheard = new Set();
+const numbers = new WeakMap(); // DevTools' numbers of elements
+let drawn = new Set(); // the elements of the last list that may listen
+let questioned = []; // those whose numbers were asked for
+let holders = new Map(); // by element, for one list: whether a control is inside
 
-// Collect an element without a role if it is drawn like a control and may listen.
-function askToHear(el) {
-  const asked = questions.get(el);
-  if (unheard.size >= MAX_UNHEARD || el.namespaceURI !== XHTML || listening.has(el)) return;
-  if (asked && (asked.times >= MAX_TIMES || performance.now() - asked.at < BETWEEN_MS)) return;
-  if (collected.get(kindOf(el)) >= ENOUGH_ALIKE && !heardKinds.has(kindOf(el))) return;
-  if (LABELLED.test(el.tagName) || el === el.ownerDocument.body || !hasEdge(el) || !isOneControl(el)) return;
-  unheard.add(el);
-  collected.set(kindOf(el), (collected.get(kindOf(el)) || 0) + 1);
+// Before each list.
+function forgetDrawn() {
+  drawn = new Set();
+  holders = new Map();
+}
+
+// Collect an element without another role if it is drawn like a control.
+function collectDrawn(el) {
+  if (drawn.size >= MAX_DRAWN || el.namespaceURI !== XHTML || LABELLED.test(el.tagName) || el === el.ownerDocument.body) return;
+  if (listening.has(el) || hasEdge(el) && isOneControl(el)) drawn.add(el);
 }
 
 // Whether an element has a name and holds no controls, which would lose their lines to it.
-function isOneControl(el) {
-  if (!pressableName(el) || holdsSeveral(el)) return false; // the first one measures, and leaves large parts of the page unread
-  return ![...el.querySelectorAll('*'), ...(shadowOf(el)?.querySelectorAll('*') || [])].some((inner) => listening.has(inner) || ownRole(inner));
-}
+const isOneControl = (el) => !!pressableName(el) && !holdsSeveral(el) && !holdsControl(el, 0);
 
-const kindOf = (el) => `${el.parentElement?.localName} ${el.localName} ${el.className}`;
+function holdsControl(el, depth) {
+  if (depth > DEEPEST) return true;
+  if (!holders.has(el)) {
+    const isControl = (inner) => isFrame(inner) || listening.has(inner) || !!ownRole(inner) || holdsControl(inner, depth + 1);
+    holders.set(el, [...childrenOf(el)].some(isControl));
+  }
+  return holders.get(el);
+}
 
 // Whether a border or a background of its own shows where an element ends.
 function hasEdge(el) {
@@ -39,23 +43,24 @@ function hasEdge(el) {
   return isSeen(style.backgroundColor) && distance(rgba(style.backgroundColor), backdrop(el)) > 12;
 }
 
-// Before each list: what is to be asked about is collected anew.
-function beginToHear() {
-  unheard = new Set();
-  collected = new Map();
+// The collected elements without a number.
+function unnumbered() {
+  questioned = [...drawn].filter((el) => !numbers.has(el));
+  return questioned;
 }
 
-// The elements to ask about.
-function toHear() {
-  const all = [...unheard];
-  unheard = new Set();
-  for (const el of all) questions.set(el, { times: (questions.get(el)?.times || 0) + 1, at: performance.now() });
-  return all;
-}
+// The numbers of the elements that `unnumbered` gave; null for one that has left the page.
+const number = (given) => given.forEach((value, index) => { if (value !== null) numbers.set(questioned[index], value); });
 
-function heard(...elements) {
-  for (const el of elements) {
-    listening.add(el);
-    heardKinds.add(kindOf(el));
+// The numbers of all elements of the document that listen. Returns whether other collected elements listen than before.
+function hear(given) {
+  const known = new Set(given);
+  let isOther = false;
+  for (const el of drawn) {
+    const listens = known.has(numbers.get(el));
+    isOther ||= listens !== listening.has(el);
+    if (listens) listening.add(el);
+    else listening.delete(el);
   }
+  return isOther;
 }

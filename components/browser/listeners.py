@@ -1,68 +1,77 @@
-"""Controls that only a listener makes: DevTools knows the listeners of an element, and the probe lists it from then on.
+"""Controls that only a listener makes: DevTools knows the listeners of a document, and the probe lists their elements.
 
-A page notices nothing. The list collects the elements without a role that are drawn like a control (`listeners.js`), so
-that pages without such elements cost nothing, and asks about each at most three times. A listener on an ancestor that
-handles the clicks of all elements inside, as in React, does not count: it does not say which of them can be clicked.
+The list collects the elements without a role that are drawn like a control (`listeners.js`), so that pages without such
+elements cost nothing. DevTools tells all listeners of a document in one answer, and is asked for each list, so a list
+depends on the page alone. A listener on an ancestor that handles the clicks of all elements inside does not count: it
+does not say which of them can be clicked. (React gives each of its elements that take clicks an empty one, which does.)
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+import json
 
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser.errors import EnvError, SandboxError
-from components.browser.playwright_errors import NavigatedError
-from components.browser.probe_objects import Send, hand_over, object_group, objects_of
+from components.browser.playwright_errors import ClosedError, NavigatedError
+from components.browser.probe_objects import Send, object_group, objects_of
 
-MAX_ASKED = 32
-"""Elements that one round asks about, as in `listeners.js`."""
-PRESSES = frozenset({"click", "dblclick", "mousedown", "mouseup", "pointerdown", "pointerup", "touchstart", "touchend"})
+HEARING_S = 5.0
+"""The longest that one list waits for DevTools; after that, the elements of the last answer have their lines."""
+PRESSES = frozenset({"click", "dblclick", "mousedown", "mouseup", "pointerdown", "pointerup"})
 """The events that make an element a control."""
 
 
-@dataclass(frozen=True)
-class Heard:
-    """What one round did."""
-
-    controls: int = 0
-    """Number of elements that are found to be controls."""
-    questions: int = 0
-    """Number of elements that were asked about."""
-
-    @property
-    def is_more(self) -> bool:
-        """Whether a list made now may have other lines."""
-        return self.controls > 0 or self.questions == MAX_ASKED
-
-
-async def find_listeners(send: Send, context: int) -> Heard:
+async def hear(send: Send, context: int, holder: str = "waymark") -> bool:
     """Tell a document's probe which of the elements that it collected listen to presses.
 
     Args:
         context: the probe's JavaScript context.
-    """
-    async with object_group(send) as group:
-        ids = await objects_of(send, context, "waymark.toHear()", group)
-        answers = await asyncio.gather(*(_is_pressable(send, node, group) for node in ids))
-        controls = [node for node, is_control in zip(ids, answers, strict=True) if is_control]
-        await hand_over(send, context, "heard", controls)
-    return Heard(len(controls), len(ids))
+        holder: the object in it with the functions of `listeners.js`.
 
-
-async def _is_pressable(send: Send, element: str, group: str) -> bool:
-    """Whether a script of the page listens to presses of an element; false if that has left the page.
-
-    DevTools answers for the object of the element in the page's own world: for that in ours, it tells only our
-    listeners.
+    Returns:
+        whether a list made now may have other lines; False if the page fails to answer.
     """
     try:
-        node = (await send("DOM.describeNode", {"objectId": element}))["node"]["backendNodeId"]
-        theirs = (await send("DOM.resolveNode", {"backendNodeId": node, "objectGroup": group}))["object"]
-        answer = await send("DOMDebugger.getEventListeners", {"objectId": theirs["objectId"]})
-    except (SandboxError, NavigatedError):
+        async with asyncio.timeout(HEARING_S), object_group(send) as group:
+            elements = await objects_of(send, context, f"{holder}.unnumbered()", group)
+            if elements:
+                numbers = await asyncio.gather(*(_number(send, element) for element in elements))
+                await _evaluate(send, context, f"{holder}.number({json.dumps(numbers)})")
+            listeners = await _listeners(send, context, group)
+            return await _evaluate(send, context, f"{holder}.hear({json.dumps(listeners)})")
+    except (NavigatedError, ClosedError, SandboxError):
+        raise
+    except (TimeoutError, EnvError, PlaywrightError):
+        return False
+
+
+async def _number(send: Send, element: str) -> int | None:
+    """DevTools' number of an element; None if it has left the page."""
+    try:
+        return (await send("DOM.describeNode", {"objectId": element}))["node"]["backendNodeId"]
+    except (NavigatedError, ClosedError, SandboxError):
         raise
     except (EnvError, PlaywrightError):
-        return False
-    return any(listener["type"] in PRESSES for listener in answer["listeners"])
+        return None
+
+
+async def _listeners(send: Send, context: int, group: str) -> list[int]:
+    """The numbers of the document's elements that listen to presses, those in its shadow roots and frames included.
+
+    DevTools answers for the object of the document in the page's own world: for that in ours, it tells only our
+    listeners.
+    """
+    arguments = {"expression": "document", "contextId": context, "objectGroup": group}
+    document = await _number(send, (await send("Runtime.evaluate", arguments))["result"]["objectId"])
+    theirs = (await send("DOM.resolveNode", {"backendNodeId": document, "objectGroup": group}))["object"]
+    question = {"objectId": theirs["objectId"], "depth": -1, "pierce": True}
+    listeners = (await send("DOMDebugger.getEventListeners", question))["listeners"]
+    return sorted({one["backendNodeId"] for one in listeners if one["type"] in PRESSES and "backendNodeId" in one})
+
+
+async def _evaluate(send: Send, context: int, expression: str) -> bool:
+    """Whether an expression is true."""
+    arguments = {"expression": expression, "contextId": context, "returnByValue": True}
+    return (await send("Runtime.evaluate", arguments))["result"].get("value") is True

@@ -31,6 +31,7 @@ class Observer:
         self.instruction = pool.site.instruction if pool.site is not None else None
         """CSS selector of the part of a page that element lists leave out."""
         self.shows_owners = pool.text == "elements_with_owners"
+        self.has_details = pool.site is None or pool.site.lists_details
         self._tabs = tabs
         self._step = step
         self._params = pool.params
@@ -50,8 +51,9 @@ class Observer:
             before,
             elements=self._step.is_last_call and self._text in ELEMENT_LISTS,
             instruction=self.instruction,
-            details=self._site is None or self._site.lists_details,
+            details=self.has_details,
             owners=self.shows_owners,
+            listeners=self.has_details,
             quiet_ms=self._params.quiet_ms,
             since=since,
             hovered=hovered,

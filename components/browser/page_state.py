@@ -183,8 +183,8 @@ class FramePart(Answer):
     """The visible parts of the viewports of frames of another origin in it."""
     suspects: int = 0
     """As in `Mark`."""
-    unheard: int = 0
-    """Number of elements that may be controls because they listen, and were not asked about."""
+    drawn: int = 0
+    """Number of elements that may be controls because they listen (`listeners.js`)."""
 
 
 class PageState(Focused):

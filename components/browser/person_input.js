@@ -188,6 +188,17 @@ function hostOf(el) {
   return root;
 }
 
+// ---- controls that only a listener makes ----------------------------------------------------------------------------------
+
+// The elements that may listen, for listeners.py. A person's click is told before anybody could ask, so it asks beforehand.
+function collect() {
+  forgetDrawn();
+  new Candidates(null, true, true).survey.readAll(document.body || document.documentElement);
+  return drawn.size;
+}
+
+globalThis.waymarkPerson = { collect, unnumbered, number, hear };
+
 // ---- listeners ----------------------------------------------------------------------------------------------------------
 
 const attached = new WeakSet(); // windows that have the listeners below

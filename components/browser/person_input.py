@@ -7,7 +7,7 @@ Only trusted events count, so a script of the page cannot invent one. Frames of 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from components.browser.clipboard import WORLD
 from components.browser.elements import Listed, list_sources, parse_elements
+from components.browser.listeners import hear
 
 BINDING = "waymarkPersonDid"
 _SCRIPT = Path(__file__).with_name("person_input.js")
@@ -55,12 +56,26 @@ class PersonEvent(BaseModel):
         return parse_elements(self.lines or "")
 
 
-async def hear_person(cdp: CDPSession, tell: Callable[[PersonEvent], None]) -> None:
+async def hear_person(cdp: CDPSession, tell: Callable[[PersonEvent], None]) -> Callable[[], Awaitable[None]]:
     """Call `tell` for each event in a tab, in its present document and all later ones.
 
     Args:
         cdp: a DevTools session of the tab.
+
+    Returns:
+        a function that asks which elements are controls only because they listen (`listeners.py`), to be called now and
+        then: an event on an element that listens since the last call has no line. It raises Playwright's errors.
     """
+    contexts: dict[int, str] = {}
+    """Our JavaScript contexts by their ids, with their frames, the newest last."""
+
+    def on_context(event: dict) -> None:
+        context = event["context"]
+        if context["name"] == WORLD:
+            contexts[context["id"]] = context["auxData"]["frameId"]
+
+    def on_context_gone(context: int) -> None:
+        contexts.pop(context, None)
 
     def on_call(call: dict) -> None:
         if call.get("name") != BINDING:
@@ -71,6 +86,9 @@ async def hear_person(cdp: CDPSession, tell: Callable[[PersonEvent], None]) -> N
             raise AssertionError(f"person_input.js and PersonEvent differ: {error}") from error
 
     cdp.on("Runtime.bindingCalled", on_call)
+    cdp.on("Runtime.executionContextCreated", on_context)
+    cdp.on("Runtime.executionContextDestroyed", lambda event: on_context_gone(event["executionContextId"]))
+    cdp.on("Runtime.executionContextsCleared", lambda _: contexts.clear())
     await cdp.send("Runtime.enable")
     await cdp.send("Runtime.addBinding", {"name": BINDING, "executionContextName": WORLD})
     say = f"const say = (message) => globalThis[{json.dumps(BINDING)}]?.(JSON.stringify(message));"
@@ -79,3 +97,14 @@ async def hear_person(cdp: CDPSession, tell: Callable[[PersonEvent], None]) -> N
     arguments = {"source": source, "worldName": WORLD, "runImmediately": True}
     await cdp.send("Page.enable")
     await cdp.send("Page.addScriptToEvaluateOnNewDocument", arguments)
+    top = (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
+
+    async def hear_controls() -> None:
+        context = next((context for context, frame in reversed(contexts.items()) if frame == top), None)
+        if context is None:
+            return
+        collect = {"expression": "globalThis.waymarkPerson?.collect()", "contextId": context, "returnByValue": True}
+        if (await cdp.send("Runtime.evaluate", collect))["result"].get("value"):
+            await hear(cdp.send, context, "waymarkPerson")
+
+    return hear_controls

@@ -61,32 +61,32 @@ function mark({ at, live }) {
 
 async function look(request) {
   const state = memory();
-  const { effects, settle, elements, instruction, details, owners, hovered } = request;
+  const { effects, settle, elements, hovered } = request;
   if (settle) await quiet(state, request);
   const wheel = turned(state);
   const changed = effects !== null && (state.effects !== effects || !!state.before && differs(state, state.before, hovered));
   return { url: location.href, title: document.title, toggled: toggled(state.target), focus: focused(), field: fieldFocused(state),
-    changed, wheel, calm: performance.now() - state.changed, elements: elements ? elementList(instruction, details, null, owners) : null,
+    changed, wheel, calm: performance.now() - state.changed, elements: elements ? elementList({ ...request, parts: null }) : null,
     frames: elements && framesShown.length ? partsWanted() : [] };
 }
 
 const focus = () => ({ focus: focused() });
-const elements = ({ instruction, details, parts, owners }) => ({ elements: elementList(instruction, details, parts, owners) });
+const elements = (request) => ({ elements: elementList(request) });
 
 // The list once more, after closed roots were adopted or listeners found.
-const relist = ({ instruction, details, owners }) => ({
-  focus: focused(), elements: elementList(instruction, details, null, owners), frames: partsWanted() });
+const relist = (request) => ({ focus: focused(), elements: elementList({ ...request, parts: null }), frames: partsWanted() });
 
 // Every answer brings what was copied in this document since the last one (clipboard.js), and the numbers of elements
-// that may hold closed shadow roots, or listen, and were not asked about yet.
+// that may hold closed shadow roots and were not asked about yet, and that may listen.
 async function answer(request) {
   const reply = await ({ mark, look, focus, clear, choose, set, aim, elements, relist, framePart })[request.op](request);
   if (globalThis.waymarkCopied) [reply.copied, globalThis.waymarkCopied] = [globalThis.waymarkCopied, null];
-  return { ...reply, suspects: suspects.size, unheard: unheard.size };
+  return { ...reply, suspects: suspects.size, drawn: drawn.size };
 }
 
 answer.frame = (index) => framesShown[index];
 answer.asked = asked;
 answer.adopt = adopt;
-answer.toHear = toHear;
-answer.heard = heard;
+answer.unnumbered = unnumbered;
+answer.number = number;
+answer.hear = hear;

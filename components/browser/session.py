@@ -96,7 +96,11 @@ class Session:
         async with self._guard.operation(EnvError, self.params.step_timeout_s, "the teacher's look at the page"):
             observer = self._observer
             state = await self.tabs.active.look(
-                0, elements=True, instruction=observer.instruction, owners=observer.shows_owners
+                0,
+                elements=True,
+                instruction=observer.instruction,
+                owners=observer.shows_owners,
+                listeners=observer.has_details,
             )
             return state.elements or ""
 

@@ -155,6 +155,7 @@ class Tab:
         instruction: str | None = None,
         details: bool = False,
         owners: bool = False,
+        listeners: bool = False,
         quiet_ms: int = 0,
         since: int = 0,
         hovered: bool = False,
@@ -168,13 +169,14 @@ class Tab:
             instruction: CSS selector of what the element list leaves out.
             details: whether it has details (`element_list`).
             owners: whether it has owners (`element_list`).
+            listeners: whether it has the controls that only a listener makes (`listeners.py`).
             hovered: a change of the style of the marked element counts as a change.
         """
         end = time.monotonic() + settle_ms / 1000
         request = {
             "op": "look", "changes": before and before.changes, "effects": before and before.effects,
             "still": quiet_ms, "elements": elements, "instruction": instruction, "details": details, "owners": owners,
-            "hovered": hovered,
+            "listeners": listeners, "hovered": hovered,
         }  # fmt: skip
         try:
             documents = self.documents

@@ -37,6 +37,11 @@ async def click(page: Page, selector: str, **how) -> None:
     await page.wait_for_timeout(100)
 
 
+async def look_and_click(page: Page) -> None:
+    await page.wait_for_timeout(1500)  # a person reads a page before the first click
+    await click(page, "#a")
+
+
 async def keys(page: Page, *names: str) -> None:
     for name in names:
         await page.keyboard.press(name)
@@ -191,6 +196,14 @@ CASES = {
     "a button by Enter": Case(
         "<button onclick=\"document.title = 'saved'\">Save</button>",
         lambda page: keys(page, "Tab", "Enter"),
+        [{"click": "button Save"}],
+        TITLE,
+        "saved",
+    ),
+    "what only a listener makes a control": Case(
+        "<div id=a style='border:1px solid'>Save</div><div style='border:1px solid'>Text</div>"
+        "<script>a.addEventListener('click', () => { document.title = 'saved'; })</script>",
+        look_and_click,
         [{"click": "button Save"}],
         TITLE,
         "saved",

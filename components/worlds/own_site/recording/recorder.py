@@ -25,6 +25,8 @@ LAG_S = 0.5
 """How long the history of a tab, which the browser keeps, may lag behind what its page tells."""
 SWAP_S = 10.0
 """How long the browser may take to give a tab another renderer. Until then it refuses to tell the history."""
+HEARING_INTERVAL_S = 0.5
+"""How often a tab is asked which of its elements are controls only because they listen."""
 TYPED = frozenset({"typed", "address_bar", "keyword", "keyword_generated", "auto_bookmark", "generated"})
 """How DevTools names the causes of a new address that the person gave."""
 
@@ -46,6 +48,8 @@ class _Heard:
     page: Page
     cdp: CDPSession
     opener: Page | None = None
+    hear_controls: Callable[[], Awaitable[None]] | None = None
+    """From `hear_person`; None until the tab is heard."""
     history: _History = field(default_factory=lambda: _History())
     is_requested: bool = False
     """Whether the page has requested the navigation that goes on."""
@@ -71,6 +75,7 @@ class PersonRecorder:
         self._queue: asyncio.Queue[tuple[Page, Callable[[], Awaitable[None]]]] = asyncio.Queue()
         """What has happened in which tab, in its order. Reading the history of a tab takes a moment."""
         self._worker: asyncio.Task[None] | None = None
+        self._hearing: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> PersonRecorder:
         first = self._session.page
@@ -79,16 +84,26 @@ class PersonRecorder:
         self._active = self._tabs[0]
         first.context.on("page", self._on_page)
         self._worker = asyncio.create_task(self._work())
+        self._hearing = asyncio.create_task(self._hear_controls())
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         await self.settle()
-        if self._worker is not None:
-            self._worker.cancel()
+        for task in (self._worker, self._hearing):
+            if task is not None:
+                task.cancel()
         self._session.tabs[0].notices.hold = None
         for tab in self._tabs:
             with contextlib.suppress(PlaywrightError):
                 await tab.cdp.detach()
+
+    async def _hear_controls(self) -> None:
+        while True:
+            for tab in list(self._tabs):
+                if tab.hear_controls is not None:
+                    with contextlib.suppress(PlaywrightError):  # it is busy or gone
+                        await tab.hear_controls()
+            await asyncio.sleep(HEARING_INTERVAL_S)
 
     async def settle(self) -> None:
         """Wait until everything that has happened is written down."""
@@ -128,7 +143,7 @@ class PersonRecorder:
         self._tabs.append(tab)
         page.on("dialog", _leave)
         page.on("close", lambda _: self._on_close(tab))
-        await hear_person(cdp, lambda event: self._on_event(tab, event))
+        tab.hear_controls = await hear_person(cdp, lambda event: self._on_event(tab, event))
         tab.history = await _history(cdp)
         cdp.on("Page.frameRequestedNavigation", lambda _: setattr(tab, "is_requested", True))
         cdp.on("Page.frameNavigated", lambda event: self._on_navigated(tab, event))
