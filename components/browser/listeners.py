@@ -68,7 +68,9 @@ async def _listeners(send: Send, context: int, group: str) -> list[int]:
     theirs = (await send("DOM.resolveNode", {"backendNodeId": document, "objectGroup": group}))["object"]
     question = {"objectId": theirs["objectId"], "depth": -1, "pierce": True}
     listeners = (await send("DOMDebugger.getEventListeners", question))["listeners"]
-    return sorted({one["backendNodeId"] for one in listeners if one["type"] in PRESSES and "backendNodeId" in one})
+    return sorted(
+        {entry["backendNodeId"] for entry in listeners if entry["type"] in PRESSES and "backendNodeId" in entry}
+    )
 
 
 async def _evaluate(send: Send, context: int, expression: str) -> bool:

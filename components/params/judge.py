@@ -62,6 +62,9 @@ class DistillParams(Section):
     answers in the process of the stage, on the first device of the trainer."""
     balance: bool = True
     """Give both classes the same weight in training."""
+    mismatched: float = Field(default=0, ge=0, le=1)
+    """Further failures to learn from, as a share of the successful attempts: such an attempt with the task of another
+    attempt at the same website (`components/judge/mismatched.py`). Only for tasks that ask for different things."""
     optim: OptimParams
 
 

@@ -56,7 +56,8 @@ def distillation_time(setting: Setting) -> Timed:
     turns = mean_turns(habits, params.evaluation.max_steps)
     rolled_out = setting.judged * distill.rollout_attempts * habits.judged
     tested = distill.holdout_share * rolled_out
-    count = rolled_out - tested + setting.taught * params.teacher.attempts
+    attempts = rolled_out - tested + setting.taught * params.teacher.attempts
+    count = attempts * (1 + distill.mismatched)  # as if all succeeded: each success may be shown with another task
     prompt, answer = distilled_prompt(setting, turns), VERDICT * distill.max_response_tokens
     samples = Samples(count, prompt + answer, count * (prompt + answer), count * distill.screenshots)
     verdicts = judged_by_distilled(setting, (3 + UNDECIDED) * tested, turns)

@@ -10,6 +10,7 @@ from components import quality, store, tracking
 from components.judge import agreement
 from components.judge.calibration import Calibration, calibrate
 from components.judge.distilled import DistilledJudge, hold_out
+from components.judge.mismatched import mismatched
 from components.judge.protocols import voted
 from components.model import VLM
 from components.params import Params, load
@@ -39,7 +40,7 @@ class Split:
     verdicts: dict[str, Verdict]
     """On all of them, by trajectory id."""
     available: int
-    """Labelled trajectories in all."""
+    """Labelled trajectories in all, those with the task of another one among them."""
 
     @classmethod
     def read(cls, params: Params) -> Split:
@@ -49,12 +50,15 @@ class Split:
         """
         rolled_out, verdicts = _labelled(DATA)
         teacher_attempts, teacher_verdicts = _labelled(TEACHER)
-        held_out = hold_out([t.task for t in rolled_out], params.judge.distill, params.seed)
+        distill, labels = params.judge.distill, verdicts | teacher_verdicts
+        held_out = hold_out([t.task for t in rolled_out], distill, params.seed)
+        training = [t for t in [*rolled_out, *teacher_attempts] if t.task_id not in held_out]
+        examples, examples_labels = mismatched(training, labels, distill.mismatched, params.seed)
         return cls(
-            training=[t for t in [*rolled_out, *teacher_attempts] if t.task_id not in held_out],
+            training=[*training, *examples],
             tested=[t for t in rolled_out if t.task_id in held_out],
-            verdicts=verdicts | teacher_verdicts,
-            available=len(rolled_out) + len(teacher_attempts),
+            verdicts=labels | {label.trajectory_id: label for label in examples_labels},
+            available=len(rolled_out) + len(teacher_attempts) + len(examples),
         )
 
     def outcome(self, trajectory: Trajectory) -> Outcome:
