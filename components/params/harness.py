@@ -63,7 +63,7 @@ class AgentParams(Section):
             for name, default in OPENWEBRL_KEYS.items():
                 if getattr(self, name) is not default:
                     raise ValueError(
-                        f"agent.{name} has no meaning for agent.protocol = {self.protocol}: set it to "
+                        f"agent.{name} is not implemented for agent.protocol = {self.protocol}: set it to "
                         f"{str(default).lower()}, or the protocol to openwebrl"
                     )
         return self

@@ -106,7 +106,7 @@ def test_with_a_repeated_task_a_longer_history_starts_with_the_same_ids():
 
 @pytest.mark.parametrize(("key", "value"), [("repeat_task", True), ("feedback", False), ("reasoning_history", False)])
 def test_keys_of_this_protocol_are_refused_for_others(key, value):
-    with pytest.raises(ValueError, match=rf"agent\.{key} has no meaning for agent\.protocol = webgym: set it to"):
+    with pytest.raises(ValueError, match=rf"agent\.{key} is not implemented for agent\.protocol = webgym: set it to"):
         AgentParams(protocol="webgym", max_response_tokens=9, max_context_tokens=99, **{key: value})
 
 

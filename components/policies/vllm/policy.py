@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 from itertools import islice
 
 from components.agent.policy import Completion, Request
@@ -74,9 +75,10 @@ class VLLMPolicy:
 
 
 def _prefix_hash(prompt: Prompt) -> int:
-    """A hash that is equal for the turns of all attempts at a task, because their prompts begin alike."""
+    """A hash that is equal for the turns of all attempts at a task, because their prompts begin alike. It is the same
+    in every process: it chooses the server, with whose other requests the last bits of a response change."""
     texts = (segment.text for segment in prompt.segments if isinstance(segment, Text))
-    return hash(tuple(islice(texts, 2)))
+    return int.from_bytes(hashlib.sha256("\0".join(islice(texts, 2)).encode()).digest()[:8], "big")
 
 
 def _difference(served: list[int], encoded: list[int]) -> str:
