@@ -225,6 +225,18 @@ def test_a_model_that_cannot_be_downloaded_ends_with_a_sentence(world, monkeypat
 
 
 @pytest.mark.slow
+def test_another_occasion_draws_other_attempts_and_the_same_one_none(world):
+    where, (shop, _, _), model = world
+    lay_out(where, [task_row(shop, "lamp")], model.url, [shop.host])
+    for occasion in ("2026-11-25", "2026-11-26", "2026-11-26"):
+        code, _, err = evaluate(where, "--model", "teacher", "--occasion", occasion)
+        assert code == 0, err
+    policies, seeds = zip(*((episode["policy"], episode["seed"]) for episode in journal(where)), strict=True)
+    assert sorted(policy.partition("@")[2].partition(":")[0] for policy in policies) == ["2026-11-25", "2026-11-26"]
+    assert len(set(seeds)) == 2
+
+
+@pytest.mark.slow
 def test_a_model_judges_by_the_benchmarks_protocol_and_is_required(world):
     where, (shop, other, _), model = world
     rows = [task_row(shop, "lamp"), task_row(other, "chair")]
