@@ -18,7 +18,8 @@ from components.plan.simulation import Episode, Turn
 INSTRUCTIONS = {"full": 550, "extended": 600, "compact": 60}
 """Tokens of the instructions and the task, by `agent.prompt`: their characters divided by 4."""
 FEEDBACK = {"full": 80, "extended": 80, "compact": 10}
-"""Tokens of the feedback and the metadata of a turn; `compact` goes with small pages and short messages."""
+"""Tokens of the feedback and the metadata of a turn. `full` is measured. `compact` is too little (a run of `demo` has
+about 75), and the rates of a CPU (`default_rates`) were rounded with it: the two change together or not at all."""
 METADATA = {"full": 55, "extended": 55, "compact": 5}
 """Those of the metadata alone: the address and the title of the page, and its tabs (`agent.feedback`)."""
 CALLS = {"full": 40, "extended": 40, "compact": 30}
