@@ -190,6 +190,8 @@ def _continued(
     """Output (1, L, H, D) of a segment that attends to S tokens, of which the last L are its own."""
     copies = _copies(query_1HLD, key_1KSD.shape[1])
     mask = segments.mask(query_1HLD.shape[2], key_1KSD.shape[2], query_1HLD, copies)
+    if mask.is_cuda:
+        mask = mask.contiguous()  # the kernels of a GPU read 16 bytes at once, and the view begins anywhere
     return _grouped(query_1HLD, key_1KSD, value_1KSD, mask, copies, scaling, dropout)
 
 

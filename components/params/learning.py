@@ -86,6 +86,12 @@ class VLLMParams(Section):
     max_in_flight: Annotated[int, NoEffect] = Field(default=256, gt=0)
     """Concurrent requests per server. Further requests wait in the client."""
     start_timeout_s: Annotated[float, NoEffect] = Field(default=900, gt=0)
+    transfer: Annotated[Literal["disk", "ipc"], NoEffect] = "disk"
+    """How a server gets the weights of each iteration of RL. `disk`: as files. `ipc`: it reads them from the memory of
+    the trainer's GPU, on which it is itself (CUDA IPC). Adapters are small, and always files."""
+    sleeps: Annotated[bool, NoEffect] = False
+    """Whether the servers of RL give up their GPU memory during an update, for a trainer on the same GPU (vLLM's sleep
+    mode). Without it, the memory of both must fit at once."""
     engine: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     """Additional engine arguments of vLLM, such as `gpu_memory_utilization`."""
 

@@ -120,6 +120,30 @@ class Params(Section):
         return self
 
     @model_validator(mode="after")
+    def _servers_share_the_gpu(self) -> Params:
+        vllm = self.inference.vllm
+        if not (vllm.sleeps or vllm.transfer == "ipc"):
+            return self
+        key = "inference.vllm.sleeps: true" if vllm.sleeps else "inference.vllm.transfer: ipc"
+        unset = "sleeps: false" if vllm.sleeps else "transfer: disk"
+        needs = {
+            "inference.engine: vllm": self.inference.engine == "vllm",
+            "model.device: cuda": self.model.device == "cuda",
+            "inference.vllm.urls: []": not vllm.urls,
+            "rl.max_staleness: 0": not self.rl.max_staleness,
+        }
+        if vllm.transfer == "ipc":
+            needs |= {
+                "training.processes: 1": self.training.processes == 1,
+                "inference.vllm.first_gpu: 0": vllm.first_gpu == 0,
+                "inference.vllm.servers: 1": vllm.servers == 1,
+                "inference.vllm.gpus_per_server: 1": vllm.gpus_per_server == 1,
+            }
+        if missing := [need for need, is_met in needs.items() if not is_met]:
+            raise ValueError(f"{key} needs {', '.join(missing)}; or set inference.vllm.{unset}")
+        return self
+
+    @model_validator(mode="after")
     def _response_fits(self) -> Params:
         limits = {"agent": self.agent.max_response_tokens, "evaluation": self.evaluation.max_response_tokens}
         for name, tokens in limits.items():

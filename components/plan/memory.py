@@ -31,7 +31,8 @@ CPU_CONTEXT = 1.2 * GIB
 """Python with torch, transformers and pyarrow, and the allocator's reserve."""
 BROWSER_MEMORY = 0.25 * GIB
 FRAGMENTATION = 0.05
-RESIDENT = ("weights", "frozen vision tower", "adapters", "optimiser", "reference policy", "earlier weights")
+LENT = "weights for the server"
+RESIDENT = ("weights", "frozen vision tower", "adapters", "optimiser", "reference policy", "earlier weights", LENT)
 """Parts that stay in memory between updates; gradients and activations are freed."""
 
 ASSUMPTIONS = (
@@ -43,7 +44,7 @@ ASSUMPTIONS = (
     "the features of images are cached in the memory of the machine, not of the device",
     f"a CUDA context, its kernels and NCCL take {GPU_CONTEXT / GIB:g} GiB, and the allocator loses "
     f"{100 * FRAGMENTATION:g}%",
-    f"vLLM takes {SERVER_WORK / GIB:g} GiB for activations and graphs",
+    f"vLLM takes {SERVER_WORK / GIB:g} GiB for activations and graphs, and as much while it sleeps",
     "the keys and values that a turn of a packed row gathers from earlier ones are left out: 1 GiB in a row of 54,430 "
     "tokens and 30 turns",
 )
@@ -169,6 +170,8 @@ def trainer_parts(training: Training, params: Params) -> list[Part]:
     if staleness:
         size = 2 * staleness * word * trained
         parts.append(Part("earlier weights", size, f"2 × max_staleness {staleness} copies of the trained weights"))
+    if params.inference.vllm.transfer == "ipc" and precision == "mixed" and training.stage == "train_rl":
+        parts.append(Part(LENT, 2 * arch.parameters, f"2 B × {arch.parameters / 1e9:.3g}e9, rounded"))
     parts += activation_parts(arch, params, training.tokens)
     return parts
 

@@ -23,6 +23,9 @@ MAX_ROWS = 64
 """As `TransformersPolicy.max_batch`."""
 JUDGE_ROWS = 32
 """As `DistilledJudge`'s batch."""
+SLEEPING_SERVER = 2 * GIB
+"""GPU memory of a server that sleeps: its context and graphs. An assumption: on an H200, a server without graphs and
+its trainer, both with a model of 3M parameters, had 1.4 to 2.6 GiB together."""
 JUDGE_TEXT = 3000
 """Tokens of the task, the responses and the feedback in a question to a judge: 30 turns of 100 tokens."""
 
@@ -64,7 +67,7 @@ def memory_plans(params: Params, machine: Machine) -> list[MemoryPlan]:
         Training("distill_judge", judge, pass_tokens(params.judge.distill.optim, longest)),
         Training("train_rl", policy, pass_tokens(params.rl.micro_batch_tokens, longest), has_reference),
     ]
-    shared = 0.0
+    shared = asleep = 0.0
     plans = []
     if (servers := served_judge(params)) is not None:
         parts, capacity, _ = server_parts(judge, servers, params, device)
@@ -80,8 +83,9 @@ def memory_plans(params: Params, machine: Machine) -> list[MemoryPlan]:
         shared = capacity if overlaps else 0.0
         if is_here and device.is_cpu:
             shared = sum(part.bytes for part in parts) * vllm.servers
+        asleep = min(shared, SLEEPING_SERVER) if vllm.sleeps else shared
     for training in trainings:
-        in_use = shared if training.stage == "train_rl" else 0.0  # servers end with the stage that started them
+        in_use = asleep if training.stage == "train_rl" else 0.0  # servers end with the stage that started them
         parts = trainer_parts(training, params)
         browsers = params.browser.concurrency if training.stage == "train_rl" else 0
         if training.stage == "train_rl":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,6 +14,7 @@ import torch
 
 from components.agent.policy import Policy
 from components.model.encoding import Encoder
+from components.model.lending import WeightLender
 from components.model.vlm import VLM
 from components.params import Params
 from components.policies.transformers_policy import TransformersPolicy
@@ -60,7 +62,7 @@ async def training_policies(
 
     If the model is trained during the rollouts (`rl.max_staleness` above 0), the policy in this process gets a copy of
     it. vLLM reads the weights (with adapters, only those) from a directory when the policy is entered; the directory of
-    the policy before is then deleted.
+    the policy before is then deleted. With `inference.vllm.transfer: ipc` it copies them from this process's GPU.
 
     Args:
         vlm: the model in training.
@@ -84,21 +86,31 @@ async def training_policies(
     shutil.rmtree(served, ignore_errors=True)
     numbers = itertools.count()
     async with _fleet(path, params, work, changes=True) as fleet:
+        lends = params.inference.vllm.transfer == "ipc" and not vlm.has_lora
+        lender = WeightLender(vlm)
 
         @asynccontextmanager
         async def served_policy(version: str, number: int) -> AsyncIterator[Policy]:
-            if vlm.has_lora:
+            if params.inference.vllm.sleeps:
+                gc.collect()
+                torch.cuda.empty_cache()  # of the update, so that the servers can have it
+            if lends:
+                await fleet.copy(lender.lend)
+            elif vlm.has_lora:
                 await fleet.load_adapter(served / str(number))
             else:
                 await fleet.load(served / str(number))
             shutil.rmtree(served / str(number - 1), ignore_errors=True)
             yield VLLMPolicy(fleet, version, encoder)
+            if params.inference.vllm.sleeps:
+                await fleet.sleep()
 
         async def open_served(version: str) -> AbstractAsyncContextManager[Policy]:
             number, write = next(numbers), vlm.save_adapter if vlm.has_lora else vlm.save
-            directory = served / str(number)
-            directory.mkdir(parents=True)
-            await asyncio.to_thread(lambda: write(directory, gather_state()))
+            if not lends:
+                directory = served / str(number)
+                directory.mkdir(parents=True)
+                await asyncio.to_thread(lambda: write(directory, gather_state()))
             return served_policy(version, number)
 
         yield open_served

@@ -11,7 +11,8 @@ from components.training.workers import Workers
 
 @dataclass(frozen=True)
 class ImageFigures:
-    """Figures of an update: distinct images of its turns, and how often each was prepared and encoded on average.
+    """Figures of an update: distinct images of its turns and of the demonstrations in its steps, and how often each was
+    prepared and encoded on average.
 
     They count what all processes did within the update. An image whose features the rollouts have left in the cache
     counts 0.

@@ -21,8 +21,8 @@ from perf.training_workload import PUBLISHED
 
 LIMIT_S = 1500.0
 """The whole check in the full size, in seconds."""
-OTHERS_S = 240.0
-"""What exactness, generation and the last step of the part `training` may take of it."""
+OTHERS_S = 420.0
+"""What exactness, generation, serving and the last step of the part `training` may take of it."""
 CASES: dict[str, tuple[Any, ...]] = {
     "models": tuple(PUBLISHED),
     "trained": TRAINED,
@@ -51,6 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, choices in CASES.items():
         kind = type(choices[0])
         parser.add_argument(f"--{name}", nargs="+", type=kind, choices=choices, default=choices, help="of training")
+    parser.add_argument("--vllm", default=Setting.vllm, metavar="PYTHON", help="of vLLM's environment, for serving")
+    parser.add_argument("--vllm-engine", type=json.loads, default={}, metavar="JSON", help="further engine arguments")
+    parser.add_argument("--served-model", choices=tuple(PUBLISHED), default=Setting.served_model, help="of serving")
+    parser.add_argument("--logs", type=Path, help="a directory for the servers' logs")
     parser.add_argument("--training-seconds", type=float, help="for the part training; what the limit leaves, if unset")
     parser.add_argument("--output", type=Path, help="a file for the report, too")
     options = parser.parse_args(arguments)
@@ -60,8 +64,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     size: Size = options.size or ("full" if device == "cuda" else "tiny")
     learning_s = options.seconds or LEARNING_S[size]
     training_s = options.training_seconds or max(60.0, LIMIT_S - learning_s - OTHERS_S)
-    cases = {name: tuple(getattr(options, name)) for name in CASES}
-    setting = Setting(device, size, learning_s, training_s, **cases)
+    cases: dict[str, Any] = {name: tuple(getattr(options, name)) for name in CASES}
+    setting = Setting(
+        device,
+        size,
+        learning_s,
+        training_s,
+        **cases,
+        vllm=options.vllm,
+        engine=options.vllm_engine,
+        served_model=options.served_model,
+        logs=options.logs,
+    )
     with contextlib.redirect_stdout(sys.stderr):  # libraries print, and the last line of stdout is the report
         report = run_parts(setting, options.parts)
     values = asdict(report)

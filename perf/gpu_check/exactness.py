@@ -158,7 +158,7 @@ def with_gradient(
 
 def attention_gap(setting: Setting, dtype: str, head_dim: int) -> AttentionGap:
     """Compare one call on random queries, keys and values: eight heads, of which two share keys and values, and a row
-    of segments that continue others."""
+    of segments that continue others. The mask of the last one is a view that begins at an odd place."""
     long = 32 if setting.is_tiny else 512
     segments = Segments(
         [
@@ -166,11 +166,12 @@ def attention_gap(setting: Setting, dtype: str, head_dim: int) -> AttentionGap:
             Segment(3 * long, 4 * long, ((0, 3 * long),)),
             Segment(4 * long, 4 * long + 7, ((0, long), (3 * long, 4 * long))),
             Segment(4 * long + 7, 5 * long, ((0, 2 * long),)),
+            Segment(5 * long, 5 * long + 9, ((0, 7),)),
         ]
     )
     generator = torch.Generator().manual_seed(head_dim)
     query, key, value = (
-        torch.randn(1, heads, 5 * long, head_dim, generator=generator).to(setting.device, PRECISIONS[dtype].weights)
+        torch.randn(1, heads, 5 * long + 9, head_dim, generator=generator).to(setting.device, PRECISIONS[dtype].weights)
         for heads in (8, 4, 4)
     )
     scaling = head_dim**-0.5

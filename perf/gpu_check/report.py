@@ -14,13 +14,14 @@ import peft
 import torch
 import transformers
 
-from perf.gpu_check import exactness, generation, learning, training
+from perf.gpu_check import exactness, generation, learning, serving, training
 from perf.gpu_check.setting import GIB, Outcome, Setting, free_memory, peak_flops, say
 
 Part = Callable[[Setting], Outcome]
 PARTS: dict[str, Part] = {
     "exactness": exactness.check,
     "generation": generation.check,
+    "serving": serving.check,
     "training": training.check,
     "learning": learning.check,
 }
@@ -62,8 +63,11 @@ def run_parts(setting: Setting, names: Sequence[str], parts: Mapping[str, Part] 
     for name in (name for name in parts if name in names):
         say(f"{name} begins")
         reports[name] = contained(parts[name], setting)
-        free_memory(setting.device)  # outside of the handler, whose traceback holds tensors
+        problem = freed(setting)  # outside of the handler, whose traceback holds tensors
         say(f"{name} took {reports[name].seconds:.0f} s: {reports[name].error or reports[name].reasons or 'passed'}")
+        if problem is not None:
+            reports[name].reasons.append(f"it left the GPU unusable, so no later part ran: {problem}")
+            break
     reasons = [f"{name}: {reason}" for name, part in reports.items() for reason in part.reasons]
     return Report(
         benchmark="gpu_check",
@@ -90,6 +94,16 @@ def contained(part: Part, setting: Setting) -> PartReport:
         return PartReport(seconds, reasons=[f"it raised {lines}"], error=lines, traceback=traceback.format_exc())
     seconds = round(time.monotonic() - begin, 1)
     return PartReport(seconds, asdict(outcome.figures), outcome.reasons, outcome.warnings)
+
+
+def freed(setting: Setting) -> str | None:
+    """Free the memory of a part. Returns why not: after an error in one of its kernels, a GPU does nothing more for
+    this process."""
+    try:
+        free_memory(setting.device)
+    except RuntimeError as error:
+        return str(error).splitlines()[0]
+    return None
 
 
 def device_figures(setting: Setting) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import re
 import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -39,6 +40,14 @@ class Setting:
     """The forms of a batch in the part `training`."""
     turns: tuple[int, ...] = TURNS
     """The lengths of a trajectory in the part `training`, in the full size."""
+    vllm: str = ".venv-vllm/bin/python"
+    """The Python of the part `serving` for the servers."""
+    engine: dict[str, Any] = field(default_factory=dict)
+    """Further engine arguments of the servers."""
+    served_model: str = "qwen3-vl-4b"
+    """The model with random weights of the part `serving` in the full size."""
+    logs: Path | None = None
+    """A directory for the servers' logs; None keeps none."""
 
     @property
     def is_tiny(self) -> bool:

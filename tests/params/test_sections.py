@@ -33,6 +33,19 @@ ENDPOINT = {"url": "http://127.0.0.1:1/v1", "model": "a/b"}
             {"teacher__policy": "endpoint", "teacher__endpoint": {"url": "api.openai.com/v1", "model": "m"}},
             r"teacher\.endpoint\.url = 'api\.openai\.com/v1': must begin with http:// or https://",
         ),
+        (
+            {"inference__vllm__sleeps": True, "rl__max_staleness": 1},
+            r"inference\.vllm\.sleeps: true needs inference\.engine: vllm, model\.device: cuda, rl\.max_staleness: 0; "
+            r"or set inference\.vllm\.sleeps: false",
+        ),
+        (
+            {
+                "inference": {"engine": "vllm", "vllm": {"transfer": "ipc", "first_gpu": 1}},
+                "model__device": "cuda",
+            },
+            r"inference\.vllm\.transfer: ipc needs inference\.vllm\.first_gpu: 0; "
+            r"or set inference\.vllm\.transfer: disk",
+        ),
         ({"seed": -1}, r"seed = -1: Input should be greater than or equal to 0"),
         ({"seed": 2**32}, r"seed = 4294967296: Input should be less than 4294967296"),
         *[

@@ -263,6 +263,17 @@ def test_a_part_that_raises_is_reported_and_the_others_run():
     assert report.parts["last"].figures == {"value": 7}
 
 
+def test_a_part_that_leaves_the_gpu_unusable_is_the_last(monkeypatch):
+    def broken(_):
+        raise RuntimeError("CUDA error: misaligned address\nCompile with ...")
+
+    monkeypatch.setattr("perf.gpu_check.report.free_memory", broken)
+    parts = {"first": lambda _: Outcome(Count(1)), "second": lambda _: Outcome(Count(2))}
+    report = run_parts(SETTING, ["first", "second"], parts)
+    assert [*report.parts] == ["first"]
+    assert report.reasons == ["first: it left the GPU unusable, so no later part ran: CUDA error: misaligned address"]
+
+
 @pytest.mark.slow
 def test_the_command_runs_without_browser_pipeline_and_installation(tmp_path):
     """In a process that cannot import what a machine with a GPU need not have."""
@@ -270,7 +281,8 @@ def test_the_command_runs_without_browser_pipeline_and_installation(tmp_path):
     code = (
         f"import sys; sys.path.insert(0, '.'); sys.modules.update(dict.fromkeys({ABSENT!r})); "
         "from perf.gpu_check.__main__ import main; "
-        f"sys.exit(main(['--size', 'tiny', '--device', 'cpu', '--seconds', '20', '--output', {str(output)!r}]))"
+        "sys.exit(main(['--size', 'tiny', '--device', 'cpu', '--seconds', '20', '--vllm', 'absent', '--output', "
+        f"{str(output)!r}]))"
     )
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     command = [sys.executable, "-c", code]
@@ -280,7 +292,8 @@ def test_the_command_runs_without_browser_pipeline_and_installation(tmp_path):
     report = json.loads(line)
     assert report == json.loads(output.read_text())
     assert report["passed"] is True
-    assert list(report["parts"]) == ["exactness", "generation", "training", "learning"]
+    assert list(report["parts"]) == ["exactness", "generation", "serving", "training", "learning"]
+    assert "serving: absent does not exist, so vLLM was not checked" in report["warnings"]
     assert report["versions"]["torch"] == torch.__version__
     assert [row["sequences"] for row in report["parts"]["generation"]["figures"]["decoding"]] == [1, 8, 32] * 3
     assert len(report["parts"]["learning"]["figures"]["curve"]) == 20

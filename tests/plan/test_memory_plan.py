@@ -15,6 +15,7 @@ from components.plan import PlanOptions, parsed_bytes, plan
 from components.plan.fit import parsed_setting, recipe_with
 from components.plan.hardware import GIB
 from components.plan.memory import Training, trainer_parts
+from components.plan.placement import SLEEPING_SERVER
 
 SMALL = Path("recipes/demo.yaml")
 LARGE = Path("recipes/openwebrl-4b.yaml")
@@ -93,6 +94,20 @@ def test_servers_are_counted_only_in_the_stage_that_starts_them():
     device = planned.machine.device.memory
     assert capacity["train_sft, update"] == capacity["distill_judge, judging"] == device
     assert capacity["train_rl, update"] == pytest.approx(device * (1 - 0.4))
+
+
+def test_a_server_that_sleeps_leaves_its_memory_to_an_update():
+    awake, asleep = (
+        {item.stage: item for item in plan(Path("demo-gpu"), PlanOptions(values, "L4")).memory}
+        for values in ({"inference.vllm.sleeps": False, "inference.vllm.transfer": "disk"}, {})
+    )
+    server = awake["rollouts"].capacity
+    assert asleep["train_rl, update"].capacity == awake["train_rl, update"].capacity + server - SLEEPING_SERVER
+    assert asleep["train_rl, rollouts"].capacity == awake["train_rl, rollouts"].capacity
+    lent = {part.name for part in asleep["train_rl, update"].parts} - {
+        part.name for part in awake["train_rl, update"].parts
+    }
+    assert lent == {"weights for the server"}
 
 
 def test_servers_by_url_need_no_device_of_this_machine():

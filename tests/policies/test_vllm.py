@@ -30,6 +30,8 @@ from components.training.rl import RLTrainer
 from components.training.rl_rollouts import RolloutSetup
 from components.training.workers import Workers
 from components.worlds.miniwob.site import MiniWoBSite
+from perf.gpu_check import serving
+from perf.gpu_check.setting import Setting
 from tests.policies.vllm_servers import BASE, GREEDY, HOT, ask, embedded, fleet_of, recipe, requests
 from tests.samples import a_task, a_trajectory
 from tests.samples import recipe as sampled_recipe
@@ -260,3 +262,13 @@ def test_vllms_own_openai_server_is_an_endpoint_and_gets_no_weights(encoder, tmp
     assert done.token_ids == []
     ours = encoder.length(asked.prompt)
     assert abs(spent.prompt_tokens - ours) <= 4, "the server writes the same prompt by the model's template"
+
+
+def test_the_gpu_check_compares_served_responses_with_the_trainer():
+    """Also after new weights, in the sizes for a CPU."""
+    outcome = serving.check(Setting("cpu", "tiny", learning_s=1.0, training_s=1.0))
+    assert outcome.reasons == outcome.warnings == []
+    responses = [(batch.weights, batch.requests, batch.tokens) for batch in outcome.figures.responses]
+    assert responses == [("start", 1, 12), ("start", 1, 12), ("start", 8, 96), ("disk", 8, 96)]
+    assert [change.what for change in outcome.figures.changes] == ["start", "disk"]
+    assert all(0 < batch.largest < batch.largest_limit for batch in outcome.figures.responses)

@@ -25,11 +25,12 @@ class ServerSettings:
     max_tokens: int
     max_images: int
 
-    def engine(self, path: str) -> dict[str, Any]:
+    def engine(self, path: str, changes: bool = False) -> dict[str, Any]:
         """The engine arguments of a server that starts with a model.
 
         Args:
             path: the model's directory or Hugging Face name.
+            changes: whether training will change the weights.
         """
         lora = self.model.lora
         ranks = [rank for rank in LORA_RANKS if lora is not None and rank >= lora.rank]
@@ -43,6 +44,8 @@ class ServerSettings:
             "enable_prefix_caching": True,
             "worker_extension_cls": "waymark_worker.LoadsWeights",
             **({"tensor_parallel_size": self.vllm.gpus_per_server} if self.model.device == "cuda" else {}),
+            **({"enable_sleep_mode": True} if changes and self.vllm.sleeps else {}),
+            **({"weight_transfer_config": {"backend": "ipc"}} if changes and self.vllm.transfer == "ipc" else {}),
             **({"enable_lora": True, "max_lora_rank": ranks[0], "max_loras": 1} if ranks else {}),
             **self.vllm.engine,
         }

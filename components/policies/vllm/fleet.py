@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +65,12 @@ class Fleet:
         self._weights = Weights(str(path))
         shared = SharedWeights(settings, self._weights, changes)
         self._servers: list[Server] = [RemoteServer(url, shared, self._client) for url in params.urls] or [
-            LocalServer(number, settings, self._weights, self._client, logs / f"vllm-{number}.log")
+            LocalServer(number, settings, self._weights, self._client, logs / f"vllm-{number}.log", changes)
             for number in range(params.servers)
         ]
         self._changed = asyncio.Event()
+        self._awake = asyncio.Event()
+        self._awake.set()
         self._failure: ServerError | None = None
         self._in_flight = asyncio.Semaphore(len(self._servers) * params.max_in_flight)
         self._watchers: list[asyncio.Task[None]] = []
@@ -151,24 +156,58 @@ class Fleet:
         raise ServerError(f"vLLM died {deaths} times over one request:\n{server.last_words()}")
 
     async def load(self, path: Path) -> None:
-        """Load the weights of a model directory into all servers. The directory must stay, because a restarted server
-        reads it again.
+        """Load the weights of a model directory into all servers, and wake those that sleep. The directory must stay,
+        because a restarted server reads it again.
 
         Raises:
             ServerError: a server cannot load them.
         """
-        self._weights.model, self._weights.adapter = str(path), None
-        await asyncio.gather(*(self._reload(server) for server in self._servers))
+        self._weights.model, self._weights.adapter, self._weights.lend = str(path), None, None
+        await self._change()
 
     async def load_adapter(self, path: Path) -> None:
-        """Use a LoRA adapter, in PEFT's format, for all later requests. The directory must stay, too.
+        """Use a LoRA adapter, in PEFT's format, for all later requests, and wake the servers that sleep. The directory
+        must stay, too.
 
         Raises:
             ServerError: a server cannot load it.
         """
         self._weights.number += 1
         self._weights.adapter = path.resolve()
+        await self._change()
+
+    async def copy(self, lend: Callable[[], AbstractContextManager[list[dict[str, Any]]]]) -> None:
+        """Copy weights from the memory of this process's GPU into all servers, and wake those that sleep.
+
+        Args:
+            lend: `WeightLender.lend` of a model on this machine's GPU. It may be called again later, for a restarted
+                server, so the model must not change while requests run.
+
+        Raises:
+            ServerError: a server cannot copy them.
+        """
+        self._weights.adapter, self._weights.lend = None, lend
+        await self._change()
+
+    async def sleep(self) -> None:
+        """Let all servers give up their GPU memory until weights are loaded. No requests may run. A server that dies
+        meanwhile is restarted then.
+
+        Raises:
+            ServerError: a server refuses.
+        """
+        self._awake.clear()
+        await asyncio.gather(*(self._tell(server, server.sleep) for server in self._servers))
+
+    async def _change(self) -> None:
+        """Give all servers the new weights."""
+        sleepers = [] if self._awake.is_set() else [server for server in self._servers if server.ready.is_set()]
+        lives = [server.life for server in sleepers]
+        await asyncio.gather(*(self._tell(server, partial(server.wake, "weights")) for server in sleepers))
+        self._awake.set()
         await asyncio.gather(*(self._reload(server) for server in self._servers))
+        still = [server for server, life in zip(sleepers, lives, strict=True) if server.life is life]
+        await asyncio.gather(*(self._tell(server, partial(server.wake, "kv_cache")) for server in still))
 
     @property
     def pids(self) -> list[int]:
@@ -199,14 +238,19 @@ class Fleet:
     async def _reload(self, server: Server) -> None:
         while not server.ready.is_set():
             await self._wait_for_change()
+        await self._tell(server, server.load)
+
+    async def _tell(self, server: Server, order: Callable[[], Awaitable[None]]) -> None:
+        """Give a server an order, during which it answers no health check. If it dies, the order is void: the restarted
+        server has the fleet's weights, and is awake."""
         life, server.loading = server.life, True
         try:
             while True:
                 try:
-                    return await server.load()
+                    return await order()
                 except httpx.TransportError:
                     if await server.wait_for_end(life, DEATH_NOTICE_S):
-                        return None  # the restarted server has these weights
+                        return None
         finally:
             server.loading = False
 
@@ -220,6 +264,7 @@ class Fleet:
                 server.ready.clear()
                 server.deaths += 1
                 await server.stop()
+                await self._awake.wait()  # until then, the trainer has the memory
                 if server.deaths > MAX_DEATHS:
                     raise ServerError(f"vLLM died {server.deaths} times in a row:\n{server.last_words()}")
                 await self._start(server)

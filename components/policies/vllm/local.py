@@ -25,19 +25,26 @@ class LocalServer(Server):
     """A process in vLLM's environment."""
 
     def __init__(
-        self, number: int, settings: ServerSettings, weights: Weights, client: httpx.AsyncClient, log: Path
+        self,
+        number: int,
+        settings: ServerSettings,
+        weights: Weights,
+        client: httpx.AsyncClient,
+        log: Path,
+        changes: bool = False,
     ) -> None:
         """
         Args:
             number: its place among the servers of the stage, which decides about its GPUs.
             weights: those of the fleet, which change.
             log: a file for what it prints.
+            changes: whether training will change the weights.
         """
         super().__init__(client)
         self.log = log
         self.process: subprocess.Popen[bytes] | None = None
         self.port = 0
-        self._number, self._settings, self._weights = number, settings, weights
+        self._number, self._settings, self._weights, self._changes = number, settings, weights, changes
 
     @property
     def url(self) -> str:
@@ -68,7 +75,7 @@ class LocalServer(Server):
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with reserved_port() as reserved, self.log.open("ab") as log:
             self.port = reserved.getsockname()[1]
-            engine = json.dumps(self._settings.engine(self._weights.model))
+            engine = json.dumps(self._settings.engine(self._weights.model, self._changes))
             self.process = subprocess.Popen(
                 [self._settings.vllm.python, "-P", str(SCRIPT), "--socket", str(reserved.fileno()), "--engine", engine],
                 stdin=subprocess.PIPE,
@@ -89,6 +96,8 @@ class LocalServer(Server):
                 f"vLLM is not up after inference.vllm.start_timeout_s = {timeout_s:.0f} s "
                 f"({self.log}):\n{log_tail(self.log)}"
             ) from error
+        if self._weights.lend is not None:  # the directory has those of the beginning
+            await self.load()
 
     async def stop(self) -> None:
         """End the process."""
@@ -109,7 +118,8 @@ class LocalServer(Server):
         return {"adapter": None if adapter is None else {"number": self._weights.number, "path": str(adapter)}}
 
     async def load(self) -> None:
-        """Let the process read the model from the disk. It reads an adapter with the next request.
+        """Let the process read the model from the disk, or from the memory of this process's GPU. It reads an adapter
+        with the next request.
 
         Raises:
             ServerError: the server cannot load it.
@@ -117,13 +127,38 @@ class LocalServer(Server):
         """
         if self._weights.adapter is not None:
             return
-        path = self._weights.model
+        if self._weights.lend is None:
+            await self._order("reload", {"path": self._weights.model})
+            return
+        with self._weights.lend() as tensors:
+            await self._order("copy", {"tensors": tensors})
+
+    async def sleep(self) -> None:
+        """Let the process give up its GPU memory until it is woken. It keeps the weights in main memory if later
+        requests need them: those beneath an adapter.
+
+        Raises:
+            ServerError: it refuses.
+            httpx.TransportError: the connection broke.
+        """
+        await self._order("sleep", {"level": 2 if self._weights.adapter is None else 1})
+
+    async def wake(self, part: str) -> None:
+        """Let the process take back the GPU memory of the `weights` or of the `kv_cache`.
+
+        Raises:
+            ServerError: it cannot, for lack of memory.
+            httpx.TransportError: the connection broke.
+        """
+        await self._order("wake", {"part": part})
+
+    async def _order(self, name: str, values: dict[str, Any]) -> None:
         try:
-            reply = await self._client.post(f"{self.url}/reload", json={"path": path}, timeout=RELOAD_TIMEOUT_S)
+            reply = await self._client.post(f"{self.url}/{name}", json=values, timeout=RELOAD_TIMEOUT_S)
         except httpx.TimeoutException as error:
-            raise ServerError(f"vLLM has not loaded {path} after {RELOAD_TIMEOUT_S:.0f} s ({self.log})") from error
+            raise ServerError(f"vLLM has not finished /{name} after {RELOAD_TIMEOUT_S:.0f} s ({self.log})") from error
         if reply.status_code != 200:
-            raise ServerError(f"vLLM cannot load {path} ({reply.status_code}): {log_tail(self.log)}")
+            raise ServerError(f"vLLM cannot do /{name} ({reply.status_code}, {self.log}):\n{log_tail(self.log)}")
 
     def last_words(self) -> str:
         """The last lines of its log."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,14 @@ class Weights:
         model: a directory or Hugging Face name.
         adapter: a directory with an adapter in PEFT's format.
         number: counts the adapters.
+        lend: lends the tensors of a model in the memory of this process's GPU, as `components.model.lending` describes
+            them; they then replace those of `model`.
     """
 
     model: str
     adapter: Path | None = None
     number: int = 0
+    lend: Callable[[], AbstractContextManager[list[dict[str, Any]]]] | None = None
 
 
 class Server(ABC):
@@ -121,6 +125,24 @@ class Server(ABC):
             ServerError: the server cannot load them.
             httpx.TransportError: the connection broke.
         """
+
+    async def sleep(self) -> None:
+        """Give up its GPU memory until it is woken; a server that others may use does not.
+
+        Raises:
+            ServerError: it refuses.
+            httpx.TransportError: the connection broke.
+        """
+        raise NotImplementedError(f"the server {self.url} does not sleep")
+
+    async def wake(self, part: str) -> None:
+        """Take back the GPU memory of the `weights` or of the `kv_cache`.
+
+        Raises:
+            ServerError: it cannot.
+            httpx.TransportError: the connection broke.
+        """
+        raise NotImplementedError(f"the server {self.url} does not sleep")
 
     @abstractmethod
     def last_words(self) -> str:

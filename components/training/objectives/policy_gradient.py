@@ -146,7 +146,7 @@ class _PolicyUpdate:
         self.context = context
         self.rl = context.params.rl
         self.forward = Forward()
-        self.replayed_tokens = 0
+        self.replayed: list[Sample] = []
 
     def run(self, groups: Sequence[Group]) -> UpdateStats:
         context, rl = self.context, self.rl
@@ -194,9 +194,9 @@ class _PolicyUpdate:
             clip_fraction=sum(turn.clipped for turn in stats) / tokens,
             kl_mean=sum(turn.kl_sum for turn in stats) / tokens,
             grad_norm=sum(norms) / len(norms),
-            tokens_per_s=(passes * token_count(samples) + self.replayed_tokens) / seconds,
+            tokens_per_s=(passes * token_count(samples) + token_count(self.replayed)) / seconds,
             train_s=seconds,
-            **asdict(image_figures(context.encoder, samples, context.workers)),
+            **asdict(image_figures(context.encoder, [*samples, *self.replayed], context.workers)),
         )
 
     def _demonstrations(self) -> list[WeightedSample]:
@@ -215,7 +215,7 @@ class _PolicyUpdate:
             return 0.0
         rng = random.Random(f"{context.seed}:replay:{step}")
         batch = rng.sample(list(turns), min(replay.turns, len(turns)))
-        self.replayed_tokens += token_count([item.sample for item in batch])
+        self.replayed += [item.sample for item in batch]
         loss = add_gradients(
             context.vlm,
             context.encoder,

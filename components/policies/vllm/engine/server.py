@@ -70,6 +70,25 @@ class Weights(BaseModel):
     path: str
 
 
+class LentWeights(BaseModel):
+    """Weights in the memory of another process on this server's GPU, as `waymark_worker.py` takes them."""
+
+    tensors: list[dict[str, Any]]
+
+
+class Sleep(BaseModel):
+    """Give up GPU memory: that of the cache alone and that of the weights after a copy to main memory (`level` 1), or
+    of both without a copy, because other weights will come (2)."""
+
+    level: int
+
+
+class WakeUp(BaseModel):
+    """Take back the GPU memory of the `weights` or of the `kv_cache`."""
+
+    part: str
+
+
 def serve(engine_args: dict[str, Any], listener: socket.socket, network: Network | None = None) -> None:
     """Serve until SIGTERM."""
 
@@ -82,9 +101,13 @@ def serve(engine_args: dict[str, Any], listener: socket.socket, network: Network
         app.state.engine.shutdown()
 
     async def load(path: str) -> None:
+        await app.state.engine.collective_rpc("load_model_weights", args=(path,))
+        await forget()
+
+    async def forget() -> None:
+        """Drop what was computed with the old weights."""
         engine = app.state.engine
-        await engine.collective_rpc("load_model_weights", args=(path,))
-        await engine.reset_prefix_cache()  # it was computed with the old weights
+        await engine.reset_prefix_cache()
         await engine.reset_mm_cache()
         await engine.reset_encoder_cache()
 
@@ -129,6 +152,22 @@ def serve(engine_args: dict[str, Any], listener: socket.socket, network: Network
         async def reload(weights: Weights) -> dict[str, str]:
             await load(weights.path)
             return {"weights": weights.path}
+
+        @app.post("/copy")
+        async def copy(weights: LentWeights) -> dict[str, int]:
+            await app.state.engine.collective_rpc("copy_lent_weights", args=(weights.tensors,))
+            await forget()
+            return {"tensors": len(weights.tensors)}
+
+        @app.post("/sleep")
+        async def sleep(order: Sleep) -> dict[str, str]:
+            await app.state.engine.sleep(order.level)
+            return {"status": "ok"}
+
+        @app.post("/wake")
+        async def wake(order: WakeUp) -> dict[str, str]:
+            await app.state.engine.wake_up([order.part])
+            return {"status": "ok"}
 
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
 
