@@ -146,8 +146,8 @@ def trajectory(encoder: Encoder, turns: int, shapes: TrajectoryShape) -> list[Sa
     for _ in range(turns):
         out = io.BytesIO()
         width, height = shapes.screenshot
-        pixels = rng.integers(0, 255, (height, width, 3), dtype=np.uint8)
-        PILImage.fromarray(pixels).save(out, "PNG")
+        pixels = rng.integers(0, 255, (height // 4, width // 4, 3), dtype=np.uint8).repeat(4, 0).repeat(4, 1)
+        PILImage.fromarray(pixels).save(out, "PNG")  # as large as that of a page: noise would be 16 times as large
         image = Image.of(out.getvalue())
         pads = [encoder.image_token_id] * encoder.vision.tokens(image)
         response = words(shapes.response)
