@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import itertools
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -57,6 +56,7 @@ async def training_policies(
     params: Params,
     work: Path,
     gather_state: GatherState = lambda: None,
+    release_memory: Callable[[], object] = lambda: None,
 ) -> AsyncIterator[OpenPolicy]:
     """Yields a function that opens policies of a model in training; each has the weights of the time of the call.
 
@@ -69,6 +69,8 @@ async def training_policies(
         path: the model's directory or name before the training.
         work: a directory for the servers' logs and weights.
         gather_state: returns the model's state, or that of its adapters, if the model is sharded over processes.
+        release_memory: gives back the memory that the processes of the training keep on GPUs between updates. It is
+            called before servers wake (`inference.vllm.sleeps`).
 
     Raises:
         ServerError: vLLM does not start, cannot be used or cannot load the weights.
@@ -92,8 +94,7 @@ async def training_policies(
         @asynccontextmanager
         async def served_policy(version: str, number: int) -> AsyncIterator[Policy]:
             if params.inference.vllm.sleeps:
-                gc.collect()
-                torch.cuda.empty_cache()  # of the update, so that the servers can have it
+                await asyncio.to_thread(release_memory)
             if lends:
                 await fleet.copy(lender.lend)
             elif vlm.has_lora:

@@ -144,7 +144,8 @@ async def _train(run: StageRun, learners: Replicas[Learner], phase: str) -> Trai
         print(f"warning: validation fell by {comparison}: the phase goes back to iteration {rollback.to}", flush=True)
 
     gathered = partial(learners.run, Learner.gathered_weights, params.model.lora is not None)
-    serving = training_policies(learner.vlm, learner.encoder, INIT[phase], params, run.state, gathered)
+    released = partial(learners.run, Learner.release_memory)
+    serving = training_policies(learner.vlm, learner.encoder, INIT[phase], params, run.state, gathered, released)
     async with (
         JudgeClients(params.judge.model, run.state, ANSWERS) as clients,
         _open_judge(run, clients) as reward,

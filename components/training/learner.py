@@ -6,6 +6,7 @@ update is its iteration, counted from 1.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -139,6 +140,12 @@ class Learner:
             return None
         state = self.weights() if adapters else whole_state(self.vlm)
         return None if state is None else state | self._substitute
+
+    def release_memory(self) -> None:
+        """Give back the GPU memory of the last update that torch keeps for the next one. All ranks call this."""
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
 
     def optimizer_state(self) -> dict[str, Any] | None:
         """The optimiser's state by names of parameters, for a later phase. None on other ranks than the main process,

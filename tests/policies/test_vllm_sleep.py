@@ -14,9 +14,10 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from components.model import VLM
+from components.model import VLM, Encoder
 from components.model.lending import ServedWeights, WeightLender
 from components.params import ModelParams
+from components.policies import serving
 from components.policies.serving import server_settings
 from components.policies.vllm import Fleet
 from components.policies.vllm.local import LocalServer
@@ -216,3 +217,36 @@ def test_only_a_gpu_s_memory_can_be_lent():
     lender = WeightLender(VLM.load(BASE, params))
     with pytest.raises(ValueError, match="only a GPU's memory can be lent"), lender.lend():
         pass
+
+
+def test_the_trainer_gives_back_its_memory_before_a_server_wakes(tmp_path, monkeypatch):
+    events = []
+
+    class Recorder:
+        async def load(self, path):
+            events.append(f"load {path.name}")
+
+        async def sleep(self):
+            events.append("sleep")
+
+    @contextlib.asynccontextmanager
+    async def no_servers(*_, **__):
+        yield Recorder()
+
+    monkeypatch.setattr(serving, "_fleet", no_servers)
+    params = recipe()
+    vllm = params.inference.vllm.model_copy(update={"sleeps": True})
+    params = params.model_copy(update={"inference": params.inference.model_copy(update={"vllm": vllm})})
+    vlm = VLM.load(BASE, params.model)
+
+    async def main():
+        policies = serving.training_policies(
+            vlm, Encoder(vlm), BASE, params, tmp_path, release_memory=lambda: events.append("release")
+        )
+        async with policies as open_policy:
+            for version in ("first", "second"):
+                async with await open_policy(version) as policy:
+                    events.append(policy.version)
+
+    asyncio.run(main())
+    assert events == ["release", "load 0", "first", "sleep", "release", "load 1", "second", "sleep"]
