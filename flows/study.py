@@ -91,6 +91,8 @@ class StudyRunner:
         for stage in plan.stages:
             if stage not in plan.due:
                 continue
+            if process.stopping():
+                return
             signature = plan.signatures[stage]
             with self._lock:
                 stage_lock = self._stage_locks[signature]
