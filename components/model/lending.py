@@ -3,8 +3,8 @@
 The other process gets descriptions of the tensors, maps their memory and copies what it needs. vLLM's counterpart is
 `engine/waymark_worker.py`.
 
-All loans are of the same tensors. When each was of new ones, an H200 had 0.1 GiB less free memory after each iteration
-of RL with a model of 3M parameters: memory that another process has mapped is not free before that process says so.
+All loans are of the same tensors, so that a loan needs no new memory: what another process has mapped is not free
+before that process says so. Each loan exports them anew, because torch counts one release per export.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ class ServedWeights:
         self.tensors: dict[str, torch.Tensor] = {}
 
     @torch.no_grad()
-    def update(self) -> bool:
-        """Bring the tensors up to date with the model. Returns whether some of them are now others than before."""
+    def update(self) -> None:
+        """Bring the tensors up to date with the model."""
         tied, dtype = self._vlm.model.all_tied_weights_keys, self._vlm.compute_dtype
-        before = {name: tensor.data_ptr() for name, tensor in self.tensors.items()}
         for name, weight in self._vlm.model.state_dict().items():
             if name in tied:
                 continue
@@ -45,7 +44,6 @@ class ServedWeights:
                 self.tensors[name].copy_(weight)
             else:
                 self.tensors[name] = weight.detach().to(dtype).contiguous()
-        return before != {name: tensor.data_ptr() for name, tensor in self.tensors.items()}
 
 
 class WeightLender:
@@ -54,7 +52,6 @@ class WeightLender:
     def __init__(self, vlm: VLM) -> None:
         self._vlm = vlm
         self._weights = ServedWeights(vlm)
-        self._descriptions: list[dict[str, Any]] = []
 
     @contextmanager
     def lend(self) -> Iterator[list[dict[str, Any]]]:
@@ -69,19 +66,20 @@ class WeightLender:
         device = self._vlm.model.device
         if device.type != "cuda":
             raise ValueError(f"the model is on the device {device}, and only a GPU's memory can be lent")
-        if self._weights.update():
-            gpu = str(torch.cuda.get_device_properties(device).uuid)
-            self._descriptions = [_description(name, tensor, gpu) for name, tensor in self._weights.tensors.items()]
+        self._weights.update()
+        gpu = str(torch.cuda.get_device_properties(device).uuid)
         torch.cuda.synchronize(device)
-        yield self._descriptions
+        yield [_description(name, tensor, gpu) for name, tensor in self._weights.tensors.items()]
 
 
 def _description(name: str, tensor: torch.Tensor, gpu: str) -> dict[str, Any]:
     _, arguments = reduce_tensor(tensor)
+    *values, is_event_awaited = arguments[6:]
+    del is_event_awaited  # the device has finished
     # The classes of tensor and storage, and the dtype, are no values for JSON: the receiver knows them.
     handle = [
-        {"bytes": base64.b64encode(argument).decode()} if isinstance(argument, bytes) else argument
-        for argument in (*arguments[1:4], *arguments[6:])
+        {"bytes": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
+        for value in (*arguments[1:4], *values, False)
     ]
     dtype = str(tensor.dtype).removeprefix("torch.")
     return {"name": name, "dtype": dtype, "shape": list(tensor.shape), "gpu": gpu, "handle": handle}

@@ -21,7 +21,8 @@ from components.policies.vllm import Fleet, ServerSettings, VLLMPolicy
 
 OpenPolicy = Callable[[str], Awaitable[AbstractAsyncContextManager[Policy]]]
 """Copies a model's present weights under a version name and returns a policy with them. Of several such policies, one
-is entered only after the one before has ended."""
+is entered only after the one before has ended. With `inference.vllm.transfer: ipc` the weights are copied when the
+policy is entered, before the model changes again."""
 
 GatherState = Callable[[], dict[str, torch.Tensor] | None]
 """Gathers the state of a sharded model; None if the model is not sharded."""

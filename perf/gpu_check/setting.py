@@ -83,6 +83,7 @@ def free_memory(device: DeviceKind) -> None:
     """Free what nothing refers to any more, and reset the peak of allocated memory."""
     gc.collect()
     if device == "cuda":
+        torch.cuda.ipc_collect()
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
 

@@ -68,6 +68,23 @@ def check_that_nothing_is_lost(served, vlm, encoder, victim: str, strike: Callab
     assert [one.token_ids for one in answers] == [one.token_ids for one in embedded(vlm, asked)]
 
 
+def test_weights_reach_a_server_whose_engine_has_just_died(served, vlm, encoder):
+    """The server itself still lives. It ends, and the one that is started in its place has the weights."""
+    fleet, run = served
+    asked = requests(encoder, GREEDY, 4)
+
+    async def main():
+        (pid,) = fleet.pids
+        for process in psutil.Process(pid).children(recursive=True):
+            process.kill()
+        await fleet.load(BASE)
+        return await ask(VLLMPolicy(fleet, "v", encoder), asked), pid
+
+    answers, pid = run(main())
+    assert fleet.pids != [pid]
+    assert [one.token_ids for one in answers] == [one.token_ids for one in embedded(vlm, asked)]
+
+
 def test_a_server_that_is_busy_or_takes_weights_is_left_alone(served, encoder, monkeypatch):
     """Busy, it answers, perhaps late; while it takes weights it does not, here for as long as a hanging one would be
     given."""

@@ -19,7 +19,7 @@ from components.model.lending import ServedWeights, WeightLender
 from components.params import ModelParams
 from components.policies import serving
 from components.policies.serving import server_settings
-from components.policies.vllm import Fleet
+from components.policies.vllm import Fleet, ServerError
 from components.policies.vllm.local import LocalServer
 from components.policies.vllm.member import Server, Weights
 from tests.policies.vllm_servers import BASE, recipe
@@ -35,6 +35,7 @@ class StandIn(Server):
         self.number = 0
         self.died = asyncio.Event()
         self.dies_of: str | None = None
+        self.start_error: Exception | None = None
 
     url = property(lambda self: "http://stand-in")
     life = property(lambda self: self.number)
@@ -43,6 +44,8 @@ class StandIn(Server):
         return None
 
     async def start(self, is_healthy):
+        if self.number and self.start_error is not None:
+            raise self.start_error
         self.number += 1
         self.died = asyncio.Event()
         self.told.append(f"start with {Path(self.weights.model).name}")
@@ -158,6 +161,27 @@ def test_a_server_may_die_of_an_order(order, monkeypatch, tmp_path):
     assert [line for line in told if line.startswith("start")][-1] == "start with next"
 
 
+@pytest.mark.parametrize("error", [httpx.ReadError("gone"), ServerError("vLLM does not start"), RuntimeError("CUDA")])
+def test_a_server_that_cannot_be_restarted_ends_all_waiting(error, monkeypatch, tmp_path):
+    async def check(fleet, server):
+        server.start_error = error
+        server.died.set()
+        server.ready.clear()
+        with pytest.raises(ServerError, match=r"gone|does not start|CUDA"):
+            await fleet.load(Path("next"))
+
+    run(check, monkeypatch, tmp_path)
+
+
+def test_a_server_that_is_restarted_sleeps_when_it_is_up(monkeypatch, tmp_path):
+    async def check(fleet, server):
+        server.died.set()
+        server.ready.clear()
+        await fleet.sleep()
+
+    assert run(check, monkeypatch, tmp_path) == ["start with start", "stop", "start with start", "sleep"]
+
+
 def test_arguments_of_servers_whose_weights_change():
     params = recipe()
     vllm = params.inference.vllm.model_copy(update={"sleeps": True, "transfer": "ipc"})
@@ -201,10 +225,12 @@ def test_lent_weights_have_the_names_and_values_of_saved_ones(dtype, tmp_path):
     params = ModelParams.model_validate({"base": str(BASE), "judge_base": str(BASE), "dtype": dtype})
     vlm = VLM.load(BASE, params, train=True)
     weights = ServedWeights(vlm)
-    assert weights.update()
+    weights.update()
+    before = {name: tensor.data_ptr() for name, tensor in weights.tensors.items()}
     with torch.no_grad():
         vlm.model.lm_head.weight.add_(1.0)
-    assert not weights.update()  # the same tensors, with the new values
+    weights.update()
+    assert before == {name: tensor.data_ptr() for name, tensor in weights.tensors.items()}
     vlm.save(tmp_path)
     with safe_open(tmp_path / "model.safetensors", "pt") as file:
         assert {*file.keys()} == {*weights.tensors}

@@ -196,6 +196,7 @@ class Fleet:
         Raises:
             ServerError: a server refuses.
         """
+        await asyncio.gather(*(self._until_ready(server) for server in self._servers))
         self._awake.clear()
         await asyncio.gather(*(self._tell(server, server.sleep) for server in self._servers))
 
@@ -236,9 +237,12 @@ class Fleet:
             raise self._failure
 
     async def _reload(self, server: Server) -> None:
+        await self._until_ready(server)
+        await self._tell(server, server.load)
+
+    async def _until_ready(self, server: Server) -> None:
         while not server.ready.is_set():
             await self._wait_for_change()
-        await self._tell(server, server.load)
 
     async def _tell(self, server: Server, order: Callable[[], Awaitable[None]]) -> None:
         """Give a server an order, during which it answers no health check. If it dies, the order is void: the restarted
@@ -268,8 +272,8 @@ class Fleet:
                 if server.deaths > MAX_DEATHS:
                     raise ServerError(f"vLLM died {server.deaths} times in a row:\n{server.last_words()}")
                 await self._start(server)
-        except ServerError as error:
-            self._failure = error
+        except Exception as error:  # no code awaits this task, and requests would wait for the server for ever
+            self._failure = error if isinstance(error, ServerError) else ServerError(repr(error))
             self._changed.set()
 
     async def _wait_for_failure(self, server: Server) -> None:

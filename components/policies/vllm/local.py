@@ -97,7 +97,10 @@ class LocalServer(Server):
                 f"({self.log}):\n{log_tail(self.log)}"
             ) from error
         if self._weights.lend is not None:  # the directory has those of the beginning
-            await self.load()
+            try:
+                await self.load()
+            except httpx.TransportError as error:
+                raise ServerError(f"vLLM died while it copied weights ({self.log}):\n{log_tail(self.log)}") from error
 
     async def stop(self) -> None:
         """End the process."""

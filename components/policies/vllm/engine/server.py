@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import FastAPI, HTTPException, Request, Response
 from PIL import Image
 from pydantic import BaseModel
 from vllm import SamplingParams
@@ -113,6 +113,12 @@ def serve(engine_args: dict[str, Any], listener: socket.socket, network: Network
 
     app = FastAPI(lifespan=lifespan, openapi_url=None)
 
+    @app.exception_handler(EngineDeadError)
+    async def end(request: Request, error: Exception) -> Response:
+        """The engine is a process of its own; the fleet, or the cluster, restarts both."""
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise error
+
     @app.get("/health")
     async def health() -> dict[str, str]:
         await app.state.engine.check_health()
@@ -138,9 +144,6 @@ def serve(engine_args: dict[str, Any], listener: socket.socket, network: Network
             if network is not None and network.clock != clock:
                 raise HTTPException(409, "other weights were loaded while this request ran")
             return response
-        except EngineDeadError:
-            os.kill(os.getpid(), signal.SIGKILL)  # the fleet, or the cluster, restarts this process
-            raise
         except (EngineGenerateError, VLLMClientError, ValueError, TypeError) as error:
             raise HTTPException(422, repr(error.__cause__ or error)) from error
 

@@ -23,6 +23,9 @@ class LoadsWeights:
         def get_model(self) -> torch.nn.Module:
             """The model that the worker computes with."""
 
+        def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
+            """Make the interface for weights ready."""
+
         def start_weight_update(self) -> None:
             """Begin to replace the weights."""
 
@@ -42,6 +45,7 @@ class LoadsWeights:
         for layer in self.get_model().modules():
             if isinstance(layer, ParallelLMHead):
                 layer.quant_method.process_weights_after_loading(layer)
+        self._clear_deepstack()
 
     def copy_lent_weights(self, tensors: list[dict[str, Any]]) -> None:
         """Replace the weights by tensors in the memory of another process on this GPU (CUDA IPC).
@@ -55,6 +59,7 @@ class LoadsWeights:
         gpu = str(torch.cuda.get_device_properties(self.device).uuid)
         if other := {tensor["gpu"] for tensor in tensors} - {gpu}:
             raise ValueError(f"the weights are on the GPU {min(other)}, and this server's GPU is {gpu}")
+        self.init_weight_transfer_engine({})
         self.start_weight_update()
         self.update_weights(
             {
@@ -66,7 +71,15 @@ class LoadsWeights:
         )
         self.finish_weight_update()
         torch.cuda.synchronize(self.device)
+        self._clear_deepstack()
         gc.collect()  # what still refers to the other process's memory
+
+    def _clear_deepstack(self) -> None:
+        """Zero what is added to layers of rows without an image. A server that slept has lost it, because these tensors
+        are not among the model's buffers."""
+        for module in self.get_model().modules():
+            for tensor in getattr(module, "deepstack_input_embeds", None) or ():
+                tensor.zero_()
 
 
 def _arguments(tensor: dict[str, Any]) -> tuple[Any, ...]:
