@@ -29,8 +29,27 @@ ROW_TOKENS = 16384
 
 
 @dataclass(frozen=True)
-class Decoding:
-    """A batch of responses: its speed, and the differences to the trainer in nats."""
+class Agreement:
+    """Differences between recorded log-probabilities and the trainer's, in nats, and what RL allows."""
+
+    largest: float
+    largest_limit: float
+    mean: float
+    mean_limit: float
+
+    def reasons(self, where: str) -> list[str]:
+        """A sentence for each limit that is exceeded."""
+        sentences = []
+        if not self.largest <= self.largest_limit:  # True for NaN
+            sentences.append(f"{where} differ by {self.largest:.2e} nats on a token")
+        if not self.mean <= self.mean_limit:
+            sentences.append(f"{where} differ by {self.mean:.2e} nats on average")
+        return sentences
+
+
+@dataclass(frozen=True)
+class Decoding(Agreement):
+    """A batch of responses: its speed, and the differences to the trainer."""
 
     model: str
     dtype: str
@@ -40,10 +59,6 @@ class Decoding:
     seconds: float
     """With the reading of the prompts and their screenshots."""
     tokens_s: float
-    largest: float
-    largest_limit: float
-    mean: float
-    mean_limit: float
 
 
 @dataclass(frozen=True)
@@ -59,53 +74,55 @@ def check(setting: Setting) -> Outcome:
     random_weights = "tiny" if setting.is_tiny else "qwen3-vl-4b"
     for name, dtype in ((BASE_MODEL, "float32"), (BASE_MODEL, "bfloat16"), (random_weights, "bfloat16")):
         vlm = model_named(name, setting, dtype)
-        decode(vlm, setting, name, 1, 2)  # starts threads and loads kernels
+        decode(vlm, setting, name, dtype, 1, 2)  # starts threads and loads kernels
         for sequences in (1, 8, 32):
-            figures = decode(vlm, setting, name, sequences, 12 if setting.is_tiny else 128)
-            decoding.append(Decoding(name, dtype, *figures))
+            decoding.append(decode(vlm, setting, name, dtype, sequences, 12 if setting.is_tiny else 128))
             say(f"generation: {decoding[-1]}")
         del vlm
         free_memory(setting.device)
-    return Outcome(Generation(decoding), [reason for batch in decoding for reason in reasons(batch)])
+    where = "{0.model} in {0.dtype}, {0.sequences} sequences: trainer and generation"
+    return Outcome(
+        Generation(decoding), [reason for batch in decoding for reason in batch.reasons(where.format(batch))]
+    )
 
 
-def reasons(batch: Decoding) -> list[str]:
-    """A sentence for each limit that is exceeded."""
-    where = f"{batch.model} in {batch.dtype}, {batch.sequences} sequences: trainer and generation differ by"
-    sentences = []
-    if not batch.largest <= batch.largest_limit:  # True for NaN
-        sentences.append(f"{where} {batch.largest:.2e} nats on a token")
-    if not batch.mean <= batch.mean_limit:
-        sentences.append(f"{where} {batch.mean:.2e} nats on average")
-    return sentences
+def agreement(vlm: VLM, encoder: Encoder, samples: list[Sample], recorded: list[float]) -> dict[str, float]:
+    """Score samples of temperature 1 as the trainer does: the fields of `Agreement`.
+
+    Args:
+        recorded: log-probabilities of all their tokens.
+    """
+    with torch.no_grad():
+        scores = score(vlm, encoder, samples, SamplingParams(temperature=1.0), ROW_TOKENS)
+    gaps, limits = (torch.cat(scores).cpu() - torch.tensor(recorded)).abs(), vlm.tolerances
+    return {
+        "largest": gaps.max().item(),
+        "largest_limit": limits.logprob,
+        "mean": gaps.mean().item(),
+        "mean_limit": limits.mean_logprob,
+    }
 
 
-def decode(
-    vlm: VLM, setting: Setting, name: str, sequences: int, max_tokens: int
-) -> tuple[int, int, float, float, float, float, float, float]:
-    """Sample, and score the samples as the trainer does: the fields of `Decoding` after the first two."""
+def decode(vlm: VLM, setting: Setting, model: str, dtype: str, sequences: int, max_tokens: int) -> Decoding:
+    """Sample, and compare with the trainer."""
     encoder = Encoder(vlm)
-    if name == BASE_MODEL:
+    if model == BASE_MODEL:
         prompts = [lesson.prompt for lesson in lessons(encoder, drawn_pages(PROMPTS, seed=1), random.Random(1), 1)]
     else:
-        prompts = [turn.prompt for turn in trajectory(encoder, PROMPTS, SHAPES[name])]
+        prompts = [turn.prompt for turn in trajectory(encoder, PROMPTS, SHAPES[model])]
     sampling = SamplingParams(temperature=1.0)
     rows = [Row(prompts[index % len(prompts)], sampling, max_tokens, index) for index in range(sequences)]
     begin = clock(setting.device)
     completions = generate_batch(vlm, encoder, rows)
     seconds = clock(setting.device) - begin
     samples = [Sample(row.prompt, answer.token_ids) for row, answer in zip(rows, completions, strict=True)]
-    scores = score(vlm, encoder, samples, sampling, ROW_TOKENS)
-    recorded = torch.tensor([logprob for answer in completions for logprob in answer.logprobs])
-    gaps = (torch.cat(scores).cpu() - recorded).abs()
-    limits, tokens = vlm.tolerances, len(recorded)
-    return (
-        sequences,
-        tokens,
-        seconds,
-        tokens / seconds,
-        gaps.max().item(),
-        limits.logprob,
-        gaps.mean().item(),
-        limits.mean_logprob,
+    recorded = [logprob for answer in completions for logprob in answer.logprobs]
+    return Decoding(
+        **agreement(vlm, encoder, samples, recorded),
+        model=model,
+        dtype=dtype,
+        sequences=sequences,
+        tokens=len(recorded),
+        seconds=seconds,
+        tokens_s=len(recorded) / seconds,
     )

@@ -22,16 +22,15 @@ import torch
 
 from components.model import VLM, Encoded, Encoder, Sample
 from components.model.lending import WeightLender
-from components.params import ModelParams, SamplingParams, VLLMParams
+from components.params import ModelParams, VLLMParams
 from components.policies.vllm import Fleet, ServerSettings
-from components.training.forward import score
 from perf.gpu_check.exactness import BASE_MODEL, model_named
+from perf.gpu_check.generation import Agreement, agreement
 from perf.gpu_check.setting import GIB, Outcome, Setting, free_memory, say
 from perf.training_workload import MIXED, SHAPES, TOKENIZER, random_model, trajectory
 
 PROMPTS = 4
 """Different prompts of a batch; the other requests are further attempts, as in a group of RL."""
-ROW_TOKENS = 16384
 CHANGE = 0.005
 """Standard deviation of what is added to the weights of the language model's matrices; random ones have 0.02."""
 MEMORY = 0.45
@@ -41,8 +40,8 @@ SCORED = 8
 
 
 @dataclass(frozen=True)
-class Responses:
-    """A batch of responses: its speed, and the differences to the trainer in nats."""
+class Responses(Agreement):
+    """A batch of responses: its speed, and the differences to the trainer."""
 
     model: str
     dtype: str
@@ -53,10 +52,6 @@ class Responses:
     seconds: float
     """With the reading of the prompts and their screenshots, unless the server has them in its cache."""
     tokens_s: float
-    largest: float
-    largest_limit: float
-    mean: float
-    mean_limit: float
 
 
 @dataclass(frozen=True)
@@ -91,18 +86,8 @@ def check(setting: Setting) -> Outcome:
         asyncio.run(_serve(setting, setting.served_model, vlm, (1, 8, 32, 128), 128, figures))
         del vlm
         free_memory(setting.device)
-    return Outcome(figures, [reason for batch in figures.responses for reason in reasons(batch)])
-
-
-def reasons(batch: Responses) -> list[str]:
-    """A sentence for each limit that is exceeded."""
-    where = f"{batch.model} in {batch.dtype}, weights by {batch.weights}: trainer and vLLM differ"
-    sentences = []
-    if not batch.largest <= batch.largest_limit:  # True for NaN
-        sentences.append(f"{where} by {batch.largest:.2e} nats on a token")
-    if not batch.mean <= batch.mean_limit:
-        sentences.append(f"{where} by {batch.mean:.2e} nats on average")
-    return sentences
+    where = "{0.model} in {0.dtype}, weights by {0.weights}: trainer and vLLM"
+    return Outcome(figures, [reason for batch in figures.responses for reason in batch.reasons(where.format(batch))])
 
 
 async def _serve(
@@ -198,21 +183,18 @@ async def _responses(
     answers = await asyncio.gather(*(fleet.generate(question) for question in questions))
     seconds = time.monotonic() - begin
     samples = [Sample(prompt, answer["token_ids"]) for prompt, answer in zip(attempts, answers, strict=True)]
-    with torch.no_grad():
-        scores = score(vlm, encoder, samples[:SCORED], SamplingParams(temperature=1.0), ROW_TOKENS)
-    recorded = torch.tensor([logprob for answer in answers[:SCORED] for logprob in answer["logprobs"]])
-    gaps = (torch.cat(scores).cpu() - recorded).abs()
-    tokens, limits = sum(len(answer["token_ids"]) for answer in answers), vlm.tolerances
+    recorded = [logprob for answer in answers[:SCORED] for logprob in answer["logprobs"]]
+    tokens = sum(len(answer["token_ids"]) for answer in answers)
+    model, dtype, weights = names
     return Responses(
-        *names,
-        requests,
-        tokens,
-        seconds,
-        tokens / seconds,
-        gaps.max().item(),
-        limits.logprob,
-        gaps.mean().item(),
-        limits.mean_logprob,
+        **agreement(vlm, encoder, samples[:SCORED], recorded),
+        model=model,
+        dtype=dtype,
+        weights=weights,
+        requests=requests,
+        tokens=tokens,
+        seconds=seconds,
+        tokens_s=tokens / seconds,
     )
 
 
