@@ -19,11 +19,11 @@ from PIL import ImageColor
 from torch.utils.flop_counter import FlopCounterMode
 
 from components.model import Encoded, Encoder, Sample, Segments
-from components.params import LoRAParams
+from components.params import LoRAParams, SamplingParams
 from components.plan.architecture import architecture_of
-from components.training.forward import response_logprobs
+from components.training.forward import response_logprobs, score
 from components.training.packing import pack
-from perf.gpu_check import exactness, learning, training
+from perf.gpu_check import exactness, generation, learning, serving, training
 from perf.gpu_check.__main__ import main
 from perf.gpu_check.drawn_pages import HEIGHT, WIDTH, drawn_pages
 from perf.gpu_check.report import run_parts
@@ -261,6 +261,22 @@ def test_a_part_that_raises_is_reported_and_the_others_run():
     assert report.parts["broken"].error == "ZeroDivisionError: a fault"
     assert "in broken" in report.parts["broken"].traceback
     assert report.parts["last"].figures == {"value": 7}
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("base-model", "float32"), ("base-model", "bfloat16"), ("tiny", "bfloat16")]
+)
+def test_a_server_with_the_weights_before_a_change_would_exceed_the_limits(name, dtype):
+    """The part `serving` can tell new weights from old ones."""
+    vlm = exactness.model_named(name, SETTING, dtype)
+    encoder = Encoder(vlm)
+    samples = trajectory(encoder, 4, SHAPES["tiny"])
+    with torch.no_grad():
+        old = torch.cat(score(vlm, encoder, samples, SamplingParams(temperature=1.0), 16384)).tolist()
+    assert generation.Agreement(**generation.agreement(vlm, encoder, samples, old)).reasons("unchanged") == []
+    serving._change(vlm)
+    after = generation.Agreement(**generation.agreement(vlm, encoder, samples, old))
+    assert after.reasons("changed")
 
 
 def test_a_part_that_leaves_the_gpu_unusable_is_the_last(monkeypatch):

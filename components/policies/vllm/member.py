@@ -133,7 +133,7 @@ class Server(ABC):
             ServerError: it refuses.
             httpx.TransportError: the connection broke.
         """
-        raise NotImplementedError(f"the server {self.url} does not sleep")
+        raise ServerError(f"the server {self.url} does not sleep: set inference.vllm.sleeps to false")
 
     async def wake(self, part: str) -> None:
         """Take back the GPU memory of the `weights` or of the `kv_cache`.
@@ -142,7 +142,7 @@ class Server(ABC):
             ServerError: it cannot.
             httpx.TransportError: the connection broke.
         """
-        raise NotImplementedError(f"the server {self.url} does not sleep")
+        raise ServerError(f"the server {self.url} does not sleep: set inference.vllm.sleeps to false")
 
     @abstractmethod
     def last_words(self) -> str:
