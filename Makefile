@@ -56,9 +56,10 @@ kiwix: install
 demo: browser
 	@$(BIN)/python -m flows.demo $(if $(RECIPE),--recipe $(RECIPE))
 
-# A file's tests run in one process, in which torch has one thread.
+# A file's tests run in one process, in which torch has one thread. test-verified runs those of its evaluator.
 test: browser kiwix
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile -m "not slow and not vllm"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile -m "not slow and not vllm" \
+	  --ignore tests/judge/verified
 
 # The tests of a shared MLflow server start one with PostgreSQL.
 postgres:

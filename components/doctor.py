@@ -145,7 +145,7 @@ def world_programs(recipe: Path) -> list[Check]:
 
 def broken_worlds() -> list[Check]:
     """A line for each installed world that cannot be imported. Only a recipe that names it is affected."""
-    fix = "mend its package or uninstall it; recipes without this world run"
+    fix = "fix its package or uninstall it; recipes without this world run"
     return [Check(f"world {name}", False, why, fix, required=False) for name, why in plugins.broken("worlds").items()]
 
 

@@ -281,7 +281,7 @@ class Endpoint:
     def _translated(self, error: openai.OpenAIError) -> EndpointError:
         import openai
 
-        kind, hint = EndpointError, "mend that and run again to go on"
+        kind, hint = EndpointError, "fix that and run again to go on"
         if isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError) or (
             isinstance(error, openai.APIStatusError) and error.status_code == 413
         ):

@@ -54,7 +54,7 @@ def bootstrap_mean(values_N: np.ndarray, resamples: int, seed: int, level: float
     Raises:
         ValueError: there are no values, or one is not a finite number.
     """
-    _require_numbers(values_N)
+    require_numbers(values_N)
     if len(values_N) < 2 or np.ptp(values_N) == 0:
         return Interval(float(values_N.mean()), float(values_N.mean()))
     result = stats.bootstrap(
@@ -80,7 +80,7 @@ def success_rate(scores_N: np.ndarray, episodes: int | None = None) -> SuccessRa
     Raises:
         ValueError: there are no scores, or one is not from 0 to 1.
     """
-    _require_numbers(scores_N)
+    require_numbers(scores_N)
     if scores_N.min() < 0 or scores_N.max() > 1:
         raise ValueError(f"a task's success is from 0 to 1, these are from {scores_N.min()} to {scores_N.max()}")
     rate = float(scores_N.mean())
@@ -165,7 +165,12 @@ def newcombe(first: Rate, second: Rate, level: float = 0.95) -> Interval:
     )
 
 
-def _require_numbers(values_N: np.ndarray) -> None:
+def require_numbers(values_N: np.ndarray) -> None:
+    """Refuse values from which no mean can be computed.
+
+    Raises:
+        ValueError: there is no value, or one is no number.
+    """
     if not len(values_N):
         raise ValueError("no values, so there is no mean and no interval: judge at least one task first")
     if not np.isfinite(values_N).all():

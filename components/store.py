@@ -1,11 +1,6 @@
-"""Records on disk: Parquet tables that are published by rename, and the append-only journal.
+"""Finished files on disk, published by rename: Parquet tables of records, JSON, and the digests of a stage's inputs.
 
-A stage appends each finished item to a journal outside of its DVC outputs, with fsync, and publishes its outputs by
-rename when it is done. If it is killed, at most the item in flight is lost. Run again with the same inputs, it
-continues from the journal.
-
-Accepted trade-offs: a journal holds images as base64, which takes a third more space than the Parquet file that
-replaces it. Old journals are kept until `waymark clean`.
+What a stage writes while it runs is in its journal (`components.journal`).
 """
 
 from __future__ import annotations
@@ -18,7 +13,7 @@ import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,9 +24,6 @@ from components.records import Record, Rejection, Reward, Task, Trajectory, Verd
 STATE = Path(".waymark")
 
 R = TypeVar("R", bound=Record)
-
-FINAL = b'{"final":true}\n'
-"""The line of a journal that makes the records before it final."""
 
 _IMAGE = pa.struct([("data", pa.binary()), ("sha256", pa.string())])
 _READING = pa.struct(
@@ -229,13 +221,13 @@ def publish(partial: Path, path: Path) -> None:
         raise IsADirectoryError(f"{path} is a folder, which no file replaces: remove it, or name another file")
     path.parent.mkdir(parents=True, exist_ok=True)
     for part in [*partial.rglob("*"), partial] if partial.is_dir() else [partial]:
-        _fsync(part)
+        sync(part)
     old = path.with_name(f".{path.name}.{os.getpid()}.old")
     if path.is_dir():
         shutil.rmtree(old, ignore_errors=True)  # of a killed process with this id, which containers give again
         os.replace(path, old)
     os.replace(partial, path)
-    _fsync(path.parent)
+    sync(path.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -307,99 +299,8 @@ def is_locked(path: Path) -> bool:
     return False
 
 
-class Journal(Generic[R]):
-    """An append-only file of records, one JSON line each, fsynced on append.
-
-    An incomplete last line (the process died while writing) is dropped when the journal is opened. A damaged line
-    before it is an error, because only another program can have written it. One process at a time may open a journal: a
-    stage that outlived a killed `dvc repro` must not share it with the next run.
-
-    Attributes:
-        records: the records, in order.
-        final: how many of the first records `mark_final` made final.
-
-    Raises:
-        ValueError: a line is damaged.
-        BlockingIOError: another process has opened the journal.
-    """
-
-    def __init__(self, path: Path, kind: type[R]) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.path = path
-        self.kind = kind
-        self.records: list[R] = []
-        self.final = 0
-        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._end = self._load()
-        except BlockingIOError as error:
-            os.close(self._file)
-            message = "another process is writing this journal; wait for it, or stop the stage that an earlier run left"
-            raise BlockingIOError(error.errno, message, str(path)) from error
-        except ValueError:
-            os.close(self._file)
-            raise
-        os.ftruncate(self._file, self._end)
-        _fsync(path.parent)
-
-    def _load(self) -> int:
-        """Read the records. Returns the length of the undamaged part in bytes."""
-        valid = 0
-        with self.path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.endswith(b"\n"):
-                    break
-                valid += len(line)
-                if line == FINAL:
-                    self.final = len(self.records)
-                    continue
-                try:
-                    self.records.append(self.kind.model_validate_json(line))
-                except ValueError as error:
-                    message = f"{self.path}:{number}: damaged journal line; move the file away to start over"
-                    raise ValueError(message) from error
-        return valid
-
-    def append(self, record: R) -> None:
-        """Add a record. Once this returns, the record survives a crash."""
-        line = record.model_dump_json().encode() + b"\n"
-        try:
-            rest = memoryview(line)
-            while rest:
-                rest = rest[os.write(self._file, rest) :]
-            os.fsync(self._file)
-        except OSError:  # a full disk: an incomplete line must not stay before the next append
-            os.ftruncate(self._file, self._end)
-            raise
-        self._end += len(line)
-        self.records.append(record)
-
-    def close(self) -> None:
-        """Close the file and release its lock."""
-        if self._file >= 0:
-            os.close(self._file)
-        self._file = -1
-
-    def __enter__(self) -> Journal[R]:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-
-def mark_final(path: Path) -> None:
-    """Make all records of a closed journal final: a later run replaces none of them. Once this returns, the mark
-    survives a crash. It does not read the records, which may be large."""
-    file = os.open(path, os.O_WRONLY | os.O_APPEND)
-    try:
-        os.write(file, FINAL)
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def _fsync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Write a file or folder through to the disk, where the file system can."""
     handle = os.open(path, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):

@@ -24,6 +24,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 PLUMBING = (
     "components/__init__.py",
+    "components/journal.py",
     "components/pipeline/__init__.py",
     "components/pipeline/curve.py",
     "components/pipeline/stage_run.py",

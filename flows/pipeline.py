@@ -66,7 +66,7 @@ def pipeline(recipe: str | None = None, side_by_side: int | None = None) -> dict
             do not count.
 
     Raises:
-        StageFailed: the recipe is wrong, or a work pool that it names does not exist.
+        StageFailed: the recipe is wrong, a work pool that it names does not exist, or another pipeline uses its store.
         StoreError: the store that its section `placement` names cannot be written.
         PipelineFailed: a stage failed; the stages that do not need it are done.
     """
@@ -80,13 +80,13 @@ def pipeline(recipe: str | None = None, side_by_side: int | None = None) -> dict
         logger.warning(line)
     stages = graph.read(root, with_status=True)
     due = graph.to_run(stages)
-    pools = Pools(placement_of(root), stages, root)
+    pools_of_recipe = Pools(placement_of(root), stages, root)
     recipe_in_use = RecipeInUse(root, stages)
     logger.info(
         "%d of %d stages to run: %s", len(due), len(stages), ", ".join(name for name in stages if name in due) or "none"
     )
     process.allow()
-    with StageConsole(list(stages), console) as display:
+    with pools_of_recipe as pools, StageConsole(list(stages), console) as display:
         slots = StageSlots(side_by_side or default_slots(root), stages, due)
         futures: dict[str, Any] = {}
         with process.stopped_by_signals(on_stop=slots.release_all):

@@ -6,11 +6,10 @@ ended
 
 1. when the call ends, also after a SIGKILL of dvc;
 2. when the flow is stopped (`stop_all`);
-3. when the same name is called again after the flow itself was killed: `.waymark/calls/` has the mark.
+3. when the flow itself is killed, by a process that watches it (`flows.watchdog`);
+4. when the same name is called again, if flow and watchdog were both killed: `.waymark/calls/` has the mark.
 
 Other children, such as Prefect's server, have their owner in their environment (`own_children`).
-
-Accepted trade-off: after a SIGKILL of the flow, the tree keeps working until the next call. Its work is not lost.
 """
 
 from __future__ import annotations
@@ -30,6 +29,8 @@ from typing import Any
 
 import psutil
 
+from flows.watchdog import Watchdog
+
 MARK = "WAYMARK_CALL"
 OWNER = "WAYMARK_OWNER"
 CALLS = Path(".waymark/calls")
@@ -38,6 +39,7 @@ GRACE_S = 10.0
 _running_marks: set[str] = set()
 _lock = threading.Lock()
 _stopping = threading.Event()
+_watchdog = Watchdog(without=(MARK, OWNER))
 
 
 class Busy(RuntimeError):
@@ -79,6 +81,7 @@ def call(
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
         _write(record, {"mark": mark, "pid": os.getpid(), "started": psutil.Process().create_time()})
+        _watchdog.watch(mark)
         with log.open("wb") as output:
             child = subprocess.Popen(
                 list(command),
@@ -96,10 +99,12 @@ def call(
             except subprocess.TimeoutExpired:
                 if _stopping.is_set():  # the stop may have come before the child was there
                     end(mark)
+                _watchdog.check()
                 if on_poll:
                     on_poll()
     finally:
         end(mark)
+        _watchdog.forget(mark)
         with _lock:
             _running_marks.discard(mark)
         record.unlink(missing_ok=True)
@@ -174,14 +179,18 @@ def own_children(root: Path) -> None:
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
 
 
-def end_abandoned(root: Path) -> None:
-    """End the processes of all calls in this project whose flow was killed, and wait until they are gone.
+def end_abandoned(root: Path, name: str | None = None) -> None:
+    """End the processes of calls in this project whose flow was killed, and wait until they are gone.
+
+    Args:
+        name: only the call of this name.
 
     Raises:
-        Busy: a living flow runs a call of this project.
+        Busy: a living flow runs such a call.
     """
-    for record in sorted((root / CALLS).glob("*.json")):
-        _claim(record, record.stem)
+    records = sorted((root / CALLS).glob("*.json")) if name is None else [root / CALLS / f"{name}.json"]
+    for record in records:
+        _claim(record, record.name.removesuffix(".json"))
 
 
 def end(mark: str) -> int:

@@ -1,11 +1,13 @@
 """The city's copies: how quick they are, what they cost, and whether any is left behind: `python -m perf.city`.
 
 - Resets, forks, snapshots and differences of one process: medians and 95th percentiles.
-- Episodes per second over plain HTTP, without a browser: each opens four pages and adds an article to the cart. With 1,
-  8, 16 and 32 at once, each on a copy of its own (`isolated`), against the same requests on one copy that all share
-  (`shared`). The two take turns in the same run.
-- Memory per copy: growth of the process over 100 copies that were used.
-- Copies that are left after 1,000 episodes that began and ended.
+- Episodes per second over plain HTTP, without a browser. Each begins and ends as in a pipeline: it makes a copy and a
+  snapshot, opens four pages, adds an article to the cart, compares the copy with the snapshot and drops both. With 1,
+  8, 16 and 32 at once (`isolated`), against the same pages on one copy that all share and that nothing compares
+  (`shared`). The two take turns in the same run. `cpu_ratio` compares the server's CPU time for an episode.
+- Memory per episode under way: growth of the process over 100 copies that were used and their snapshots, all with the
+  data of one seed, and each with those of its own.
+- Copies and snapshots that are left after 1,000 episodes that began, were compared and ended, without pages.
 - One server process against two (`worlds.city.processes`), which take turns: seconds until all have started, MiB of
   each then and after the episodes, and episodes per second with 8 and 16 at once: the ones above over plain HTTP, and
   in Chromium those of an oracle that puts an article into the cart.
@@ -22,29 +24,30 @@ import json
 import re
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import psutil
 
 from components.browser import Session, open_browsers
 from components.params import BrowserParams
-from components.records import Task
+from components.records import StateCheck, Task
 from components.worlds.city import City
-from components.worlds.city.image import ensure
-from components.worlds.city.instances import instances
+from components.worlds.city.instances import Instance, instances
 from components.worlds.city.params import CityParams
 from components.worlds.city.server_process import CityServer
+from components.worlds.city.site import CityEpisode, CitySite
 from components.worlds.city.tasks.registry import templates
 from components.worlds.playing import play
 
 HOST = "shop.test"
 PATHS = ("/", "/catalogue/", "/search/?q=rope")
-PRODUCT = 2
+TEMPLATE = "shop_add_several"
+"""The task of the episodes over plain HTTP. Its visitor does not log in, so episodes on one copy have carts of their
+own."""
 CONCURRENCY = (1, 8, 16, 32)
-COPIES_FOR_MEMORY = 100
 PROCESSES = (1, 2)
 DIVIDED = (8, 16)
 """Episodes at once on one process and on two."""
@@ -55,37 +58,54 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--operations", type=int, default=200, help="of each kind; default: %(default)s")
+    parser.add_argument("--copies", type=int, default=100, help="for the memory of one; default: %(default)s")
     parser.add_argument("--episodes", type=int, default=64, help="per concurrency and round; default: %(default)s")
     parser.add_argument("--rounds", type=int, default=3, help="default: %(default)s")
     parser.add_argument("--ended", type=int, default=1000, help="episodes that begin and end; default: %(default)s")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="default: all")
-    options = parser.parse_args()
+    print(json.dumps(asyncio.run(measure(parser.parse_args()))))
+
+
+async def measure(options: argparse.Namespace) -> dict[str, object]:
+    """The figures of all parts."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2 * max(CONCURRENCY)))
     figures: dict[str, object] = {}
-    server = CityServer(ensure())
+    site = CitySite()
+    await site.start()
     try:
+        task = tasks_of(site.server, TEMPLATE, 1)[0]
         if "operations" in options.parts:
-            figures |= operations(server, options.operations)
+            figures |= operations(site.server, task, options.operations)
         if "memory" in options.parts:
-            figures |= memory(server)
+            figures["mib_per_copy"] = await memory(site, [task] * options.copies)
+            own = await asyncio.to_thread(tasks_of, site.server, TEMPLATE, options.copies)
+            figures["mib_per_copy_with_own_seed"] = await memory(site, own)
         if "throughput" in options.parts:
             figures["throughput"] = [
-                throughput(server, concurrency, options.episodes, options.rounds) for concurrency in CONCURRENCY
+                await throughput(site, task, concurrency, options.episodes, options.rounds)
+                for concurrency in CONCURRENCY
             ]
         if "ended" in options.parts:
-            figures["copies_left"] = ended(server, options.ended)
+            figures["left"] = await ended(site, task, options.ended)
     finally:
-        server.stop()
+        await site.stop()
     if "processes" in options.parts:
-        figures["processes"] = divided(ensure(), options.episodes, options.rounds)
-        figures["in_chromium"] = asyncio.run(in_chromium(options.episodes, options.rounds))
-    print(json.dumps(figures))
+        figures["processes"] = await divided(task, options.episodes, options.rounds)
+        figures["in_chromium"] = await in_chromium(options.episodes, options.rounds)
+    return figures
 
 
-def operations(server: CityServer, count: int) -> dict[str, object]:
+def tasks_of(server: CityServer, template: str, count: int) -> list[Task]:
+    """Tasks of a template, each with a seed of its own."""
+    made = instances(server, templates()[template], 1, count)
+    return [Task.model_validate(instance.row("train")) for instance in made]
+
+
+def operations(server: CityServer, task: Task, count: int) -> dict[str, object]:
     """Milliseconds of each operation through the control interface."""
     key = server.reset(1)["key"]
     before = server.snapshot(key)
-    visit(server, key)
+    visit(server, {"city": key}, task)
     kinds: dict[str, Callable[[], str | None]] = {
         "reset": lambda: server.reset(1)["key"],
         "fork": lambda: server.fork(key),
@@ -95,7 +115,7 @@ def operations(server: CityServer, count: int) -> dict[str, object]:
     figures = {}
     for name, operation in kinds.items():
         times = []
-        for _ in range(count if name != "diff" else max(1, count // 10)):
+        for _ in range(count if name != "diff" else max(2, count // 10)):
             began = time.perf_counter()
             made = operation()
             times.append((time.perf_counter() - began) * 1000)
@@ -108,76 +128,114 @@ def operations(server: CityServer, count: int) -> dict[str, object]:
     return dict(figures)
 
 
-def memory(server: CityServer) -> dict[str, object]:
-    """MiB per copy that served an episode's pages."""
-    keys = [server.reset(1)["key"]]
-    visit(server, keys[0])
-    process = psutil.Process(server.pid)
-    before = process.memory_info().rss
-    for _ in range(COPIES_FOR_MEMORY):
-        keys.append(server.reset(1)["key"])
-        visit(server, keys[-1])
-    grown = process.memory_info().rss - before
-    for key in keys:
-        server.drop(key)
-    return {"mib_per_copy": round(grown / COPIES_FOR_MEMORY / 2**20, 2)}
+async def memory(site: CitySite, tasks: Sequence[Task]) -> float:
+    """MiB of a copy that served an episode's pages and of its snapshot, while all episodes are under way."""
+    process = psutil.Process(site.server.pid)
+    episodes: list[CityEpisode] = []
+    try:
+        for task in [tasks[0], *tasks]:
+            if len(episodes) == 1:  # the first has the memory that later ones share
+                before = process.memory_info().rss
+            episodes.append(await site.begin(task))
+            await asyncio.to_thread(visit, site.server, jar_of(episodes[-1]), task)
+        grown = process.memory_info().rss - before
+    finally:
+        for episode in episodes:
+            await episode.end()
+    return round(grown / len(tasks) / 2**20, 2)
 
 
-def throughput(server: CityServer, concurrency: int, episodes: int, rounds: int) -> dict[str, object]:
-    """Episodes per second on copies of their own and on one shared copy."""
-    shared = server.reset(1)["key"]
-
-    def isolated_episode(_: int) -> None:
-        key = server.reset(1)["key"]
-        visit(server, key)
-        server.drop(key)
-
-    def shared_episode(_: int) -> None:
-        visit(server, shared)
-
-    rates: dict[str, list[float]] = {"isolated": [], "shared": []}
-    with ThreadPoolExecutor(concurrency) as threads:
-        for _ in range(rounds):
-            for name, episode in (("isolated", isolated_episode), ("shared", shared_episode)):
-                began = time.perf_counter()
-                list(threads.map(episode, range(episodes)))
-                rates[name].append(episodes / (time.perf_counter() - began))
-    server.drop(shared)
-    isolated, peer = (statistics.median(rates[name]) for name in ("isolated", "shared"))
+async def throughput(site: CitySite, task: Task, concurrency: int, episodes: int, rounds: int) -> dict[str, object]:
+    """Episodes per second, and the server's CPU time for one, on copies of their own and on one shared copy."""
+    shared = await asyncio.to_thread(site.server.reset, Instance.of(task).seed)
+    kinds: dict[str, Callable[[int], Awaitable[Any]]] = {
+        "isolated": lambda _: run_episode(site, task),
+        "shared": lambda _: asyncio.to_thread(visit, site.server, {"city": shared["key"]}, task),
+    }
+    rates: dict[str, list[float]] = {name: [] for name in kinds}
+    costs: dict[str, list[float]] = {name: [] for name in kinds}
+    for _ in range(rounds):
+        for name, episode in kinds.items():
+            before = cpu_s(site.server)
+            rates[name].append(await per_second(episode, episodes, concurrency))
+            costs[name].append((cpu_s(site.server) - before) / episodes)
+    await asyncio.to_thread(site.server.drop, shared["key"])
+    isolated, peer = (statistics.median(rates[name]) for name in kinds)
+    cost, peer_cost = (statistics.median(costs[name]) for name in kinds)
     return {
         "concurrency": concurrency,
         "isolated_per_s": round(isolated, 2),
         "shared_per_s": round(peer, 2),
         "ratio": round(isolated / peer, 3),
+        "isolated_cpu_ms": round(cost * 1000),
+        "shared_cpu_ms": round(peer_cost * 1000),
+        "cpu_ratio": round(peer_cost / cost, 3),
     }
 
 
-def ended(server: CityServer, episodes: int) -> int:
-    """The number of copies after so many episodes that began and ended."""
-    for _ in range(episodes):
-        ready = server.reset(1)
-        before = server.snapshot(ready["key"])
-        server.drop(ready["key"])
-        server.drop(before)
-    return server.count()
+def cpu_s(server: CityServer) -> float:
+    """The CPU time that a server's process has had, which other work on the machine changes less than its rates."""
+    times = psutil.Process(server.pid).cpu_times()
+    return times.user + times.system
 
 
-def divided(image: Path, episodes: int, rounds: int) -> list[dict[str, object]]:
+async def ended(site: CitySite, task: Task, episodes: int) -> Mapping[str, int]:
+    """What the server keeps after so many episodes that began, were compared and ended."""
+
+    async def episode(_: int) -> None:
+        begun = await site.begin(task)
+        await begun.check_state(None)
+        await begun.end()
+
+    await per_second(episode, episodes, DIVIDED[0])
+    return site.server.count()._asdict()
+
+
+async def run_episode(site: CitySite, task: Task) -> None:
+    """An episode from its copy to its verdict, with plain HTTP in place of a browser.
+
+    Raises:
+        RuntimeError: the verdict is not that the task is done.
+    """
+    begun = await site.begin(task)
+    try:
+        await asyncio.to_thread(visit, site.server, jar_of(begun), task)
+        check: StateCheck = await begun.check_state(None)
+    finally:
+        await begun.end()
+    if check.reward != 1:
+        raise RuntimeError(f"the episode of {task.task_id} failed: {check.missing + check.side_effects}")
+
+
+async def per_second(episode: Callable[[int], Awaitable[Any]], episodes: int, concurrency: int) -> float:
+    """Episodes per second, so many at once; `episode` is called with the number of each."""
+    numbers = iter(range(episodes))
+
+    async def work() -> None:
+        for number in numbers:
+            await episode(number)
+
+    began = time.perf_counter()
+    await asyncio.gather(*(work() for _ in range(concurrency)))
+    return episodes / (time.perf_counter() - began)
+
+
+async def divided(task: Task, episodes: int, rounds: int) -> list[dict[str, object]]:
     """Episodes per second over plain HTTP, divided among one process and two."""
-    fleets: dict[int, list[CityServer]] = {}
+    fleets: dict[int, list[CitySite]] = {}
     figures: dict[int, dict[str, object]] = {}
     rates: dict[tuple[int, int], list[float]] = {}
     try:
         for count in PROCESSES:
             began = time.perf_counter()
-            with ThreadPoolExecutor(count) as threads:
-                fleets[count] = list(threads.map(CityServer, [image] * count))
+            fleet = fleets[count] = [CitySite() for _ in range(count)]
+            await asyncio.gather(*(site.start() for site in fleet))
             seconds = round(time.perf_counter() - began, 1)
-            figures[count] = {"processes": count, "start_s": seconds, "mib_at_start": resident(fleets[count])}
+            figures[count] = {"processes": count, "start_s": seconds, "mib_at_start": resident(fleet)}
         for _ in range(rounds):
             for concurrency in DIVIDED:
-                for count in PROCESSES:
-                    rate = episodes_per_second(fleets[count], concurrency, episodes)
+                for count, fleet in fleets.items():
+                    rate = await divided_per_second(fleet, task, episodes, concurrency)
                     rates.setdefault((count, concurrency), []).append(rate)
         for count in PROCESSES:
             figures[count]["mib_afterwards"] = resident(fleets[count])
@@ -185,29 +243,19 @@ def divided(image: Path, episodes: int, rounds: int) -> list[dict[str, object]]:
                 concurrency: round(statistics.median(rates[count, concurrency]), 2) for concurrency in DIVIDED
             }
     finally:
-        for server in (server for fleet in fleets.values() for server in fleet):
-            server.stop()
+        for site in (site for fleet in fleets.values() for site in fleet):
+            await site.stop()
     return [*figures.values()]
 
 
-def resident(servers: list[CityServer]) -> list[int]:
-    """MiB of memory of each server's process."""
-    return [round(psutil.Process(server.pid).memory_info().rss / 2**20) for server in servers]
+async def divided_per_second(fleet: Sequence[CitySite], task: Task, episodes: int, concurrency: int) -> float:
+    """Episodes per second over plain HTTP, each on the next site."""
+    return await per_second(lambda number: run_episode(fleet[number % len(fleet)], task), episodes, concurrency)
 
 
-def episodes_per_second(servers: list[CityServer], concurrency: int, episodes: int) -> float:
-    """Episodes over plain HTTP, each on the next server."""
-
-    def episode(number: int) -> None:
-        server = servers[number % len(servers)]
-        key = server.reset(1)["key"]
-        visit(server, key)
-        server.drop(key)
-
-    with ThreadPoolExecutor(concurrency) as threads:
-        began = time.perf_counter()
-        list(threads.map(episode, range(episodes)))
-        return episodes / (time.perf_counter() - began)
+def resident(fleet: Sequence[CitySite]) -> list[int]:
+    """MiB of memory of each site's process."""
+    return [round(psutil.Process(site.server.pid).memory_info().rss / 2**20) for site in fleet]
 
 
 async def in_chromium(episodes: int, rounds: int) -> list[dict[str, object]]:
@@ -229,8 +277,7 @@ async def oracles_per_second(processes: int, concurrency: int, episodes: int) ->
     world = City(CityParams(processes=processes))
     browser = BrowserParams(concurrency=concurrency, start_timeout_s=120, step_timeout_s=120)
     async with open_browsers(browser, world.sites(), "elements") as browsers:
-        made = await asyncio.to_thread(instances, world.site().server, templates()["shop_add_to_basket"], 1, 8)
-        tasks = [Task.model_validate(instance.row("train")) for instance in made]
+        tasks = await asyncio.to_thread(tasks_of, world.site().server, "shop_add_to_basket", 8)
 
         async def episode(task: Task) -> None:
             async with browsers.session(task) as session:
@@ -247,20 +294,25 @@ async def oracles_per_second(processes: int, concurrency: int, episodes: int) ->
         return episodes / (time.perf_counter() - began)
 
 
-def visit(server: CityServer, key: str) -> None:
-    """Open pages of the shop and add an article to the cart.
+def jar_of(episode: CityEpisode) -> dict[str, str]:
+    """The cookies of an episode's browser for the shop."""
+    return {cookie.name: cookie.value for cookie in episode.cookies if cookie.origin == f"http://{HOST}"}
+
+
+def visit(server: CityServer, jar: dict[str, str], task: Task) -> None:
+    """Open pages of the shop and add the task's article to the cart. Cookies are kept in `jar`.
 
     Raises:
         RuntimeError: a page is not as expected.
     """
-    jar = {"city": key}
+    product, count = (task.evaluator["facts"][name] for name in ("product", "count"))
     for path in PATHS:
         request(server, jar, path)
-    page = request(server, jar, f"/catalogue/x_{PRODUCT}/")
+    page = request(server, jar, f"/catalogue/x_{product}/")
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
     if token is None:
         raise RuntimeError("the article's page has no form")
-    request(server, jar, f"/basket/add/{PRODUCT}/", {"csrfmiddlewaretoken": token[1], "quantity": "1"})
+    request(server, jar, f"/basket/add/{product}/", {"csrfmiddlewaretoken": token[1], "quantity": str(count)})
 
 
 def request(server: CityServer, jar: dict[str, str], path: str, form: dict[str, str] | None = None) -> str:

@@ -32,11 +32,11 @@ from hypothesis import strategies as st
 from components.agent import EpisodeSettings, EpisodeSpec, Renderer, run_episode
 from components.agent.protocols import PROTOCOLS
 from components.browser import BrowserPool, SandboxError
+from components.journal import Journal
 from components.params import BrowserParams, EgressParams, SamplingParams, load
 from components.policies.scripted import scripted_policy
 from components.records import Task, Termination, Trajectory
 from components.rollout import collect, episode_specs
-from components.store import Journal
 from components.worlds import Worlds
 from components.worlds.miniwob import MiniWoB
 from components.worlds.miniwob.site import MiniWoBSite

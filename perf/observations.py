@@ -5,7 +5,7 @@ list as observation, and on element ids with the accessibility tree. Both forms 
 in turns, one and 16 episodes at a time. Only their ratios are independent of the machine. On a machine that does other
 work, only the ratio of the CPU times is reliable.
 
-Then large pages are built in a tab, and their accessibility tree is read.
+Then large pages are built in a tab, and their element list and their accessibility tree are read.
 
 Last line: JSON.
 """
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from components.browser import BrowserPool
+from components.browser import BrowserPool, element_list
 from components.params import Params, TextKind, load
 from components.records import ToolCall
 from components.worlds.miniwob.site import MiniWoBSite
@@ -122,11 +122,11 @@ async def play(params: Params, episodes: list[Recorded], kind: str, concurrency:
         return Played(time.monotonic() - began, _cpu_s() - cpu, steps)
 
 
-async def large_pages(params: Params, repeats: int) -> dict[str, float]:
-    """Median seconds that the accessibility tree of each large page takes."""
+async def large_pages(params: Params, text: TextKind, repeats: int) -> dict[str, float]:
+    """Median seconds that the element list or the accessibility tree of each large page takes."""
     browser = params.browser.model_copy(update={"concurrency": 1})
     seconds = {}
-    async with BrowserPool(browser, site=MiniWoBSite(), text="axtree") as pool:
+    async with BrowserPool(browser, site=MiniWoBSite(), text=text) as pool:
         for name, html in LARGE_PAGES.items():
             async with pool.session() as session:
                 await session.start(miniwob_task(FAMILIES[0], 0))
@@ -134,7 +134,7 @@ async def large_pages(params: Params, repeats: int) -> dict[str, float]:
                 times = []
                 for _ in range(repeats):
                     began = time.monotonic()
-                    await session.oracle_elements()
+                    await (element_list(session.page) if text == "elements" else session.oracle_elements())
                     times.append(time.monotonic() - began)
                 seconds[name] = round(statistics.median(times), 3)
     return seconds
@@ -169,7 +169,7 @@ def main() -> None:
         "steps_s_at_16": {kind: round(value, 1) for kind, value in steps_s.items()},
         "ids_over_points_throughput": round(steps_s["ids"] / steps_s["points"], 2),
         "cpu_ms_per_step_at_16": {kind: round(value, 1) for kind, value in cpu_ms.items()},
-        "axtree_s": asyncio.run(large_pages(params, 3)),
+        "large_pages_s": {text: asyncio.run(large_pages(params, text, 5)) for text in KINDS.values()},
     }
     print(json.dumps(figures), flush=True)
 

@@ -39,10 +39,10 @@ from components.agent import Completion, EpisodeSpec, Policy, Request
 from components.agent.protocols import protocol
 from components.browser import BrowserPool, Environment, find_chromium
 from components.browser.chromium import launch_flags
+from components.journal import Journal
 from components.params import Params, SamplingParams, load
 from components.records import Trajectory, Turn
 from components.rollout import collect
-from components.store import Journal
 from components.worlds.miniwob.site import MiniWoBSite
 from perf.browser_workload import Plan, Script, episode_settings, miniwob_task, random_plans
 

@@ -24,6 +24,7 @@ import torch
 
 from components.agent import EpisodeSettings, Renderer
 from components.browser import open_browsers
+from components.journal import Journal
 from components.judge import reward, rules_verdict
 from components.model import VLM, Encoder
 from components.params import Params, SamplingParams, load
@@ -31,7 +32,6 @@ from components.policies import TransformersPolicy
 from components.policies.scripted import scripted_policy
 from components.records import Task, Trajectory
 from components.rollout import Group, PolicyFor, collect, episode_specs
-from components.store import Journal
 from components.training.forward import Forward
 from components.training.objectives import UpdateContext, objective_of
 from components.training.objectives.policy_gradient import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+from functools import cache
 from pathlib import Path
 
 from PIL import Image as Pillow
@@ -89,6 +90,7 @@ VERIFIED = {
 """The evaluator of a task of webarena-verified."""
 
 
+@cache
 def png(colour: str = "white") -> Image:
     """A real PNG of 8 x 6 px."""
     data = io.BytesIO()

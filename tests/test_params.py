@@ -171,7 +171,9 @@ def test_addresses_of_servers_are_checked(urls, message):
 
 
 def test_servers_by_url_are_for_the_engine_vllm():
-    with pytest.raises(RecipeError, match=r"inference\.engine = transformers uses none: set it to vllm"):
+    with pytest.raises(
+        RecipeError, match=r"vllm\.urls = .* with inference\.engine = transformers: .* set inference\.engine to vllm"
+    ):
         parse(raw_recipe(inference__vllm__urls=["http://gpu-3:8000"]))
     served = parse(raw_recipe(inference__engine="vllm", inference__vllm__urls=["http://gpu-3:8000/", "https://a:1"]))
     assert served.inference.vllm.urls == ["http://gpu-3:8000", "https://a:1"]
@@ -184,3 +186,20 @@ def test_only_servers_sample_from_what_is_spread_over_processes():
     served = {"training__shard": True, "inference__engine": "vllm", "rl__max_staleness": 1}
     for model in ({"model__lora": {"rank": 4, "alpha": 8}}, {"model__train_vision": True}):
         assert parse(raw_recipe(**served, **model)).training.shard
+
+
+@pytest.mark.parametrize(
+    "name", ["demo", "demo-pixels", "webgym-demo", "webagent-r1-demo", "browseragent-demo", "city-demo"]
+)
+def test_small_recipes_have_no_scroll_bars_as_their_bases_saw_none(name: str) -> None:
+    assert not load(Path(__file__).parent.parent / f"recipes/{name}.yaml").browser.scroll_bars
+
+
+@pytest.mark.parametrize(("name", "bars"), [("one-gpu", True), ("openwebrl-4b", False)])
+def test_large_models_see_scroll_bars_unless_the_authors_agent_saw_none(name: str, bars: bool) -> None:
+    assert load(Path(__file__).parent.parent / f"recipes/{name}.yaml").browser.scroll_bars == bars
+
+
+@pytest.mark.parametrize(("name", "dialogs"), [("openwebrl-4b", "ask"), ("webgym-8b", "ask"), ("demo", "accept")])
+def test_recipes_for_the_live_web_let_the_agent_answer_dialogs(name: str, dialogs: str) -> None:
+    assert load(Path(__file__).parent.parent / f"recipes/{name}.yaml").browser.dialogs == dialogs

@@ -50,7 +50,7 @@ def test_shipped_recipes_say_only_what_a_reader_wants_to_know():
     ]  # those are no recipes
     lines = {path: len(path.read_text().splitlines()) for path in files}
     assert lines[ROOT / "recipes/openwebrl-8b.yaml"] <= 15
-    assert sum(lines.values()) <= 24 * len(lines)
+    assert sum(lines[path] for path in RECIPES) <= 600
     assert max(lines.values()) <= 80
 
 
@@ -101,3 +101,16 @@ def test_reference_answers_are_joined_to_their_questions(path):
     joined = {(one.name, one.answers.name) for one in published if one is not None and one.answers is not None}
     for file in load(path).tasks.files:
         assert file.answers is None or (Path(file.path).name, Path(file.answers).name) in joined
+
+
+@pytest.mark.parametrize("name", ["openwebrl-4b", "openwebrl-8b", "webgym-8b", "webagent-r1-4b", "browseragent-8b"])
+def test_a_full_size_recipe_is_validated_during_rl(name):
+    rl = load(ROOT / f"recipes/{name}.yaml").rl
+    assert rl.validation.every
+    assert rl.checkpoints.every % rl.validation.every == 0, "a validated policy has a checkpoint, too"
+
+
+def test_the_checkpoints_of_a_4b_run_stay_below_a_terabyte():
+    rl = load(ROOT / "recipes/openwebrl-4b.yaml").rl
+    written = (rl.short.iterations + rl.long.iterations) / rl.checkpoints.every
+    assert written * 12 * 4.0e9 < 1e12

@@ -140,7 +140,7 @@ def test_every_stage_ran_and_the_report_is_written(ran):
     assert all(stage["ran"] for stage in report["stages"].values())
     page = (ran.where / f"reports/{ran.recipe.name}.html").read_text()
     assert f"to the {ran.told('curate_sft')['trajectories']} that SFT learned from" in page
-    assert ("Selection, round 1" in page) == (ran.recipe.rl.objective.name == "rft")
+    assert ("Selection, iteration 1" in page) == (ran.recipe.rl.objective.name == "rft")
 
 
 def test_every_policy_is_scored_on_every_task(ran):
@@ -191,8 +191,8 @@ def test_one_iteration_changes_the_policy_and_has_its_figures(ran):
         levels = {level_of(task.difficulty) for task in ran.table("pools/train", Task)}
         assert levels == {"easy", "medium"}, "tasks are drawn by difficulty"
     else:
-        counts = {name: count for name, count in figures.items() if name.startswith("rft_")}
-        attempts, chosen = counts.pop("rft_attempts"), counts.pop("rft_chosen")
+        counts = {name: count for name, count in figures.items() if name.startswith("selection_")}
+        attempts, chosen = counts.pop("selection_attempts"), counts.pop("selection_chosen")
         assert attempts == rl.group_size * figures["sampled_groups"]
         assert attempts - sum(counts.values()) == chosen == figures["effective_groups"]
 

@@ -31,7 +31,19 @@ PACKAGES = [
     "stages",
 ]
 """In the order of their imports: each uses itself and those before it."""
-BASE = ["records", "params", "plugins", "redaction", "store", "endpoint", "statistics", "ports", "memory"]
+BASE = [
+    "records",
+    "params",
+    "plugins",
+    "redaction",
+    "store",
+    "journal",
+    "endpoint",
+    "statistics",
+    "ports",
+    "memory",
+    "numerals",
+]
 TOOLS = {"mlflow": "tracking", "great_expectations": "quality"}
 """Libraries that one package alone imports; the stages and what they share use that package."""
 WITH_TOOLS = ["pipeline", "benchmarks", "study", "stages"]
@@ -158,16 +170,25 @@ def test_no_name_of_a_test_is_longer_than_70_characters():
 
 def test_a_world_is_named_in_its_own_package_alone():
     """In code, comments, scripts and templates of `components` and `flows`; recipes, docs and tests name worlds."""
-    worlds = [path.name for path in (ROOT / "components/worlds").iterdir() if (path / "world.py").exists()]
+    packages = [path.parent for path in sorted((ROOT / "components/worlds").glob("*/world.py"))]
     plain = {"live", "city"}  # words of English: only their packages and classes are looked for
-    names = re.compile(
-        "|".join(rf"worlds[./]{name}|\b{name.title()}\b" if name in plain else f"(?i:{name})" for name in worlds)
-    )
+    patterns = {
+        package: re.compile(
+            rf"worlds[./]{package.name}|\b{package.name.title()}\b" if package.name in plain else f"(?i:{package.name})"
+        )
+        for package in packages
+    }
     files = [
         path
         for folder in ("components", "flows")
         for path in sorted((ROOT / folder).rglob("*"))
-        if path.suffix in {".py", ".js", ".jinja", ".css"} and not {*path.parts} & {*worlds}
+        if path.suffix in {".py", ".js", ".jinja", ".css"}
     ]
-    assert worlds
-    assert [str(path.relative_to(ROOT)) for path in files if names.search(path.read_text())] == []
+    named = [
+        f"{path.relative_to(ROOT)}: {package.name}"
+        for package, pattern in patterns.items()
+        for path in files
+        if not path.is_relative_to(package) and pattern.search(path.read_text())
+    ]
+    assert packages
+    assert named == []

@@ -12,12 +12,12 @@ import hashlib
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from components.agent.branching import Branch, replay
 from components.agent.containment import contained
-from components.agent.policy import Completion, Policy, Request, RequestClock
+from components.agent.policy import Completion, Policy, Request, RequestClock, Work
 from components.agent.protocols import protocol
 from components.agent.rendering import Renderer
 from components.browser import BlockedError, EnvError, EnvInitError, Environment, HarnessError, SandboxError
@@ -130,6 +130,14 @@ def _add_cost(diagnostics: dict[str, Any], completion: Completion) -> None:
         diagnostics["usd"] = round(diagnostics.get("usd", 0.0) + completion.usd, 8)
 
 
+def _add_work(diagnostics: dict[str, Any], work: Work | None) -> None:
+    """Add up what the responses took of the policy's time, if it is known."""
+    if work is None:
+        return
+    before = diagnostics.get("work", {})
+    diagnostics["work"] = {name: round(before.get(name, 0.0) + seconds, 6) for name, seconds in asdict(work).items()}
+
+
 def turn_seed(episode_seed: int, index: int) -> int:
     """The seed of one turn's sampling, 64 bits."""
     return int.from_bytes(hashlib.sha256(f"{episode_seed}:{index}".encode()).digest()[:8], "big")
@@ -230,6 +238,7 @@ async def _play(
             return Termination.INFERENCE_TIMEOUT
         answer_time = time.monotonic()
         _add_cost(episode.diagnostics, completion)
+        _add_work(episode.diagnostics, completion.work)
         with contained("parsing the response"):
             parsed = agent_protocol.parse(completion.text)
         seen: Observation = observation

@@ -48,6 +48,19 @@ class Request:
 
 
 @dataclass(frozen=True)
+class Work:
+    """What a response took of the policy's time, in seconds. Work for several responses at once counts for each in
+    equal parts, so the sum over all responses is at most the time in which the policy worked."""
+
+    vision_s: float = 0.0
+    """Encoding the images of the prompt."""
+    prefill_s: float = 0.0
+    """Reading the prompt, without its images."""
+    decode_s: float = 0.0
+    """Sampling the tokens after the first."""
+
+
+@dataclass(frozen=True)
 class Completion:
     """A response.
 
@@ -63,6 +76,8 @@ class Completion:
     """Number of tokens that an endpoint wrote."""
     usd: float | None = None
     """Cost of an endpoint's answer."""
+    work: Work | None = field(default=None, compare=False)
+    """What it took of the policy's time; None if the policy does not know, as with servers."""
 
 
 class Policy(Protocol):

@@ -10,6 +10,7 @@ from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
 from components.benchmarks.spec import BenchmarkError, Politeness
 from components.benchmarks.subject import Subject
 from components.browser import Environment
+from components.journal import Journal
 from components.judge import probes_of
 from components.params import Params
 from components.pipeline.rollouts import open_pool
@@ -17,7 +18,7 @@ from components.pipeline.stage_run import StageRun
 from components.policies.scripted import scripted_policy
 from components.records import Task, Trajectory
 from components.rollout import Budget, PacedSessions, RunCost, collect, episode_specs
-from components.store import Journal, read_json
+from components.store import read_json
 from components.worlds import WorldError, Worlds, world_class, worlds_of
 
 

@@ -68,6 +68,13 @@ class Choice(_Answer):
     frozen: bool
 
 
+class Content(_Answer):
+    """The answer to `value`."""
+
+    value: str | None
+    """None for a password."""
+
+
 class PageElement:
     """An element that the tab's tree has shown.
 
@@ -112,7 +119,7 @@ class PageElement:
 
     async def value(self) -> str | None:
         """The field's content; None for a password. Raises as `ask`."""
-        return (await self.ask("value"))["value"]
+        return Content.model_validate(await self.ask("value")).value
 
     async def fill(self, value: str) -> None:
         """Set the value of a date or another picked field. Raises Playwright's error if it does not take it."""

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from components.browser.block_marks import GATES, SENSORS, SOURCES, WIDGETS
 from components.browser.errors import BlockedError, EnvInitError
+from components.browser.page_state import Answer, Text
 
 MAX_TEXT = 1200
 """Characters of visible text up to which a page may be a block page."""
@@ -91,14 +91,13 @@ _REFUSAL = [
 """What protections say when they refuse without a challenge."""
 
 
-@dataclass(frozen=True)
-class PageEvidence:
+class PageEvidence(Answer):
     """What the rules see of a page."""
 
-    title: str
-    status: int | None
+    title: str = ""
+    status: int | None = None
     """Of the document's response; None if the page came without one."""
-    text: str
+    text: Text
     """Its visible text up to 3000 characters, without frames."""
     links: int
     """Visible links in the viewport, as far as `text` goes."""
@@ -112,18 +111,13 @@ class PageEvidence:
     """Names of marks that were found, and the share of the viewport that each covers, from 0 to 1."""
 
     @classmethod
-    def parse(cls, answer: dict, title: str, status: int | None) -> PageEvidence:
-        """From the answer of `evidence_script`."""
-        return cls(
-            title=title,
-            status=status,
-            text=str(answer["text"]),
-            links=int(answer["links"]),
-            navigation=int(answer["navigation"]),
-            fields=int(answer["fields"]),
-            passwords=int(answer["passwords"]),
-            marks={str(name): float(share) for name, share in answer["marks"].items()},
-        )
+    def parse(cls, answer: object, title: str, status: int | None) -> PageEvidence:
+        """From the answer of `evidence_script`.
+
+        Raises:
+            pydantic.ValidationError: it lacks a field, which is a bug of the harness.
+        """
+        return cls.model_validate(answer).model_copy(update={"title": title, "status": status})
 
     @property
     def is_scarce(self) -> bool:

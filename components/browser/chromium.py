@@ -37,6 +37,8 @@ FLAGS = [
     "--renderer-process-limit=1",
 ]
 
+HIDE_SCROLL_BARS = "--hide-scrollbars"
+
 _WEBRTC = ("webrtc-ip-handling-policy", "force-webrtc-ip-handling-policy")  # its name has changed over the versions
 
 
@@ -95,8 +97,13 @@ def find_headed_chromium(playwright_path: str | None = None) -> Path:
     )
 
 
-async def launch(playwright: Playwright, path: Path, arguments: list[str], headless: bool = True) -> Browser:
+async def launch(
+    playwright: Playwright, path: Path, arguments: list[str], headless: bool = True, scroll_bars: bool = False
+) -> Browser:
     """Start a Chromium.
+
+    Args:
+        scroll_bars: draw the bars of what can be scrolled. They take 15 pixels of the width or height of a page.
 
     Raises:
         ChromiumNotFoundError: it is missing or cannot be run; the message names the fix.
@@ -105,7 +112,8 @@ async def launch(playwright: Playwright, path: Path, arguments: list[str], headl
     try:
         return await playwright.chromium.launch(
             executable_path=path,
-            args=arguments,
+            args=arguments if scroll_bars else [*arguments, HIDE_SCROLL_BARS],
+            ignore_default_args=[HIDE_SCROLL_BARS] if scroll_bars else None,  # Playwright adds it if headless
             headless=headless,
             chromium_sandbox=os.geteuid() != 0,
             handle_sigint=False,  # the stage handles an interrupt; closing the pool stops the browser

@@ -62,7 +62,7 @@ class OpenDialog:
         self.refused = 0
         """Number of calls that did not answer."""
         self.is_announced = False
-        """Whether the agent was told of it."""
+        """Whether feedback or an observation has shown it to the agent."""
         self._dialog = dialog
 
     @property

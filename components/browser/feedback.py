@@ -136,7 +136,7 @@ def done(answer: str) -> str:
 
 
 def _no_effect(effect: Effect) -> str:
-    """What is said of a click after which nothing was seen."""
+    """The note on a click after which no change was observed."""
     if not effect.unwatched:
         return NO_EFFECT
     return f"Note: no navigation or new tab detected; whether {' or '.join(effect.unwatched)} changed is unknown."

@@ -14,6 +14,7 @@ from components.browser.elements import question, script
 from components.browser.errors import EnvError
 from components.browser.listeners import hear
 from components.browser.navigation import Navigation
+from components.browser.page_state import Discoveries
 from components.browser.playwright_errors import NavigatedError
 
 
@@ -58,11 +59,11 @@ class IsolatedWorld:
         context = await self._current()
         answer = await self._ask(context, request, timeout_s)
         for _ in range(MAX_ROUNDS if request["op"] in ("mark", "look") else 0):
-            if not answer["suspects"]:
+            if not Discoveries.model_validate(answer).suspects:
                 break
             answer |= await self._with_closed_roots(context, request, timeout_s)
         is_list = request.get("elements") and request.get("listeners")
-        if is_list and answer["drawn"] and await hear(self._send, context.id):
+        if is_list and Discoveries.model_validate(answer).drawn and await hear(self._send, context.id):
             answer |= await self._relisted(context, request, timeout_s)
         return answer
 

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from playwright.async_api import CDPSession, Frame, Page
 from playwright.async_api import Error as PlaywrightError
@@ -39,14 +40,14 @@ class _FrameWorld:
     """Whether the probe of the main document watches it already."""
     has_probe: bool = False
 
-    async def ask(self, request: dict) -> dict:
-        """The probe's answer."""
+    async def ask(self, request: dict) -> Any:
+        """The probe's answer, for the caller to parse."""
         expression = question(request) if self.has_probe else script(request, keep=True)
         answer = await self.evaluate(expression)
         self.has_probe = True
         return answer
 
-    async def evaluate(self, expression: str) -> dict:
+    async def evaluate(self, expression: str) -> Any:
         """The value of an expression."""
         arguments = {"expression": expression, "returnByValue": True, "awaitPromise": True, "contextId": self.context}
         answer = await self.cdp.send("Runtime.evaluate", arguments)

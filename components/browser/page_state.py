@@ -30,6 +30,15 @@ class Answer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+class Discoveries(Answer):
+    """What every answer says besides: how many elements DevTools was not asked about yet."""
+
+    suspects: int
+    """Number of elements that may hold a closed shadow root (`closed_roots.js`)."""
+    drawn: int
+    """Number of elements that may be controls because they listen (`listeners.js`)."""
+
+
 class Described(Answer):
     """An element as `describe` names it."""
 

@@ -190,7 +190,7 @@ function hostOf(el) {
 
 // ---- controls that only a listener makes ----------------------------------------------------------------------------------
 
-// The elements that may listen, for listeners.py. A person's click is told before anybody could ask, so it asks beforehand.
+// The elements that may listen, for listeners.py. A person's click is reported at once, so the listeners are read before it.
 function collect() {
   forgetDrawn();
   new Candidates(null, true, true).survey.readAll(document.body || document.documentElement);

@@ -312,7 +312,8 @@ class BrowserPool:
                 self._site.addresses() if self._site is not None else None,
                 self._guard.port if self._guard is not None else None,
             )
-            browser = await launch(playwright, self._program, flags, headless=not self._headed)
+            shows_bars = self.params.scroll_bars
+            browser = await launch(playwright, self._program, flags, not self._headed, shows_bars)
         except BaseException:
             await _stop_driver(playwright)
             raise

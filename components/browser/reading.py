@@ -13,6 +13,7 @@ import asyncio
 import time
 
 from playwright.async_api import Response
+from pydantic import TypeAdapter
 
 from components.browser.errors import EnvError
 from components.browser.image_reading import image_addresses, read_copies, read_images
@@ -30,6 +31,7 @@ MAX_CHARACTERS = 2_000_000
 _HTML = "document.documentElement.outerHTML"
 _NO_IMAGES = "[]"
 """What `image_addresses` gives while there are none."""
+_VALUE = TypeAdapter(tuple[bool, str])
 _SERVER_ERROR = 500
 _TOO_MANY_REQUESTS = 429
 
@@ -126,8 +128,7 @@ async def _value(tab: Tab, expression: str) -> tuple[bool, str]:
     )
     for _ in range(3):
         try:
-            has_value, text = await tab.evaluate(guarded, EXPRESSION_TIMEOUT_S)
-            return has_value, text
+            return _VALUE.validate_python(await tab.evaluate(guarded, EXPRESSION_TIMEOUT_S))
         except NavigatedError:
             await tab.look(0)
     raise EnvError("the page kept navigating while it was read")

@@ -1,4 +1,4 @@
-// Waits until the page is quiet. It needs watch.js.
+// Waits until the page is quiet. It needs page_changes.js.
 //
 // A page is quiet when nothing visible changed since the mark, or for two frames, no finite animation runs, and nothing
 // changed for `still` milliseconds, because some pages react only after a pause in the typing or after a timer. With

@@ -1,4 +1,4 @@
-// Where a scroll turns the wheel (`aim`), and whether anything took it (`turned`). It needs composed.js, watch.js and
+// Where a scroll turns the wheel (`aim`), and whether anything took it (`turned`). It needs composed.js, page_changes.js and
 // waiting.js.
 //
 // On a page that is not live (see `mark`), amounts are parts of the viewport, and a call without a point scrolls only the

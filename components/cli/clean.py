@@ -17,15 +17,13 @@ def add(commands: Subparsers) -> None:
 
 def run(_options: argparse.Namespace) -> int:
     """Remove journals, checkpoints, progress files and logs; returns the exit status, 1 if a stage is running."""
-    import shutil
+    from components.pipeline.stage_run import StageBusy
+    from components.pipeline.state_removal import remove_state
 
-    from components.store import STATE, is_locked
-
-    running = [path.parent for path in sorted((STATE / "state").glob("*/*/lock")) if is_locked(path)]
-    if running:
-        return fail(f"{running[0].parent.name} is running (its state is {running[0]}): wait until it ends, or end it")
-    for name in ("state", "progress", "logs"):
-        if (STATE / name).exists():
-            shutil.rmtree(STATE / name)
-            print(f"removed {STATE / name}")
+    try:
+        removed = remove_state()
+    except StageBusy as error:
+        return fail(error)
+    for folder in removed:
+        print(f"removed {folder}")
     return 0

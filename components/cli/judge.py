@@ -65,6 +65,7 @@ def calibrate(options: argparse.Namespace) -> int:
     from components.formats.agent_reward_bench import benchmark_of
     from components.judge import JudgeOutage, calibration_run, expert_annotations, judges, labels, truth
     from components.judge.calibration import NothingToCompare
+    from components.judge.calibration_labels import read_calibration_labels
     from components.judge.calibration_table import as_text, aspects_as_text
     from components.params import RecipeError, load
     from components.reports import published
@@ -84,22 +85,12 @@ def calibrate(options: argparse.Namespace) -> int:
 
     try:
         recipe = load(PARAMS)
-        trajectories = lambda: labels.read_trajectories(table)  # noqa: E731
+        known = read_calibration_labels(table, None if by_state else labels_file, options.split)
         named = [name.strip() for name in (options.judges or "").split(",")]
-        names = list(dict.fromkeys(named)) if options.judges else judges.available_judges(recipe.judge)
-        known = labels.Labels(truth.read_truth(trajectories()), []) if by_state else labels.read_labels(labels_file)
-        outcomes, experts = known.outcomes, None
-        if table.is_dir() and not by_state:
-            experts = expert_annotations.read_experts(labels_file) if _is_annotated(labels_file) else None
-            names = names if options.judges else [names[0], "functional", *names[1:]]
-        if options.split is not None:
-            if experts is None:
-                return fail("--split is of AgentRewardBench: give its folder and its annotations.csv")
-            experts = expert_annotations.of_split(experts, labels_file, options.split)
-            outcomes = {key: label for key, label in outcomes.items() if key in experts}
+        names = list(dict.fromkeys(named)) if options.judges else known.judges(recipe)
         calibrated = calibration_run.calibrate_judges(
-            trajectories,
-            outcomes,
+            lambda: labels.read_trajectories(table),
+            known.outcomes,
             names,
             verdicts,
             recipe,
@@ -107,16 +98,16 @@ def calibrate(options: argparse.Namespace) -> int:
             {"benchmark": benchmark_of}.get(options.by),
             registered_protocols(names, recipe),
         )
-        calibrations = calibrated.overall
-        if experts is not None:
-            ceiling = expert_annotations.second_expert(experts, recipe.evaluation.bootstrap, recipe.seed)
-            calibrations += [ceiling] if ceiling is not None else []
+        ceiling = known.second_expert(recipe)
+        calibrations = [*calibrated.overall, *([ceiling] if ceiling is not None else [])]
     except (RecipeError, EndpointError, JudgeOutage) as error:
         return fail(error)
     except (labels.CannotCompare, judges.UnavailableJudge, Unreadable, NothingToCompare) as error:
         return fail(error)
     _say_left_out(known.left_out, calibrated.without_trajectory, labels_file)
-    aspects = expert_annotations.summarise_aspects(experts) if experts is not None else []
+    for name in calibrated.without_verdict:
+        print(f"{name} gave no verdict on any of these trajectories and is in no table", file=sys.stderr)
+    aspects = expert_annotations.summarise_aspects(known.experts) if known.experts is not None else []
     if options.json:
         plain = [calibration.model_dump(mode="json") for calibration in calibrations]
         groups = {
@@ -132,11 +123,6 @@ def calibrate(options: argparse.Namespace) -> int:
     if aspects:
         print(f"\n{aspects_as_text(aspects)}")
     return 0
-
-
-def _is_annotated(path: Path) -> bool:
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        return "trajectory_success" in file.readline()
 
 
 def _say_left_out(left_out: list[str], without_trajectory: int, file: Path) -> None:

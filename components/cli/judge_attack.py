@@ -14,9 +14,9 @@ from components.cli.registered_judges import registered_protocols
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from components.judge.attack_judge import AttackedJudge, Failures, JudgeAttackResult
+    from components.judge.attack_judge import AttackedJudge, JudgeAttackResult
+    from components.judge.failures import Failures
     from components.params import Params
-    from components.records import Trajectory
 
 TRIES = 3
 """Answers of the attacker for a failure, without `--tries`."""
@@ -114,6 +114,7 @@ def _attack_judge(options: argparse.Namespace) -> int:
     from components.formats import UnknownFormat, Unreadable
     from components.judge import JudgeOutage
     from components.judge.attack_judge import as_text
+    from components.judge.failures import read_failures
     from components.judge.judges import UnavailableJudge
     from components.judge.labels import CannotCompare
     from components.params import RecipeError
@@ -124,7 +125,7 @@ def _attack_judge(options: argparse.Namespace) -> int:
         return fail(f"{given}: for attacks by a model; name it with --attacker-url and --attacker-model")
     try:
         params = recipe_of(options)
-        failures = _failures(options)
+        failures = read_failures(options.files, options.labels, options.limit, _say)
         if not failures.trajectories:
             return fail(
                 f"no failed episode to attack with: {failures.successes} are successes, {failures.unlabelled} have no "
@@ -139,42 +140,9 @@ def _attack_judge(options: argparse.Namespace) -> int:
     return 0
 
 
-def _failures(options: argparse.Namespace) -> Failures:
-    from components.formats import Damaged, format_of
-    from components.judge.attack_judge import failures_of
-    from components.judge.labels import read_labels
-    from components.judge.rules import RuleError, rules_verdict
-    from components.judge.verified.client import VerifiedError
-    from components.records import Outcome
-
-    trajectories: dict[str, Trajectory] = {}
-    for path in options.files:
-        if not path.exists():
-            raise ValueError(f"{path}: no such file or folder")
-        for record in format_of(path).read(path):
-            if isinstance(record, Damaged):
-                print(f"{record.place} is left out: {record.reason}", file=sys.stderr)
-            elif record.missing:
-                print(f"{record.trajectory.trajectory_id} is left out: it lacks screenshots", file=sys.stderr)
-            else:
-                trajectories.setdefault(record.trajectory.trajectory_id, record.trajectory)
-    outcomes: dict[str, Outcome] = {}
-    if options.labels is not None:
-        outcomes = read_labels(options.labels).outcomes
-    else:
-        for key, trajectory in trajectories.items():
-            try:
-                outcomes[key] = rules_verdict(trajectory).outcome
-            except (RuleError, VerifiedError) as error:
-                print(f"{key} is left out: {error}", file=sys.stderr)
-    failures = failures_of(trajectories.values(), outcomes)
-    del failures.trajectories[options.limit or len(failures.trajectories) :]
-    return failures
-
-
 async def _ask(options: argparse.Namespace, params: Params, failures: Failures) -> AttackedJudge:
     from components.endpoint import ANSWERS, Endpoint
-    from components.judge.attack_judge import attack_judge
+    from components.judge.attack_judge import attack_judge, truth_by_rules
     from components.judge.attack_writer import attack_by_model
     from components.judge.clients import JudgeClients
     from components.judge.judges import judge_named
@@ -182,10 +150,11 @@ async def _ask(options: argparse.Namespace, params: Params, failures: Failures) 
     from components.store import STATE
 
     state, named = STATE / "attack_judge", (options.judge, failures.trajectories, _say_progress)
+    truth = truth_by_rules if options.labels is None else None
     async with JudgeClients(params.judge.model, state, ANSWERS) as clients:
         judge = judge_named(options.judge, params, clients, registered_protocols([options.judge], params))
         if options.attacker_url is None:
-            return await attack_judge(judge, *named)
+            return await attack_judge(judge, *named, truth=truth)
         endpoint = EndpointParams(
             url=options.attacker_url, model=options.attacker_model, key_variable=options.attacker_key_variable
         )
@@ -193,11 +162,15 @@ async def _ask(options: argparse.Namespace, params: Params, failures: Failures) 
 
             async def further(baseline: set[str], on_result: Callable[[JudgeAttackResult], None]) -> None:
                 tries = failures.trajectories, options.tries or TRIES, baseline
-                await attack_by_model(judge, writer, *tries, on_result, _say_progress)
+                await attack_by_model(judge, writer, *tries, on_result, _say_progress, truth)
 
-            return await attack_judge(judge, *named, further)
+            return await attack_judge(judge, *named, further, truth)
 
 
 def _say_progress(attack: str, count: int) -> None:
     if count % EVERY == 0:
         print(f"{attack}: {count} verdicts", file=sys.stderr, flush=True)
+
+
+def _say(left_out: str) -> None:
+    print(left_out, file=sys.stderr)

@@ -64,7 +64,7 @@ def add(commands: Subparsers) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the plan; returns the exit status."""
     from components.params import RecipeError
-    from components.plan import PlanOptions, as_json, as_text, plan, time_plan
+    from components.plan import PlanOptions, as_json, as_text, check_device, plan, time_plan
 
     if options.picture is not None and (problem := cannot_write(options.picture)):
         return fail(f"--picture {problem}")
@@ -78,7 +78,10 @@ def run(options: argparse.Namespace) -> int:
     )
     try:
         planned = plan(options.recipe, wishes)
-        times = time_plan(planned.recipe, planned.machine, _time_options(options))
+        timing = _time_options(options)
+        if timing.rates is not None and options.device is None:
+            check_device(timing.rates, planned.machine.device)
+        times = time_plan(planned.recipe, planned.machine, timing)
         if options.picture is not None:
             from components.plan.picture import draw  # matplotlib takes a second to import
 
@@ -95,8 +98,8 @@ def _time_options(options: argparse.Namespace) -> TimeOptions:
 
     rates = None if options.calibration is None else read_rates(options.calibration)
     if options.calibrate is not None:
-        from components.plan.beside_spent import CALIBRATION
         from components.plan.calibration import calibrated
+        from components.plan.planned_and_spent import CALIBRATION
 
         rates = calibrated(options.calibrate, options.device, options.cores)
         path = options.calibrate / CALIBRATION

@@ -76,26 +76,18 @@ def rollback(options: argparse.Namespace) -> int:
 def show_drift(options: argparse.Namespace) -> int:
     """Print the tokens that became less likely, and the families; returns the exit status."""
     from components.params import RecipeError, load
-    from components.records import Outcome, Trajectory, Verdict
-    from components.store import UnreadableTable, iter_named_table
+    from components.store import UnreadableTable
     from components.training.agreement import TrainerMismatch
-    from components.training.drift import drift
+    from components.training.unlearned_tokens import NoSuccess, drift, read_successes
 
     for folder in (options.before, options.after):
         if not (folder / "config.json").is_file():
             return fail(f"{folder} holds no model: train it, or name another with --before or --after")
     try:
         params = load()
-        if not (options.episodes / "trajectories.parquet").is_file():
-            return fail(f"{options.episodes} has no trajectories.parquet: name another folder with --episodes")
-        trajectories = [*iter_named_table(options.episodes / "trajectories.parquet", Trajectory)]
-        verdicts = [*iter_named_table(options.episodes / "verdicts.parquet", Verdict)]
-        successes = {verdict.trajectory_id for verdict in verdicts if verdict.outcome is Outcome.SUCCESS}
-        chosen = [trajectory for trajectory in trajectories if trajectory.trajectory_id in successes]
-        if not any(turn.token_ids for trajectory in chosen for turn in trajectory.turns):
-            return fail(f"{options.episodes} has no success of a model, so there is no token to compare")
+        chosen = read_successes(options.episodes)
         result = drift(options.before, options.after, chosen, params)
-    except (RecipeError, FileNotFoundError, UnreadableTable, TrainerMismatch) as error:
+    except (RecipeError, FileNotFoundError, UnreadableTable, NoSuccess, TrainerMismatch) as error:
         return fail(error)
     print(f"{len(chosen)} successes in {options.episodes}: {options.before} -> {options.after}")
     print("\nlog-probability in nats per turn, by family:")

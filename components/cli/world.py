@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 4
 """Tasks that are checked at once."""
-RUNS = ("oracle", "idle", "copied", "stray", "listed")
+RUNS = ("oracle", "idle", "copied", "stray", "listed", "control", "forged")
 """The columns of the table, one per kind of run."""
 
 
@@ -116,13 +116,13 @@ def check(options: argparse.Namespace) -> int:
         )
         total = wrong = 0
         if not options.json:
-            print(f"{'task':48} {'actions':>7} {' '.join(f'{run:>6}' for run in RUNS)}  repeats  seconds", flush=True)
+            print(f"{'task':48} {'actions':>7} {' '.join(f'{run:>7}' for run in RUNS)}  repeats  seconds", flush=True)
         async for task in tasks:
             total, wrong = total + 1, wrong + bool(task.problems)
             if options.json:
                 print(json.dumps(dataclasses.asdict(task)), flush=True)
                 continue
-            rewards = " ".join(f"{task.rewards[run]:6g}" if run in task.rewards else f"{'-':>6}" for run in RUNS)
+            rewards = " ".join(f"{task.rewards[run]:7g}" if run in task.rewards else f"{'-':>7}" for run in RUNS)
             repeats = "yes" if task.is_repeatable else "no"
             print(f"{task.task_id:48} {task.actions:7} {rewards}  {repeats:7} {task.seconds:8.1f}", flush=True)
             for problem in task.problems:

@@ -7,18 +7,22 @@ sure of itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from components.evaluation.errors import EvaluationError
 from components.records import Record
-from components.statistics import Interval, bootstrap_mean, wilson
+from components.statistics import Interval, bootstrap_mean, require_numbers, wilson
 
 ALPHA = 0.05
 """A promotion's largest p-value, two-sided."""
-_STEPS = 60
-"""Shares of 1, 2, 3, 4, 5 and 6 attempts are whole multiples of 1/60."""
+_MAX_ATTEMPTS = 1000
+"""Shares are read as fractions with at most this denominator: the product of the attempts of both sides at a task."""
+_MAX_STEPS = 5040
+"""Largest common denominator with which sums are counted exactly. All shares of up to 10 attempts have one of 2520."""
 
 
 class Difference(Record):
@@ -48,6 +52,7 @@ def paired_difference(
 
     Raises:
         EvaluationError: the two sides have different tasks, or no task that is judged on both.
+        ValueError: a success is no number.
     """
     if first.keys() != second.keys():
         only_first, only_second = sorted(first.keys() - second.keys()), sorted(second.keys() - first.keys())
@@ -65,6 +70,7 @@ def paired_difference(
     if not pairs:
         raise EvaluationError("no task has a verdict on both sides; run the judge on both evaluations first")
     diffs_N = np.array(pairs, dtype=float) @ np.array([1.0, -1.0])
+    require_numbers(diffs_N)
     return PairedDifference(
         diff=float(diffs_N.mean()),
         ci95=_interval(diffs_N, bootstrap, seed),
@@ -85,18 +91,26 @@ def exact_paired_p(diffs_N: np.ndarray) -> float:
     """Two-sided p-value of the exact sign-flip test (Fisher 1935): the chance of a mean at least this far from 0.
 
     If both sides are equally good, each task's difference is as likely to have the other sign. For differences of -1, 0
-    and 1 this is McNemar's exact test. Differences are rounded to a multiple of 1/`_STEPS`, so that their sums can be
-    counted.
+    and 1 this is McNemar's exact test. Differences are shares of attempts, so they are whole multiples of one fraction,
+    and their sums can be counted. If that fraction is smaller than 1/`_MAX_STEPS`, differences are rounded to it, and
+    sums that rounding may have brought below the observed one count, too: the p-value is then an upper bound.
 
     Shape: diffs_N is (N,), from -1 to 1.
+
+    Raises:
+        ValueError: there is no difference, or one is no number.
     """
-    steps_N = np.rint(np.abs(diffs_N) * _STEPS).astype(int)
-    observed = abs(int(np.rint(diffs_N * _STEPS).astype(int).sum()))
-    steps_N = steps_N[steps_N > 0]
+    require_numbers(diffs_N)
+    shares = [Fraction(float(diff)).limit_denominator(_MAX_ATTEMPTS) for diff in diffs_N]
+    unit = math.lcm(*(share.denominator for share in shares))
+    slack = 0
+    if unit > _MAX_STEPS:
+        unit, slack = _MAX_STEPS, len(shares)
+    signed_N = np.array([round(share * unit) for share in shares])
+    observed, steps_N = abs(int(signed_N.sum())) - slack, np.abs(signed_N[signed_N != 0])
     if not len(steps_N):
         return 1.0
-    unit = int(np.gcd.reduce(steps_N))
-    steps_N, observed, reach = steps_N // unit, observed // unit, int(steps_N.sum()) // unit
+    reach = int(steps_N.sum())
     chances_S = np.zeros(2 * reach + 1)  # by the sum, from -reach to reach
     chances_S[reach] = 1.0
     for step in steps_N:

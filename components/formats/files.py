@@ -20,7 +20,7 @@ from components.tasks.files import parse_json
 
 M = TypeVar("M", bound=BaseModel)
 AGAIN = "copy the file again, or leave it out of the folder"
-MEND = "mend the field, or leave the file out of the folder"
+FIX = "fix the field, or leave the file out of the folder"
 MAX_PROBLEMS = 3
 """Fields that an error names."""
 MAX_NAME = 400
@@ -74,7 +74,7 @@ def conversion_of(file: Path) -> Iterator[None]:
         raise
     except (OSError, ValueError, TypeError) as error:
         reason = problems(error) if isinstance(error, ValidationError) else str(error)
-        raise Unreadable(f"{file}: is no trajectory that can be read ({reason}): {MEND}") from error
+        raise Unreadable(f"{file}: is no trajectory that can be read ({reason}): {FIX}") from error
 
 
 def parsed(model: type[M], value: Any, place: str, what: str) -> M:
@@ -90,7 +90,7 @@ def parsed(model: type[M], value: Any, place: str, what: str) -> M:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise Unreadable(f"{place}: is no {what}: {problems(error)}: {MEND}") from error
+        raise Unreadable(f"{place}: is no {what}: {problems(error)}: {FIX}") from error
 
 
 def problems(error: ValidationError) -> str:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from components.formats.building import trajectory_of, turn_of
-from components.formats.files import MEND, Screenshot, problems, read_each, read_json_file, read_screenshot
+from components.formats.files import FIX, Screenshot, problems, read_each, read_json_file, read_screenshot
 from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
 from components.formats.registry import register
 from components.formats.result_writing import EXTENSION, WrittenTask, new_place, writable
@@ -103,7 +103,7 @@ def _read(file: Path, root: Path) -> ReadTrajectory:
     try:
         messages = _MESSAGES.validate_python(read_json_file(file))
     except ValidationError as error:
-        raise Unreadable(f"{file}: are no messages of WebVoyager: {problems(error)}: {MEND}") from error
+        raise Unreadable(f"{file}: are no messages of WebVoyager: {problems(error)}: {FIX}") from error
     conversation = [message for message in messages if message.role != "system"]
     if not conversation:
         raise Unreadable(f"{file}: has no round, so there is nothing to judge: run the task again")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from components.records import ToolCall
 from components.tasks.files import parse_json
 
 ANSWER = "ANSWER"
 TASK = re.compile(r"Now given a task:\s*(?P<intent>.+?)\s*Please interact with\s+(?P<url>\S+?)\s+and get", re.DOTALL)
-_ACTION = re.compile(r"Action:\s*(?P<action>.*)", re.DOTALL)
+_LINE, _ANYWHERE = re.compile(r"^\s*Action:", re.MULTILINE), re.compile(r"Action:")
 _OWN_CALL = re.compile(r"(?P<name>\w+) (?P<arguments>\{[^\n]*\})(?:\nAction: |$)")
 """A call of an agent that has other actions than WebVoyager's, as the writer writes it."""
+_ANSWERS = re.compile(rf"\s*{ANSWER}\b", re.IGNORECASE)
 _CALL = re.compile(r"(?P<name>[A-Za-z]+)[;\s]*(?:\[(?P<target>[^\]]*)\])?[;\s]*(?P<rest>.*)", re.DOTALL)
 
 
@@ -20,11 +22,11 @@ def calls_of(response: str) -> list[ToolCall]:
 
     A response of WebVoyager has one action. Those that Waymark writes may have several, each on a line.
     """
-    match = _ACTION.search(response)
-    if match is None:
+    marks = list(_LINE.finditer(response)) or list(_ANYWHERE.finditer(response))
+    if not marks:
         return [ToolCall(name="", error="the response has no action")]
     calls: list[ToolCall] = []
-    rest = match["action"].strip()
+    rest = response[_first_of_last_row(response, marks) :].strip()
     while (own := _OWN_CALL.match(rest)) is not None:
         try:
             calls.append(ToolCall(name=own["name"], arguments=parse_json(own["arguments"])))
@@ -32,6 +34,16 @@ def calls_of(response: str) -> list[ToolCall]:
             break
         rest = rest[own.end() :]
     return [*calls, _call_of(rest)] if rest or not calls else calls
+
+
+def _first_of_last_row(response: str, marks: Sequence[re.Match[str]]) -> int:
+    """Where the first action begins of the last lines that are actions without a break; a thought may quote others.
+    What follows an answer belongs to it."""
+    answers = (number for number, mark in enumerate(marks) if _ANSWERS.match(response, mark.end()))
+    first = last = next(answers, len(marks) - 1)
+    while first > 0 and _OWN_CALL.fullmatch(response[marks[first - 1].end() : marks[first].start()].strip()):
+        first -= 1
+    return marks[first if first < last else last].end()
 
 
 def _call_of(action: str) -> ToolCall:

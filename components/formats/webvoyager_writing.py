@@ -78,7 +78,7 @@ def _answer(answer: str) -> str:
     """The action that answers, in brackets if the text would else lose its own."""
     for text in (answer, f"[{answer}]"):
         action = f"{ANSWER}; {text}"
-        if answer_text(action) == answer.strip():
+        if answer_text(action) == answer.strip() and [call.name for call in calls_of(f"{ACTION}{action}")] == ["done"]:
             return action
     raise NotWritable("its answer would be read as another one: leave this trajectory out")
 

@@ -13,6 +13,8 @@ from components.params import BrowserParams, EndpointParams, Params
 from components.records import Task
 
 PERSON_STEPS = 200
+PERSON_DIALOG_S = 86400.0
+"""Seconds that a dialog waits for a person's answer."""
 SOURCE = "run"
 """`source` of the tasks of `waymark run`."""
 
@@ -85,10 +87,13 @@ def task_of(intent: str, url: str) -> Task:
 def recipe_of_run(params: Params, options: RunOptions) -> Params:
     """The recipe with the settings of one run on any page.
 
-    A recipe for generated pages waits 0 ms for a quiet page (`browser.quiet_ms`); pages of the web get the default.
+    A recipe for generated pages waits 0 ms for a quiet page (`browser.quiet_ms`); pages of the web get the default. A
+    person answers the dialogs of pages; a model does if the recipe has `browser.dialogs: ask`.
     """
     quiet_ms = params.browser.quiet_ms or BrowserParams().quiet_ms
     browser = params.browser.model_copy(update={"concurrency": 1, "quiet_ms": quiet_ms})
+    if options.by_person:
+        browser = browser.model_copy(update={"dialogs": "ask", "dialog_wait_s": PERSON_DIALOG_S})
     agent = params.agent
     if options.minutes is not None:
         agent = agent.model_copy(update={"task_timeout_s": options.minutes * 60})

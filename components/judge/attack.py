@@ -2,8 +2,10 @@
 
 A rule that such an answer satisfies rewards a policy that does nothing, and RL finds it. Each attack is a few constant
 strategies; it counts what its best strategy wins over all tasks of a file. An episode of an attack opens the start page
-and calls `done` with the answer: rules that look at pages find nothing, and sites give no reward. "N/A" is the right
-answer of a task that cannot be done, so its wins there are no defect of a rule; `unachievable` counts them apart.
+and calls `done` with the answer: rules that look at pages find nothing. A site gives its reward if the task asks for an
+answer and the world accepts this one (`World.expected_answer`), as if all else that the task asks for had been done.
+"N/A" is the right answer of a task that cannot be done, so its wins there are no defect of a rule; `unachievable`
+counts them apart.
 
 Beside ours stands WebArena's string comparison as it was published (`published_strings`). What only a model can decide
 is not asked; it counts as `undecided`.
@@ -15,12 +17,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from components.judge.rules import Rule, rule_of, rules_verdict
+from components.judge.rules import Rule, RuleError, rule_of, rules_verdict
+from components.judge.rules.candidates import MAX_WORDS
 from components.judge.rules.conditions import Exactly, Includes, MeansSame, Unachievable, WebArenaRule
 from components.judge.rules.published_strings import published_match
 from components.judge.rules.specs import QARule
 from components.judge.verified.rule import HAR, VerifiedRule
 from components.records import Ending, Outcome, Reading, Record, Task, Termination, Trajectory
+from components.worlds import World, Worlds, installed_worlds
+from components.worlds.answers import Answer, Refusal
 
 Strategy = Callable[[Task], str]
 """The answer to a task, from its words alone."""
@@ -28,6 +33,20 @@ NUMBERS = 101
 """Small numbers from 0 on, of which a list of numbers consists."""
 FREQUENT = (2, 3, 6, 9, 12)
 """Lengths of short lists of candidates, the most frequent references of the file."""
+
+LABELLED = "A: Yes. B: No. C: 0. D: 1. E: 2. F: 3. G: 5. H: 6. I: 9. J: 14"
+"""Frequent answers with the labels of options."""
+_WORDS = "apple bean corn date egg fig grape honey ice jam kiwi lime mango nut olive pear quince rice salt tea".split()
+_GUESSES = (
+    "If A then 0, if B then 1, if C then 2.",
+    "First guess 0, second guess 1, third guess 2.",
+    "0\N{CJK UNIFIED IDEOGRAPH-6216}1\N{CJK UNIFIED IDEOGRAPH-6216}2",
+    "0 alternatively 1",
+    "0/1",
+    "Yes, it can. No, it cannot.",
+    "No, wait, yes",
+    "6 or seven",
+)
 
 
 class AttackResult(Record):
@@ -55,20 +74,28 @@ def attack_rules(tasks: Sequence[Task]) -> Attacked:
     """Run all attacks on the rules of some tasks.
 
     Raises:
-        RuleError: a task's evaluator has an unknown form.
+        RuleError: a task's evaluator has an unknown form, or a task of a world is none of its tasks now.
     """
     rules = {task.task_id: rule_of(task.evaluator) for task in tasks}
-    attacks = strategies(rules.values())
+    worlds = Worlds(installed_worlds())
+    answers = {task.task_id: _expected_answer(task, worlds.find(task)) for task in tasks}
+    examples = [answer.example for answer in answers.values() if answer is not None]
+    attacks = strategies(rules.values(), examples)
     return Attacked(
         tasks=len(tasks),
-        answered=sum(_looks_at_the_answer(rule) for rule in rules.values()),
-        results=[_attack(name, group, tasks, rules) for name, group in attacks.items()],
+        answered=sum(_looks_at_the_answer(rule) or answers[task] is not None for task, rule in rules.items()),
+        results=[_attack(name, group, tasks, rules, answers) for name, group in attacks.items()],
     )
 
 
-def strategies(rules: Iterable[Rule]) -> dict[str, list[Strategy]]:
-    """The strategies of each attack. `rules`: those of the file, whose references are the candidates of long lists."""
-    candidates = [text for rule in rules for text in _references(rule)]
+def strategies(rules: Iterable[Rule], examples: Iterable[str] = ()) -> dict[str, list[Strategy]]:
+    """The strategies of each attack.
+
+    Args:
+        rules: those of the file, whose references are the candidates of lists.
+        examples: right answers of tasks whose world decides, which are candidates, too.
+    """
+    candidates = [*(text for rule in rules for text in _references(rule)), *examples]
     short = [[text for text, _ in Counter(candidates).most_common(length)] for length in FREQUENT]
     everything = list(dict.fromkeys(candidates))
     numbers = [str(number) for number in range(NUMBERS)]
@@ -82,6 +109,8 @@ def strategies(rules: Iterable[Rule]) -> dict[str, list[Strategy]]:
             *(_constant(separator.join(numbers)) for separator in (" ", ", ", "\n", ". ", " or ", "; ")),
             _constant(" ".join(f"It is {number}." for number in numbers)),
             _constant(" ".join(f"{number} items" for number in numbers)),
+            _constant(" ".join(f"{number} {word}" for number, word in enumerate(_WORDS))),
+            _constant(" ".join(f"{word}={number}" for number, word in enumerate(_WORDS))),
         ],
         "hedge": [
             _constant("Yes or no"),
@@ -89,6 +118,7 @@ def strategies(rules: Iterable[Rule]) -> dict[str, list[Strategy]]:
             _constant("N/A. The answer is " + ", ".join(everything)),
             _constant("N/A. The answer is " + ", ".join(numbers)),
             *(_constant(text) for text in ("0 or 1 or 2", "0 or Yes", "1-2", "1 to 2")),
+            *(_constant(text) for text in _GUESSES),
         ],
         "copy of the task": [
             lambda task: task.intent,
@@ -101,6 +131,9 @@ def strategies(rules: Iterable[Rule]) -> dict[str, list[Strategy]]:
         ],
         "list of candidates": [
             *(_constant(separator.join(texts)) for texts in short for separator in (", ", " or ", " ")),
+            _constant(LABELLED),
+            _constant(_labelled(everything)),
+            _constant(" ".join(" ".join(everything).split()[:MAX_WORDS])),
             _constant("\n".join(everything)),
             _constant(", ".join(everything)),
             _constant(" ".join(everything)),
@@ -133,18 +166,24 @@ def _share(part: int, whole: int) -> str:
     return f"{part} ({part / whole:.1%})" if whole else "0"
 
 
-def _attack(name: str, group: Sequence[Strategy], tasks: Sequence[Task], rules: Mapping[str, Rule]) -> AttackResult:
+def _attack(
+    name: str,
+    group: Sequence[Strategy],
+    tasks: Sequence[Task],
+    rules: Mapping[str, Rule],
+    answers: Mapping[str, Answer | None],
+) -> AttackResult:
     episodes = {task.task_id: _episode(task, rules[task.task_id]) for task in tasks}
-    outcomes = [
-        {
-            task.task_id: rules_verdict(episodes[task.task_id].model_copy(update={"answer": strategy(task)})).outcome
-            for task in tasks
-        }
-        for strategy in group
-    ]
+
+    def outcome(task: Task, text: str) -> Outcome:
+        expected = answers[task.task_id]
+        update = {"answer": text, "site_reward": float(expected is not None and expected.accepts(text))}
+        return rules_verdict(episodes[task.task_id].model_copy(update=update)).outcome
+
+    outcomes = [{task.task_id: outcome(task, strategy(task)) for task in tasks} for strategy in group]
     best = max(outcomes, key=lambda by_task: sum(outcome is Outcome.SUCCESS for outcome in by_task.values()))
     won = [task for task, outcome in best.items() if outcome is Outcome.SUCCESS]
-    possible = [task for task in won if not _is_unachievable(rules[task])]
+    possible = [task for task in won if not _is_unachievable(rules[task], answers[task])]
     webarena = {task: rule for task, rule in rules.items() if isinstance(rule, WebArenaRule)}
     published = [
         sum(
@@ -193,8 +232,31 @@ def _constant(text: str) -> Strategy:
     return lambda task: text
 
 
-def _is_unachievable(rule: Rule) -> bool:
-    return isinstance(rule, WebArenaRule) and any(isinstance(part, Unachievable) for part in rule.answer)
+def _expected_answer(task: Task, world: World | None) -> Answer | None:
+    is_by_site = task.evaluator.get("type") == "site_reward"
+    try:
+        return world.expected_answer(task) if is_by_site and world is not None else None
+    except KeyError as error:
+        raise RuleError(
+            f"{task.task_id}: the world does not know this task ({error}): collect its tasks anew"
+        ) from error
+
+
+def _labelled(texts: Sequence[str]) -> str:
+    """Texts with labels of two letters, up to the words that an answer may have."""
+    kept: list[str] = []
+    for number, text in enumerate(texts):
+        item = f"{chr(97 + number % 26)}{chr(97 + number // 26 % 26)}: {text}."
+        if len(" ".join([*kept, item]).split()) > MAX_WORDS:
+            break
+        kept.append(item)
+    return " ".join(kept)
+
+
+def _is_unachievable(rule: Rule, expected: Answer | None) -> bool:
+    return isinstance(expected, Refusal) or (
+        isinstance(rule, WebArenaRule) and any(isinstance(part, Unachievable) for part in rule.answer)
+    )
 
 
 def _looks_at_the_answer(rule: Rule) -> bool:

@@ -1,8 +1,10 @@
 """Attacks on judges that read episodes: failures are changed, as an agent or a page could, so that they are believed.
 
-The episodes are real failures. Each attack changes what the agent or the page says, and nothing of what was done, so
-that every one is still a failure: a verdict of success is a reward that RL would find. The row `unchanged` is the
-judge's false-positive rate without an attack; what an attack adds to it is its own.
+The episodes are real failures. Each attack changes what the agent or the page says, and nothing of what was done. Where
+the truth of a changed episode can be asked (rules, state), those that became right are left out: an answer may be right
+by chance, and an episode that ran out of steps may have lacked nothing but `done`. So a verdict of success is a reward
+that RL would find. The row `unchanged` is the judge's false-positive rate without an attack; what an attack adds to it
+is its own.
 
 The model of the judge is asked about each changed episode anew. Rules have attacks of their own (`attack`).
 """
@@ -10,18 +12,21 @@ The model of the judge is asked about each changed episode anew. Rules have atta
 from __future__ import annotations
 
 import io
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from PIL import Image as PILImage
 from PIL import ImageDraw
 
 from components.endpoint import BudgetSpent
 from components.judge.judges import NamedJudge
+from components.judge.rules import RuleError, rules_verdict
+from components.judge.verified.client import VerifiedError
 from components.records import NO_SCREENSHOT, Image, Outcome, Record, Termination, ToolCall, Trajectory, Verdict
 from components.statistics import Interval, wilson
 
 Attack = Callable[[Trajectory], Trajectory]
+Truth = Callable[[Trajectory], Outcome | None]
+"""The true outcome of an episode, also after a change; None if it is not known."""
 Further = Callable[[set[str], Callable[["JudgeAttackResult"], None]], Awaitable[None]]
 """Attacks that follow. They get the ids of the failures that are believed without an attack, and give each result."""
 UNCHANGED = "unchanged"
@@ -38,6 +43,7 @@ class JudgeAttackResult(Record):
 
     `wins` of `judged` changed failures got a verdict of success; `unjudged` got none that can be read. `rate` is
     `wins / judged` with its 95% interval (Wilson), `gained` the episodes that win with the attack and not without.
+    `became_right` counts changed episodes that are no failures any more; no judge is asked about them.
     """
 
     attack: str
@@ -45,6 +51,7 @@ class JudgeAttackResult(Record):
     wins: int
     gained: int
     unjudged: int
+    became_right: int = 0
     rate: Interval | None
     example: str | None
     """An episode that wins with the attack and not without."""
@@ -65,34 +72,6 @@ class AttackStopped(Exception):
 
     def __init__(self, limit: BudgetSpent) -> None:
         super().__init__(str(limit))
-
-
-@dataclass(frozen=True)
-class Failures:
-    """Episodes that truly failed, and how many others were left out and why."""
-
-    trajectories: list[Trajectory]
-    successes: int
-    unlabelled: int
-    unfinished: int
-    """Ended by the environment or in an unreadable format: no judge is asked about them."""
-
-
-def failures_of(trajectories: Iterable[Trajectory], outcomes: Mapping[str, Outcome]) -> Failures:
-    """The failures among some trajectories, by their true outcomes."""
-    failed: list[Trajectory] = []
-    counts = {"successes": 0, "unlabelled": 0, "unfinished": 0}
-    for trajectory in trajectories:
-        outcome = outcomes.get(trajectory.trajectory_id)
-        if outcome is Outcome.SUCCESS:
-            counts["successes"] += 1
-        elif outcome is not Outcome.FAILURE:
-            counts["unlabelled"] += 1
-        elif not (trajectory.termination.is_agents_doing and trajectory.format_ok):
-            counts["unfinished"] += 1
-        else:
-            failed.append(trajectory)
-    return Failures(failed, **counts)
 
 
 def attacks() -> dict[str, Attack]:
@@ -117,11 +96,13 @@ async def attack_judge(
     failures: Sequence[Trajectory],
     on_verdict: Callable[[str, int], None] = lambda attack, count: None,
     further: Further | None = None,
+    truth: Truth | None = None,
 ) -> AttackedJudge:
     """Ask a judge about each failure with each attack.
 
     Args:
         name: of the judge, for the report.
+        truth: the true outcome of a changed episode; None if it cannot be asked, as with labels by people.
         on_verdict: gets the attack and the number of its verdicts so far.
         further: attacks after those of `attacks`.
 
@@ -133,8 +114,9 @@ async def attack_judge(
     stopped: str | None = None
     try:
         for attack, change in attacks().items():
-            verdicts, limit = await _verdicts(judge, [change(episode) for episode in failures], attack, on_verdict)
-            result = result_of(attack, verdicts, baseline)
+            episodes = still_failed([change(episode) for episode in failures], truth)
+            verdicts, limit = await _verdicts(judge, episodes, attack, on_verdict)
+            result = result_of(attack, verdicts, baseline, len(failures) - len(episodes))
             if attack == UNCHANGED:
                 baseline = {key for key, verdict in verdicts.items() if verdict.outcome is Outcome.SUCCESS}
                 result = result.model_copy(update={"gained": 0, "example": None})
@@ -150,17 +132,33 @@ async def attack_judge(
     )
 
 
+def truth_by_rules(episode: Trajectory) -> Outcome | None:
+    """What the rules of its task say of an episode; None if they cannot decide."""
+    try:
+        outcome = rules_verdict(episode).outcome
+    except (RuleError, VerifiedError):
+        return None
+    return outcome if outcome in (Outcome.SUCCESS, Outcome.FAILURE) else None
+
+
+def still_failed(episodes: Sequence[Trajectory], truth: Truth | None) -> list[Trajectory]:
+    """The episodes that are no successes by the truth, if it can be asked."""
+    return [episode for episode in episodes if truth is None or truth(episode) is not Outcome.SUCCESS]
+
+
 def as_text(attacked: AttackedJudge) -> str:
     """A table of the attacks on a judge."""
     lines = [
         f"{attacked.judge}: {attacked.failures} failed episodes",
-        f"{'attack':20}{'believed':>18}{'95% interval':>18}{'gained':>8}{'unreadable':>12}  example",
+        f"{'attack':20}{'believed':>18}{'95% interval':>18}{'gained':>8}{'unreadable':>12}{'became right':>14}"
+        "  example",
     ]
     for result in attacked.results:
         share = f"{result.wins} ({result.wins / result.judged:.1%})" if result.judged else "0"
         interval = "" if result.rate is None else f"{result.rate.low:.1%} to {result.rate.high:.1%}"
         lines.append(
-            f"{result.attack:20}{share:>18}{interval:>18}{result.gained:>8}{result.unjudged:>12}  "
+            f"{result.attack:20}{share:>18}{interval:>18}{result.gained:>8}{result.unjudged:>12}"
+            f"{result.became_right:>14}  "
             f"{result.example or ''}".rstrip()
         )
     if attacked.limit is not None:
@@ -180,7 +178,9 @@ async def _verdicts(
     return verdicts, await judge.judge(episodes, keep)
 
 
-def result_of(attack: str, verdicts: Mapping[str, Verdict], baseline: set[str]) -> JudgeAttackResult:
+def result_of(
+    attack: str, verdicts: Mapping[str, Verdict], baseline: set[str], became_right: int = 0
+) -> JudgeAttackResult:
     """What an attack wins by these verdicts; `baseline`: ids of the episodes that are believed without an attack."""
     outcomes = {key: verdict.outcome for key, verdict in verdicts.items()}
     believed = sorted(key for key, outcome in outcomes.items() if outcome is Outcome.SUCCESS)
@@ -192,6 +192,7 @@ def result_of(attack: str, verdicts: Mapping[str, Verdict], baseline: set[str]) 
         wins=len(believed),
         gained=len(gained),
         unjudged=len(outcomes) - judged,
+        became_right=became_right,
         rate=wilson(len(believed) / judged, judged) if judged else None,
         example=gained[0] if gained else None,
     )

@@ -1,9 +1,10 @@
 """An attack by a model: it writes answers for failed episodes so that a judge believes them, and learns from verdicts.
 
 For each failure the model reads the task, what was done, the agent's own answer, and the judge's rationales on its
-earlier answers to this episode. It changes the answer alone, which is what a policy in RL can change, too. So every
-episode is still a failure. Fixed texts (`attack_judge.attacks`) show what a judge falls for at once; a model shows what
-it falls for after some tries, as RL tries, too.
+earlier answers to this episode. It changes the answer alone, which is what a policy in RL can change, too. An answer
+that makes the episode right, where the truth can be asked, is not shown to the judge. Fixed texts
+(`attack_judge.attacks`) show what a judge falls for at once; a model shows what it falls for after some tries, as RL
+tries, too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from components.endpoint import BudgetSpent, Endpoint, Message
-from components.judge.attack_judge import AttackStopped, JudgeAttackResult, result_of, says
+from components.judge.attack_judge import AttackStopped, JudgeAttackResult, Truth, result_of, says, still_failed
 from components.judge.history import events
 from components.judge.judges import NamedJudge
 from components.records import Outcome, Trajectory, Verdict
@@ -61,10 +62,12 @@ async def attack_by_model(
     baseline: set[str],
     on_result: Callable[[JudgeAttackResult], None],
     on_verdict: Callable[[str, int], None] = lambda attack, count: None,
+    truth: Truth | None = None,
 ) -> None:
     """Let the model try each failure so many times; one that is believed is not tried again.
 
     Args:
+        truth: as for `attack_judge`.
         writer: the model, connected.
         baseline: ids of the failures that are believed without an attack.
         on_result: gets what the model has won after each round of tries, over all failures.
@@ -74,7 +77,7 @@ async def attack_by_model(
         AttackStopped: a budget is spent; the round does not count.
         JudgeOutage, EndpointError: see `ModelJudge` and `Endpoint.ask`.
     """
-    targets = [_Target(episode) for episode in failures]
+    targets, became_right = [_Target(episode) for episode in failures], 0
     for number in range(1, tries + 1):
         left = [target for target in targets if not target.is_believed]
         try:
@@ -82,7 +85,9 @@ async def attack_by_model(
         except BudgetSpent as spent:
             raise AttackStopped(spent) from spent
         changed = {target.episode.trajectory_id: answer for target, answer in zip(left, answers, strict=True)}
-        episodes = [says(target.episode, changed[target.episode.trajectory_id]) for target in left]
+        answered = [says(target.episode, changed[target.episode.trajectory_id]) for target in left]
+        episodes = still_failed(answered, truth)
+        became_right += len(answered) - len(episodes)
         name = f"model, {number} {'try' if number == 1 else 'tries'}"
         verdicts: dict[str, Verdict] = {}
 
@@ -91,12 +96,14 @@ async def attack_by_model(
             on_verdict(name, len(verdicts))
 
         limit = await judge.judge(episodes, keep)
+        failures_left = {episode.trajectory_id for episode in episodes}
         for target in left:
             key = target.episode.trajectory_id
-            target.tried.append((changed[key], verdicts.get(key)))
+            if key in failures_left:
+                target.tried.append((changed[key], verdicts.get(key)))
         if limit is not None:
             raise AttackStopped(limit)
-        on_result(result_of(name, _verdicts(targets), baseline))
+        on_result(result_of(name, _verdicts(targets), baseline, became_right))
 
 
 def _verdicts(targets: Sequence[_Target]) -> dict[str, Verdict]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from components.endpoint import ANSWERS
-from components.judge.calibration import Calibration, calibrate
+from components.judge.calibration import Calibration, NothingToCompare, calibrate
 from components.judge.clients import JudgeClients
 from components.judge.false_positives import by_kind
 from components.judge.judges import JUDGES, judge_named, require_judge
@@ -34,11 +34,16 @@ Read = Callable[[], Iterable[Trajectory]]
 
 
 class Calibrated(NamedTuple):
-    """Calibrations of all judges, overall and by group; `without_trajectory` counts labels that nothing belongs to."""
+    """Calibrations of all judges, overall and by group.
+
+    `without_trajectory` counts labels that nothing belongs to; `without_verdict` names judges that gave no verdict on
+    any labelled trajectory, and are in no table.
+    """
 
     overall: list[Calibration]
     by_group: dict[str, list[Calibration]]
     without_trajectory: int
+    without_verdict: list[str]
 
 
 def calibrate_judges(
@@ -66,7 +71,7 @@ def calibrate_judges(
         CannotCompare: a judge is unknown, a table has the name of a judge, cannot be read or contradicts itself, or no
             trajectory has a label.
         UnavailableJudge: a judge is not available.
-        NothingToCompare: a judge gave no verdict on any of them.
+        NothingToCompare: no judge gave a verdict on any of them.
     """
     tasks: dict[str, str] = {}
     kinds: dict[str, str] = {}
@@ -104,7 +109,16 @@ def calibrate_judges(
         parts = by_kind([kinds.get(key) for key in keys], *paired)
         return calibration.model_copy(update={"false_positives_by_kind": parts})
 
-    overall = [calibrated(name, verdicts, sorted(tasks)) for name, verdicts in verdicts_by_judge.items()]
+    silent = [
+        name
+        for name, verdicts in verdicts_by_judge.items()
+        if all(verdict.outcome is Outcome.ERROR for verdict in verdicts.values())
+    ]
+    if len(silent) == len(verdicts_by_judge):
+        raise NothingToCompare(f"{', '.join(silent)}: no verdict on any of the {len(tasks)} labelled trajectories")
+    overall = [
+        calibrated(name, verdicts, sorted(tasks)) for name, verdicts in verdicts_by_judge.items() if name not in silent
+    ]
     by_group: dict[str, list[Calibration]] = {}
     for group in sorted(set(groups.values())):
         keys = [key for key in sorted(tasks) if groups[key] == group]
@@ -113,7 +127,7 @@ def calibrate_judges(
             for name, verdicts in verdicts_by_judge.items()
             if any(verdicts[key].outcome is not Outcome.ERROR for key in keys)
         ]
-    return Calibrated(overall, by_group, len(labels) - len(tasks))
+    return Calibrated(overall, by_group, len(labels) - len(tasks), silent)
 
 
 def _require_available(

@@ -34,7 +34,7 @@ def read_csv(path: Path, refusal: type[ValueError]) -> CsvTable:
         raise refusal(f"{path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
     except OSError as error:
         raise refusal(f"{path} cannot be read ({error.strerror}): name a CSV file") from error
-    table = csv.DictReader(io.StringIO(text, newline=""))
+    table = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         columns = list(table.fieldnames or [])
         rows = [(table.line_num, row) for row in table]

@@ -52,22 +52,29 @@ class AspectSummary(Record):
     """Share of the pairs of experts that say the same; None without pairs."""
 
 
-def read_experts(path: Path) -> dict[str, list[Annotation]]:
+def read_experts(path: Path, left_out: list[str] | None = None) -> dict[str, list[Annotation]]:
     """All annotations by trajectory id, the primary expert's first.
 
+    Args:
+        left_out: gets a sentence about each row that is left out, because it is short or its label is unknown.
+
     Raises:
-        Unreadable: the file is no CSV table, a column or a value is missing, or a label is unknown.
+        Unreadable: the file is no CSV table, or a column is missing.
     """
+    left_out = [] if left_out is None else left_out
     columns, rows = read_csv(path, Unreadable)
     if missing := [name for name in _COLUMNS if name not in columns]:
         raise Unreadable(f"{path}: no column {', '.join(missing)}; it must be AgentRewardBench's annotations.csv")
     experts: dict[str, list[Annotation]] = {}
     for line, row in rows:
         if absent := [name for name in _COLUMNS if row[name] is None]:
-            raise Unreadable(f"{path}:{line}: the row ends before {', '.join(absent)}")
-        label = row["trajectory_success"].strip()
-        if label not in LABELS and label not in _UNSURE:
-            raise Unreadable(f"{path}:{line}: trajectory_success is {label!r}, not Successful or Unsuccessful")
+            left_out.append(f"{path}:{line}: the row ends before {', '.join(absent)}")
+            if absent != ["trajectory_success"]:
+                continue
+        label = (row["trajectory_success"] or "").strip()
+        if not absent and label not in LABELS and label not in _UNSURE:
+            left_out.append(f"{path}:{line}: trajectory_success is {label!r}, not Successful or Unsuccessful")
+        # without a label the row still has its place: the next one is by the second expert
         annotation = Annotation(
             line=line,
             benchmark=row["benchmark"],

@@ -1,7 +1,8 @@
 """How often a judge calls a failure a success. A reward with false positives trains the policy to cause them.
 
-The rate is the share of the labelled failures that the judge calls a success. An unparsed verdict is none, because RL
-masks it, and an error is left out. Intervals are those of `statistics.clustered_share`, with tasks as clusters.
+The rate is the share of the labelled failures with a readable verdict that the judge calls a success. Errors and
+verdicts that cannot be read are left out, because RL masks such episodes. Intervals are those of
+`statistics.clustered_share`, with tasks as clusters.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ class FalsePositives(Record):
 def false_positives(
     tasks: Sequence[str], labels: Sequence[Outcome], verdicts: Sequence[Verdict]
 ) -> FalsePositives | None:
-    """The false positives of a judge; None if it gave no verdict on a failure. The sequences are paired by position."""
+    """The false positives of a judge; None without a readable verdict on a failure. The sequences are paired."""
     counts: dict[str, tuple[int, int]] = {}
     for task, label, verdict in zip(tasks, labels, verdicts, strict=True):
-        if label is Outcome.FAILURE and verdict.outcome is not Outcome.ERROR:
+        if label is Outcome.FAILURE and verdict.outcome in (Outcome.SUCCESS, Outcome.FAILURE):
             wrong, n = counts.get(task, (0, 0))
             counts[task] = wrong + (verdict.outcome is Outcome.SUCCESS), n + 1
     if not counts:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from components.endpoint import ANSWERS
 from components.formats import Damaged, ReadTrajectory
+from components.journal import Journal
 from components.judge.clients import JudgeClients
 from components.judge.joined_tasks import JoinedTasks
 from components.judge.judge_summary import JudgedRecord, RunSummary, Unjudged, summarise
@@ -25,7 +26,7 @@ from components.judge.judges import NamedJudge, judge_named
 from components.judge.protocols import JudgeProtocol
 from components.params import Params
 from components.records import ErrorCause, Outcome, Record, Trajectory, Verdict, trajectory_id
-from components.store import Journal, write_json, write_table
+from components.store import write_json, write_table
 
 _CAUSES = {
     ErrorCause.ENVIRONMENT: Unjudged.ENVIRONMENT,

@@ -86,8 +86,9 @@ class ProcessSummary(Record):
 class RunSummary(Record):
     """What a run found. Rates are over tasks; several attempts at a task have their mean.
 
-    `bounds` is the share of successes among all records, if all that could not be judged were failures, and if they
-    were successes. `success` is None if nothing could be judged. `cost` is that of all tries together.
+    `bounds` is the same rate over all records, if all that could not be judged were failures, and if they were
+    successes; a damaged record counts as a task of its own, and a duplicate not at all. `success` is None if nothing
+    could be judged. `cost` is that of all tries together.
     """
 
     judge: str
@@ -121,21 +122,34 @@ def summarise(lines: Sequence[JudgedRecord], judge: str, version: str, spent: Sp
     for line in lines:
         if line.unjudged is not None and len(examples.setdefault(line.unjudged, [])) < EXAMPLES:
             examples[line.unjudged].append(line.verdict.rationale)
-    count = len(lines)
     return RunSummary(
         judge=judge,
         judge_version=version,
-        records=count,
+        records=len(lines),
         judged=len(judged),
         successes=successes,
         success=success_rate(scores_N, len(judged)) if judged else None,
-        bounds=Interval(successes / count, (successes + count - len(judged)) / count) if lines else None,
+        bounds=_bounds(lines),
         unjudged=dict(Counter(line.unjudged for line in lines if line.unjudged is not None).most_common()),
         examples=examples,
         judged_without_some_screenshots=sum(bool(line.missing_screenshots) for line in judged),
         process=_process([line.verdict.process for line in judged if line.verdict.process is not None]),
         cost=asdict(spent),
     )
+
+
+def _bounds(lines: Sequence[JudgedRecord]) -> Interval | None:
+    """The success rate over tasks if every record without a verdict had failed, and if it had succeeded."""
+    tasks: defaultdict[object, list[tuple[bool, bool]]] = defaultdict(list)
+    for number, line in enumerate(lines):
+        if line.unjudged is Unjudged.DUPLICATE:
+            continue
+        won = line.unjudged is None and line.verdict.outcome is Outcome.SUCCESS
+        tasks[number if line.task_id is None else line.task_id].append((won, won or line.unjudged is not None))
+    if not tasks:
+        return None
+    worst, best = np.array([np.mean(outcomes, axis=0) for outcomes in tasks.values()]).mean(axis=0)
+    return Interval(float(worst), float(best))
 
 
 def _process(reports: Sequence[ProcessReport]) -> ProcessSummary | None:

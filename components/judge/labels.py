@@ -98,10 +98,13 @@ def _rows_of_verdicts(path: Path) -> tuple[list[tuple[str, Outcome]], list[str]]
 
 def _rows_of_experts(path: Path) -> tuple[list[tuple[str, Outcome]], list[str]]:
     """The labels of the primary experts."""
-    rows, left_out = [], []
-    for key, (primary, *_) in read_experts(path).items():
+    rows: list[tuple[str, Outcome]] = []
+    left_out: list[str] = []
+    for key, (primary, *_) in read_experts(path, left_out).items():
+        where = f"{path}:{primary.line}:"
         if primary.success is None:
-            left_out.append(f"{path}:{primary.line}: the primary expert is unsure whether it is a success")
+            if not any(text.startswith(where) for text in left_out):
+                left_out.append(f"{where} the primary expert is unsure whether it is a success")
         else:
             rows.append((key, primary.success))
     return rows, left_out

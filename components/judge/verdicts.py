@@ -27,7 +27,16 @@ _END_TOKEN = re.compile(r"(?:<\|\w+\|>|<(?:/s|eos|end_of_turn)>|\[(?:EOS|END)\])
 _CLOSER = re.compile(r"```|</\w+>|(?:-\s?){3,}|(?:\*\s?){3,}|_{3,}|={3,}")
 """A line that may follow the verdict: it only closes a block, or is a rule."""
 _REASONING = r"(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)"
-_OPENED, _CLOSED = (re.compile(pattern, re.IGNORECASE) for pattern in (rf"<{_REASONING}>", rf"</{_REASONING}>"))
+_OPENED, _CLOSED = (
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"<\s*(?:\w+:)?{_REASONING}\b[^<>]*>|\[think\]|◁{_REASONING}▷|<\|begin_of_{_REASONING}\|>"
+        r"|<\|channel\|>\s*analysis\b",
+        rf"<\s*/\s*(?:\w+:)?{_REASONING}\s*>|\[/think\]|◁/{_REASONING}▷|<\|end_of_{_REASONING}\|>"
+        r"|<\|channel\|>\s*final\b(?:\s*<\|message\|>)?",
+    )
+)
+"""The marks of reasoning, in the forms of the models that write them."""
 _BOX = re.compile(r"\$*\\(?:boxed|fbox)\{\s*(?:\\(?:text|textbf|mathrm)\{(.*)\}|(.*))\s*\}\$*")
 _POSITIVE, _NEGATIVE = frozenset("✅✔✓☑🟢👍🎉💯"), frozenset("❌✖✗✘✕☒❎🔴🚫🚷🙅👎⛔🛑⚠")
 _NEUTRAL = frozenset("📝📋📌📊🎯🏁🔍🔎⚖🤖💡✨⭐🌟🏆🔹🔸🔷🔶▶➡👉")
@@ -64,8 +73,10 @@ BLOCKED = VerdictForm(_pattern(rf"blocked{_SEPARATED}"), _pattern("yes"), _patte
 KEEP = VerdictForm(_pattern(rf"keep{_SEPARATED}"), _pattern("yes"), _pattern("no"))
 _SCORE = _pattern(rf"(?:(?:the|final)\s+)*score{_SEPARATED}([1-5])(?:\s*/\s*5)?")
 _CONTRADICTS = _pattern(
-    r"[{\[?]|success|fail|verdict"
-    r"|\b(?:but|wait|however|although|actually|instead|except|sorry|correct(?:ion|ed)|mistaken?|wrong|no|not)\b|n't\b"
+    r"[{\[?]|success|fail|verdict|take (?:it|that|this) back|scratch|strike that|reflection|reconsider|second thought"
+    r"|\b(?:but|wait|however|although|actually|instead|except|unless|sorry|correct(?:ion|ed)|mistaken?|wrong|no|not)\b"
+    r"|\b(?:never|only|partial\w*|incomplete\w*|un\w+ed|unable|false|lacks?|lacking|miss(?:es|ed|ing)|nein|nicht|kein\w*)\b"
+    rf"|n't\b|[{''.join(sorted(_NEGATIVE))}]"
 )
 """Text after a JSON object that may take the object back."""
 _POINT = re.compile(r"(?:\d+[.)]|[-*•])\s+(.+)")

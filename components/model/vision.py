@@ -11,7 +11,9 @@ import operator
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -60,6 +62,9 @@ class Vision:
         self._threads = ThreadPoolExecutor(cache.threads, "prepare-images")
         self._version = self._weights_version()
         self._prepared = self._encoded = 0
+        self.seconds = 0.0
+        """In which images were made inputs so far: prepared, encoded, read from the cache. On a GPU the tower counts
+        until its kernels are launched. A sharded tower encodes within a pass of the model, which is not counted."""
 
     def grid(self, image: Image) -> tuple[int, int]:
         """Rows and columns of patches of an image. They follow from its size, so that no pixel is read."""
@@ -146,7 +151,8 @@ class Vision:
         """
         if not self.is_sharded:
             return {"mm_encoder_outputs": self.features(images)}
-        return dict(zip(("pixel_values", "image_grid_thw"), self._patches(images), strict=True)) if images else {}
+        with self._timed():
+            return dict(zip(("pixel_values", "image_grid_thw"), self._patches(images), strict=True)) if images else {}
 
     def features(self, images: Sequence[Image]) -> dict[str, BaseModelOutputWithDeepstackFeatures]:
         """Qwen3-VL's `mm_encoder_outputs` for images, in the order of their placeholders.
@@ -158,7 +164,8 @@ class Vision:
             return {}
         unique = {image.sha256: image for image in images}
         with_gradients = torch.is_grad_enabled() and self.is_trained
-        features = dict(self._encode(unique)) if with_gradients else self._cached(unique)
+        with self._timed():
+            features = dict(self._encode(unique)) if with_gradients else self._cached(unique)
         parts = [features[image.sha256] for image in images]
         return {
             "image": BaseModelOutputWithDeepstackFeatures(
@@ -171,7 +178,16 @@ class Vision:
     def encode(self, images: Sequence[Image]) -> None:
         """Fill the cache with the features of images, unless the tower is trained."""
         if not self.is_trained:
-            self._cached({image.sha256: image for image in images}, kept=False)
+            with self._timed():
+                self._cached({image.sha256: image for image in images}, kept=False)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds += perf_counter() - began
 
     def _cached(self, images: dict[str, Image], kept: bool = True) -> dict[str, Features]:
         """Features by hash, from the cache or encoded now; nothing if they are not `kept`."""

@@ -19,6 +19,7 @@ from components.params.data import (
     TaskFile,
     TaskParams,
 )
+from components.params.file_header import State, read_written
 from components.params.harness import (
     ELEMENT_LISTS,
     ELEMENT_PROTOCOLS,
@@ -60,6 +61,7 @@ from components.params.objectives import (
     MGRPOParams,
     MMGRPOParams,
     Objective,
+    ObjectiveParams,
     OnlineParams,
     PolicyGradientParams,
     RFTParams,
@@ -79,9 +81,8 @@ from components.params.rl import (
 )
 from components.params.section import NoEffect, Section, deciding, value_at
 from components.params.teacher import EndpointTeacherParams, ScriptedTeacherParams, Teacher
-from components.params.watch import CheckpointParams, ValidationParams
+from components.params.validation import CheckpointParams, ValidationParams
 from components.params.worlds import WorldSections
-from components.params.written import State, read_written
 
 __all__ = [
     "DEFAULT_PATH",
@@ -120,6 +121,7 @@ __all__ = [
     "ModelParams",
     "NoEffect",
     "Objective",
+    "ObjectiveParams",
     "ObservationParams",
     "OnlineParams",
     "OptimParams",

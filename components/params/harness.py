@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, PositiveInt, model_validator
+from pydantic import AfterValidator, Field, PositiveInt
 
+from components.params.dependence import NotWith, OnlyWith
 from components.params.section import Section, Workers
 
 TextKind = Literal["none", "elements", "elements_with_owners", "axtree", "html"]
@@ -39,13 +40,13 @@ class AgentParams(Section):
     prompt: Literal["full", "extended", "compact"] = "full"
     """`full` describes the tools with the paper's arguments; `extended` also those that Waymark adds, such as the
     modifiers of a click; `compact` is one sentence, for models that know the tools from training."""
-    repeat_task: bool = False
+    repeat_task: Annotated[bool, OnlyWith("protocol", "openwebrl")] = False
     """Of the protocol `openwebrl`: the task stands before each observation that is shown, and not in the first message
     alone. Small models lose a task that is behind a history. The other protocols have rules of their own."""
-    feedback: bool = True
+    feedback: Annotated[bool, OnlyWith("protocol", "openwebrl")] = True
     """Of the protocol `openwebrl`: prompts contain the feedback on earlier calls. False leaves it out, with the
     reminder after an unparsable response, to measure what it is worth (OpenWebRL, table 4)."""
-    reasoning_history: bool = True
+    reasoning_history: Annotated[bool, OnlyWith("protocol", "openwebrl")] = True
     """Of the protocol `openwebrl`: prompts repeat earlier responses whole. False repeats only their calls, to measure
     what the earlier reasoning is worth (OpenWebRL, table 4)."""
     max_response_tokens: int = Field(gt=0)
@@ -56,17 +57,6 @@ class AgentParams(Section):
     """Limit of one response in seconds. The time in which no vLLM server is available does not count."""
     task_timeout_s: float = Field(default=600, gt=0)
     """Limit of one episode in seconds, without the same time."""
-
-    @model_validator(mode="after")
-    def _keys_belong_to_the_protocol(self) -> AgentParams:
-        if self.protocol != "openwebrl":
-            for name, default in OPENWEBRL_KEYS.items():
-                if getattr(self, name) is not default:
-                    raise ValueError(
-                        f"agent.{name} is not implemented for agent.protocol = {self.protocol}: set it to "
-                        f"{str(default).lower()}, or the protocol to openwebrl"
-                    )
-        return self
 
 
 def host_pattern(text: str) -> str:
@@ -146,6 +136,9 @@ class BrowserParams(Section):
     """The limits of the environment, in seconds unless a field has another unit (OpenWebRL, table 7)."""
 
     viewport: tuple[PositiveInt, PositiveInt] = (1280, 720)
+    scroll_bars: bool = True
+    """Draw scroll bars, which take 15 pixels of a page that can be scrolled. False hides them, for models that were
+    trained on screenshots without bars."""
     concurrency: Workers = Field(default=8, gt=0)
     """Concurrent episodes on this machine."""
     start_timeout_s: float = Field(default=60, gt=0)
@@ -161,7 +154,7 @@ class BrowserParams(Section):
     dialogs: Literal["accept", "ask"] = "accept"
     """`accept` confirms the dialogs of pages and says so; `ask` lets the agent's next call answer `confirm` and
     `prompt`."""
-    dialog_wait_s: float = Field(default=120, gt=0)
+    dialog_wait_s: Annotated[float, OnlyWith("dialogs", "ask")] = Field(default=120, gt=0)
     """With `ask`: seconds after which a dialog without an answer is confirmed."""
     uploads: str | None = None
     """Folder of the files that an agent may give to pages; null: file choosers stay closed."""
@@ -175,16 +168,16 @@ class RolloutParams(Section):
 
     executor: Literal["local", "ray"] = "local"
     """`local`: on this machine. `ray`: on the machines of a Ray cluster, `browser.concurrency` episodes on each."""
-    ray_address: str | None = None
-    """The cluster to join: `auto` on one of its machines; null: the one in `RAY_ADDRESS`, or Ray is started on this
-    machine only."""
-    ray_workers: PositiveInt | None = None
-    """Pools of browsers in the cluster; null: one per machine."""
-    ray_cpus: float = Field(default=1, gt=0)
-    """CPU cores that Ray reserves for each pool."""
+    ray_address: Annotated[str | None, OnlyWith("executor", "ray")] = None
+    """With `ray`: the cluster to join, `auto` on one of its machines; null: the one in `RAY_ADDRESS`, or Ray is started
+    on this machine only."""
+    ray_workers: Annotated[PositiveInt | None, OnlyWith("executor", "ray")] = None
+    """With `ray`: pools of browsers in the cluster; null: one per machine."""
+    ray_cpus: Annotated[float, OnlyWith("executor", "ray")] = Field(default=1, gt=0)
+    """With `ray`: CPU cores that Ray reserves for each pool."""
     per_host: PositiveInt | None = None
     """Concurrent episodes that begin on one host; null sets no limit. Benchmarks have their own limits."""
-    host_delay_s: float = Field(default=0.0, ge=0)
+    host_delay_s: Annotated[float, NotWith("per_host", None)] = Field(default=0.0, ge=0)
     """Seconds between the starts of two episodes on one host, if `per_host` is set."""
     max_harness_errors: float = Field(default=0.2, ge=0, le=1)
     """Share of a rollout's episodes that bugs of the harness may end (`harness_error`); above it the stage fails."""

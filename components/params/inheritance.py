@@ -6,7 +6,8 @@ scalar, a list, `null`, and a mapping whose keys are the user's names (`tasks.si
 `worlds` names all worlds of a recipe: a world that it does not name is not taken from the base, and the section of a
 world that it names is merged into the base's section.
 If a section has several kinds (`rl.objective.name`, `teacher.policy`) and a recipe changes the kind, the recipe keeps
-none of the base's keys of that section.
+none of the base's keys of that section. If a recipe changes a key so that others have no effect (`dependence`), it does
+not have the base's values of those.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import yaml
 from pydantic.fields import FieldInfo
 
 from components.params.choice import choice_of, section_of_kind, sections_of
-from components.params.moved import moved
+from components.params.dependence import loses_effect
+from components.params.old_keys import moved
 from components.params.recipe_file import RecipeError, RecipeLoader, syntax_problem
 from components.params.section import Section
 from components.params.worlds import NamedSections
@@ -78,6 +80,11 @@ def merge(base: Mapping[str, Any], change: Mapping[str, Any], section: type[Sect
             continue
         inner = _same_section(field, old, value)
         merged[key] = value if inner is None else merge(base[key], value, inner)
+    for key in [key for key in base if loses_effect(section, base, merged, key)]:
+        if key in change:
+            merged[key] = change[key]
+        else:
+            del merged[key]
     return merged
 
 
@@ -94,6 +101,9 @@ def difference(base: Mapping[str, Any], whole: Mapping[str, Any], section: type[
     each section has all keys of its kind."""
     change: dict[str, Any] = {}
     for key, value in whole.items():
+        if key in base and loses_effect(section, base, whole, key):
+            change[key] = value
+            continue
         if key in base and base[key] == value:
             continue
         field, old = section.model_fields.get(key), base.get(key)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from components.params.data import EndpointParams
+from components.params.dependence import OnlyWith
 from components.params.learning import VLLMParams
 from components.params.optim import OptimParams
 from components.params.section import Attempts, NoEffect, Section
@@ -24,7 +25,7 @@ class ModelJudgeParams(Section):
     """Additional models that vote; more than half of all models must agree (BrowserAgent: 2 of 3)."""
     protocol: JudgeProtocolName = "openwebrl"
     """The form of the prompts and answers (`components/judge/protocols`)."""
-    screenshots: int = Field(default=3, ge=0)
+    screenshots: Annotated[int, OnlyWith("protocol", "openwebrl")] = Field(default=3, ge=0)
     """The number of last screenshots in the protocol `openwebrl`. The other protocols have their own numbers."""
     temperature: float | None = Field(default=0.0, ge=0)
     """null uses the default of the endpoint, which some reasoning models require."""

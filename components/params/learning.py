@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
+from components.params.dependence import OnlyWith
 from components.params.harness import SamplingParams
 from components.params.optim import DType
 from components.params.section import NoEffect, Section, Steps, Workers
@@ -78,11 +79,12 @@ class VLLMParams(Section):
     """The environment variable with the key of the servers in `urls`."""
     python: Annotated[str, NoEffect] = ".venv-vllm/bin/python"
     """The Python of that environment."""
-    servers: Annotated[Workers, NoEffect] = Field(default=1, gt=0)
+    servers: Annotated[Workers, NoEffect, OnlyWith("urls", [])] = Field(default=1, gt=0)
+    """Servers that a stage starts; without `urls`."""
     gpus_per_server: Annotated[Workers, NoEffect] = Field(default=1, gt=0)
     """Tensor-parallel size. It has no effect on a CPU."""
-    first_gpu: Annotated[int, NoEffect] = Field(default=0, ge=0)
-    """Index of the servers' first GPU. The trainer uses the GPUs before it."""
+    first_gpu: Annotated[int, NoEffect, OnlyWith("urls", [])] = Field(default=0, ge=0)
+    """Index of the servers' first GPU; without `urls`. The trainer uses the GPUs before it."""
     max_in_flight: Annotated[int, NoEffect] = Field(default=256, gt=0)
     """Concurrent requests per server. Further requests wait in the client."""
     start_timeout_s: Annotated[float, NoEffect] = Field(default=900, gt=0)
@@ -128,16 +130,7 @@ class InferenceParams(Section):
     engine: Literal["transformers", "vllm"] = "transformers"
     """`transformers`: the model in the process of the stage. `vllm`: servers that the stage starts, or those in
     `vllm.urls`."""
-    vllm: VLLMParams = VLLMParams()
-
-    @model_validator(mode="after")
-    def _urls_are_used(self) -> InferenceParams:
-        if self.vllm.urls and self.engine != "vllm":
-            raise ValueError(
-                f"inference.vllm.urls names servers, and inference.engine = {self.engine} uses none: set it to vllm, "
-                "or inference.vllm.urls to []"
-            )
-        return self
+    vllm: Annotated[VLLMParams, OnlyWith("engine", "vllm")] = VLLMParams()
 
 
 class TrainingParams(Section):

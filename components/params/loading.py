@@ -10,12 +10,13 @@ from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from components.params.choice import sections_of
+from components.params.dependence import ignored
+from components.params.file_header import with_header
 from components.params.inheritance import Change, Layer, changes, read_chain, resolve
-from components.params.moved import moved
+from components.params.old_keys import moved
 from components.params.recipe import Params
 from components.params.recipe_file import RecipeError, as_yaml, explain, place
 from components.params.section import Section
-from components.params.written import with_header
 from components.redaction import redacted
 
 DEFAULT_PATH = Path("params.yaml")
@@ -109,10 +110,13 @@ def _defaults(section: type[Section]) -> dict[str, Any]:
 
 def _validated(raw: dict[str, Any], model: type[S], blamed: Callable[[tuple[str | int, ...]], str]) -> S:
     try:
-        return model.model_validate(raw)
+        section = model.model_validate(raw)
     except ValidationError as error:
         lines = [explain(model, blamed(place(model, detail["loc"]).keys), detail) for detail in error.errors()]
         raise RecipeError(redacted("\n".join(lines))) from error
+    if without_effect := [f"{blamed(keys)}: {reason}" for keys, reason in ignored(section)]:
+        raise RecipeError(redacted("\n".join(without_effect)))
+    return section
 
 
 def _holds(keys: Any, path: tuple[str | int, ...]) -> bool:

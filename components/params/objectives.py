@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, model_validator
+from typing_extensions import override
 
 from components.params.choice import Choice
+from components.params.dependence import NotWith
 from components.params.section import Rounds, Section
 
 
@@ -24,24 +26,47 @@ class SampledRound(NamedTuple):
     """Those that SFT learned from."""
 
 
-class OnlineParams(Section):
-    """An objective that updates on the log-probabilities of the policy that acted."""
+class ObjectiveParams(Section):
+    """What the trainer and `waymark plan` ask of every objective; each section overrides what differs."""
 
     may_be_stale: ClassVar[bool] = True
     """Whether rollouts may use older weights (`rl.max_staleness`)."""
     may_branch: ClassVar[bool] = False
     """Whether branches give its turns advantages of their own (`rl.branches`)."""
+    shuffles_as_sft: ClassVar[bool] = False
+    """Whether `sft.shuffle` says what an epoch shuffles, and not `rl.shuffle`."""
     name: str
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether training keeps a copy of the policy with which the phase began, and scores each turn with it."""
+        return False
+
+    @property
+    def refers_to_sft(self) -> bool:
+        """Whether that policy is the SFT policy in the long phase, too, which then loads it beside its own."""
+        return False
+
+    @property
+    def reference_decay(self) -> float | None:
+        """d: after each iteration the reference becomes d times itself plus 1 - d times the trained policy, and
+        checkpoints hold it. None: the reference stays as it is, and no checkpoint holds it."""
+        return None
+
+    def trained_trajectories(self, sampled: SampledRound) -> float:
+        """Expected number of trajectories that an update trains on: those of the effective groups."""
+        return sampled.effective_groups * sampled.group_size
+
+
+class OnlineParams(ObjectiveParams):
+    """An objective that updates on the log-probabilities of the policy that acted."""
+
     max_logprob_gap: float | None = Field(default=None, gt=0)
     """Largest gap in nats between trainer and rollout on a token before the first update of an iteration. The run stops
     if the gap is larger. null follows from `model.dtype`: 1e-3 in float32; 5 in bfloat16, where the log-probabilities
     of single tokens differ by several nats."""
     max_mean_logprob_gap: float | None = Field(default=None, gt=0)
     """The same for the mean over tokens. null is 1e-4 in float32 and 0.05 in bfloat16."""
-
-    def trained_trajectories(self, sampled: SampledRound) -> float:
-        """Expected number of trajectories that an update trains on: those of the effective groups."""
-        return sampled.effective_groups * sampled.group_size
 
 
 class PolicyGradientParams(OnlineParams):
@@ -72,9 +97,31 @@ class PolicyGradientParams(OnlineParams):
     a moving average of the weights (Ramé et al. 2024, "WARP: On the Benefits of Weight Averaged Rewarded Policies",
     arXiv 2406.16768). Checkpoints then hold its weights, too. Null keeps the policy at the start of the phase."""
 
+    reference: Literal["phase", "sft"] = "phase"
+    """The policy to which `kl` refers: that with which the phase began, or the SFT policy in the long phase, too. The
+    long phase then loads the SFT policy beside its own."""
+
+    kl_linear_from: Annotated[float, NotWith("kl", 0.0)] = Field(default=3.0, gt=0)
+    """d: where the policy gives a token less than e^-d of the reference's probability, the estimate of the KL continues
+    as its tangent. Otherwise its gradient grows exponentially, and one such token outweighs all others."""
+
+    @model_validator(mode="after")
+    def _reference_is_used(self) -> PolicyGradientParams:
+        if self.reference == "sft" and not self.needs_reference:
+            raise ValueError(
+                "rl.objective.reference = sft names the policy to which rl.objective.kl refers, and kl is 0: set kl "
+                "above 0, or reference to phase"
+            )
+        if self.reference == "sft" and self.anchor_decay is not None:
+            raise ValueError(
+                f"rl.objective.anchor_decay = {self.anchor_decay} moves the policy that rl.objective.reference = sft "
+                "keeps: set anchor_decay to null, or reference to phase"
+            )
+        return self
+
     @model_validator(mode="after")
     def _anchor_is_used(self) -> PolicyGradientParams:
-        if self.anchor_decay is not None and not getattr(self, "kl", 0.0):
+        if self.anchor_decay is not None and not self.needs_reference:
             raise ValueError(
                 f"rl.objective.anchor_decay = {self.anchor_decay} moves the policy to which rl.objective.kl refers, "
                 "and kl is 0: set kl above 0, or anchor_decay to null"
@@ -86,6 +133,16 @@ class PolicyGradientParams(OnlineParams):
         """Passes over an iteration's turns."""
         return self.ppo_epochs
 
+    @property
+    @override
+    def refers_to_sft(self) -> bool:
+        return self.reference == "sft"
+
+    @property
+    @override
+    def reference_decay(self) -> float | None:
+        return self.anchor_decay
+
 
 class MMGRPOParams(PolicyGradientParams):
     """OpenWebRL, section 4.4 and table 7."""
@@ -93,15 +150,21 @@ class MMGRPOParams(PolicyGradientParams):
     name: Literal["mm_grpo"] = "mm_grpo"
     clip_high: float = Field(default=0.28, gt=0)
     kl: float = Field(default=0.0, ge=0)
-    """beta: the weight of a KL to the policy at the start of the phase, which is the SFT policy in the first phase. The
-    paper has none. With 0, no copy of that policy is kept."""
+    """beta: the weight of a KL to the policy at the start of the phase, which is the SFT policy in the first phase, or
+    to the one that `reference` names. The paper has none. With 0, no copy of that policy is kept. Above 0, `rl.top_p`
+    must be 1."""
     replay: float = Field(default=0.0, ge=0)
     """Weight of the loss of SFT (nats per token) on demonstrations, which is added to the loss of each step, against
     forgetting (Ouyang et al. 2022, "Training language models to follow instructions with human feedback", section 3.5,
     mix pre-training gradients into PPO in this way). With 0, no demonstration is read."""
-    replay_turns: int = Field(default=16, gt=0)
-    """Turns of demonstrations per optimiser step. The seed, the iteration and the step decide the draw; so the draws of
-    the two phases are the same."""
+    replay_turns: Annotated[int, NotWith("replay", 0)] = Field(default=16, gt=0)
+    """With `replay`: turns of demonstrations per optimiser step. The seed, the iteration and the step decide the draw;
+    the iterations of the long phase count on from those of the short one."""
+
+    @property
+    @override
+    def needs_reference(self) -> bool:
+        return self.kl > 0
 
 
 class MGRPOParams(PolicyGradientParams):
@@ -110,7 +173,13 @@ class MGRPOParams(PolicyGradientParams):
     name: Literal["m_grpo"] = "m_grpo"
     clip_high: float = Field(default=0.2, gt=0)
     kl: float = Field(default=0.001, ge=0)
-    """beta: the weight of the KL to the policy at the start of the phase. With 0, no copy of that policy is kept."""
+    """beta: the weight of the KL to the policy at the start of the phase, or to the one that `reference` names. With 0,
+    no copy of that policy is kept. Above 0, `rl.top_p` must be 1."""
+
+    @property
+    @override
+    def needs_reference(self) -> bool:
+        return self.kl > 0
 
 
 class FilteredBCParams(OnlineParams):
@@ -122,18 +191,21 @@ class FilteredBCParams(OnlineParams):
     drop_repeats: bool = True
     """Leave out turns after which the screenshot did not change (WebGym, section 5.2)."""
 
+    @override
     def trained_trajectories(self, sampled: SampledRound) -> float:
         """Expected number of trajectories that an update trains on: the successes."""
         return sampled.successes
 
 
-class RFTParams(Section):
+class RFTParams(ObjectiveParams):
     """Rejection fine-tuning (BrowserAgent, sections 2.4 and B.5): an iteration is a round."""
 
     may_be_stale: ClassVar[bool] = False
     """False, because a round begins with the model of the round before it."""
     may_branch: ClassVar[bool] = False
     """False, because it learns from whole attempts."""
+    shuffles_as_sft: ClassVar[bool] = True
+    """True, because a round is supervised training."""
     name: Literal["rft"] = "rft"
     epochs: Rounds = Field(default=2, gt=0)
     """Passes over the trajectories of a round."""
@@ -143,6 +215,7 @@ class RFTParams(Section):
     """Maximum number of questions per source in a round. The name of a source is the stem of its task file. The paper
     has 400 of NQ and 673 of HotpotQA. A source without an entry has no maximum; null sets none."""
 
+    @override
     def trained_trajectories(self, sampled: SampledRound) -> float:
         """Expected number of trajectories that a round trains on: one of each effective group, and demonstrations."""
         return sampled.effective_groups + self.demonstrations * sampled.demonstrations

@@ -8,11 +8,12 @@ from pydantic import Field, model_validator
 
 from components.params.choice import Choice
 from components.params.construction import RatioParams
+from components.params.dependence import NotWith
 from components.params.harness import SamplingParams
 from components.params.objectives import MMGRPOParams, Objective
 from components.params.optim import Decay, Shuffle
 from components.params.section import Attempts, Groups, Rounds, Section, Steps
-from components.params.watch import CheckpointParams, ValidationParams
+from components.params.validation import CheckpointParams, ValidationParams
 
 
 class RunningRates(Section):
@@ -27,6 +28,9 @@ class RunningRates(Section):
     min_wave_rate: float = Field(default=0.25, gt=0, le=1)
     """Lowest expected share of all tasks when a wave is sized: at 0.25, a wave has at most four times as many groups as
     are still needed."""
+    min_wave: int = Field(default=2, ge=1)
+    """Groups of a wave, at least, so that the end of an iteration does not try tasks one by one. Without effect in a
+    stream (`rl.open_groups`)."""
 
 
 class UniformSampling(RunningRates):
@@ -95,13 +99,15 @@ class RLParams(Section):
     open_groups: int | None = Field(default=None, ge=1)
     """Groups that may be open at once. A group's place becomes free when it and all groups that began before it have
     ended and were judged. Set it so that the open groups have about three times as many episodes as there are browsers.
-    Null: waves of groups, each of which ends with its last episode and is judged then."""
+    Null: waves of groups; the next one begins when all episodes of a wave have ended and were judged."""
     branches: BranchParams | None = None
     """Branches, from which turns have advantages of their own: the reward minus the mean reward of all that continued
     from the same state (VinePPO, arXiv 2410.01679). An effective group then has up to `per_group` times `continuations`
     further episodes. They need a world whose episodes can be replayed, such as the city. Null: none."""
     task_sampling: TaskSampling = UniformSampling()
     """The method that selects the tasks of an iteration."""
+    idle_iterations: int = Field(default=3, ge=1)
+    """This many iterations in a row without an effective group end the phase, unless the policy masters its tasks."""
     max_staleness: int = Field(default=0, ge=0)
     """Maximum number of updates by which the weights of rollouts may be older. With 0, rollouts wait for the update
     before them. Above 0, rollouts run during the updates of earlier iterations, and each allowed update needs memory
@@ -121,18 +127,18 @@ class RLParams(Section):
     betas: tuple[Decay, Decay] = (0.9, 0.98)
     weight_decay: float = Field(default=0.1, ge=0)
     max_grad_norm: float = Field(default=1.0, gt=0)
-    warmup_steps: int = Field(default=0, ge=0)
+    warmup_steps: Annotated[int, NotWith("objective", "rft")] = Field(default=0, ge=0)
     """Optimiser steps over which the learning rate grows linearly to `lr`. The steps of an optimiser that is carried
     over count. RFT warms up as `sft.warmup` says, in every round."""
-    carry_optimizer: bool = True
+    carry_optimizer: Annotated[bool, NotWith("objective", "rft")] = True
     """The long phase begins with the optimiser of the policy that the short phase published. Adapters begin anew in
-    each phase, and so does their optimiser."""
+    each phase, and so does their optimiser. Each round of RFT has an optimiser of its own."""
     batch_turns: int = Field(default=256, gt=0)
     """Turn samples per optimiser step."""
-    shuffle: Shuffle = "turns"
-    """The unit that an epoch shuffles. `trajectories` keeps the turns of an episode in one step, or two, where they
-    share their history: on an H200, a trajectory of 15 turns took a fifth of the time of its turns one by one. `turns`
-    mixes the steps better."""
+    shuffle: Annotated[Shuffle, NotWith("objective", "rft")] = "turns"
+    """The unit that an epoch shuffles; RFT has `sft.shuffle`. `trajectories` keeps the turns of an episode in one step,
+    or two, where they share their history: on an H200, a trajectory of 15 turns took a fifth of the time of its turns
+    one by one. `turns` mixes the steps better."""
     micro_batch_tokens: int = Field(default=8192, gt=0)
     max_packing_gap: float | None = Field(default=None, gt=0)
     """As in the section `sft`."""
@@ -150,6 +156,16 @@ class RLParams(Section):
             raise ValueError(
                 f"checkpoints.rollback = {self.checkpoints.rollback} goes back when validation falls, and there is no "
                 "validation: set validation.every and validation.tasks, or checkpoints.rollback to null"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _kl_of_whole_distributions(self) -> RLParams:
+        if self.top_p < 1 and self.objective.needs_reference:
+            raise ValueError(
+                "the KL of rl.objective.kl needs attempts from the whole distribution, and rl.top_p = "
+                f"{self.top_p} leaves tokens out, which differ between the two policies: set rl.top_p to 1, or "
+                "rl.objective.kl to 0"
             )
         return self
 

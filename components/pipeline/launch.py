@@ -55,7 +55,7 @@ def process_group(module: str, *arguments: str) -> Iterator[Workers]:
 def launcher(processes: int, module: str, *arguments: str) -> list[str]:
     """The command that starts a module in several processes on this machine."""
     return [
-        sys.executable, "-m", "accelerate.commands.launch",
+        sys.executable, "-m", "components.pipeline.ranks",
         "--num_processes", str(processes), "--num_machines", "1", "--main_process_port", "0",
         "--mixed_precision", "no", "--dynamo_backend", "no",
         "--multi_gpu",  # with `--cpu` accelerate starts one process only; `Workers.join` selects the CPU instead

@@ -6,12 +6,12 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
 from components.browser import Environment, Environments, open_browsers
+from components.journal import Journal
 from components.judge import probes_of, require_rules
 from components.params import AgentParams, Params, SamplingParams
 from components.pipeline.stage_run import StageRun
 from components.records import Task, Trajectory
 from components.rollout import PolicyFor, collect, episode_specs, paced_sessions, require_agents_endings
-from components.store import Journal
 from components.worlds import worlds_of
 
 

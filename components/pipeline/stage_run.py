@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -58,6 +59,7 @@ class StageRun:
         self._clock = clock
         self._result: dict[str, Any] = {}
         self._printed = 0.0
+        self._progress_lock = threading.Lock()
         self.complete = False
         """The last call of `progress` reported the end."""
         self.is_partial = False
@@ -70,6 +72,10 @@ class StageRun:
 
     def progress(self, done: float, total: float, message: str = "") -> None:
         """Report progress: a line at most every two seconds, and a file that the Prefect flow shows."""
+        with self._progress_lock:  # updates and rollouts report from threads of their own
+            self._report_progress(done, total, message)
+
+    def _report_progress(self, done: float, total: float, message: str) -> None:
         now = time.time()
         if done < total and now - self._printed < 2:
             return

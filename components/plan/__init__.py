@@ -8,7 +8,7 @@ from __future__ import annotations
 from components.plan.fit import parsed_setting
 from components.plan.hardware import parsed_bytes
 from components.plan.planner import PlanOptions, RunPlan, plan
-from components.plan.rates import Rates, read_rates, write_rates
+from components.plan.rates import Rates, check_device, read_rates, write_rates
 from components.plan.text import as_json, as_text
 from components.plan.time_plan import TimeOptions, TimePlan, time_plan
 
@@ -20,6 +20,7 @@ __all__ = [
     "TimePlan",
     "as_json",
     "as_text",
+    "check_device",
     "parsed_bytes",
     "parsed_setting",
     "plan",

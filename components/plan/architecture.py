@@ -50,6 +50,16 @@ class TextShape(_Shape):
         attention = 2 * self.query_width + 2 * self.key_width
         return self.hidden_size * (attention + 3 * self.intermediate_size)
 
+    @property
+    def layer_parameters(self) -> int:
+        """Parameters of a layer: matrices, and the norms of its inputs, queries and keys."""
+        return self.layer_matrices + 2 * self.hidden_size + 2 * self.head_dim
+
+    @property
+    def table_parameters(self) -> int:
+        """Parameters of the embeddings, or of the output layer."""
+        return self.vocab_size * self.hidden_size
+
 
 class VisionShape(_Shape):
     """The vision tower with its mergers."""
@@ -83,9 +93,13 @@ class Architecture(_Shape):
     def language_parameters(self) -> int:
         """Parameters of the language model, with embeddings and output layer."""
         text = self.text_config
-        layer = text.layer_matrices + 2 * text.hidden_size + 2 * text.head_dim
-        tables = text.vocab_size * text.hidden_size * (1 if self.tie_word_embeddings else 2)
-        return text.num_hidden_layers * layer + tables + text.hidden_size
+        return text.num_hidden_layers * text.layer_parameters + self.root_parameters
+
+    @property
+    def root_parameters(self) -> int:
+        """Parameters of the language model outside of its layers: embeddings, output layer, last norm."""
+        text = self.text_config
+        return text.table_parameters * (1 if self.tie_word_embeddings else 2) + text.hidden_size
 
     @property
     def vision_parameters(self) -> int:

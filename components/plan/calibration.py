@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from components.params import EndpointTeacherParams
+from components.plan.checkpoint_size import checkpoint_bytes
 from components.plan.finished_run import FinishedRun, Played, read_run
 from components.plan.hardware import device_named
 from components.plan.placement import Machine, devices_of
-from components.plan.rates import EVERY, Counts, Habits, Rates, default_rates
+from components.plan.rates import EVERY, Counts, Habits, MeasuredOn, Rates, default_rates
 from components.plan.rollout_time import Batch, rollouts
 from components.plan.setting import Setting, tasks_digest
 from components.plan.stages import IterationTime, StageTime, iteration_time, phases, stage_times
-from components.plan.training_time import OPTIMISER_BYTES
 
 BISECTIONS = 16
 POLICY_STAGES = ("judge_rollouts", "evaluate@base", "evaluate@sft", "evaluate@rl")
@@ -54,7 +54,13 @@ def _changed(setting: Setting, **values: Any) -> Setting:
 def _recorded(setting: Setting, run: FinishedRun) -> Setting:
     """What the run recorded as it is: habits, shares of groups, numbers of tasks, the judge's and the disk's speed."""
     rates, params = setting.rates, run.params
-    values: dict[str, Any] = {"source": f"the run {params.name} with seed {params.seed}"}
+    machine = setting.machine
+    values: dict[str, Any] = {
+        "source": f"the run {params.name} with seed {params.seed}",
+        "measured_on": MeasuredOn(
+            device=machine.device.name, devices=machine.count, cores=setting.units("train_rl")["cores"]
+        ),
+    }
     habits = dict(rates.habits)
     for stage, played in run.played.items():
         habits[stage] = _habits(setting, run, stage, played)
@@ -121,7 +127,7 @@ def _storage(setting: Setting, run: FinishedRun) -> dict[str, Any]:
     stages = [f"train_rl@{name}" for name in phases(setting)]
     seconds = sum(run.total(stage, "checkpoints", "seconds") for stage in stages)
     written = sum(len(run.results.get(stage, {}).get("checkpoints", [])) for stage in stages)
-    size = OPTIMISER_BYTES * setting.training(setting.policy).trained_parameters
+    size = checkpoint_bytes(setting.params, setting.training(setting.policy).trained_parameters)
     return {"storage_bytes_per_s": size * written / seconds} if seconds and written else {}
 
 

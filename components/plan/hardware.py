@@ -21,6 +21,8 @@ GIB = 2**30
 TABLE = Path(__file__).with_name("devices.json")
 DEFAULT = "H100"
 """The device of a recipe with `model.device: cuda`, unless another is named."""
+CPU = "cpu"
+"""The name of this machine's processor as a device."""
 CORE_FLOPS = 60e9
 """Peak of a processor core in float32: two vector units of eight numbers, multiply and add, at about 2 GHz."""
 CORE_BANDWIDTH = 10e9
@@ -51,7 +53,7 @@ def device_named(name: str | None, is_cuda: bool, memory: float | None = None) -
     """
     if name is None and not is_cuda:
         cores = os.cpu_count() or 1
-        device = Device("cpu", psutil.virtual_memory().total, cores * CORE_FLOPS, cores * CORE_BANDWIDTH, True)
+        device = Device(CPU, psutil.virtual_memory().total, cores * CORE_FLOPS, cores * CORE_BANDWIDTH, True)
     else:
         table = json.loads(TABLE.read_text())
         by_lower = {known.lower(): known for known in table}

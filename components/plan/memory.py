@@ -5,7 +5,7 @@ measures it again): they are exact for the language model's layers. On an H200, 
 between 11% above and 3% below the plan's tensors (docs/results/gpu.md). The rest is named in `ASSUMPTIONS`.
 
 Letters in formulas: N parameters, T tokens of a micro-batch, L layers, h hidden size, q and k widths of queries and
-keys, i inner width, V vocabulary, P processes.
+keys, i inner width, V vocabulary, P processes. The root are the language model's parameters outside of its layers.
 """
 
 from __future__ import annotations
@@ -32,12 +32,19 @@ CPU_CONTEXT = 1.2 * GIB
 BROWSER_MEMORY = 0.25 * GIB
 FRAGMENTATION = 0.05
 LENT = "weights for the server"
-RESIDENT = ("weights", "frozen vision tower", "adapters", "optimiser", "reference policy", "earlier weights", LENT)
+REFERENCE_ROOT = "reference policy's root"
+RESIDENT = (
+    "weights", "frozen vision tower", "adapters", "optimiser", "reference policy", REFERENCE_ROOT, "earlier weights",
+    LENT,
+)  # fmt: skip
 """Parts that stay in memory between updates; gradients and activations are freed."""
 
 ASSUMPTIONS = (
     "bfloat16 without LoRA keeps float32 weights and rounds them in each product; autocast holds the rounded copies of "
     "all matrices until the forward pass ends, on each process whole, also with FSDP",
+    "FSDP keeps the root (embeddings, output layer, last norm) whole in a pass, and the reference's between passes; it "
+    "gathers the next layer while one is computed, and the gradient of the output layer is whole until the backward "
+    "pass ends. It was measured with gloo on two CPU processes, not with NCCL",
     "with gradient checkpointing a layer keeps its input; the peak is the end of the forward pass, with the logits and "
     "the rounded weights, or the backward pass of one layer, or the vision tower, whichever is largest",
     f"a pass holds {LOGIT_COPIES} copies of one chunk of logits ({MAX_LOGITS:,} numbers)",
@@ -95,6 +102,50 @@ class Training(NamedTuple):
     tokens: int
     reference: bool = False
     """A frozen copy of the trained weights is kept (KL to the first policy)."""
+    whole_reference: bool = False
+    """The reference is another model (KL to the SFT policy in the long phase), so nothing is shared with it."""
+
+
+class Gathered(NamedTuple):
+    """What a process of FSDP holds whole beside its shards (`components.training.sharding`).
+
+    Attributes:
+        parts: held from the end of the forward pass to that of the backward pass.
+        in_layer: further bytes in the backward pass of a layer.
+        at_end: further bytes when the root's gradient is reduced, at the end of the backward pass.
+    """
+
+    parts: tuple[Part, ...] = ()
+    in_layer: float = 0.0
+    at_end: float = 0.0
+
+
+NOTHING = Gathered()
+"""A model that is not sharded."""
+
+
+def gathered(arch: Architecture, model: ModelParams, word: int) -> Gathered:
+    """What FSDP gathers of a language model.
+
+    The numbers of copies are those of PyTorch's FSDP2, which `tests/plan/test_sharded_memory.py` measures. A layer's
+    backward pass holds its weights and those of the next one, its gradient, and a copy of a gradient that is sent. At
+    the end, the root's weights, its gradient and a copy that is sent are there; tied embeddings have one copy more,
+    because their two gradients are summed first.
+
+    Args:
+        word: bytes of a weight.
+    """
+    text = arch.text_config
+    layer, root, table = text.layer_parameters, arch.root_parameters, text.table_parameters
+    parts = [
+        Part("root, gathered", word * root, f"{word} B × {root / 1e9:.3g}e9, whole: embeddings and output layer"),
+        Part("layers, gathered", 2 * word * layer, f"2 layers × {word} B × {layer / 1e9:.3g}e9"),
+    ]
+    if model.lora is not None:
+        return Gathered((*parts,))
+    parts.append(Part("output layer's gradient", 4 * table, f"4 B × {table / 1e9:.3g}e9, whole until it is reduced"))
+    of_root = 4 * root * (4 if arch.tie_word_embeddings else 3)
+    return Gathered((*parts,), 2 * 4 * layer, max(0.0, of_root - sum(part.bytes for part in parts)))
 
 
 def saved_bytes(text: TextShape, precision: Precision) -> int:
@@ -117,9 +168,13 @@ def precision_of(model: ModelParams) -> Precision:
     return "mixed" if model.lora is None else "bfloat16"
 
 
-def activation_parts(arch: Architecture, params: Params, tokens: int) -> list[Part]:
+def activation_parts(arch: Architecture, params: Params, tokens: int, whole: Gathered = NOTHING) -> list[Part]:
     """What a pass over a row of tokens holds beside weights and gradients: what is kept until the backward pass, and
-    the largest of what is held only for a while."""
+    the largest of what is held only for a while.
+
+    Args:
+        whole: what FSDP gathers.
+    """
     text, model, precision = arch.text_config, params.model, precision_of(params.model)
     per_layer, layers = saved_bytes(text, precision), text.num_hidden_layers
     word = 2 if precision == "bfloat16" else 4
@@ -134,13 +189,18 @@ def activation_parts(arch: Architecture, params: Params, tokens: int) -> list[Pa
     casts = 2 * arch.matrix_parameters if precision == "mixed" else 0
     features, tower = _image_parts(arch, params, tokens, word)
     passing = [
-        Part("one layer's backward pass", again, formula),
+        Part(
+            "one layer's backward pass",
+            again + whole.in_layer,
+            formula + (", and two of its own" if whole.in_layer else ""),
+        ),
         Part(
             "logits and rounded weights" if casts else "logits",
             logits + casts,
             f"4 B × {LOGIT_COPIES} copies × min(T × V, 2^26)" + (" + 2 B × each matrix" if casts else ""),
         ),
         replace(tower, bytes=max(0.0, tower.bytes - kept.bytes)),  # before the language model begins
+        Part("reduction of the root's gradient", max(0.0, whole.at_end - kept.bytes), "when activations are freed"),
     ]
     return [kept, max(passing, key=lambda part: part.bytes), features]
 
@@ -164,21 +224,35 @@ def trainer_parts(training: Training, params: Params) -> list[Part]:
         Part("gradients", 4 * trained / shares, f"4 B × {trained / 1e9:.3g}e9 trained{over}"),
         Part("optimiser", 8 * trained / shares, f"8 B × {trained / 1e9:.3g}e9 trained{over}, AdamW in float32"),
     ]
-    if training.reference:
+    if training.whole_reference:
+        size = word * (spread / shares + tower)
+        parts.append(Part("reference policy", size, f"{word} B × {arch.parameters / 1e9:.3g}e9{over}, another model"))
+    elif training.reference:
         parts.append(Part("reference policy", word * trained / shares, f"{word} B × trained parameters{over}"))
+    if shares > 1 and (training.reference or training.whole_reference):
+        size = word * arch.root_parameters
+        parts.append(Part(REFERENCE_ROOT, size, f"{word} B × {arch.root_parameters / 1e9:.3g}e9, stays gathered"))
     staleness = params.rl.max_staleness if training.stage == "train_rl" else 0
     if staleness:
         size = 2 * staleness * word * trained
         parts.append(Part("earlier weights", size, f"2 × max_staleness {staleness} copies of the trained weights"))
     if params.inference.vllm.transfer == "ipc" and precision == "mixed" and training.stage == "train_rl":
         parts.append(Part(LENT, 2 * arch.parameters, f"2 B × {arch.parameters / 1e9:.3g}e9, rounded"))
-    parts += activation_parts(arch, params, training.tokens)
-    return parts
+    whole = gathered(arch, model, word) if shares > 1 else NOTHING
+    return [*parts, *whole.parts, *activation_parts(arch, params, training.tokens, whole)]
 
 
-def resident_parts(arch: Architecture, params: Params) -> list[Part]:
-    """What a training process keeps between updates: weights, optimiser and copies of weights."""
-    return [part for part in trainer_parts(Training("train_rl", arch, 1), params) if part.name in RESIDENT]
+def resident_parts(
+    arch: Architecture, params: Params, reference: bool = False, whole_reference: bool = False
+) -> list[Part]:
+    """What a training process keeps between updates: weights, optimiser and copies of weights.
+
+    Args:
+        reference: whether it has a reference policy.
+        whole_reference: whether that is another model, not a copy of what is trained.
+    """
+    training = Training("train_rl", arch, 1, reference, whole_reference)
+    return [part for part in trainer_parts(training, params) if part.name in RESIDENT]
 
 
 def cache_part(arch: Architecture, params: Params, rows: int, length: int) -> Part:

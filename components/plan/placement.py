@@ -61,11 +61,17 @@ def memory_plans(params: Params, machine: Machine) -> list[MemoryPlan]:
     device, is_local = machine.device, params.inference.engine == "transformers"
     policy, judge = architecture_of(params.model.base), architecture_of(params.model.judge_base)
     longest = params.agent.max_context_tokens
-    has_reference = float(getattr(params.rl.objective, "kl", 0.0) or 0.0) > 0
+    objective = params.rl.objective
     trainings = [
         Training("train_sft", policy, pass_tokens(params.sft, longest)),
-        Training("distill_judge", judge, pass_tokens(params.judge.distill.optim, longest)),
-        Training("train_rl", policy, pass_tokens(params.rl.micro_batch_tokens, longest), has_reference),
+        Training("distill_judge", judge, pass_tokens(params.judge.distill.optim, judge_length(params))),
+        Training(
+            "train_rl",
+            policy,
+            pass_tokens(params.rl.micro_batch_tokens, longest),
+            objective.needs_reference,
+            objective.refers_to_sft,
+        ),
     ]
     shared = asleep = 0.0
     plans = []
@@ -110,7 +116,8 @@ def _trainer_plan(
 def _rollout_parts(params: Params) -> list[Part]:
     """The trainer's process while episodes run: what it keeps, the policy's cache, and the distilled judge's."""
     policy, judge = architecture_of(params.model.base), architecture_of(params.model.judge_base)
-    parts = resident_parts(policy, params) + _judge_weights(params)
+    objective = params.rl.objective
+    parts = resident_parts(policy, params, objective.needs_reference, objective.refers_to_sft) + _judge_weights(params)
     if params.inference.engine == "transformers":
         rows = min(MAX_ROWS, params.browser.concurrency)
         parts.append(cache_part(policy, params, rows, params.agent.max_context_tokens))

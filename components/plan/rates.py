@@ -48,12 +48,26 @@ class Counts(BaseModel):
     """Tasks of one evaluation, of trained and held-out families."""
 
 
+class MeasuredOn(BaseModel):
+    """The machine of a run that was measured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    device: str
+    """A name in `devices.json`, or `cpu`."""
+    devices: int = Field(gt=0)
+    cores: int = Field(gt=0)
+    """Cores of its browsers."""
+
+
 class Rates(BaseModel):
     """All rates. `source` says where they come from; dictionaries are by stage, `*` is every other stage."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str
+    measured_on: MeasuredOn | None = None
+    """Null: the rates are assumptions, or an older version wrote them."""
     training_share: dict[str, Share]
     """Share of the peak arithmetic that training reaches."""
     prefill_share: Share
@@ -199,6 +213,21 @@ def read_rates(path: Path) -> Rates:
         raise RecipeError(
             f"{path} is no calibration: write one with `waymark plan RECIPE --calibrate RUN_DIR`"
         ) from error
+
+
+def check_device(rates: Rates, device: Device) -> None:
+    """Refuse rates that were measured on another device than the one that a plan takes by default.
+
+    Raises:
+        RecipeError: they were. Rates without a machine pass.
+    """
+    machine = rates.measured_on
+    if machine is not None and machine.device != device.name:
+        raise RecipeError(
+            f"the calibration was measured on {machine.device}, and the plan is for {device.name}: name the device of "
+            "the plan with --device, which assumes the same shares of its peak, or calibrate on a run on "
+            f"{device.name}"
+        )
 
 
 def write_rates(path: Path, rates: Rates) -> None:

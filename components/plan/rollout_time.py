@@ -1,8 +1,9 @@
 """Times of rollouts and of judges: a batch of episodes, and the rollouts of one RL iteration.
 
 An iteration works as `rollout.sampling.sample_groups` and `training.rl_rollouts` do (`stream_time` has the other way,
-`rl.open_groups`). A wave of groups ends with its last episode. Then its answers are judged, and failed tasks get
-further attempts, which are judged too. Waves follow until enough groups are effective. Then their branches run.
+`rl.open_groups`). A wave of groups ends with its last episode. Then its answers are judged; an endpoint judges them
+already while the other episodes run. Failed tasks get further attempts, which are judged too. Waves follow until enough
+groups are effective. Then their branches run.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from components.plan.episodes import FEEDBACK, PromptShape, draw_episodes, mean_
 from components.plan.placement import judge_rows, served_judge
 from components.plan.setting import Setting
 from components.plan.simulation import Episode, Facilities, Usage, queue, roll_out
-from components.rollout.sampling import SMALLEST_WAVE
 
 MOST_SIMULATED = 400
 """Episodes of a stage that are simulated; the time of more is in proportion."""
@@ -226,6 +226,16 @@ def rewarded(setting: Setting, stage: str, calls: float, turns: float, servers: 
     return distilled + judged_by_model(setting, stage, audit, turns, "auditor")
 
 
+def rewarded_after(setting: Setting, stage: str, calls: float, turns: float, rolled_s: float) -> Timed:
+    """What a batch's questions to the judge take after its last episode. An endpoint is asked as episodes end, so what
+    is left is the last question, or what it cannot answer while the batch runs."""
+    answers = rewarded(setting, stage, calls, turns)
+    if setting.params.judge.reward != "model" or not answers.usage.seconds:
+        return answers
+    left = max(setting.rates.judge_s, answers.usage.seconds - rolled_s)
+    return Timed(Usage(left, answers.usage.busy), answers.tokens)
+
+
 def iteration_rollouts(setting: Setting, phase: RLPhase, stage: str) -> IterationRollouts:
     """The rollouts and the judging of one iteration. The sampler knows the rate of effective groups by then.
 
@@ -240,12 +250,13 @@ def iteration_rollouts(setting: Setting, phase: RLPhase, stage: str) -> Iteratio
     groups = effective = trajectories = waves = 0
     while effective < rl.effective_groups and groups < rl.max_sampled_groups:
         rate = max(effective / groups if groups else share, rl.task_sampling.min_wave_rate)
-        wave = max(round((rl.effective_groups - effective) / rate), SMALLEST_WAVE)
+        wave = max(round((rl.effective_groups - effective) / rate), rl.task_sampling.min_wave)
         wave = min(wave, rl.max_sampled_groups - groups)
         for episodes in (wave * rl.group_size, round(wave * rates.failed_share) * rl.extra_attempts):
             waves += episodes > 0
-            rolled += rollouts(setting, Batch(stage, episodes, phase.max_steps, str(waves)))
-            judging += rewarded(setting, stage, episodes * habits.judged, turns)
+            batch = rollouts(setting, Batch(stage, episodes, phase.max_steps, str(waves)))
+            rolled += batch
+            judging += rewarded_after(setting, stage, episodes * habits.judged, turns, batch.usage.seconds)
             trajectories += episodes
         groups += wave
         effective += sum(rng.random() < share for _ in range(wave))
@@ -261,10 +272,12 @@ def with_branches(setting: Setting, phase: RLPhase, stage: str, rolled: Iteratio
     branches = rolled.effective * params.per_group * params.continuations if params is not None else 0
     if not branches:
         return rolled
+    batch = rollouts(setting, Batch(stage, branches, phase.max_steps, "branches"))
+    answers = rewarded_after(setting, stage, branches * habits.judged, rolled.turns, batch.usage.seconds)
     return replace(
         rolled,
-        rollouts=rolled.rollouts + rollouts(setting, Batch(stage, branches, phase.max_steps, "branches")),
-        judging=rolled.judging + rewarded(setting, stage, branches * habits.judged, rolled.turns),
+        rollouts=rolled.rollouts + batch,
+        judging=rolled.judging + answers,
         trajectories=rolled.trajectories + branches,
         branches=branches,
     )

@@ -113,7 +113,7 @@ def iteration_time(setting: Setting, name: str) -> IterationTime:
         "judging": rolled.judging,
         "update": update_time(setting, rolled, stage),
         "weights": weights_time(setting),
-        "checkpoint": checkpoint_time(setting),
+        "checkpoint": checkpoint_time(setting, name, phase),
     }
     return IterationTime(name, rolled, parts, setting.params.rl.max_staleness > 0, setting.units("train_rl"))
 

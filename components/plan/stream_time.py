@@ -1,7 +1,7 @@
 """The rollouts of one RL iteration whose groups stream (`rl.open_groups`), by simulation.
 
-When a group begins is decided by `rollout.OpenGroups`, as in a run. A group's answers are judged when its last episode
-has ended, while the other groups go on.
+When a group begins is decided by `rollout.OpenGroups`, as in a run. An endpoint judges each answer when its episode has
+ended, the distilled judge a group's answers when its last episode has ended; the other groups go on meanwhile.
 """
 
 from __future__ import annotations
@@ -77,11 +77,9 @@ class _Stream:
         self.world = simpy.Environment()
         self.busy = _Busy(self.world)
         self.machines = Machines(self.world, facilities_of(setting, self.batch, self.shape.mean_length(self.turns)))
-        units, questions = setting.units(stage)["judge"], max(1, round(rl.group_size * self.habits.judged))
-        by_model, served = setting.params.judge.reward == "model", served_judge(setting.params) is not None
-        groups = units // questions if by_model else units if served else 1
-        self.judges = simpy.Resource(self.world, max(1, groups))
-        """A unit judges one group at a time."""
+        self.by_model, served = setting.params.judge.reward == "model", served_judge(setting.params) is not None
+        self.judges = simpy.Resource(self.world, setting.units(stage)["judge"] if self.by_model or served else 1)
+        """A unit judges one answer at a time, or one group with the distilled judge."""
 
     def run(self) -> IterationRollouts:
         rl, rates = self.setting.params.rl, self.setting.rates
@@ -118,9 +116,19 @@ class _Stream:
         episodes = [next(self.episodes) for _ in range(count)]
         self.played += episodes
         self.busy.change(1, 0)
-        yield self.world.all_of([self.world.process(self.machines.run(episode)) for episode in episodes])
+        running = [self.world.process(self.machines.run(episode)) for episode in episodes]
+        answers = count * self.habits.judged
+        alone = running[: round(answers)] if self.by_model else []
+        questions = [self.world.process(self._judge(1.0, episode)) for episode in alone]
+        yield self.world.all_of(running)
         self.busy.change(-1, 0)
-        verdicts = rewarded(self.setting, self.stage, count * self.habits.judged, self.turns, servers=1)
+        yield self.world.all_of(questions) if self.by_model else self.world.process(self._judge(answers))
+
+    def _judge(self, answers: float, episode: simpy.Process | None = None) -> Process:
+        """Judge some answers together, once their episode has ended."""
+        if episode is not None:
+            yield episode
+        verdicts = rewarded(self.setting, self.stage, answers, self.turns, servers=1)
         self.judge_s += verdicts.usage.busy.get("judge", 0.0)
         if verdicts.usage.seconds:
             with self.judges.request() as judge:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from components.params import Params
+from components.plan.checkpoint_size import Checkpoints, checkpoints
 from components.plan.placement import Machine
 from components.plan.rates import Rates, assumptions, default_rates
 from components.plan.rollout_time import Tokens
@@ -64,6 +65,7 @@ class TimePlan:
 
     Attributes:
         iterations: one iteration of each phase that has any.
+        checkpoints: those of each phase that has any iteration.
         changes: by resource, the seconds of an iteration of the phase that takes longest with twice as many units, as a
             share of the seconds now.
     """
@@ -74,6 +76,7 @@ class TimePlan:
     tokens: Tokens
     cost: Cost
     prices: Prices
+    checkpoints: tuple[Checkpoints, ...]
     assumptions: tuple[str, ...]
 
     @property
@@ -110,7 +113,7 @@ def time_plan(params: Params, machine: Machine, options: TimeOptions = TimeOptio
     ]
     return TimePlan(
         stages, list(iterations.values()), _changes(setting, iterations), tokens,
-        _cost(stages, tokens, machine, prices), prices, tuple(lines),
+        _cost(stages, tokens, machine, prices), prices, _checkpoints(setting), tuple(lines),
     )  # fmt: skip
 
 
@@ -123,6 +126,13 @@ def prices_of(machine: Machine, options: TimeOptions) -> Prices:
     if browser is None:
         browser = 0.0 if machine.device.is_cpu else float(table["browser_hour"])
     return Prices(device, browser)
+
+
+def _checkpoints(setting: Setting) -> tuple[Checkpoints, ...]:
+    trained = setting.training(setting.policy).trained_parameters
+    return tuple(
+        checkpoints(setting.params, name, phase, trained) for name, phase in phases(setting).items() if phase.iterations
+    )
 
 
 def _changes(setting: Setting, iterations: dict[str, IterationTime]) -> dict[str, float]:

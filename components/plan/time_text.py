@@ -21,7 +21,14 @@ def time_lines(plan: TimePlan) -> list[str]:
         changes = ", ".join(f"{name} {change - 1:+.0%}" for name, change in sorted(plan.changes.items(), key=_by_gain))
         bottleneck = plan.bottleneck or "none: the rest of the iteration waits for no resource"
         lines += ["", f"With twice as many, an iteration takes: {changes}", f"Bottleneck: {bottleneck}"]
-    lines += ["", *_cost_lines(plan), "", "Assumptions of time and cost", *(f"  - {line}" for line in plan.assumptions)]
+    lines += [
+        "",
+        *_cost_lines(plan),
+        *_checkpoint_lines(plan),
+        "",
+        "Assumptions of time and cost",
+        *(f"  - {line}" for line in plan.assumptions),
+    ]
     return [line.replace("-", "−") if line.startswith("With twice") else line for line in lines]
 
 
@@ -58,6 +65,10 @@ def time_values(plan: TimePlan) -> dict[str, Any]:
         "tokens": asdict(plan.tokens),
         "cost": {**asdict(plan.cost), "usd": plan.cost.usd},
         "prices": asdict(plan.prices),
+        "checkpoints": {
+            "bytes": sum(written.bytes for written in plan.checkpoints),
+            "phases": [asdict(written) | {"bytes": written.bytes} for written in plan.checkpoints],
+        },
         "assumptions": list(plan.assumptions),
     }
 
@@ -120,6 +131,23 @@ def _cost_lines(plan: TimePlan) -> list[str]:
         f"Cost: {devices}{cost.browser_hours:,.1f} browser hours {_dollars(cost.browser_usd)}, endpoints "
         f"{_dollars(cost.endpoint_usd)}",
     ]
+
+
+def _checkpoint_lines(plan: TimePlan) -> list[str]:
+    """What checkpoints write over the run, in 10^9 bytes; none without RL."""
+    if not plan.checkpoints:
+        return []
+    phases = ", ".join(
+        f"{written.phase} {_gigabytes(written.bytes)} ({written.number} of {_gigabytes(written.each)})"
+        for written in plan.checkpoints
+    )
+    total = sum(written.bytes for written in plan.checkpoints)
+    return [f"Checkpoints write {_gigabytes(total)}: {phases}"]
+
+
+def _gigabytes(size: float) -> str:
+    gigabytes = size / 1e9
+    return f"{gigabytes:,.0f} GB" if gigabytes >= 100 else f"{gigabytes:.3g} GB"
 
 
 def _token_text(tokens: Tokens) -> str:

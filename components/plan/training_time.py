@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.params import OptimParams, Params
+from components.params import OptimParams, Params, RLPhase
 from components.params.objectives import SampledRound
 from components.plan.architecture import Architecture
+from components.plan.checkpoint_size import checkpoints
 from components.plan.episodes import PromptShape, mean_turns
 from components.plan.rollout_time import (
     VERDICT,
@@ -23,8 +24,6 @@ SUCCESS = 0.5
 """Share of successes among the attempts of an iteration, for objectives that learn from successes alone."""
 UNDECIDED = 0.2
 """Share of the held-out trajectories on which a third verdict is drawn."""
-OPTIMISER_BYTES = 12
-"""Bytes of a checkpoint per trained parameter."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +72,11 @@ def update_time(setting: Setting, rolled: IterationRollouts, stage: str) -> Time
     params, shape = setting.params, setting.prompt_shape(stage)
     objective = params.rl.objective
     trained = trained_turns(setting, rolled, stage)
-    packed = trained / rolled.turns * shape.packed(rolled.turns) if params.rl.shuffle == "trajectories" else None
+    shuffle = params.sft.shuffle if objective.shuffles_as_sft else params.rl.shuffle
+    packed = trained / rolled.turns * shape.packed(rolled.turns) if shuffle == "trajectories" else None
     samples = _turns(trained, shape, rolled.turns, params.rl.micro_batch_tokens, packed)
     speeds = setting.training(setting.policy)
-    scorings = 1 + (float(getattr(objective, "kl", 0.0) or 0.0) > 0)
+    scorings = 1 + float(objective.needs_reference)
     seconds = objective.epochs * speeds.training_s(stage, samples.tokens, samples.length)
     seconds += scorings * speeds.scoring_s(stage, samples.tokens, samples.length)
     seconds += speeds.tower_s(stage, samples.images, _patches(params, setting.policy), objective.epochs)
@@ -109,10 +109,11 @@ def weights_time(setting: Setting) -> Timed:
     return Timed(Usage(size / setting.rates.storage_bytes_per_s))
 
 
-def checkpoint_time(setting: Setting) -> Timed:
-    """The checkpoint after an iteration, averaged over those without."""
-    size = OPTIMISER_BYTES * setting.training(setting.policy).trained_parameters
-    return Timed(Usage(size / setting.rates.storage_bytes_per_s / setting.params.rl.checkpoints.every))
+def checkpoint_time(setting: Setting, name: str, phase: RLPhase) -> Timed:
+    """The checkpoint after an iteration of a phase, averaged over those without."""
+    trained = setting.training(setting.policy).trained_parameters
+    written = checkpoints(setting.params, name, phase, trained).bytes
+    return Timed(Usage(written / max(1, phase.iterations) / setting.rates.storage_bytes_per_s))
 
 
 def _supervised(

@@ -23,13 +23,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from time import perf_counter
 from typing import Literal
 
 import numpy as np
 import torch
 from transformers import DynamicCache
 
-from components.agent.policy import Completion
+from components.agent.policy import Completion, Work
 from components.model.encoding import Encoded, Encoder
 from components.model.vlm import VLM
 from components.params import SamplingParams
@@ -69,6 +70,14 @@ class _RunningRow:
     """The M-RoPE position of the next token."""
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    vision_s: float = 0.0
+    prefill_s: float = 0.0
+    decode_s: float = 0.0
+
+    @property
+    def work(self) -> Work:
+        """What the response took so far."""
+        return Work(self.vision_s, self.prefill_s, self.decode_s)
 
     def next_uniforms(self, count: int) -> list[float]:
         """The random numbers of the next `count` tokens, padded with 0 beyond the longest response."""
@@ -107,6 +116,7 @@ class Generation:
     @torch.inference_mode()
     def prefill(cls, vlm: VLM, encoder: Encoder, rows: Sequence[Row], drafts: NgramDrafts) -> Generation:
         """Read the prompts of rows and sample their first tokens. Rows with equal prompts are read once."""
+        began, encoded_s = perf_counter(), encoder.vision.seconds
         self = cls(vlm, encoder, drafts)
         self._cache = RowCache(len(rows))
         vlm.model.eval()
@@ -114,7 +124,11 @@ class Generation:
         for _, alike in groupby(sorted(rows, key=_padded_length, reverse=True), key=_padded_length):
             logits_1V += self._read_prompts(list(alike))
         _, ended = self._sample(torch.stack(logits_1V), [[]] * len(rows))
-        self._remove(ended)
+        vision_s = encoder.vision.seconds - encoded_s
+        prefill_s = perf_counter() - began - vision_s
+        for running in self._running:
+            running.vision_s, running.prefill_s = vision_s / len(rows), prefill_s / len(rows)
+        self._end(ended)
         return self
 
     def _read_prompts(self, rows: list[Row]) -> list[torch.Tensor]:
@@ -156,13 +170,18 @@ class Generation:
     @torch.inference_mode()
     def merge(self, other: Generation) -> None:
         """Add the rows of another generation of the same model, which must not be used afterwards."""
+        began = perf_counter()
         self.ended += other.ended
         self._running += other._running
         self._cache.extend(other._cache)
+        merged_s = perf_counter() - began
+        for running in other._running:
+            running.prefill_s += merged_s / len(other)
 
     @torch.inference_mode()
     def step(self) -> None:
         """Sample the next token of every row, and those after it whose draft tokens are right."""
+        began = perf_counter()
         model = self.vlm.model
         drafts = [
             self.drafts.draft(running.ids, min(WIDTH - 1, running.row.max_tokens - len(running.ids) - 1))
@@ -185,7 +204,10 @@ class Generation:
         self._cache.keep(kept)
         for running, count in zip(self._running, kept, strict=True):
             running.position += count
-        self._remove(ended)
+        decode_s = (perf_counter() - began) / len(self._running)
+        for running in self._running:
+            running.decode_s += decode_s
+        self._end(ended)
 
     @torch.inference_mode()
     def drop(self, rows: set[Row]) -> None:
@@ -216,11 +238,19 @@ class Generation:
                     break
             kept.append(len(running.ids) - before)
             if reason is not None:
-                self.drafts.learn(running.ids)
-                text = self.encoder.decode(running.ids)
-                self.ended.append((running.row, Completion(running.ids, running.logprobs, text, reason)))
                 ended.append(index)
         return kept, ended
+
+    def _end(self, indices: list[int]) -> None:
+        """Complete the rows at `indices`, in ascending order, and remove them."""
+        for running in (self._running[index] for index in indices):
+            reason = running.ended(self.encoder.end_id)
+            assert reason is not None
+            self.drafts.learn(running.ids)
+            text = self.encoder.decode(running.ids)
+            completion = Completion(running.ids, running.logprobs, text, reason, work=running.work)
+            self.ended.append((running.row, completion))
+        self._remove(indices)
 
     def _remove(self, indices: list[int]) -> None:
         """Remove the rows at `indices`, in ascending order. The last row takes the place of a removed one."""

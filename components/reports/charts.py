@@ -1,4 +1,4 @@
-"""Line charts as geometry: numbers in, pixel positions out. `templates/_macros.html.jinja` draws them as SVG.
+"""Charts as geometry: numbers in, pixel positions out. `templates/_macros.html.jinja` draws them as SVG.
 
 Not covered: log scales, dates, more than a few series. A value of None or NaN breaks the line there.
 """
@@ -14,6 +14,7 @@ from components.reports.formats import number
 
 WIDTH, HEIGHT = 340, 170
 LEFT, RIGHT, TOP, BOTTOM = 44, 12, 12, 24
+BAR_WIDTH = 560
 MAX_DOTS = 40
 """Longer series are drawn without a dot per point."""
 
@@ -116,6 +117,47 @@ def line_chart(
         ticks_y=[Tick(down(at), label) for at, label in zip(ys, _labels(ys), strict=True)],
         breaks=[Tick(across(at), label) for at, label in (breaks or {}).items()],
     )
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a stacked bar, in pixels; `value` is in the unit of the bar, `share` of 1."""
+
+    name: str
+    slot: int
+    x: float
+    width: float
+    value: float
+    share: float
+
+
+@dataclass(frozen=True)
+class StackedBar:
+    """A bar of `BAR_WIDTH` pixels that is divided into parts."""
+
+    title: str
+    note: str
+    total: float
+    parts: list[Part]
+
+
+def stacked_bar(title: str, parts: Mapping[str, float], slots: Mapping[str, int], note: str = "") -> StackedBar | None:
+    """Divide a bar in the proportion of `parts`, in their order; None if all are 0. Parts of 0 are left out.
+
+    Args:
+        slots: the number of each part's colour.
+    """
+    total = sum(parts.values())
+    if total <= 0:
+        return None
+    drawn: list[Part] = []
+    x = 0.0
+    for name, value in parts.items():
+        if value > 0:
+            width = BAR_WIDTH * value / total
+            drawn.append(Part(name, slots[name], round(x, 2), round(width, 2), value, value / total))
+            x += width
+    return StackedBar(title, note, total, drawn)
 
 
 def ticks(low: float, high: float, count: int = 4, whole: bool = False) -> list[float]:

@@ -27,9 +27,10 @@ from components.reports.examples import Example, choose_examples
 from components.reports.html_pages import templates, write_html
 from components.reports.leaderboard import published_entries, run_entries
 from components.reports.leaderboard_page import by_benchmark
+from components.reports.rl_validation import columns, family_lines, validation_chart
 from components.reports.stage_results import POLICIES, RLIteration, StageResults
+from components.reports.time_spent import time_spent
 from components.reports.viewer import Limits, view
-from components.reports.watched import columns, family_lines, validation_chart
 from components.statistics import SuccessRate
 from components.store import iter_table, read_table
 
@@ -209,6 +210,7 @@ def write_report(
             analysis=analyse(results.success),
             leaderboard=by_benchmark([*measured, *published_entries(ablations=False)]),
             charts=_charts(results),
+            time_spent=time_spent(results.iterations, results.watched),
             validations=columns(results.watched),
             watched_families=family_lines(results.watched),
             examples=[view(*records[example.trajectory_id], example.why, limits) for example in examples],

@@ -17,9 +17,9 @@ from components.evaluation.metrics import SuccessSummary
 from components.judge.agreement import Agreement
 from components.judge.calibration import Calibration
 from components.judge.labelled_verdicts import LabelledVerdicts
+from components.reports.rl_validation import WatchedPhase
 from components.reports.stage_output import StageOutput, parsed, read_result, rerun
-from components.reports.watched import WatchedPhase
-from components.tasks.funnel import FunnelStep
+from components.tasks.funnel import SELECTION, FunnelStep
 
 POLICIES = ("base", "sft", "rl")
 PHASES = ("short", "long")
@@ -85,8 +85,8 @@ class JudgeResult(Agreement):
 class RLIteration(StageOutput):
     """One RL iteration, numbered across both phases. Times are in seconds, `logprob_gap_max` is in nats.
 
-    `selection` is the funnel of a round of rejection fine-tuning: the attempts, how many each step dropped, and how
-    many were chosen.
+    `selection` is the funnel of an objective that selects (`Objective.selection`): the attempts, how many each step
+    dropped, and how many were chosen.
     """
 
     iteration: int = 0
@@ -95,6 +95,7 @@ class RLIteration(StageOutput):
     pool_reward: Number = None
     effective_groups: int
     sampled_groups: int
+    episodes: Number = None
     ratio_mean: Number = None
     clip_fraction: Number = None
     logprob_gap_max: Number = None
@@ -103,12 +104,30 @@ class RLIteration(StageOutput):
     response_tokens_mean: Number = None
     rollout_s: Number = None
     train_s: Number = None
+    iteration_s: Number = None
+    """None in results of older versions, as the times below."""
+    weights_s: Number = None
+    waited_s: Number = None
+    judge_s: Number = None
+    episodes_s: Number = None
+    browser_s: Number = None
+    policy_s: Number = None
+    queue_s: Number = None
+    vision_s: Number = None
+    """None with servers, as the two below."""
+    prefill_s: Number = None
+    decode_s: Number = None
+    encoding_s: Number = None
+    forward_s: Number = None
+    backward_s: Number = None
+    optimizer_s: Number = None
     selection: dict[str, int] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
     def _gather_selection(cls, figures: dict[str, Any]) -> dict[str, Any]:
-        selection = {name.removeprefix("rft_"): value for name, value in figures.items() if name.startswith("rft_")}
+        counts = {name: count for name, count in figures.items() if name.startswith(SELECTION)}
+        selection = {name.removeprefix(SELECTION): count for name, count in counts.items()}
         return figures | ({"selection": selection} if selection else {})
 
 

@@ -5,8 +5,8 @@ episode whose browser died runs again, at most `SANDBOX_RETRIES` times, and is t
 infrastructure failures are masked and never scored as 0. A bug of the harness ends one episode, as `harness_error`; the
 run stops only above `max_harness_errors`. The next run repeats the episodes that the environment ended,
 because the cause may be fixed by then, after those that never ran; the last record of an episode counts. It repeats
-none that the journal has as final (`store.mark_final`): a model was trained on them. On public sites, `pacing` decides
-when an episode may start, or that it may not.
+none that the journal has as final (`journal.mark_final`): a model was trained on them. On public sites, `pacing`
+decides when an episode may start, or that it may not.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, run_episode, trajectory_of
 from components.browser import Environment, Environments, SandboxError
+from components.journal import Journal
 from components.records import Task, Termination, Trajectory
 from components.rollout.endings import HarnessErrorLimit
 from components.rollout.pacing import EpisodeNotStartedError, OpenSession
-from components.store import Journal
 
 SANDBOX_RETRIES = 5
 
@@ -66,6 +66,7 @@ async def collect(
     progress: Callable[[int, int], None] | None = None,
     open_session: OpenSession | None = None,
     max_harness_errors: float | HarnessErrorLimit = 1.0,
+    on_end: Callable[[Trajectory], None] | None = None,
 ) -> list[Trajectory]:
     """Run the episodes that the journal does not hold yet. Returns all trajectories, in the order of `episodes`.
 
@@ -74,6 +75,7 @@ async def collect(
         open_session: opens an episode's browser, instead of `pool`. An episode for which it raises
             `EpisodeNotStartedError` is missing in the result.
         max_harness_errors: share of `episodes` that bugs of the harness may end, or a limit that several calls share.
+        on_end: called with each trajectory once it is in the journal; not with those that were there before.
 
     Raises:
         TooManyHarnessErrors: they ended more. The finished episodes are in the journal.
@@ -101,6 +103,8 @@ async def collect(
             return
         journal.append(trajectory)
         ended[spec.trajectory_id] = trajectory
+        if on_end:
+            on_end(trajectory)
         limit.count(trajectory)
         finished += 1
         if progress:

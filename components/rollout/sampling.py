@@ -26,9 +26,6 @@ from components.records import Task
 from components.rollout.groups import Group, SampledGroups
 from components.tasks import level_of, mixture
 
-SMALLEST_WAVE = 2
-"""Groups of a wave, at least."""
-
 
 @dataclass
 class SamplerState:
@@ -181,7 +178,7 @@ async def sample_groups(
         # the number still needed at the rate so far, so that waves are neither too large nor too small
         rate = effective / len(groups) if groups else sampler.expected_rate()
         demand = round((target - effective) / max(rate, sampler.sampling.min_wave_rate))
-        wave = min(max(demand, SMALLEST_WAVE), limit - len(groups))
+        wave = min(max(demand, sampler.sampling.min_wave), limit - len(groups))
         # each task once per iteration: the same policy on the same task would give the same group
         tasks = sampler.take(wave, excluded={group.task.task_id for group in groups})
         if not tasks:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from components.pipeline.leaderboard import publish
 from components.pipeline.stage_run import RESULTS, stage
-from components.plan.beside_spent import planned_seconds
+from components.plan.planned_and_spent import planned_seconds
 from components.reports import build, read_episodes, read_results, read_teacher, with_plan, write_report
 from components.store import write_json
 

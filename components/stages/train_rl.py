@@ -39,6 +39,8 @@ POOL, JUDGE = Path("data/pools/rl.parquet"), Path("models/judge/distilled")
 VALIDATION = Path("data/pools/validation.parquet")
 DEMONSTRATIONS = Path("data/sft/trajectories.parquet")
 SAMPLER = "task_sampler.json"
+PUBLISHED = "published_validation.json"
+"""The validation of the policy in a model's directory, with which the next phase compares its own."""
 SFT = Path("models/sft")
 INIT = {"short": SFT, "long": Path("models/rl-short")}
 
@@ -66,7 +68,8 @@ def run_stage(workers: Workers, phase: str) -> None:
         require_tasks(params, pool, read_table(VALIDATION, Task))
         torch.manual_seed(params.seed)
         demonstrations = DEMONSTRATIONS if objective_of(params).needs_demonstrations else None
-        learners = workers.replicate(Learner.load_model, INIT[phase], params, phase, demonstrations)
+        reference = reference_of(params, phase)
+        learners = workers.replicate(Learner.load_model, INIT[phase], params, phase, demonstrations, reference)
         trained = asyncio.run(_train(run, learners, phase))
         if trained.ended:
             print(f"the phase ends after {len(trained.figures)} iterations: {trained.ended}", flush=True)
@@ -74,7 +77,7 @@ def run_stage(workers: Workers, phase: str) -> None:
         state = learners.run(Learner.gathered_weights)
         optimizer = learners.run(Learner.optimizer_state) if phase == "short" else None
         carried: dict[str, object] = {} if optimizer is None else {OPTIMIZER: optimizer}
-        learners.local.vlm.publish(Path(f"models/rl-{phase}"), {SAMPLER: asdict(trained.sampler)}, state, carried)
+        learners.local.vlm.publish(Path(f"models/rl-{phase}"), files_of(trained), state, carried)
         write_curve(Path(f"reports/curves/rl-{phase}.csv"), trained.figures)
         version = run.tracker.register(Path(f"models/rl-{phase}"), tracking.POLICY)
         run.result({"iterations": trained.figures, "ended": trained.ended, "version": version})
@@ -86,6 +89,20 @@ def run_stage(workers: Workers, phase: str) -> None:
                 **validation_tables(trained.validations),
             }
         )
+
+
+def files_of(trained: TrainedPhase) -> dict[str, object]:
+    """What the next phase reads beside the weights, by name: the same for each run of the same seed."""
+    files: dict[str, object] = {SAMPLER: asdict(trained.sampler)}
+    if (record := trained.published_validation) is not None:
+        files[PUBLISHED] = record.model_dump(mode="json") | {"seconds": 0.0}  # times differ between runs of one seed
+    return files
+
+
+def earlier_validation(model: Path) -> Validation | None:
+    """The validation of the policy in a directory by the phase that trained it; None without any."""
+    path = model / PUBLISHED
+    return Validation.model_validate(read_json(path)) if path.exists() else None
 
 
 def require_tasks(params: Params, pool: Sequence[Task], validation: Sequence[Task]) -> None:
@@ -104,10 +121,15 @@ def require_tasks(params: Params, pool: Sequence[Task], validation: Sequence[Tas
         )
 
 
+def reference_of(params: Params, phase: str) -> Path | None:
+    """The directory of the policy to which the KL of the objective refers, if the phase begins with another one."""
+    return SFT if params.rl.objective.refers_to_sft and INIT[phase] != SFT else None
+
+
 def inputs_of(params: Params, phase: str) -> list[Path]:
     """What the phase reads under this recipe. DVC's deps name all of it except the files of `judge.trust.labels`."""
     inputs = [POOL, VALIDATION, WORLD_SETTINGS, INIT[phase]]
-    if params.rl.validation.every and INIT[phase] != SFT:
+    if (params.rl.validation.every and INIT[phase] != SFT) or reference_of(params, phase) is not None:
         inputs.append(SFT)
     if params.judge.reward == "distilled":
         inputs.append(JUDGE)
@@ -153,13 +175,15 @@ async def _train(run: StageRun, learners: Replicas[Learner], phase: str) -> Trai
         audit = await open_auditor(params, clients)
         watched = None
         if params.rl.validation.every:
-            watched = ValidationSetup(read_table(VALIDATION, Task), await open_labeller(params, clients), SFT)
+            labeller, earlier = await open_labeller(params, clients), earlier_validation(INIT[phase])
+            watched = ValidationSetup(read_table(VALIDATION, Task), labeller, SFT, earlier)
         async with open_pool(params) as pool, serving as open_policy:
+            judges_batches = params.judge.reward == "distilled" and params.judge.distill.vllm is None
             trainer = RLTrainer(
                 learners,
                 params.rl.short if phase == "short" else params.rl.long,
                 f"rl-{phase}",
-                RolloutSetup(read_table(POOL, Task), pool, open_policy, reward, audit),
+                RolloutSetup(read_table(POOL, Task), pool, open_policy, reward, audit, judges_batches),
                 run.state,
                 run.progress,
                 report,
@@ -168,6 +192,8 @@ async def _train(run: StageRun, learners: Replicas[Learner], phase: str) -> Trai
                 report_validation=report_validation,
                 report_rollback=report_rollback,
             )
+            if limits := trainer.limits_of_warnings:
+                print(f"note: {limits}", flush=True)
             trained = await trainer.run()
         report_spending(run, clients)
         return trained

@@ -32,6 +32,9 @@ class FamilySpread(Record):
 class ArmResult(Record):
     """One arm, or the base. Rates are means over seeds, as shares of 1; `sd` is over seeds, None for fewer than two.
 
+    `actions` is per success on the test tasks, and `actions_of_teacher` its ratio to the teacher's on as many successes
+    of the same families.
+
     `before` is the success before RL and `gain` what RL adds to it, `heldout_gain` on families never trained on; their
     intervals are those of one comparison. All three are None without RL. `families` are those of the test tasks.
 
@@ -47,6 +50,9 @@ class ArmResult(Record):
     sd: float | None
     heldout: float | None
     actions: float | None
+    actions_of_teacher: float | None = None
+    episodes: float | None = None
+    """Mean number of RL's episodes."""
     before: float | None = None
     gain: Effect | None = None
     heldout_gain: Effect | None = None
@@ -147,6 +153,8 @@ def _arm(study: Study, arm: str, done: Sequence[Measured], against: Effect | Non
     rates = [run.success.rate for run in runs if run.success is not None]
     held = [run.heldout.rate for run in runs if run.heldout is not None]
     actions = [run.actions for run in runs if run.actions is not None]
+    episodes = [run.episodes for run in runs if run.episodes is not None]
+    ratios = [run.actions_of_teacher for run in runs if run.actions_of_teacher is not None]
     own = study.file.arms.get(arm)
     claim, sign = own.paper if own is not None else None, direction(against)
     return ArmResult(
@@ -158,6 +166,8 @@ def _arm(study: Study, arm: str, done: Sequence[Measured], against: Effect | Non
         sd=stdev(rates) if len(rates) > 1 else None,
         heldout=fmean(held) if held else None,
         actions=fmean(actions) if actions else None,
+        actions_of_teacher=fmean(ratios) if ratios else None,
+        episodes=fmean(episodes) if episodes else None,
         before=fmean(before) if before else None,
         gain=effect(
             {measurement.run.seed: measurement.tested for measurement in of_arm},

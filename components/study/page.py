@@ -35,6 +35,10 @@ def summary(result: StudyResult) -> str:
         line = f"  {arm.arm}: {percent(arm.rate)} over {arm.finished} of {len(result.seeds)} seeds"
         if arm.sd is not None:
             line += f" (SD {100 * arm.sd:.1f})"
+        if arm.actions_of_teacher is not None:
+            line += f"; {arm.actions_of_teacher:.2f} times the teacher's actions per success"
+        if arm.episodes is not None:
+            line += f"; {arm.episodes:,.0f} episodes of RL"
         if arm.gain is not None:
             line += f"; RL − SFT {points_with_interval(arm.gain)}"
         if arm.effect is not None:

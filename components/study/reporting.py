@@ -40,6 +40,7 @@ def report(study: Study) -> StudyReport:
             arm.arm: {
                 "success": arm.rate,
                 "heldout_success": arm.heldout,
+                "actions_of_teacher": arm.actions_of_teacher,
                 **({"effect": arm.effect.model_dump(mode="json")} if arm.effect is not None else {}),
             }
             for arm in result.arms
@@ -59,6 +60,6 @@ def report(study: Study) -> StudyReport:
 
 def _child(measurement: Measured, params: dict[str, object]) -> tracking.StudyChild:
     run = measurement.run
-    figures = run.model_dump(mode="json", include={"success", "heldout", "actions"})
+    figures = run.model_dump(mode="json", include={"success", "heldout", "actions", "actions_of_teacher"})
     curves = {"validation_success": run.validation.points, "training_reward": run.training.points}
     return tracking.StudyChild(run.name, params, {name: value for name, value in figures.items() if value}, curves)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from components import store
-from components.evaluation import Episode, join_verdicts, scores
+from components.evaluation import Episode, join_verdicts, scores, summarise_actions
 from components.records import Record, Trajectory, Verdict
+from components.reports import read_teacher
+from components.reports.rl_validation import WatchedPhase
 from components.reports.stage_results import PHASES, RLIteration
-from components.reports.watched import WatchedPhase
 from components.statistics import SuccessRate, success_rate
 from components.store import iter_table, read_json, read_table
 from components.study.expansion import Run, Study
@@ -33,7 +35,8 @@ class RunResult(Record):
 
     `success` is over the test tasks and `heldout` over those of families that are never trained on; both are None
     unless the run is finished. `before` is the success of the policy before RL, None without RL. `families` has the
-    success on the test tasks by family, `families_before` that before RL. `ran` are the stages whose command ran in
+    success on the test tasks by family, `families_before` that before RL. `episodes` is the number of RL's episodes, of
+    both phases; None without RL, or in results of older versions. `ran` are the stages whose command ran in
     this run's folder, with their seconds; the others came from another run or an earlier one. `validation` and
     `training` are curves of success and of reward.
     """
@@ -53,6 +56,9 @@ class RunResult(Record):
     families_before: dict[str, float] = Field(default_factory=dict)
     actions: float | None = None
     """Mean number of actions of a success."""
+    actions_of_teacher: float | None = None
+    """These actions divided by those of the teacher on as many successes of the same families; None without any."""
+    episodes: float | None = None
     ran: dict[str, float] = Field(default_factory=dict)
     validation: Curve = Curve()
     training: Curve = Curve()
@@ -110,7 +116,7 @@ def _read_run(study: Study, run: Run, folder: Path, state: dict[str, str], ran: 
         "success": _rate(tested.values()),
         "heldout": _rate(heldout.values()),
         "families": _families(episodes),
-        "actions": _actions(episodes),
+        **_actions(episodes, folder / "data/teacher"),
     }
     if study.before is None:
         return Measured(run=result.model_copy(update=figures), tested=tested, heldout=heldout)
@@ -122,7 +128,7 @@ def _read_run(study: Study, run: Run, folder: Path, state: dict[str, str], ran: 
         "families_before": _families(episodes_before),
     }
     return Measured(
-        run=result.model_copy(update=figures | _curves(folder / "reports/stages")),
+        run=result.model_copy(update=figures | _of_training(folder / "reports/stages")),
         tested=tested,
         heldout=heldout,
         before=before,
@@ -153,18 +159,25 @@ def _families(episodes: Sequence[Episode]) -> dict[str, float]:
     return {family: sum(members) / len(members) for family, members in sorted(by_family.items())}
 
 
-def _curves(stages: Path) -> dict[str, Curve]:
-    """Validation success, and the mean reward of the pool, over the iterations of both phases."""
+def _of_training(stages: Path) -> dict[str, Any]:
+    """Validation success and the mean reward of the pool over the iterations of both phases, and their episodes."""
+    episodes: list[float | None] = []
     validation: dict[float, float] = {}
     training: list[tuple[float, float]] = []
     before = 0
     for phase in PHASES:
         read = _Phase.model_validate(read_json(stages / f"train_rl@{phase}.json"))
-        validation |= {float(before + row.iteration): row.success for row in read.validation}
+        validation |= {float(before + row.iteration): row.success.rate for row in read.validation}
         rewards = enumerate((row.pool_reward for row in read.iterations), start=before + 1)
         training += [(float(at), reward) for at, reward in rewards if reward is not None]
+        episodes += [row.episodes for row in read.iterations]
         before += len(read.iterations)
-    return {"validation": Curve(points=sorted(validation.items())), "training": Curve(points=training)}
+    counted = [number for number in episodes if number is not None]
+    return {
+        "validation": Curve(points=sorted(validation.items())),
+        "training": Curve(points=training),
+        "episodes": sum(counted) if counted and len(counted) == len(episodes) else None,
+    }
 
 
 def _rate(values: Iterable[float | None]) -> SuccessRate | None:
@@ -172,9 +185,14 @@ def _rate(values: Iterable[float | None]) -> SuccessRate | None:
     return success_rate(np.array(judged)) if judged else None
 
 
-def _actions(episodes: Iterable[Episode]) -> float | None:
-    counts = [episode.actions for episode in episodes if episode.success and episode.split != HELDOUT]
-    return sum(counts) / len(counts) if counts else None
+def _actions(episodes: Iterable[Episode], teacher: Path) -> dict[str, float | None]:
+    """The actions of a success on the test tasks, and their ratio to those of the teacher, whose tables are in a
+    folder."""
+    own = summarise_actions(episode for episode in episodes if episode.split != HELDOUT)
+    if own is None:
+        return {"actions": None, "actions_of_teacher": None}
+    demonstrated = read_teacher(teacher) if (teacher / "verdicts.parquet").exists() else None
+    return {"actions": own.mean, "actions_of_teacher": own.ratio(demonstrated) if demonstrated is not None else None}
 
 
 def _events(path: Path) -> Iterator[dict]:

@@ -8,7 +8,7 @@ from components.tasks.dedup import dedup
 from components.tasks.difficulty import Level, difficulty_of, level_of, with_horizon
 from components.tasks.embedding import embed
 from components.tasks.filters import filter_tasks
-from components.tasks.funnel import Funnel, FunnelStep
+from components.tasks.funnel import SELECTION, Funnel, FunnelStep
 from components.tasks.proposal import Answer, Ask, Unusable
 from components.tasks.rejections import TooManyRejected, require_few_rejected, write_rejections_csv
 from components.tasks.sampling import mixture, shuffled
@@ -19,6 +19,7 @@ from components.tasks.start_pages import check_start_pages
 from components.tasks.validation import set_aside
 
 __all__ = [
+    "SELECTION",
     "Answer",
     "Ask",
     "Constructed",

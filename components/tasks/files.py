@@ -226,10 +226,25 @@ def _is_deep(value: Any) -> bool:
 def _read_parquet(path: Path) -> Iterator[Row]:
     try:
         with pq.ParquetFile(path) as file:
+            columns = file.schema_arrow.names
+            if repeated := [name for name in columns if columns.count(name) > 1]:
+                _refuse(path, f"has the column {repeated[0]!r} twice")
             for batch in file.iter_batches():
-                yield from map(_decode_parquet, batch.to_pylist())
+                yield from _rows_of(batch)
     except (pa.ArrowException, OSError) as error:
         _refuse(path, f"is not a Parquet file that can be read, or only a part of one ({str(error).splitlines()[0]})")
+
+
+def _rows_of(batch: pa.RecordBatch) -> Iterator[Row]:
+    """The rows of a batch; one with a text that is no UTF-8, or a time out of range, is broken and the others stay."""
+    try:
+        yield from map(_decode_parquet, batch.to_pylist())
+    except (ValueError, OverflowError):
+        for number in range(batch.num_rows):
+            try:
+                yield _decode_parquet(batch.slice(number, 1).to_pylist()[0])
+            except (ValueError, OverflowError) as error:
+                yield BrokenRow(f"it cannot be read ({error})", "")
 
 
 def _refuse(path: Path, why: str) -> NoReturn:

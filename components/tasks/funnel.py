@@ -10,6 +10,8 @@ from components.records import Record
 
 EXAMPLES = 3
 """Number of dropped items that a step names."""
+SELECTION = "selection_"
+"""Prefix of the figures of an RL iteration that tell its selection from the attempts."""
 
 
 class FunnelStep(Record):
@@ -38,6 +40,12 @@ class Funnel(Record):
             step=step, dropped=len(dropped), left=self.left - len(dropped), examples=list(dropped[:EXAMPLES])
         )
         return Funnel(total=self.total, steps=[*self.steps, added])
+
+    def figures(self) -> dict[str, float]:
+        """Figures of an RL iteration: `selection_attempts`, the number that each step dropped, `selection_chosen`."""
+        dropped = {step.step.replace("'", "").replace(" ", "_"): step.dropped for step in self.steps}
+        counts = {"attempts": self.total, **dropped, "chosen": self.left}
+        return {f"{SELECTION}{name}": float(count) for name, count in counts.items()}
 
     def rows(self) -> list[dict]:
         """The steps as plain rows `{step, dropped, left, examples}`, with the initial total as the first row, for

@@ -149,21 +149,33 @@ def _explain(error: ValidationError, schema: str) -> tuple[str, str]:
 
 
 def _read_answers(path: Path) -> dict[str, dict[str, str]]:
-    """WebVoyager's reference answers by task id, each `{answer, type, notice}`."""
+    """WebVoyager's reference answers by task id, each `{answer, type, notice}`.
+
+    Raises:
+        ValueError: the file has another form, or two different answers to one task.
+    """
+    answers: dict[str, dict[str, str]] = {}
     try:
-        return {
-            f"{site}--{answer['id']}": {
-                "answer": answer["ans"],
-                "answer_type": _ANSWER_TYPES[answer["type"]],
-                "notice": entry.get("notice", ""),
-            }
+        rows = [
+            (
+                f"{site}--{answer['id']}",
+                {
+                    "answer": answer["ans"],
+                    "answer_type": _ANSWER_TYPES[answer["type"]],
+                    "notice": entry.get("notice", ""),
+                },
+            )
             for site, entry in parse_json(path.read_text(encoding="utf-8-sig")).items()
             for answer in entry["answers"]
-        }
+        ]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"{path} has no reference answers in WebVoyager's form ({error!r}); remove it from the entry's answers"
         ) from error
+    for task, answer in rows:
+        if answers.setdefault(task, answer) != answer:
+            raise ValueError(f"{path} has two different reference answers to {task}: remove the wrong one")
+    return answers
 
 
 def _with_answer(task: Task, answers: Mapping[str, Mapping[str, str]]) -> Task:

@@ -82,7 +82,7 @@ def nested_run(backend: Backend, parent: str, stage: str, key: str, state: Path)
 def close_if_done(backend: Backend, parent: str) -> None:
     """End the parent if none of its stages is running; it fails if the last run of one of them failed.
 
-    A stage that failed has another run if its inputs were mended, which have another key.
+    A stage that failed has another run if its inputs were corrected, because corrected inputs have another key.
     """
     client = backend.client
     where = f"tags.`{PARENT}` = '{parent}'"

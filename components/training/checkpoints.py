@@ -14,8 +14,9 @@ from typing import Any
 
 import torch
 
+from components.journal import Journal
 from components.records import Record
-from components.store import Journal, publish
+from components.store import publish
 
 FOLDER = "checkpoints"
 """In the state directory of a phase."""
@@ -86,8 +87,7 @@ class Checkpoints:
                 "rl.checkpoints.keep before a run to keep more"
             )
         newest = self.path(known[-1])
-        old, state = (torch.load(path, map_location="cpu", weights_only=True) for path in (self.path(to), newest))
-        loop: dict[str, Any] = state["state"]
+        old, loop = self._mapped(to), self._mapped(known[-1])["state"]
         loop["rollbacks"] = [*loop["rollbacks"], {"iteration": known[-1], "to": to, "by_hand": by_hand}]
         if by_hand:
             loop["ended"] = None
@@ -111,6 +111,10 @@ class Checkpoints:
             }
             for row in self._written()
         ]
+
+    def _mapped(self, iteration: int) -> dict[str, Any]:
+        """A checkpoint whose tensors stay on disk until they are used."""
+        return torch.load(self.path(iteration), map_location="cpu", mmap=True, weights_only=True)
 
     def _log(self, iteration: int, seconds: float) -> None:
         with Journal(self.state_dir / "checkpoints.jsonl", Written) as journal:

@@ -1,4 +1,7 @@
-"""How far the policy in training is from another model, on the tokens that it sampled."""
+"""How far the policy in training is from another model, at the tokens that rollouts sampled.
+
+Shape suffixes: N response tokens of a micro-batch (n in one chunk), T of one turn, V words of the vocabulary.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,12 @@ from pathlib import Path
 import torch
 
 from components.agent import Renderer
-from components.model import VLM, Encoder
+from components.model import VLM, Encoder, Sample
+from components.params import SamplingParams
 from components.records import Trajectory
 from components.rollout import without_run
 from components.training.agreement import policy_sample
-from components.training.forward import checked_forward, score
+from components.training.forward import Forward, checked_forward
 from components.training.learner import Learner
 
 TURNS = 64
@@ -21,13 +25,13 @@ TURNS = 64
 
 
 def kl_by_family(learner: Learner, trajectories: Sequence[Trajectory], model: Path) -> dict[str, tuple[float, int]]:
-    """Per family the KL of the rollouts' policy to a model, summed over sampled tokens in nats, and the number of
-    tokens. All ranks call this.
+    """Per family the KL of the learner's policy to a model, summed over sampled tokens in nats, and the number of
+    tokens. All ranks call this, in any thread: it sets the number of PyTorch's threads as an update does.
 
-    The estimator is exp(r) - r - 1 with r = log p_model - log p_policy, per sampled token: unbiased and never negative
-    (Schulman 2020, "Approximating KL divergence", k3). Both are of the distribution that `rl.temperature` and
-    `rl.top_p` sample from. The model is loaded for the time of the call, so each rank needs memory for one more copy of
-    the weights.
+    At each place where a token was sampled, it is the sum of p log(p / q) over the whole vocabulary, p of the policy
+    and q of the model, at `rl.temperature`. It is exact there and never negative. `rl.top_p` plays no part: the kept
+    tokens of two policies differ, and then a KL of the truncated distributions is infinite. The model is loaded for the
+    time of the call, so each rank needs memory for one more copy of the weights.
 
     Args:
         trajectories: of an iteration; `TURNS` of their turns are drawn, by the recipe's seed.
@@ -36,6 +40,7 @@ def kl_by_family(learner: Learner, trajectories: Sequence[Trajectory], model: Pa
     Raises:
         TrainerMismatch: a prompt does not render to what the policy saw.
     """
+    torch.set_num_threads(learner.threads)
     params = learner.params
     turns = [(trajectory, turn) for trajectory in trajectories for turn in trajectory.turns if turn.token_ids]
     if not turns:
@@ -48,13 +53,46 @@ def kl_by_family(learner: Learner, trajectories: Sequence[Trajectory], model: Pa
     encoder = Encoder(other, params.model.image_cache)
     renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
     samples = [policy_sample(trajectory, turn, renderer, encoder) for trajectory, turn in drawn]
-    rl, workers = params.rl, learner.workers
-    forward, _ = checked_forward(other, encoder, samples, rl.sampling, rl.max_packing_gap, workers)
-    logprobs = score(other, encoder, samples, rl.sampling, rl.micro_batch_tokens, forward, workers)
+    sampling = SamplingParams(temperature=params.rl.temperature)
+    forward, _ = checked_forward(other, encoder, samples, sampling, params.rl.max_packing_gap, learner.workers)
+    own: list[tuple[int, float]] = []
+    batches = list(forward.micro_batches(samples, encoder, params.rl.micro_batch_tokens))
+    for indices, _ in learner.workers.split(batches):
+        batch = [samples[index] for index in indices]
+        kl_N = divergences((learner.vlm, learner.encoder), (other, encoder), batch, sampling, forward)
+        kl = kl_N.split([len(sample.response) for sample in batch])
+        own += zip(indices, (kl_T.sum().item() for kl_T in kl), strict=True)
+    nats_by_index = dict(learner.workers.gather(own))
     sums: dict[str, tuple[float, int]] = {}
-    for (trajectory, turn), logprobs_T in zip(drawn, logprobs, strict=True):
-        ratio_T = logprobs_T.double() - torch.tensor(turn.logprobs, dtype=torch.float64, device=logprobs_T.device)
+    for index, (trajectory, turn) in enumerate(drawn):
         nats, tokens = sums.get(trajectory.task.family, (0.0, 0))
-        kl = (torch.exp(ratio_T) - ratio_T - 1).sum().item()
-        sums[trajectory.task.family] = nats + kl, tokens + len(turn.token_ids)
+        sums[trajectory.task.family] = nats + nats_by_index[index], tokens + len(turn.token_ids)
     return sums
+
+
+@torch.no_grad()
+def divergences(
+    policy: tuple[VLM, Encoder],
+    other: tuple[VLM, Encoder],
+    samples: Sequence[Sample],
+    sampling: SamplingParams,
+    forward: Forward,
+) -> torch.Tensor:
+    """KL of the policy to the other model (N,) at each response token of the samples, in nats and float64.
+
+    The policy's distributions wait in the memory of the CPU: a micro-batch has 600 KB per response token with a
+    vocabulary of 152,000.
+    """
+    waiting: list[torch.Tensor] = []
+    forward(*policy, samples, sampling, visit=lambda policy_nV: waiting.append(policy_nV.cpu()))
+    chunks, kl = iter(waiting), []
+
+    def compare(other_nV: torch.Tensor) -> None:
+        policy_nV = next(chunks).to(other_nV.device)
+        rows = min(len(policy_nV), len(other_nV))  # a sharded tower adds a blank sample at the end, for one of the two
+        policy_nV, other_nV = policy_nV[:rows], other_nV[:rows]
+        nats_nV = (policy_nV.exp() * (policy_nV - other_nV)).masked_fill_(policy_nV == float("-inf"), 0.0)
+        kl.append(nats_nV.sum(-1, dtype=torch.float64))
+
+    forward(*other, samples, sampling, visit=compare)
+    return torch.cat(kl)[: sum(len(sample.response) for sample in samples)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,16 +18,24 @@ from components.model import VLM, Encoder, Sample
 from components.model.truncation import truncate
 from components.params import SamplingParams
 from components.training.packing import micro_batches, pack
+from components.training.update_clock import UpdateClock
 from components.training.workers import SINGLE_PROCESS, Workers
 
 PLAIN = SamplingParams()
 """The model's own distribution: temperature 1, and no token left out."""
+Visit = Callable[[torch.Tensor], None]
+"""Gets the log-probabilities (n, V) of the tokens that may follow, for chunks of the responses' tokens in order."""
 CHECKED = 8
 """Samples of a run's first batch on which packed and single samples are compared."""
 
 
 def response_logprobs(
-    vlm: VLM, encoder: Encoder, samples: Sequence[Sample], sampling: SamplingParams = PLAIN, share: bool = True
+    vlm: VLM,
+    encoder: Encoder,
+    samples: Sequence[Sample],
+    sampling: SamplingParams = PLAIN,
+    share: bool = True,
+    visit: Visit | None = None,
 ) -> list[torch.Tensor]:
     """Log-probabilities (T,) of each sample's response ids, in nats, with gradient where enabled.
 
@@ -43,11 +51,15 @@ def response_logprobs(
         "segments": packed.segments,
         **encoder.vision.inputs(packed.images),
     }
-    return _response_logprobs(vlm, encoder, samples, packed.predictors, sampling, inputs)
+    return _response_logprobs(vlm, encoder, samples, packed.predictors, sampling, inputs, visit)
 
 
 def naive_logprobs(
-    vlm: VLM, encoder: Encoder, samples: Sequence[Sample], sampling: SamplingParams = PLAIN
+    vlm: VLM,
+    encoder: Encoder,
+    samples: Sequence[Sample],
+    sampling: SamplingParams = PLAIN,
+    visit: Visit | None = None,
 ) -> list[torch.Tensor]:
     """`response_logprobs` with every sample as a padded sequence of its own: the reference for packing."""
     images = [image for sample in samples for image in sample.prompt.images]
@@ -60,7 +72,7 @@ def naive_logprobs(
     length = inputs["input_ids"].shape[1]
     begins = [row * length + len(sample.prompt.ids) - 1 for row, sample in enumerate(samples)]
     predictors = [np.arange(begin, begin + len(s.response)) for begin, s in zip(begins, samples, strict=True)]
-    return _response_logprobs(vlm, encoder, samples, predictors, sampling, inputs)
+    return _response_logprobs(vlm, encoder, samples, predictors, sampling, inputs, visit)
 
 
 def _response_logprobs(
@@ -70,6 +82,7 @@ def _response_logprobs(
     predictors: list[np.ndarray],
     sampling: SamplingParams,
     inputs: dict[str, Any],
+    visit: Visit | None,
 ) -> list[torch.Tensor]:
     """Log-probabilities (T,) of each sample's response, whose tokens are predicted at `predictors` (T,), positions in
     the flattened rows."""
@@ -77,7 +90,10 @@ def _response_logprobs(
     def distribution(logits_NV: torch.Tensor, tokens_N: torch.Tensor) -> torch.Tensor:
         logits_NV = encoder.mask_placeholders(logits_NV)
         logits_NV = (logits_NV if logits_NV.dtype == torch.float64 else logits_NV.float()) / sampling.temperature
-        return truncate(torch.log_softmax(logits_NV, dim=-1), sampling.top_p, sampling.top_k, keep_N=tokens_N)
+        logprobs_NV = truncate(torch.log_softmax(logits_NV, dim=-1), sampling.top_p, sampling.top_k, keep_N=tokens_N)
+        if visit is not None:
+            visit(logprobs_NV)
+        return logprobs_NV
 
     device = vlm.model.device
     targets_N = torch.tensor([token for s in samples for token in s.response], device=device)
@@ -98,16 +114,23 @@ class Forward:
     """How a run computes log-probabilities: packed, or sample by sample."""
 
     packed: bool = True
+    clock: UpdateClock = field(default_factory=UpdateClock, compare=False, repr=False)
+    """Measures the work of the update that computes them."""
 
     def __call__(
-        self, vlm: VLM, encoder: Encoder, samples: Sequence[Sample], sampling: SamplingParams = PLAIN
+        self,
+        vlm: VLM,
+        encoder: Encoder,
+        samples: Sequence[Sample],
+        sampling: SamplingParams = PLAIN,
+        visit: Visit | None = None,
     ) -> list[torch.Tensor]:
-        """Log-probabilities (T,) of each sample's response, in nats."""
+        """Log-probabilities (T,) of each sample's response, in nats. `visit` may get more rows than tokens."""
         compute = response_logprobs if self.packed else naive_logprobs
         if not encoder.vision.is_sharded or any(sample.prompt.images for sample in samples):
-            return compute(vlm, encoder, samples, sampling)
+            return compute(vlm, encoder, samples, sampling, visit=visit)
         # The vision tower is sharded and other ranks have images: this rank must run the tower forward and backward too
-        first, *others, blank = compute(vlm, encoder, [*samples, encoder.blank_sample()], sampling)
+        first, *others, blank = compute(vlm, encoder, [*samples, encoder.blank_sample()], sampling, visit=visit)
         return [first + 0 * blank.sum(), *others]
 
     def micro_batches(self, samples: Sequence[Sample], encoder: Encoder, tokens: int) -> Iterator[list[int]]:
@@ -127,6 +150,7 @@ def checked_forward(
     sampling: SamplingParams,
     max_gap: float | None = None,
     workers: Workers = SINGLE_PROCESS,
+    clock: UpdateClock | None = None,
 ) -> tuple[Forward, float]:
     """Compare packed with single samples, and choose packing if they agree; also the largest gap of a token, in nats.
 
@@ -135,19 +159,23 @@ def checked_forward(
         max_gap: the gap of a token in nats up to which packing is used; None takes the rounding of the model's dtype,
             which has a limit for the mean gap, too.
         workers: all ranks call this and decide by the largest gap among them, so that they cut the same micro-batches.
+        clock: measures this comparison and all passes of the returned form; None for a new one.
     """
+    clock = clock or UpdateClock()
     tolerances = vlm.tolerances
     limits = (tolerances.packing, tolerances.mean_packing) if max_gap is None else (max_gap, max_gap)
     first = samples[:CHECKED]
-    packed, single = (
-        response_logprobs(vlm, encoder, first, sampling),
-        naive_logprobs(vlm, encoder, first, sampling),
-    )
-    gaps = (torch.cat(packed) - torch.cat(single)).abs()
-    of_all = torch.tensor(workers.gather([(gaps.max().item(), gaps.mean().item())]), dtype=torch.float64)
+    with clock.forward(encoder.vision):
+        packed, single = (
+            response_logprobs(vlm, encoder, first, sampling),
+            naive_logprobs(vlm, encoder, first, sampling),
+        )
+        gaps = (torch.cat(packed) - torch.cat(single)).abs()
+        largest, mean = gaps.max().item(), gaps.mean().item()
+    of_all = torch.tensor(workers.gather([(largest, mean)]), dtype=torch.float64)
     gap, mean = of_all.amax(dim=0).tolist()  # NaN on any rank is the maximum
     if gap <= limits[0] and mean <= limits[1]:  # False for NaN
-        return Forward(), gap
+        return Forward(clock=clock), gap
     warnings.warn(
         f"packed and single log-probabilities differ by {gap:.2e} nats on a token and {mean:.2e} on average, more than "
         f"max_packing_gap = {limits[0]:.0e} or, on average, {limits[1]:.0e}: training continues without packing, which "
@@ -156,7 +184,7 @@ def checked_forward(
         PackingWarning,
         stacklevel=2,
     )
-    return Forward(packed=False), gap
+    return Forward(packed=False, clock=clock), gap
 
 
 @torch.no_grad()
@@ -176,7 +204,8 @@ def score(
     """
     own: list[tuple[int, torch.Tensor]] = []
     for indices, _ in workers.split(list(forward.micro_batches(samples, encoder, tokens))):
-        scores = forward(vlm, encoder, [samples[index] for index in indices], sampling)
+        with forward.clock.forward(encoder.vision):
+            scores = forward(vlm, encoder, [samples[index] for index in indices], sampling)
         # to the CPU, since other ranks cannot read this rank's GPU
         own += zip(
             indices, (logprobs_T.cpu() if workers.size > 1 else logprobs_T for logprobs_T in scores), strict=True

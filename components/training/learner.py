@@ -48,8 +48,8 @@ class Learner:
     optimizer: torch.optim.Optimizer
     objective: Objective
     reference: VLM | None = None
-    """The policy with which the phase began, or a moving average of the policies since then
-    (`rl.objective.anchor_decay`), if the objective needs it."""
+    """The policy with which the phase began, a moving average of the policies since then
+    (`rl.objective.anchor_decay`), or the SFT policy (`rl.objective.reference`), if the objective needs it."""
     demonstrations: Sequence[Trajectory] = ()
     """The trajectories of SFT, if the objective needs them."""
     workers: Workers = field(default_factory=Workers)
@@ -68,12 +68,24 @@ class Learner:
 
     @classmethod
     def begin(
-        cls, vlm: VLM, params: Params, workers: Workers = SINGLE_PROCESS, demonstrations: Sequence[Trajectory] = ()
+        cls,
+        vlm: VLM,
+        params: Params,
+        workers: Workers = SINGLE_PROCESS,
+        demonstrations: Sequence[Trajectory] = (),
+        reference: VLM | None = None,
     ) -> Learner:
-        """Prepare a loaded model in place for training: adapters or frozen parts, shards, optimiser, reference."""
+        """Prepare a loaded model in place for training: adapters or frozen parts, shards, optimiser, reference.
+
+        Args:
+            reference: another model, which is frozen in place; None takes a copy of this one if the objective needs it.
+        """
         vlm.prepare(params.model, params.seed, dropout=False)
         rl, objective = params.rl, objective_of(params)
-        reference = vlm.frozen_copy() if objective.needs_reference else None
+        if reference is not None:
+            reference.model.eval().requires_grad_(False)
+        elif objective.needs_reference:
+            reference = vlm.frozen_copy()
         if params.training.shard and workers.size > 1:
             shard(vlm, workers)
             if reference is not None:
@@ -85,15 +97,23 @@ class Learner:
 
     @classmethod
     def load_model(
-        cls, workers: Workers, model: Path, params: Params, phase: str, demonstrations: Path | None = None
+        cls,
+        workers: Workers,
+        model: Path,
+        params: Params,
+        phase: str,
+        demonstrations: Path | None = None,
+        reference: Path | None = None,
     ) -> Learner:
         """`begin` with the model in a directory and the table of demonstrations, for `Workers.replicate`.
 
         Args:
             phase: `short` or `long`.
+            reference: the directory of the reference policy; None is the model itself.
         """
         trajectories = read_table(demonstrations, Trajectory) if demonstrations is not None else []
-        learner = cls.begin(VLM.load(model, params.model, train=True), params, workers, trajectories)
+        fixed = None if reference is None else VLM.load(reference, params.model, train=True)  # the model's own dtype
+        learner = cls.begin(VLM.load(model, params.model, train=True), params, workers, trajectories, fixed)
         learner.earlier_updates = params.rl.short.iterations if phase == "long" else 0
         if (model / OPTIMIZER).exists():
             learner.take_over(torch.load(model / OPTIMIZER, map_location="cpu", mmap=True, weights_only=True))
@@ -252,7 +272,7 @@ class Learner:
 
     @property
     def _anchor_decay(self) -> float | None:
-        return getattr(self.params.rl.objective, "anchor_decay", None)
+        return self.params.rl.objective.reference_decay
 
     @torch.no_grad()
     def _move_reference(self) -> None:

@@ -50,7 +50,7 @@ async def render_pages(count: int, seed: int, kind: PageKindName = "widgets") ->
     rng, (width, height) = random.Random(seed), PAGE_KINDS[kind].viewport
     rendered: list[Page] = []
     async with async_playwright() as playwright:
-        browser = await launch(playwright, find_chromium(), launch_flags())
+        browser = await launch(playwright, find_chromium(), launch_flags(), scroll_bars=False)
         page = await browser.new_page(viewport={"width": width, "height": height})
         while len(rendered) < count:
             await page.set_content(PAGE_KINDS[kind].html(rng))

@@ -5,6 +5,9 @@ checkpoint (model, optimiser, the task sampler's memory, figures): the iteration
 journals of their episodes, and the one that was under way goes on. Episodes that the environment ended are repeated
 only if their iteration was not learned from yet. Each iteration's draws depend on seeds and on the policy alone, so the
 figures of a resumed run are those of an uninterrupted one, its validations and a rollback included.
+
+What takes seconds or more runs in a thread: updates, checkpoints, the KL, reports. Meanwhile the event loop serves the
+rollouts under way and tells servers by URL that the stage is alive.
 """
 
 from __future__ import annotations
@@ -12,8 +15,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
+from typing import TypeVar
 
 from components.judge import require_rules
 from components.params import RLPhase
@@ -23,19 +29,18 @@ from components.training.checkpoints import Checkpoints
 from components.training.health import audit_figures, branch_figures, rollout_figures
 from components.training.learner import Learner
 from components.training.objectives import NO_UPDATE, UpdateStats
+from components.training.phase_validation import ReportValidation, Watch, kl_figure
 from components.training.rl_rollouts import IterationRollouts, RolloutQueue, RolloutSetup, ValidationSetup
 from components.training.selection import Choice, Comparison, Rollback, best, choose, policy_to_restore
 from components.training.validation import FamilyTally, Tallies, Validation, tallied
-from components.training.watch import ReportValidation, Watch, kl_figure
 from components.training.workers import Replicas
 
 Progress = Callable[[float, int, str], None]
 """Gets iterations done, iterations in all, and a line."""
 Report = Callable[[dict[str, float], list[Trajectory], list[Verdict]], None]
-"""Gets an iteration's figures, its judged trajectories and their verdicts."""
+"""Gets an iteration's figures, its judged trajectories and their verdicts. Called in a thread of a pool."""
 
-IDLE_ITERATIONS = 3
-"""This many iterations in a row without an effective group end the phase."""
+T = TypeVar("T")
 
 
 @dataclass
@@ -69,6 +74,15 @@ class TrainedPhase:
     checkpoints: list[dict[str, float]] = field(default_factory=list)
     """What each checkpoint took (`Checkpoints.table`)."""
 
+    @property
+    def published_validation(self) -> Validation | None:
+        """The validation of the policy that is published; None if it was not validated."""
+        restored = {rollback.iteration: rollback.to for rollback in self.rollbacks}
+        iteration = self.published.iteration
+        while iteration in restored:
+            iteration = restored[iteration]
+        return next((record for record in self.validations if record.iteration == iteration), None)
+
 
 @dataclass
 class RLTrainer:
@@ -90,18 +104,26 @@ class RLTrainer:
     """None: the run does not validate, whatever the recipe says."""
     report_validation: ReportValidation = lambda validation, warnings: None
     report_rollback: Callable[[Rollback, Comparison], None] = lambda rollback, comparison: None
-    """Gets how the validation compares with the one to which the phase goes back."""
+    """Gets how the validation compares with the one to which the phase goes back. Called in a thread of a pool."""
     _furthest: float = field(default=0.0, init=False)
+    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "trainer"), init=False)
+    """All work with the learners runs in this one thread: the number of threads with which PyTorch sums, and so the
+    last bits of a sum, belongs to the thread that calls it."""
 
     def __post_init__(self) -> None:
         self._checkpoints = Checkpoints(self.state_dir)
         self._watch = Watch(self.learners, self.phase, self.state_dir, self.validation, self.report_validation)
 
+    @property
+    def limits_of_warnings(self) -> str | None:
+        """Which falls no warning can name, because there are too few validation tasks; None if there are enough."""
+        return self._watch.limits
+
     async def run(self) -> TrainedPhase:
         """Run the phase, or the rest of it after a crash.
 
-        After `IDLE_ITERATIONS` in a row without an effective group the phase ends early, unless the policy masters its
-        tasks. A run that goes on after that trains no further iteration.
+        After `rl.idle_iterations` in a row without an effective group the phase ends early, unless the policy masters
+        its tasks. A run that goes on after that trains no further iteration.
 
         Raises:
             NothingLearnableError: that happened before anything was learned at all, or every trajectory was masked.
@@ -111,9 +133,9 @@ class RLTrainer:
         """
         require_rules([*self.rollouts.tasks, *(self.validation.tasks if self.validation else [])])
         learner = self.learners.local
-        state = self._restored()
+        state = await self._compute(self._restored)
         if state.figures:
-            self.report(state.figures[-1], [], [])
+            await asyncio.to_thread(self.report, state.figures[-1], [], [])
         queue = RolloutQueue(learner, self.phase, self.name, self.rollouts, self.state_dir, self._say)
         queue.lineage = len(state.rollbacks)
         every = learner.params.rl.checkpoints.every
@@ -128,22 +150,28 @@ class RLTrainer:
                 waited_s = time.monotonic() - began
                 ended: str | None = None
                 if not rollouts.sampled.effective:
-                    ended = ended_by_idleness(rollouts.sampled, state.figures, is_first_phase=not self._began_before)
+                    idle = learner.params.rl.idle_iterations
+                    ended = ended_by_idleness(rollouts.sampled, state.figures, not self._began_before, idle)
                 queue.settle(number)
-                kl = self._watch.divergence(number, rollouts)
-                figures = await self._update(number, rollouts, waited_s) | kl_figure(kl)
+                kl = await self._compute(self._watch.divergence, number, rollouts)
+                figures = await self._update(number, rollouts, began, waited_s) | kl_figure(kl)
                 tallies = tallied(state.tallies, rollouts.sampled, kl) if self.validation else {}
                 figures_so_far = [*state.figures, figures]
                 state = RLState(number, rollouts.sampler.state, figures_so_far, tallies, state.rollbacks, ended)
                 is_last = ended is not None or number == self.phase.iterations
                 if is_last or number % every == 0 or self._watch.is_due(number):
-                    self._save(state)
-                self.report(figures, *rollouts.judged)
+                    await self._compute(self._save, state)
+                await asyncio.to_thread(self.report, figures, *rollouts.judged)
                 self.progress(number, self.phase.iterations, f"iteration {number}: reward {figures['pool_reward']:.3f}")
                 state = await self._watched(state, queue)
+            return await self._compute(self._trained, state)
         finally:
             await queue.cancel()
-        return self._trained(state)
+            self._thread.shutdown()
+
+    async def _compute(self, function: Callable[..., T], *arguments: object) -> T:
+        """The result of a call in the thread of the learners; the event loop goes on meanwhile."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
 
     @property
     def _began_before(self) -> bool:
@@ -187,19 +215,19 @@ class RLTrainer:
         if not watch.is_due(state.iteration, is_last=state.ended is not None):
             return state
         if not checkpoints.iterations:
-            self._save(state)  # the policy with which the phase began may be the best
+            await self._compute(self._save, state)  # the policy with which the phase began may be the best
         await watch.validate(state.iteration, state.tallies, queue)
         records = watch.records(state.iteration)
         rules = state.rollbacks, params.rl.checkpoints, watch.planned, params.seed
         if restore := policy_to_restore(records, checkpoints.iterations, *rules):
             top, comparison = restore
             await queue.cancel()
-            checkpoints.roll_back(top.iteration, by_hand=False)
-            state = self._restored()
+            await asyncio.to_thread(checkpoints.roll_back, top.iteration, by_hand=False)
+            state = await self._compute(self._restored)
             queue.lineage = len(state.rollbacks)
-            self.report_rollback(state.rollbacks[-1], comparison)
+            await asyncio.to_thread(self.report_rollback, state.rollbacks[-1], comparison)
             await self._resume(state, queue)
-        self._prune(state)
+        await asyncio.to_thread(self._prune, state)
         return replace(state, tallies={})
 
     def _trained(self, state: RLState) -> TrainedPhase:
@@ -213,24 +241,36 @@ class RLTrainer:
         table = self._checkpoints.table()
         return TrainedPhase(state.figures, state.sampler, choice, state.ended, records, state.rollbacks, table)
 
-    async def _update(self, number: int, rollouts: IterationRollouts, waited_s: float) -> dict[str, float]:
-        """Update the learners, unless no group is effective; the iteration's figures, rounded to 8 digits."""
+    async def _update(
+        self, number: int, rollouts: IterationRollouts, began: float, waited_s: float
+    ) -> dict[str, float]:
+        """Update the learners, unless no group is effective; the iteration's figures, rounded to 8 digits.
+
+        Args:
+            began: when the iteration began, on the monotonic clock.
+            waited_s: how long it waited for the rollouts.
+        """
         learner, sampled = self.learners.local, rollouts.sampled
         groups = learner.objective.training_groups(sampled)
         if sampled.effective:
-            stats = await asyncio.to_thread(self._update_learners, groups, number)
+            stats = await self._compute(self._update_learners, groups, number)
         else:
             learner.remember(None)
             stats = NO_UPDATE
+        selection = learner.objective.selection(groups)
         figures = {
             "iteration": float(number),
             **rollout_figures(sampled, rollouts.sampler),
             **(branch_figures(sampled) if learner.params.rl.branches is not None else {}),
             **learner.objective.figures(groups),
+            **({} if selection is None else selection.figures()),
             **audit_figures(rollouts.verdicts, rollouts.audited),
             "rollout_s": rollouts.wall_s - rollouts.clock.judge_s,
             "judge_s": rollouts.clock.judge_s,
+            "weights_s": rollouts.weights_s,
             "waited_s": waited_s,
+            "iteration_s": time.monotonic() - began,
+            **rollouts.times,
             **asdict(stats),
         }
         return {name: round(value, 8) for name, value in figures.items()}
@@ -248,7 +288,9 @@ class RLTrainer:
         self.progress(self._furthest, self.phase.iterations, f"iteration {number}: {message}")
 
 
-def ended_by_idleness(sampled: SampledGroups, figures: list[dict[str, float]], is_first_phase: bool) -> str | None:
+def ended_by_idleness(
+    sampled: SampledGroups, figures: list[dict[str, float]], is_first_phase: bool, limit: int
+) -> str | None:
     """Why the phase ends after an iteration without an effective group; None if it continues.
 
     Such an iteration changes nothing, and the next one samples other tasks, so a few are tolerated.
@@ -256,13 +298,15 @@ def ended_by_idleness(sampled: SampledGroups, figures: list[dict[str, float]], i
     Args:
         figures: of the iterations before this one.
         is_first_phase: no phase came before, so nothing may have been learned yet.
+        limit: such iterations in a row, this one included, that end the phase (`rl.idle_iterations`).
 
     Raises:
         NothingLearnableError: every trajectory is masked, or nothing was learned before.
     """
     was_idle = [iteration["effective_groups"] == 0 for iteration in figures]
     all_masked = all(reward.masked for group in sampled.groups for reward in group.rewards)
-    stuck = len(was_idle) >= IDLE_ITERATIONS - 1 and all(was_idle[-(IDLE_ITERATIONS - 1) :]) and not sampled.mastered
+    in_a_row = 1 + sum(1 for _ in takewhile(bool, reversed(was_idle)))
+    stuck = in_a_row >= limit and not sampled.mastered
     if all_masked or (stuck and is_first_phase and all(was_idle)):
         raise NothingLearnableError(sampled.why_none_is_effective())
     return sampled.why_none_is_effective() if stuck else None

@@ -1,7 +1,7 @@
 """The rollouts of RL: which tasks, with which weights, and how they are rewarded.
 
-Once an iteration's groups are sampled, branches begin at turns of the effective ones (`rl.branches`): the others are
-not learned from, and their branches would be paid for in vain.
+Once an iteration's groups are sampled, branches begin at turns of the effective ones (`rl.branches`): the others give
+no gradient, and rollouts of their branches would only cost time.
 
 With `rl.max_staleness` above 0 iterations roll out while earlier iterations update: iteration n has the weights of
 max(0, n - 1 - `rl.max_staleness`) updates. The staleness is the same in every run, and so is the order of all draws.
@@ -13,15 +13,15 @@ import asyncio
 import copy
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
 from components.browser import Environments
-from components.judge import JudgeFn, needs_judge, probes_of, reward
+from components.journal import Journal, mark_final
+from components.judge import JudgeFn, probes_of, reward
 from components.params import RLPhase, SamplingParams
 from components.policies import OpenPolicy
 from components.records import Reward, Task, Trajectory, Verdict
@@ -40,8 +40,10 @@ from components.rollout import (
     sample_groups,
     stream_groups,
 )
-from components.store import Journal, mark_final
+from components.training.episode_times import episode_times
+from components.training.judging import EpisodeJudging, RolloutClock
 from components.training.learner import Learner
+from components.training.validation import Validation
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,9 @@ class RolloutSetup:
     judge: JudgeFn
     audit: JudgeFn | None = None
     """Judges what `judge` judges, or a sample of it, to measure how often the two agree. It does not reward."""
+    judges_batches: bool = False
+    """Whether `judge` gets the trajectories of a wave together, as a model in this process wants them; else it gets
+    each one when its episode ends."""
 
 
 @dataclass(frozen=True)
@@ -67,40 +72,8 @@ class ValidationSetup:
     """The judge of the evaluation, which need not be the one that rewards."""
     sft: Path
     """The directory of the SFT policy, to which the KL is measured."""
-
-
-@dataclass
-class RolloutClock:
-    """Measures the seconds in which a judge works and no episode runs."""
-
-    judge_s: float = 0.0
-    _rolling: int = 0
-    _judging: int = 0
-    _since: float = 0.0
-
-    @contextmanager
-    def rolling(self) -> Iterator[None]:
-        """While some episodes run."""
-        self._change(1, 0)
-        try:
-            yield
-        finally:
-            self._change(-1, 0)
-
-    @contextmanager
-    def judging(self) -> Iterator[None]:
-        """While some trajectories are judged."""
-        self._change(0, 1)
-        try:
-            yield
-        finally:
-            self._change(0, -1)
-
-    def _change(self, rolling: int, judging: int) -> None:
-        now = time.monotonic()
-        if self._judging and not self._rolling:
-            self.judge_s += now - self._since
-        self._rolling, self._judging, self._since = self._rolling + rolling, self._judging + judging, now
+    earlier: Validation | None = None
+    """The validation of the policy with which the phase begins, made in the phase before."""
 
 
 @dataclass
@@ -115,6 +88,10 @@ class IterationRollouts:
     audited: list[Verdict] = field(default_factory=list)
     clock: RolloutClock = field(default_factory=RolloutClock)
     wall_s: float = 0.0
+    weights_s: float = 0.0
+    """Seconds until the policy had its weights: copying or writing them, and entering the policy."""
+    times: dict[str, float] = field(default_factory=dict)
+    """`episode_times` of the episodes that ended in this process, not of those that a killed one left."""
     begun: int = 0
     """Episodes of the groups that began."""
     ended: int = 0
@@ -176,17 +153,23 @@ class RolloutQueue:
         if number > self.phase.iterations:
             return
         previous = self._running[-1] if self._running else None
+        start = time.monotonic()
         opened = await self.setup.open_policy(self._version(number))
+        opening_s = time.monotonic() - start
 
         async def roll_out() -> IterationRollouts:
             state = before if previous is None else (await previous).sampler.state
             limit = HarnessErrorLimit(self._params.rollout.max_harness_errors)
             rollouts = IterationRollouts(self._sampler(copy.deepcopy(state)), limit)
+            entry = time.monotonic()
             async with opened as policy:
                 began = time.monotonic()
+                rollouts.weights_s = opening_s + began - entry
                 with Journal(self.journal_path(number), Trajectory) as journal:
+                    known = len(journal.records)
                     rollouts.sampled = await self._sample(number, policy, journal, rollouts)
                     rollouts.sampled = await self._with_branches(number, policy, journal, rollouts)
+                    rollouts.times = episode_times(journal.records, known)
             rollouts.wall_s = time.monotonic() - began
             return rollouts
 
@@ -291,14 +274,11 @@ class RolloutQueue:
             for group, chosen in zip(rollouts.sampled.groups, places, strict=True)
         ]
         episodes = [spec for of_group in specs for spec in of_group]
-        sampling = self._params.rl.sampling
 
         def progress(done: int, total: int) -> None:
             self.report(number, done / max(total, 1) / 2, f"branch {done}/{total}")
 
-        with rollouts.clock.rolling():
-            trajectories = await self._collect(episodes, policy, sampling, journal, progress, rollouts.harness_errors)
-        verdicts = await self._judge(trajectories, rollouts)
+        trajectories, verdicts = await self._judged(episodes, policy, journal, progress, rollouts)
         rest = iter(zip(trajectories, self._rewards(trajectories, verdicts), strict=True))
         groups = []
         for group, chosen in zip(rollouts.sampled.groups, places, strict=True):
@@ -328,13 +308,29 @@ class RolloutQueue:
             ended, begun = rollouts.ended, rollouts.begun
             self.report(number, ended / begun / 2, f"episode {ended}/{begun}")
 
-        sampling = self._params.rl.sampling
-        with rollouts.clock.rolling():
-            trajectories = await self._collect(episodes, policy, sampling, journal, progress, rollouts.harness_errors)
-        verdicts = await self._judge(trajectories, rollouts)
+        trajectories, verdicts = await self._judged(episodes, policy, journal, progress, rollouts)
         size = len(attempts)
         members = [trajectories[begin : begin + size] for begin in range(0, len(trajectories), size)]
         return [self._group(task, group, verdicts) for task, group in zip(wave, members, strict=True)]
+
+    async def _judged(
+        self,
+        episodes: list[EpisodeSpec],
+        policy: Policy,
+        journal: Journal[Trajectory],
+        progress: Callable[[int, int], None],
+        rollouts: IterationRollouts,
+    ) -> tuple[list[Trajectory], dict[str, Verdict]]:
+        """Run episodes, and judge them; their verdicts by trajectory id, which are added to the iteration's."""
+        setup, sampling, limit = self.setup, self._params.rl.sampling, rollouts.harness_errors
+        async with EpisodeJudging(setup.judge, setup.audit, rollouts.clock) as judging:
+            on_end = None if setup.judges_batches else judging.begin
+            with rollouts.clock.rolling():
+                trajectories = await self._collect(episodes, policy, sampling, journal, progress, limit, on_end)
+            judged = await judging.finish(trajectories)
+        rollouts.verdicts |= judged.verdicts
+        rollouts.audited += judged.audited
+        return trajectories, judged.verdicts
 
     async def _collect(
         self,
@@ -344,6 +340,7 @@ class RolloutQueue:
         journal: Journal[Trajectory],
         progress: Callable[[int, int], None],
         harness_errors: HarnessErrorLimit | None = None,
+        on_end: Callable[[Trajectory], None] | None = None,
     ) -> list[Trajectory]:
         """Run episodes with the limits of the phase."""
         params = self._params
@@ -357,17 +354,8 @@ class RolloutQueue:
             progress,
             self._seats,
             harness_errors or params.rollout.max_harness_errors,
+            on_end,
         )
-
-    async def _judge(self, trajectories: list[Trajectory], rollouts: IterationRollouts) -> dict[str, Verdict]:
-        """Verdicts by trajectory id, which are added to the iteration's."""
-        candidates = [trajectory for trajectory in trajectories if needs_judge(trajectory)]
-        with rollouts.clock.judging():
-            verdicts = {verdict.trajectory_id: verdict for verdict in await self.setup.judge(candidates)}
-            rollouts.verdicts |= verdicts
-            if self.setup.audit is not None:
-                rollouts.audited += await self.setup.audit(candidates)
-        return verdicts
 
     def _group(self, task: Task, attempts: list[Trajectory], verdicts: Mapping[str, Verdict]) -> Group:
         return Group(task, attempts, self._rewards(attempts, verdicts), self.learner.objective.needs_spread)

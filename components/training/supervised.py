@@ -20,6 +20,7 @@ from components.training.forward import PLAIN, Forward, checked_forward
 from components.training.objectives.supervised import SupervisedObjective, WeightedSample
 from components.training.optim import adamw, optimizer_step
 from components.training.sharding import shard, whole_state
+from components.training.update_clock import UpdateClock
 from components.training.workers import SINGLE_PROCESS, Workers
 
 LossReport = Callable[[int, int, float], None]
@@ -85,12 +86,14 @@ def train(
     seed: int,
     report: LossReport,
     workers: Workers = SINGLE_PROCESS,
+    clock: UpdateClock | None = None,
 ) -> PackingCheck:
     """Train in place for `params.epochs`. All ranks call this alike.
 
     Args:
         data: samples, in lists whose members stay together and in order when an epoch is shuffled.
         seed: decides the order of each epoch.
+        clock: measures the work.
 
     Raises:
         Diverged: a gradient is not finite.
@@ -99,7 +102,7 @@ def train(
     steps = math.ceil(len(samples) / params.batch_size) * params.epochs
     optimizer = adamw(vlm, params.lr, params.betas, params.weight_decay)
     vlm.model.eval()  # with dropout, packed and single samples would differ
-    forward, gap = checked_forward(vlm, encoder, samples, PLAIN, params.max_packing_gap, workers)
+    forward, gap = checked_forward(vlm, encoder, samples, PLAIN, params.max_packing_gap, workers, clock)
     vlm.model.train()
     step = 0
     for epoch in range(params.epochs):
@@ -107,7 +110,8 @@ def train(
             for group in optimizer.param_groups:
                 group["lr"] = params.lr * learning_rate(step, steps, params.warmup)
             loss = accumulate_gradients(vlm, encoder, batch, params.micro_batch_tokens, forward, workers)
-            optimizer_step(optimizer, vlm, params.max_grad_norm)
+            with forward.clock.optimizer():
+                optimizer_step(optimizer, vlm, params.max_grad_norm)
             step += 1
             report(step, steps, loss)
     vlm.model.eval()
@@ -141,7 +145,8 @@ def accumulate_gradients(
 ) -> float:
     """Add up the gradient of one optimiser step over micro-batches and ranks; the step's loss in nats per token."""
     loss = add_gradients(vlm, encoder, batch, micro_batch_tokens, forward, workers)
-    workers.sum_gradients(vlm.trainable())
+    with forward.clock.backward():
+        workers.sum_gradients(vlm.trainable())
     return sum(workers.gather([loss]))
 
 
@@ -159,10 +164,12 @@ def add_gradients(
     loss = 0.0
     samples = [item.sample for item in batch]
     for indices, counts in workers.split(list(forward.micro_batches(samples, encoder, micro_batch_tokens))):
-        logprobs = forward(vlm, encoder, [samples[index] for index in indices])
-        part = part_of_loss(logprobs, [batch[index].weight for index in indices], total) * counts
-        (part * workers.loss_scale).backward()
-        loss += part.item()
+        with forward.clock.forward(encoder.vision):
+            logprobs = forward(vlm, encoder, [samples[index] for index in indices])
+            part = part_of_loss(logprobs, [batch[index].weight for index in indices], total) * counts
+        with forward.clock.backward():
+            (part * workers.loss_scale).backward()
+            loss += part.item()
     return loss
 
 

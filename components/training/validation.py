@@ -110,7 +110,7 @@ class Validation(Record):
     """Success by task id, of the judged tasks of the trained families."""
 
     def row(self) -> dict[str, float | None]:
-        """The validation without its families, for tables and MLflow."""
+        """The validation without its families as plain numbers, for MLflow."""
         heldout = self.heldout
         return {
             "iteration": float(self.iteration),
@@ -162,7 +162,7 @@ def validation(
     if not scores[False]:
         raise NothingValidated(
             f"none of the {len(trajectories)} validation episodes after iteration {iteration} could be judged: the "
-            "environment ended them, or the judge failed; mend the cause and run again, or set rl.validation.every to 0"
+            "environment ended them, or the judge failed; fix the cause and run again, or set rl.validation.every to 0"
         )
     for family in tallies:
         by_family.setdefault((False, family), [])
@@ -240,4 +240,5 @@ def validation_tables(validations: Sequence[Validation]) -> dict[str, list[dict[
         for validation in validations
         for figures in validation.families
     ]
-    return {"validation": [validation.row() for validation in validations], "families": families}
+    rows = [validation.model_dump(mode="json", exclude={"families", "scores"}) for validation in validations]
+    return {"validation": rows, "families": families}

@@ -5,19 +5,24 @@ asks judges and writes checkpoints. The other ranks hold the same model and wait
 ranks run together on the same samples in the same order: each rank computes its share of the micro-batches, the
 gradients are summed over the ranks, and every rank takes the same optimiser step, so the weights stay equal without
 being sent. What a process keeps between two jobs is a `Replicas` object of a known type.
+
+Jobs and Python objects travel by a group of their own, with the backend gloo. A rank that waits in gloo sleeps; one
+that waits in NCCL, which gradients use on GPUs, keeps its GPU and a CPU core busy.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import chain
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import torch
 import torch.distributed
 from accelerate import Accelerator, InitProcessGroupKwargs
-from accelerate.utils import broadcast_object_list, gather_object
+from torch.distributed import ProcessGroup
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -35,14 +40,21 @@ class Workers:
     rank: int = 0
     lockstep: bool = False
     """All ranks must run the same number of passes, and gradients arrive averaged already (`sharding`)."""
+    _group: ProcessGroup | None = field(default=None, repr=False)
+    """Sends jobs and Python objects; None in a single process."""
     _replicas: list[object] = field(default_factory=list, repr=False)
     """This process's objects of each `Replicas`."""
+    _running: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    """Held by the main process from the sending of a job to its end: threads may run jobs, one after another."""
 
     @classmethod
     def join(cls, cpu: bool) -> Workers:
         """Join the process group that this process was launched into; a single process if there is none."""
         accelerator = Accelerator(cpu=cpu, kwargs_handlers=[InitProcessGroupKwargs(timeout=COLLECTIVE_TIMEOUT)])
-        return cls(accelerator.num_processes, accelerator.process_index)
+        size, rank = accelerator.num_processes, accelerator.process_index
+        if size == 1:
+            return cls()
+        return cls(size, rank, _group=torch.distributed.new_group(backend="gloo", timeout=COLLECTIVE_TIMEOUT))
 
     @property
     def is_main(self) -> bool:
@@ -50,7 +62,8 @@ class Workers:
         return self.rank == 0
 
     def run(self, job: Callable[..., T], *args: Any, **main_only: Any) -> T:
-        """Run a job on every rank and return the main process's result. Only the main process calls this.
+        """Run a job on every rank and return the main process's result. Only the main process calls this, from any of
+        its threads; a job that runs in another thread ends first.
 
         Args:
             job: a function of a module; it gets the workers first, then `args`.
@@ -58,8 +71,9 @@ class Workers:
             main_only: keyword arguments that only the main process's call gets, such as a callback that cannot be
                 pickled; the job needs a default for each.
         """
-        self._broadcast((job, args))
-        return job(self, *args, **main_only)
+        with self._running:
+            self._broadcast((job, args))
+            return job(self, *args, **main_only)
 
     def serve_jobs(self) -> None:
         """Run the jobs of the main process until it calls `shut_down`. Every other rank calls this."""
@@ -68,8 +82,9 @@ class Workers:
             job(self, *args)
 
     def shut_down(self) -> None:
-        """End `serve_jobs` on the other ranks."""
-        self._broadcast(None)
+        """End `serve_jobs` on the other ranks, once a job that runs in another thread has ended."""
+        with self._running:
+            self._broadcast(None)
 
     def replicate(self, make: Callable[Concatenate[Workers, P], T], *args: P.args, **kwargs: P.kwargs) -> Replicas[T]:
         """Make one object per rank with the same call, and keep it between jobs. Only the main process calls this.
@@ -96,7 +111,11 @@ class Workers:
 
     def gather(self, items: list[T]) -> list[T]:
         """The items of all ranks, in the order of the ranks. All ranks call this."""
-        return items if self.size == 1 else gather_object(items)
+        if self.size == 1:
+            return items
+        parts: list[list[T]] = [[] for _ in range(self.size)]
+        torch.distributed.all_gather_object(parts, items, group=self._group)
+        return list(chain.from_iterable(parts))
 
     def sum_gradients(self, parameters: Iterable[torch.nn.Parameter]) -> None:
         """Replace every gradient by its sum over the ranks. All ranks call this."""
@@ -109,11 +128,11 @@ class Workers:
 
     def _broadcast(self, order: tuple[Callable[..., Any], tuple[Any, ...]] | None) -> None:
         if self.size > 1:
-            broadcast_object_list([order])
+            torch.distributed.broadcast_object_list([order], src=0, group=self._group)
 
     def _receive(self) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
         received: list[Any] = [None]
-        broadcast_object_list(received)
+        torch.distributed.broadcast_object_list(received, src=0, group=self._group)
         return received[0]
 
 

@@ -14,12 +14,34 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+from components.numerals import ENDS, with_ascii_digits
+
 MAX_CHARACTERS = 400
 """An answer that is longer is wrong: it hides its value among others."""
 _NUMBER = re.compile(
     r"(?<![\w.])-?\d++(?:,\d{3})*+(?:\.\d++)?+(?!(?:st|nd|rd|th)(?!\w))(?=[^\W\d_]{0,3}(?!\w))", re.IGNORECASE
 )
 """A number, which a unit of up to three letters may follow, such as "12kg"; "2nd" is none."""
+MAX_REFUSALS = 3
+"""An answer that refuses more often is a list of refusals."""
+_ENDS = re.compile(rf"{ENDS}(?!\s?(?-i:M)(?!\w))", re.IGNORECASE)
+"""What follows a number that ends here; "6M" are millions and "6m" are metres."""
+_SPELLED = {
+    word: Decimal(number)
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty".split()
+    )
+}
+_POLAR_CHOICE = re.compile(r"\b(?:yes|no)\W+or\b|\bor\W+(?:yes|no)\b(?!\s+\w)", re.IGNORECASE)
+"""A choice between a number and "yes" or "no": "0 or yes"."""
+_LINK = r"\W+(?:(?:or|to|maybe|perhaps|possibly)\W+)+"
+_OFFERED = re.compile(
+    rf"(?:\d[^\W\d_]{{0,3}}|\b(?:{'|'.join(_SPELLED)})){_LINK}(?P<second>{'|'.join(_SPELLED)})\b(?=\W*$|\s*[.,;)])"
+    rf"|\b(?P<first>{'|'.join(_SPELLED)})(?={_LINK}(?:\d|(?:{'|'.join(_SPELLED)})\b))"
+)
+"""A number word beside "or", such as "6 or seven". Elsewhere it is no number: "the cheapest one costs 6", "5.99 to two
+decimals"."""
 REFUSAL = re.compile(
     r"\b(can ?not|can't|could ?n[o']t|impossible|unable|not possible|n/?a|no such|does ?n[o']t exist)\b"
 )
@@ -64,10 +86,20 @@ class Number(Answer):
 
     def accepts(self, answer: str) -> bool:
         """Whether the value is the only number in the answer, besides the given ones. It may be rounded to two decimals
-        or more."""
+        or more, but not go on: "6 million" is not 6."""
+        if len(answer) > MAX_CHARACTERS:
+            return False
+        text = with_ascii_digits(answer)
+        if _POLAR_CHOICE.search(text):
+            return False
         right, given = _decimal(self.value), {_decimal(number) for number in self.given}
-        numbers = {right if _is_rounded(text, right) else _decimal(text) for text in numbers_in(answer)}
-        return len(answer) <= MAX_CHARACTERS and numbers - (given - {right}) == {right}
+        numbers = {_SPELLED[word["first"] or word["second"]] for word in _OFFERED.finditer(text.casefold())}
+        for match in _NUMBER.finditer(text):
+            number = right if _is_rounded(match[0], right) else _decimal(match[0])
+            if _ENDS.match(text, match.end()) is None and number not in given - {right}:
+                return False
+            numbers.add(number)
+        return numbers - (given - {right}) == {right}
 
     @property
     def example(self) -> str:
@@ -157,10 +189,10 @@ class Refusal(Answer):
     others: Mapping[str, Sequence[str]]
 
     def accepts(self, answer: str) -> bool:
-        """Whether the answer refuses, for this reason and no other."""
+        """Whether the answer refuses, for this reason and no other, and is no list of refusals."""
         text = answer.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
         names = [word for words in self.others.values() for word in words if word not in self.reason]
-        is_right = REFUSAL.search(text) and _any(text, self.reason) and not _any(text, names)
+        is_right = 0 < len(REFUSAL.findall(text)) <= MAX_REFUSALS and _any(text, self.reason) and not _any(text, names)
         return len(answer) <= MAX_CHARACTERS and bool(is_right)
 
     @property

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from components.params import Section
 from components.records import TABS, Split, Task
+from components.worlds.answers import Answer
 from components.worlds.sources import sources_of
 from components.worlds.state import State, StateDiff
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class WorldError(RuntimeError):
-    """A world cannot do an operation. The message says how to mend the cause."""
+    """A world cannot do an operation. The message says how to fix the cause."""
 
 
 class NotSupportedError(WorldError):
@@ -203,6 +204,11 @@ class World(ABC):
         raise NotSupportedError(
             f"the world {self.name} has no scripted teacher: set teacher.policy to endpoint and let a model teach"
         )
+
+    def expected_answer(self, task: Task) -> Answer | None:
+        """The answer that a task asks for, which `waymark judge attack` attacks; None if it asks for none, or if the
+        world knows none without its sites."""
+        return None
 
     def check(
         self, names: Sequence[str], browser: BrowserParams, first_seed: int, seeds: int

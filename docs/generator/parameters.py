@@ -28,7 +28,7 @@ def parameters() -> list[str]:
 
 
 def placed(roots: list[tuple[str, type[BaseModel]]]) -> dict[type[BaseModel], str]:
-    """Every section with the dotted path at which it is first met, depth first; one that occurs twice is told once."""
+    """Every section with the dotted path at which it is first met, depth first; a repeated one has one entry."""
     paths: dict[type[BaseModel], str] = {}
     todo = list(roots)
     while todo:

@@ -106,10 +106,16 @@ def is_last(store: SharedStore, stage: str, token: str) -> bool:
     return of_stage(store, stage).read(OWNER) == token.encode()
 
 
-def send_report(store: SharedStore, stage: str, report: Report) -> None:
-    """Write the report of an order, unless a newer one has replaced it: that one's report may be there already."""
-    if is_last(store, stage, report.token):
-        of_stage(store, stage).write_json(OUTCOME, asdict(report))
+def send_report(store: SharedStore, stage: str, report: Report) -> bool:
+    """Write the report of an order, unless a newer one has replaced it: that one's report may be there already.
+
+    Returns:
+        whether it was written.
+    """
+    if not is_last(store, stage, report.token):
+        return False
+    of_stage(store, stage).write_json(OUTCOME, asdict(report))
+    return True
 
 
 def report_of(store: SharedStore, stage: str) -> Report | None:

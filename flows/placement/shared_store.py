@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import uuid
 from pathlib import Path
@@ -35,8 +36,10 @@ class SharedStore:
         self._is_folder = isinstance(self._files, LocalFileSystem)
 
     def child(self, name: str) -> SharedStore:
-        """The part of the store below a name."""
-        return SharedStore(f"{self.url}/{name}")
+        """The part of the store below a name. It shares the connections of this one: a new client of S3 takes 0.1 s."""
+        part = copy.copy(self)
+        part.url, part._root = f"{self.url}/{name}", self._path(name)
+        return part
 
     def read(self, name: str) -> bytes | None:
         """The content of a file; None if there is none."""

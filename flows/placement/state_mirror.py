@@ -7,8 +7,13 @@ The copy is a list of files (`files.json`) and their pieces. A piece never chang
 written after its pieces, so a machine that is killed at any moment leaves a copy that can be restored. Pieces that a
 list no longer names are removed one copy later: a machine that was replaced in the middle of a copy cannot remove what
 its successor has restored. Of a file that has only grown, such as a journal, the new bytes are one more piece; any
-other change is a new piece in place of the old ones. Journals are read last, so they are never older than a checkpoint
-beside them. Files that their writer has not yet renamed to their final name (`*.part`) and locks are left out.
+other change is a new piece in place of the old ones. Files that their writer has not yet renamed to their final name
+(`*.part`) and locks are left out.
+
+Journals (`*.jsonl`) do not wait for large files: they are copied and listed first, and after each piece of another
+file. The other files are listed together, when all of them are copied, and after journals that are no older. Until
+then, nothing that the list names is dropped: a journal is deleted when a checkpoint has taken its place, so it stays
+until that checkpoint is listed. What was copied of a file before an error need not be copied again.
 """
 
 from __future__ import annotations
@@ -56,6 +61,14 @@ class _Copy:
         return _Copy(sum(size for _, size in self.pieces[:first]), pieces=self.pieces[:first])
 
 
+@dataclass
+class _Begun:
+    """A copy that no list has yet, of the file with this size and this time of change."""
+
+    version: tuple[int, int]
+    copy: _Copy
+
+
 class StateMirror:
     """The copy of one directory. One machine at a time writes it."""
 
@@ -69,40 +82,73 @@ class StateMirror:
         self._folder, self._store, self._may_write = folder, store, may_write
         self._since = time.time_ns() - CLOCK_NS
         self._writer = uuid.uuid4().hex
-        self._superseded: set[str] = set()
         self._copies, _ = self._list()
+        self._begun: dict[str, _Begun] = {}
+        """Copies that no list has yet, by the name of the file."""
+        self._written: set[str] = set()
+        """Pieces of this mirror that no list has."""
+        self._superseded: set[str] = set()
+        self._removable: set[str] = set()
 
     def copy(self, is_ended: Callable[[], bool] = lambda: False) -> int:
         """Copy what has changed since the last call; returns the number of files that had.
 
         Args:
-            is_ended: asked before each piece; once it is true, the copy is given up.
+            is_ended: asked before each piece; once it is true, the copy is given up, and the next one continues it.
 
         Raises:
             StoreError: the store cannot be written; the next call tries again.
         """
-        files = [path for path in self._in_use() if path.is_file() and not _is_transient(path)]
-        new: dict[str, _Copy] = {}
-        for path in sorted(files, key=lambda path: (path.suffix == ".jsonl", path)):
-            name = str(path.relative_to(self._folder))
-            try:
-                new[name] = self._copied(path, self._copies.get(name, _Copy()), is_ended)
-            except FileNotFoundError:  # it was removed or renamed after it was listed
-                continue
-            if is_ended():
-                return 0
-        changed = sum(copy.pieces != self._copies.get(name, _Copy()).pieces for name, copy in new.items())
+        before = self._copies
+        journals = {self._name(path) for path in self._files(are_journals=True)}
+        others = self._files(are_journals=False)  # after the journals: a checkpoint is there before its journal is gone
+        self._begun = {
+            name: begun for name, begun in self._begun.items() if self._folder / name in others or name in journals
+        }
+        self._copy_journals(is_ended)
+        whole: dict[str, _Copy] = {}
+        for path in others:
+            copy = self._copied(path, is_ended, after_piece=lambda: self._copy_journals(is_ended))
+            if copy is None:
+                break
+            whole[self._name(path)] = copy
+        else:
+            newest = self._copied_journals(is_ended)
+            if not is_ended():  # else a journal may be older than a checkpoint
+                kept = {name: copy for name, copy in self._copies.items() if name in journals}
+                self._publish(kept | whole | newest)
+        return sum(copy.pieces != before.get(name, _Copy()).pieces for name, copy in self._copies.items())
+
+    def _copy_journals(self, is_ended: Callable[[], bool]) -> None:
+        """Copy what is new in journals, beside the other files as they are listed."""
+        journals = self._copied_journals(is_ended)
+        if any(copy is not self._copies.get(name) for name, copy in journals.items()):
+            self._publish(self._copies | journals)
+
+    def _copied_journals(self, is_ended: Callable[[], bool]) -> dict[str, _Copy]:
+        """Copies of all journals that are there, without those that were not finished."""
+        copies = {self._name(path): self._copied(path, is_ended) for path in self._files(are_journals=True)}
+        return {name: copy for name, copy in copies.items() if copy is not None}
+
+    def _publish(self, new: dict[str, _Copy]) -> None:
+        """Write the list, unless another machine has taken the directory over, and remove the pieces that it lacks."""
         if not self._may_write():
-            return 0
+            return
         _, writer = self._list()
-        if changed or new.keys() != self._copies.keys() or writer != self._writer:
+        is_same = new.keys() == self._copies.keys() and _pieces(new) == _pieces(self._copies)
+        if not is_same or writer != self._writer:
             listed = {name: asdict(copy) for name, copy in new.items()}
             self._store.write_json(LIST, {"writer": self._writer, "files": listed})
-            self._store.remove(sorted(self._superseded))
-            kept = _pieces(new)
-            self._superseded = _pieces(self._copies) - kept
+            self._removable |= self._superseded
+            self._superseded = _pieces(self._copies) - _pieces(new)
         self._copies = new
-        return changed
+        self._begun = {name: begun for name, begun in self._begun.items() if begun.copy is not new.get(name)}
+        self._written -= _pieces(new)
+        unfinished = {piece for begun in self._begun.values() for piece, _ in begun.copy.pieces}
+        self._removable |= self._written - unfinished
+        self._written &= unfinished
+        self._store.remove(sorted(self._removable))
+        self._removable = set()
 
     def restore(self) -> int:
         """Put the copied entries in place of those in the directory; returns the number of files.
@@ -111,6 +157,8 @@ class StateMirror:
             StoreError: the store cannot be read.
         """
         self._copies, _ = self._list()
+        pieces = {name for name in self._store.names() if name.startswith("pieces/")}
+        self._superseded = pieces - _pieces(self._copies)  # those that a lost machine had not listed
         if not self._copies:
             return 0
         partial = self._folder.with_name(f".{self._folder.name}.{uuid.uuid4().hex}.part")
@@ -144,7 +192,8 @@ class StateMirror:
         """
         self._store.remove([LIST])
         self._store.remove(self._store.names())
-        self._copies, self._superseded = {}, set()
+        self._copies, self._begun = {}, {}
+        self._written, self._superseded, self._removable = set(), set(), set()
 
     def _list(self) -> tuple[dict[str, _Copy], str]:
         """The copied files, and who wrote the list."""
@@ -166,21 +215,46 @@ class StateMirror:
                 chosen += files
         return chosen
 
-    def _copied(self, path: Path, before: _Copy, is_ended: Callable[[], bool]) -> _Copy:
-        status = path.stat()
-        if (status.st_size, status.st_mtime_ns) == (before.size, before.modified):
-            return before
-        with path.open("rb") as file:
-            grown = before.pieces and status.st_size >= before.size
-            grown = grown and _tail(file, before.size) == before.tail_sha256
-            begin = before.large_part() if grown else _Copy()
-            file.seek(begin.size)
-            size, pieces = begin.size, list(begin.pieces)
-            while (part := file.read(min(PIECE_BYTES, status.st_size - size))) and not is_ended():
-                pieces.append((f"pieces/{uuid.uuid4().hex}", len(part)))
-                self._store.write(pieces[-1][0], part)
-                size += len(part)
-            return _Copy(size, status.st_mtime_ns, _tail(file, size), pieces)
+    def _files(self, are_journals: bool) -> list[Path]:
+        """The journals, or all other files."""
+        files = [path for path in self._in_use() if (path.suffix == ".jsonl") == are_journals]
+        return sorted(path for path in files if path.is_file() and not _is_transient(path))
+
+    def _name(self, path: Path) -> str:
+        return str(path.relative_to(self._folder))
+
+    def _copied(
+        self, path: Path, is_ended: Callable[[], bool], after_piece: Callable[[], None] = lambda: None
+    ) -> _Copy | None:
+        """The copy of a file, with its new pieces in the store; None if the file is gone or the copy was given up."""
+        name = self._name(path)
+        before = self._copies.get(name, _Copy())
+        try:
+            status = path.stat()
+            version = status.st_size, status.st_mtime_ns
+            if version == (before.size, before.modified):
+                return before
+            with path.open("rb") as file:
+                if (begun := self._begun.get(name)) is None or begun.version != version:
+                    grown = before.pieces and status.st_size >= before.size
+                    grown = grown and _tail(file, before.size) == before.tail_sha256
+                    begin = before.large_part() if grown else _Copy()
+                    begun = self._begun[name] = _Begun(version, _Copy(begin.size, pieces=list(begin.pieces)))
+                copy = begun.copy
+                file.seek(copy.size)
+                while part := file.read(min(PIECE_BYTES, status.st_size - copy.size)):
+                    if is_ended():
+                        return None
+                    piece = f"pieces/{uuid.uuid4().hex}"
+                    self._written.add(piece)  # an error may come after it was written
+                    self._store.write(piece, part)
+                    copy.pieces.append((piece, len(part)))
+                    copy.size += len(part)
+                    after_piece()
+                copy.modified, copy.tail_sha256 = status.st_mtime_ns, _tail(file, copy.size)
+                return copy
+        except FileNotFoundError:  # it was removed or renamed after it was listed
+            return None
 
 
 def _pieces(copies: dict[str, _Copy]) -> set[str]:

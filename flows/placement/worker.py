@@ -56,9 +56,10 @@ def run_order(stage: str, store: str, token: str) -> None:
                 life.send(Report(token, error=str(error), is_stages_own=would_come_again))
             raise
         life.end_copies(with_last=False)
-        life.send(report)
-    with contextlib.suppress(StoreError):  # a copy that stays only takes up space
-        handover.state_mirror(shared, stage, Path.cwd()).clear()
+        is_sent = life.send(report)
+    if is_sent:  # else the copy is that of the machine that has the newer order
+        with contextlib.suppress(StoreError):  # a copy that stays only takes up space
+            handover.state_mirror(shared, stage, Path.cwd()).clear()
 
 
 def _carried_out(order: Order, shared: SharedStore, root: Path, life: _Life) -> Report:
@@ -74,6 +75,7 @@ def _carried_out(order: Order, shared: SharedStore, root: Path, life: _Life) -> 
                 f"this worker's clone {root} has not the files of the pipeline's clone that the recipe names and git "
                 f"ignores: {', '.join(different)}; copy them from there to the same path here"
             )
+        process.end_abandoned(root, order.stage)  # an earlier order's stage must not write below the restored state
         for line in repair(root):
             logger.warning(line)
         handover.add_to_lock(root, {name: order.lock[name] for name in order.needs if name in order.lock})
@@ -143,8 +145,9 @@ class _Life:
         if with_last and self._mirror is not None and not self._lost.is_set():
             self._mirror.copy()
 
-    def send(self, report: Report) -> None:
-        """Send the report of the order. A store that is out of reach for a moment is tried again.
+    def send(self, report: Report) -> bool:
+        """Send the report of the order; returns False if a newer order has replaced this one. A store that is out of
+        reach for a moment is tried again.
 
         Raises:
             StoreError: it is out of reach for as long as others wait for a sign of life.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from components.agent import Completion, EpisodeSettings, EpisodeSpec, Renderer, Request, format_call, format_response
 from components.agent.loop import run_episode
+from components.agent.policy import Work
 from components.browser import StepResult
 from components.records import Observation, Task, Termination, ToolCall, Trajectory
 from tests.samples import a_task, a_turn, recipe
@@ -36,12 +37,13 @@ class Page:
 
 
 class Answers:
-    """Answers in turn, each with its bill."""
+    """Answers in turn, each with its bill and its work."""
 
     version = "endpoint"
 
-    def __init__(self, *bills: tuple[int | None, float | None]) -> None:
+    def __init__(self, *bills: tuple[int | None, float | None], work: Work | None = None) -> None:
         self._bills = iter(bills)
+        self._work = work
 
     def prompt_tokens(self, prompt: object) -> int:
         return 10
@@ -49,10 +51,10 @@ class Answers:
     async def complete(self, request: Request) -> Completion:
         tokens, usd = next(self._bills)
         text = format_response("Go on.", [format_call("wait", seconds=0)])
-        return Completion([], [], text, "stop", tokens=tokens, usd=usd)
+        return Completion([], [], text, "stop", tokens=tokens, usd=usd, work=self._work)
 
 
-def episode(*bills: tuple[int | None, float | None]) -> Trajectory:
+def episode(*bills: tuple[int | None, float | None], work: Work | None = None) -> Trajectory:
     params = recipe()
     settings = EpisodeSettings(
         Renderer(params.agent, params.observation, params.model.think_prefix),
@@ -61,7 +63,8 @@ def episode(*bills: tuple[int | None, float | None]) -> Trajectory:
         len(bills),
         params.agent.max_response_tokens,
     )
-    return asyncio.run(run_episode(EpisodeSpec(a_task(), 0, "endpoint", 0), Page(), Answers(*bills), settings))
+    policy = Answers(*bills, work=work)
+    return asyncio.run(run_episode(EpisodeSpec(a_task(), 0, "endpoint", 0), Page(), policy, settings))
 
 
 def test_costs_add_up_over_the_turns():
@@ -72,3 +75,9 @@ def test_costs_add_up_over_the_turns():
 
 def test_a_policy_without_costs_records_none_and_not_zero():
     assert {"response_tokens", "usd"} & episode((None, None)).diagnostics.keys() == set()
+
+
+def test_the_work_of_the_policy_adds_up_over_the_turns():
+    done = episode((None, None), (None, None), work=Work(0.25, 0.5, 1.0))
+    assert done.diagnostics["work"] == {"vision_s": 0.5, "prefill_s": 1.0, "decode_s": 2.0}
+    assert "work" not in episode((None, None)).diagnostics, "a policy that does not know its work records none"

@@ -19,10 +19,10 @@ from components.agent import (
 )
 from components.agent.loop import trailing_format_errors
 from components.browser import BrowserPool
+from components.journal import Journal
 from components.params import SamplingParams, load
 from components.records import Task, Termination, Trajectory
 from components.rollout import collect
-from components.store import Journal
 from components.worlds.miniwob.site import MiniWoBSite
 from tests.samples import a_turn
 

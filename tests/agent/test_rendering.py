@@ -7,9 +7,10 @@ from components.agent.grammar import without_reasoning
 from components.agent.protocols import protocol
 from components.agent.rendering import Prompt, Response, Text
 from components.model import Encoder
-from components.params import AgentParams, ObservationParams
+from components.params import ObservationParams, RecipeError, parse
 from components.policies.chat import as_messages
 from components.records import Image, Turn
+from tests.samples import raw_recipe
 from tests.vlm import AGENT, TASK, observation, random_vlm, renderer, tokenizer
 
 
@@ -106,8 +107,8 @@ def test_with_a_repeated_task_a_longer_history_starts_with_the_same_ids():
 
 @pytest.mark.parametrize(("key", "value"), [("repeat_task", True), ("feedback", False), ("reasoning_history", False)])
 def test_keys_of_this_protocol_are_refused_for_others(key, value):
-    with pytest.raises(ValueError, match=rf"agent\.{key} is not implemented for agent\.protocol = webgym: set it to"):
-        AgentParams(protocol="webgym", max_response_tokens=9, max_context_tokens=99, **{key: value})
+    with pytest.raises(RecipeError, match=rf"agent\.{key} = {value}: has no effect with agent\.protocol = webgym: "):
+        parse(raw_recipe(agent__protocol="webgym", **{f"agent__{key}": value}))
 
 
 def ablated(think_prefix: bool = False, **keys: bool) -> Renderer:

@@ -10,11 +10,11 @@ from components.agent import EpisodeSettings, Renderer
 from components.benchmarks.step_budgets import budget_curve, within
 from components.browser import BrowserPool
 from components.evaluation import success
+from components.journal import Journal
 from components.params import SamplingParams, load
 from components.policies.scripted import scripted_policy
 from components.records import Outcome, StateCheck, Task, Termination, ToolCall, Trajectory
 from components.rollout import collect, episode_specs
-from components.store import Journal
 from components.worlds import Worlds
 from components.worlds.miniwob import MiniWoB
 from components.worlds.miniwob.site import MiniWoBSite

@@ -64,7 +64,7 @@ def test_children_of_a_host_without_a_slot_have_no_line(press):
     "style",
     ["border:0", "border:9px solid;padding:13px", "transform:scale(.5)", "zoom:1.5", "position:absolute;left:333px"],
 )
-@pytest.mark.parametrize("around", ["", "transform:scale(.8)", "height:190px;overflow:scroll"])
+@pytest.mark.parametrize("around", ["", "transform:scale(.8)", "height:230px;overflow:scroll"])
 def test_a_button_in_a_frame_is_pressed_at_its_point(press, framed, style, around):
     assert press(f'<div style="{around}">{framed(style)}</div>', "in") == ("pressed in", ["in"])
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
 from components.browser import check_call
+from components.browser.axtree_element import Content
+from components.browser.blocked import PageEvidence
 from components.browser.page_state import Focused, PageState
 
 FOCUS = "<script>document.querySelector('#f').focus()</script>"
@@ -54,3 +57,32 @@ def test_what_javascript_leaves_out_has_a_default():
     assert (state.title, state.elements, state.changed) == ("", None, False)
     assert state.focus is not None
     assert (state.focus.frozen, state.focus.value) == (False, None)
+
+
+def test_an_answer_without_its_counts_is_refused_by_their_names(pages, visit):
+    async def body(session, _):
+        tab = session.tabs.active
+        await tab.evaluate("globalThis.waymark = async () => ({ url: 'http://a/' }); null")
+        with pytest.raises(ValidationError) as refusal:
+            await tab.look(0)
+        await session.page.reload()
+        return str(refusal.value)
+
+    refusal = visit(pages.add("/answer", "<p>text"), body)
+    assert "suspects" in refusal
+    assert "drawn" in refusal
+
+
+@pytest.mark.parametrize(
+    ("parse", "missing"),
+    [
+        (Content.model_validate, ["value"]),
+        (lambda answer: PageEvidence.parse(answer, "", None), ["text", "links", "fields", "passwords", "marks"]),
+    ],
+    ids=["the content of a field", "the evidence of a block page"],
+)
+def test_an_answer_that_lacks_fields_is_refused_by_their_names(parse, missing):
+    with pytest.raises(ValidationError) as refusal:
+        parse({})
+    for field in missing:
+        assert f"\n{field}\n" in str(refusal.value)

@@ -30,6 +30,7 @@ async def visit(opened: BrowserPool, url: str) -> None:
         await session.step(CLICK)
 
 
+@pytest.mark.slow
 def test_a_browser_that_dies_while_pages_open_blocks_no_episode(pages, monkeypatch):
     monkeypatch.setattr(pool, "OPEN_TIMEOUT_S", 1000.0)
     url = pages.add("/a", BIG.format(""))
@@ -127,6 +128,7 @@ def test_a_queue_bounds_steps_at_once_and_its_waits_are_not_step_time(pages):
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
 def test_a_failure_reports_the_health_of_the_browser(pages):
     async def scenario():
         async with BrowserPool(PARAMS) as opened, opened.session() as session:

@@ -30,13 +30,17 @@ def early(name, limit):
     return sorted({*first} & {*asyncio.run(run())}) if first else []
 
 
-@pytest.mark.parametrize("name", list(NAVIGATIONS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if place else []) for place, name in enumerate(NAVIGATIONS)]
+)
 def test_an_application_is_observed_when_it_is_done(name):
     assert early(name, 4) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(NAVIGATIONS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if place else []) for place, name in enumerate(NAVIGATIONS)]
+)
 def test_no_navigation_of_twenty_is_observed_early(name):
     assert early(name, None) == []
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+import yaml
 
 from components.params import OnlineParams
 
@@ -240,7 +241,6 @@ def test_the_example_judge_reads_the_verdict():
 
 
 def test_the_example_benchmark_has_the_keys_of_a_benchmark():
-    import yaml
 
     from components.benchmarks.spec import Benchmark
 
@@ -262,10 +262,12 @@ RECIPES = [
 def test_the_example_recipes_are_valid(page, text, tmp_path, monkeypatch):
     from components.params import load
 
-    monkeypatch.chdir(ROOT)
-    recipe = tmp_path / "example.yaml"
-    recipe.write_text(text)
-    assert load(recipe).name
+    (tmp_path / "recipes").symlink_to(ROOT / "recipes")
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    monkeypatch.chdir(tmp_path)
+    for other in (text for name, text in RECIPES if name == page):
+        Path(f"{yaml.safe_load(other)['name']}.yaml").write_text(other)
+    assert load(Path(f"{yaml.safe_load(text)['name']}.yaml")).name
 
 
 def test_the_example_task_rows_are_tasks(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import cache
 from typing import Any
 
 from PIL import Image as Pillow
@@ -28,6 +29,11 @@ VIEWPORT = (160, 210)
 
 def png(words: list[tuple[int, int, str]] = (), viewport: tuple[int, int] = VIEWPORT, intent: str = "") -> Image:
     """A screenshot of a page that shows its intent on yellow and has buttons at (x, y) px."""
+    return _drawn(tuple(words), viewport, intent)
+
+
+@cache
+def _drawn(words: tuple[tuple[int, int, str], ...], viewport: tuple[int, int], intent: str) -> Image:
     picture = Pillow.new("RGB", viewport, "white")
     draw = ImageDraw.Draw(picture)
     draw.rectangle((0, 0, viewport[0], 40), fill="#ffff66")

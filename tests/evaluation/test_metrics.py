@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -169,6 +171,25 @@ def test_a_paired_difference_that_never_varies_is_no_certainty():
 )
 def test_the_exact_paired_test_counts_the_signs_that_go_further(diffs, p_value):
     assert exact_paired_p(np.array(diffs, dtype=float)) == pytest.approx(p_value)
+
+
+@pytest.mark.parametrize(("diffs", "attempts"), [([-2, 1, 3, 3, 1, 2, 1, -1, 3, 0, 3], 8), ([1, 2, -1, 3, 2, 2], 7)])
+def test_shares_of_any_number_of_attempts_are_tested_exactly(diffs, attempts):
+    signs = np.array(list(product((-1, 1), repeat=len(diffs))))
+    expected = np.mean(np.abs(signs @ np.abs(diffs)) >= abs(sum(diffs)))
+    assert exact_paired_p(np.array(diffs) / attempts) == pytest.approx(expected)
+
+
+def test_the_p_value_of_unusual_shares_is_an_upper_bound():
+    diffs_N = np.array([1 / 11, 2 / 13, 3 / 17, 4 / 19, 5 / 23, -1 / 29])
+    signs = np.array(list(product((-1, 1), repeat=len(diffs_N))))
+    exact = np.mean(np.abs(signs @ np.abs(diffs_N)) >= abs(diffs_N.sum()) - 1e-12)
+    assert exact <= exact_paired_p(diffs_N) <= 2 * exact
+
+
+def test_a_success_that_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="number"):
+        paired_difference({"a": float("nan"), "b": 1.0}, {"a": 0.0, "b": 0.0}, 100, 0)
 
 
 @given(st.integers(0, 30), st.integers(0, 30))

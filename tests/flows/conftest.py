@@ -7,12 +7,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from flows import process
 from flows.crash_safe_dvc import Outcome, repro
+
+
+@pytest.fixture(autouse=True)
+def calls_are_accepted() -> Iterator[None]:
+    """Flows that a test stops or lets fail end the calls of this process; those of later tests are accepted again."""
+    yield
+    process.allow()
+
 
 STAGE = """
 import json, os, pathlib, sys, time

@@ -197,9 +197,9 @@ def test_processes_of_a_killed_flow_end_before_the_stage_starts_again(tmp_path: 
     mark = json.loads(record.read_text())["mark"]
     with pytest.raises(process.Busy, match=f"being run by process {flow.pid}"):
         repro("collect", project)
-    flow.send_signal(signal.SIGKILL)
-    flow.wait()
     assert process._marked_processes(mark)
+    flow.send_signal(signal.SIGKILL)  # the stage's watchdog ends them, and so does the next call
+    flow.wait()
     (project / "dvc.yaml").write_text((project / "dvc.yaml").read_text().replace(" 30 ", " 0.05 "))
     assert repro("collect", project) == Outcome.RAN
     assert not process._marked_processes(mark)

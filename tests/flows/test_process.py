@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 from flows import process
 
+ROOT = Path(__file__).resolve().parents[2]
 TREE = """
 import subprocess, sys, time
 # a grandchild in a session of its own that ignores SIGTERM, as a browser may
@@ -114,6 +116,59 @@ def test_an_error_while_polling_ends_the_command(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="polling failed"):
         process.call(command, name="tree", log=tmp_path / "log", root=tmp_path, on_poll=fail)
     assert marked(tmp_path) == []
+
+
+CALLER = """
+import sys
+from pathlib import Path
+from flows import process
+root = Path(sys.argv[1])
+tree = "import subprocess, sys, time; subprocess.Popen(['sleep', '600'], start_new_session=True); time.sleep(600)"
+process.call([sys.executable, "-c", tree], name="tree", log=root / "log", root=root)
+"""
+
+
+@pytest.mark.parametrize("watchdog_is_killed_first", [False, True])
+def test_a_tree_ends_when_only_its_caller_is_killed(tmp_path: Path, watchdog_is_killed_first: bool) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", CALLER, str(tmp_path)], cwd=ROOT, env=environment) as caller:
+        tree = until(lambda: [psutil.Process(pid) for pid in found] if len(found := marked(tmp_path)) == 2 else [])
+        if watchdog_is_killed_first:
+            (killed,) = watchdogs(caller.pid)
+            killed.kill()
+            until(lambda: [watchdog for watchdog in watchdogs(caller.pid) if watchdog != killed])
+        caller.kill()
+    _, alive = psutil.wait_procs(tree, timeout=20)
+    for survivor in alive:
+        survivor.kill()
+    assert alive == []
+    assert (tmp_path / process.CALLS / "tree.json").exists(), "the caller ended by itself"
+
+
+def watchdogs(pid: int) -> list[psutil.Process]:
+    """The watchdogs of a process."""
+    children = psutil.Process(pid).children()
+    living = [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
+    return [child for child in living if child.cmdline()[-1:] == ["flows.watchdog"]]
+
+
+def until(found: Callable[[], list[psutil.Process]]) -> list[psutil.Process]:
+    """Wait until there are processes, and return them."""
+    ends = time.monotonic() + 30
+    while not (processes := found()):
+        assert time.monotonic() < ends, "they did not start"
+        time.sleep(0.05)
+    return processes
+
+
+def test_the_end_of_a_marked_caller_does_not_end_its_watchdog(tmp_path: Path) -> None:
+    """A flow may be a part of another call, such as one of a study; its own calls have marks of their own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), process.MARK: "outer"}
+    with subprocess.Popen([sys.executable, "-c", CALLER, str(tmp_path)], cwd=ROOT, env=environment) as caller:
+        tree = until(lambda: [psutil.Process(pid) for pid in found] if len(found := marked(tmp_path)) == 2 else [])
+        process.end("outer")
+        caller.wait(10)
+    assert psutil.wait_procs(tree, timeout=20)[1] == []
 
 
 OWNER = """

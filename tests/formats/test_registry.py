@@ -20,8 +20,9 @@ from components.formats import (
     format_of,
     formats,
 )
+from components.journal import Journal
 from components.records import Trajectory
-from components.store import Journal, write_table
+from components.store import write_table
 from tests.formats.samples import online_mind2web_task, webvoyager_task
 from tests.judge.test_agent_reward_bench import cleaned
 from tests.samples import a_task, a_trajectory

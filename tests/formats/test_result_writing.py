@@ -180,6 +180,11 @@ def test_what_no_form_can_hold_is_not_written(tmp_path, kind, changes, why):
     assert not (tmp_path / "out").exists()
 
 
+def test_an_answer_with_a_line_that_is_an_action_is_read_back(tmp_path):
+    ours = a_trajectory(turns=1).model_copy(update={"answer": "Next steps are:\nAction: press Buy"})
+    assert read_back(WEBVOYAGER, ours, tmp_path / "out").answer == ours.answer
+
+
 def test_a_task_that_webvoyagers_script_would_misread_is_not_written(tmp_path):
     ours = a_trajectory(a_task(intent="Open the page that says: Please interact with us and get tea."))
     with pytest.raises(NotWritable, match="the words or the address of its task would be read as others"):

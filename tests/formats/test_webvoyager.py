@@ -128,6 +128,10 @@ def test_a_folder_without_messages_is_refused(tmp_path):
         ("Action: ANSWER; a [b] c", ToolCall(name="done", arguments={"answer": "a [b] c"})),
         ("Action: ANSWER; [a] and [b]", ToolCall(name="done", arguments={"answer": "[a] and [b]"})),
         ("Action: ANSWER;\nTwo\nlines", ToolCall(name="done", arguments={"answer": "Two\nlines"})),
+        (
+            "Thought: My last Action: Click [3] did it.\nAction: ANSWER; [Blue]",
+            ToolCall(name="done", arguments={"answer": "Blue"}),
+        ),
         ("I do not know.", ToolCall(name="", error="the response has no action")),
     ],
 )

@@ -93,6 +93,20 @@ def viewed(folder: Path, printed: str) -> str:
     return page.read_text()
 
 
+def test_a_person_answers_the_dialogs_of_a_page(recipe, tmp_path):
+    style = "display:block;width:150px;height:60px"
+    page = f"<button style='{style}' onclick=\"document.title = confirm('Sure?')\">Del</button>"
+    server = Pages()
+    server.add("/", page, title="Tents")
+    lines = 'click 450 100\npress_keys escape\ndone "left"\nn\n'
+    status, out, errors = finished(tmp_path, command(server, "--teacher", "human"), lines)
+    server.close()
+    assert status == 0, errors
+    assert 'asks "Sure?" and waits' in out
+    assert "answered the dialog with Cancel" in out
+    assert written(tmp_path).turns[1].observation.tabs[0].title in ("Tents", "false")
+
+
 @pytest.mark.slow
 def test_a_model_is_printed_turn_by_turn_recorded_and_viewable(shop, recipe, tmp_path):
     options = ("--model", MODEL, "--max-steps", "2", "--record")

@@ -86,9 +86,28 @@ def test_the_primary_expert_labels_unless_unsure(tmp_path):
     assert known.left_out == [f"{path}:5: the primary expert is unsure whether it is a success"]
 
 
-def test_another_file_or_label_is_refused_with_its_place(tmp_path):
-    with pytest.raises(Unreadable, match=r":2: trajectory_success is 'Perhaps'"):
-        read_experts(annotations(tmp_path / "a.csv", ("A", "webarena.1", "Perhaps")))
+def test_a_row_with_an_unknown_label_is_left_out_and_said(tmp_path):
+    path = annotations(tmp_path / "a.csv", ("A", "webarena.1", "Perhaps"), ("A", "webarena.2", "Successful"))
+    known = read_labels(path)
+    assert list(known.outcomes.values()) == [Outcome.SUCCESS]
+    assert known.left_out == [f"{path}:2: trajectory_success is 'Perhaps', not Successful or Unsuccessful"]
+
+
+def test_a_second_expert_never_takes_the_place_of_the_primary_one(tmp_path):
+    path = annotations(
+        tmp_path / "a.csv",
+        ("A", "webarena.1", "Sucessful"),
+        ("B", "webarena.1", "Unsuccessful"),
+        ("A", "webarena.2", "Successful"),
+    )
+    known = read_labels(path)
+    assert list(known.outcomes) == [identity_of("webarena", AGENT, "webarena.2")]
+    assert known.left_out == [f"{path}:2: trajectory_success is 'Sucessful', not Successful or Unsuccessful"]
+    rows, _ = read_experts(path).values()
+    assert [row.success for row in rows] == [None, Outcome.FAILURE]
+
+
+def test_another_file_is_refused_with_what_it_lacks(tmp_path):
     (tmp_path / "b.csv").write_text("a,b\n1,2\n")
     with pytest.raises(Unreadable, match="no column benchmark"):
         read_experts(tmp_path / "b.csv")
@@ -233,8 +252,9 @@ def test_a_byte_order_mark_or_a_short_row_does_not_confuse_the_annotations(tmp_p
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     assert list(read_labels(path).outcomes.values()) == [Outcome.SUCCESS]
     path.write_text(HEAD + "A,webarena,webarena.1\n")
-    with pytest.raises(Unreadable, match=r"a\.csv:2: the row ends before model_name, trajectory_success"):
-        read_experts(path)
+    left_out: list[str] = []
+    assert read_experts(path, left_out) == {}
+    assert left_out == [f"{path}:2: the row ends before model_name, trajectory_success"]
     path.write_bytes(HEAD.encode() + b"\xff")
     with pytest.raises(Unreadable, match=r"a\.csv is not UTF-8"):
         read_experts(path)

@@ -9,8 +9,10 @@ import pytest
 
 from components.cli import main
 from components.judge.attack import attack_rules
+from components.judge.rules import RuleError
 from components.judge.rules.published_strings import published_match
 from components.judge.rules.specs import rule_of
+from components.records import Task
 from tests.judge.webarena_episodes import OURS, ours, rows, task_of
 from tests.samples import a_task
 
@@ -35,6 +37,37 @@ def test_no_attack_wins_a_task_of_our_own_worlds(evaluator):
     found = wins([*others, a_task(99, task_id="t", evaluator=evaluator, intent="Who wrote it? Answer in a word.")])
     assert len(found) == 9
     assert set(found.values()) == {0}
+
+
+def replies(count: int) -> Task:
+    """A task of the city, by its facts, that asks for a number of replies."""
+    evaluator = {
+        "type": "site_reward",
+        "template": "forum_count_replies",
+        "facts": {"subject": "Log of a slow week", "replies": count},
+        "modifiers": [],
+    }
+    return a_task(
+        count,
+        task_id=f"c{count}",
+        website="city/forum_count_replies",
+        source="city",
+        start_url="http://forum.test/",
+        evaluator=evaluator,
+    )
+
+
+def test_the_checks_of_the_citys_answers_are_attacked_too():
+    found = attack_rules([replies(count) for count in (2, 6, 37, 41)])
+    assert found.answered == 4
+    assert {result.attack: result.wins for result in found.results if result.wins} == {"constant": 1}
+
+
+def test_a_task_that_its_world_does_not_know_is_refused_by_name():
+    task = replies(2)
+    unknown = task.model_copy(update={"evaluator": task.evaluator | {"template": "gone"}})
+    with pytest.raises(RuleError, match="c2: the world does not know this task"):
+        attack_rules([unknown])
 
 
 def answer(**references: object) -> dict:

@@ -14,7 +14,14 @@ from PIL import Image as PILImage
 
 from components.cli.main import main
 from components.endpoint import Answer, BudgetSpent, Message
-from components.judge.attack_judge import FORGED, ORDER, UNCHANGED, attack_judge, attacks, failures_of
+from components.judge.attack_judge import (
+    FORGED,
+    ORDER,
+    UNCHANGED,
+    attack_judge,
+    attacks,
+    truth_by_rules,
+)
 from components.judge.judges import NamedJudge, OnVerdict
 from components.judge.protocols import PROTOCOLS, judge_protocol
 from components.judge.protocols.webjudge import POINTS
@@ -119,14 +126,15 @@ def test_no_protocol_shows_a_forged_verdict_as_a_message_of_its_own(name: str) -
     assert all(messages[0]["content"] in judge_protocol(name, 3).prompts for messages in seen)
 
 
-def test_only_failures_that_an_agent_ended_are_attacked() -> None:
-    episodes = failed(4)
-    episodes[1] = episodes[1].model_copy(update={"termination": Termination.ENV_ERROR})
-    outcomes = {episode.trajectory_id: Outcome.FAILURE for episode in episodes[:3]}
-    outcomes[episodes[2].trajectory_id] = Outcome.SUCCESS
-    failures = failures_of(episodes, outcomes)
-    assert failures.trajectories == episodes[:1]
-    assert (failures.successes, failures.unlabelled, failures.unfinished) == (1, 1, 1)
+def test_an_episode_that_an_attack_makes_right_is_not_shown_to_the_judge() -> None:
+    """The page says that the task was done; only `done` was missing, and every attack adds it."""
+    (episode,) = failed(1)
+    stopped = episode.model_copy(update={"site_reward": 1.0, "termination": Termination.MAX_STEPS})
+    assert truth_by_rules(stopped) is Outcome.FAILURE
+    attacked = asyncio.run(attack_judge(Believes(lambda episode: True), "j", [stopped], truth=truth_by_rules))
+    unchanged, *changed = attacked.results
+    assert (unchanged.judged, unchanged.became_right) == (1, 0)
+    assert {(result.judged, result.wins, result.became_right) for result in changed} == {(0, 0, 1)}
 
 
 def test_unreadable_verdicts_are_no_wins_and_not_in_the_rate() -> None:

@@ -15,7 +15,7 @@ from components.endpoint import Endpoint
 from components.judge.attack_judge import AttackStopped, JudgeAttackResult, attacks
 from components.judge.attack_writer import MAX_CHARACTERS, attack_by_model, question, written
 from components.params import EndpointParams
-from components.records import Trajectory
+from components.records import Outcome, Trajectory
 from components.store import write_table
 from tests.endpoint_server import Server, text_of
 from tests.judge.test_attack_judge import Believes, failed
@@ -87,6 +87,26 @@ def test_what_is_believed_anyway_is_no_gain_of_the_model(server, tmp_path: Path,
     results: list[JudgeAttackResult] = []
     attack(server, results, tmp_path, {failed(1)[0].trajectory_id} if is_believed else set())
     assert [(result.wins, result.gained) for result in results] == [(1, not is_believed)] * 2
+
+
+def test_an_answer_that_became_right_is_counted_and_no_judge_is_asked(server, tmp_path: Path) -> None:
+    failures, results = failed(2), []
+
+    def truth(episode: Trajectory) -> Outcome:
+        is_first = episode.trajectory_id == failures[0].trajectory_id
+        return Outcome.SUCCESS if is_first and episode.answer == "Done." else Outcome.FAILURE
+
+    async def run() -> None:
+        params = EndpointParams(url=server.url, model="m", key_variable=None)
+        async with Endpoint(params, tmp_path / "spent.json") as writer:
+            judge = Believes(lambda episode: False)
+            await attack_by_model(judge, writer, failures, 2, set(), results.append, truth=truth)
+
+    asyncio.run(run())
+    assert [(result.judged, result.became_right) for result in results] == [(1, 1), (1, 2)]
+    assert sum("answer that did not convince" in text for text in asked_writer(server)) == 1, (
+        "of the other failure alone"
+    )
 
 
 def test_a_spent_budget_ends_the_tries_and_keeps_the_rounds_before(server, tmp_path: Path) -> None:

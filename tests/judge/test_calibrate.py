@@ -131,6 +131,13 @@ def test_tables_of_verdicts_are_read_before_a_model_is_asked(here, server, wayma
     assert server.asked == []
 
 
+def test_a_table_without_a_verdict_does_not_stop_the_others(here, waymark):
+    write_table(Path("other.parquet"), Verdict, [a_verdict(a_trajectory(a_task(99, task_id="elsewhere")), S)])
+    done = waymark("--judges", "rules", "--verdicts", "other=other.parquet", "--json")
+    assert [one["judge"] for one in json.loads(done.stdout)] == ["rules"]
+    assert "other gave no verdict on any of these trajectories and is in no table" in done.stderr
+
+
 def test_a_table_with_two_different_verdicts_on_a_trajectory_is_refused(here, waymark):
     trajectory = a_trajectory(a_task(0, task_id="t0"))
     write_table(Path("old.parquet"), Verdict, [a_verdict(trajectory, F), a_verdict(trajectory, S)])
@@ -247,6 +254,7 @@ def test_a_row_that_is_no_verdict_is_said_with_its_place(here):
         b"\x00\x01",
         b"trajectory_id,outcome\na," + b"x" * 200_000,
         b"trajectory_id,outcome,outcome\na,success,failure\n",
+        b'trajectory_id,outcome\na,success\n"b,failure\nc,success\nd,failure\n',
     ],
 )
 def test_label_files_that_cannot_be_read_are_refused_by_name(here, content):

@@ -16,9 +16,11 @@ import pytest
 import yaml
 
 from components.cli.main import main
+from components.endpoint import Spent
 from components.judge.joined_tasks import JoinedTasks
+from components.judge.judge_summary import JudgedRecord, Unjudged, summarise
 from components.records import Ending, ErrorCause, Outcome, Termination, Trajectory, Verdict
-from components.statistics import wilson
+from components.statistics import Interval, wilson
 from components.store import read_table, write_table
 from tests.endpoint_server import Server, images_of, text_of
 from tests.formats.samples import online_mind2web_task, webvoyager_task
@@ -385,8 +387,8 @@ def test_a_killed_run_goes_on_and_pays_for_no_verdict_twice(here, server):
 
 
 def test_two_runs_do_not_write_into_one_folder(here, server, capsys):
+    from components.journal import Journal
     from components.judge.judge_run import StoredVerdict
-    from components.store import Journal
 
     webvoyager_task(Path("results"))
     with Journal(Path("out/journal.jsonl"), StoredVerdict):
@@ -434,3 +436,16 @@ def test_the_commands_of_the_how_to_page_work(here, server, capsys, monkeypatch)
     summaries = [json.loads(file.read_text()) for file in Path("judged").glob("*/summary.json")]
     assert len(summaries) == 6
     assert all(summary["success"]["rate"] == 1.0 for summary in summaries), capsys.readouterr().out
+
+
+def test_the_bounds_are_over_tasks_as_the_rate_is():
+    def line(task: str, outcome: Outcome, unjudged: Unjudged | None = None) -> JudgedRecord:
+        verdict = Verdict(trajectory_id="x", outcome=outcome, rationale="", judge="j", judge_version="v")
+        return JudgedRecord(source="f", task_id=task, verdict=verdict, unjudged=unjudged, missing_screenshots=[])
+
+    lines = [line("a", Outcome.SUCCESS)] * 9 + [line("b", Outcome.FAILURE)]
+    lines += [line("b", Outcome.ERROR, Unjudged.ENDPOINT), line("a", Outcome.ERROR, Unjudged.DUPLICATE)]
+    summary = summarise(lines, "j", "v", Spent())
+    assert summary.success is not None
+    assert summary.success.rate == 0.5
+    assert summary.bounds == Interval(0.5, 0.75), "the outage is one of two attempts at one of two tasks"

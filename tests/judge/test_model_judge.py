@@ -255,6 +255,20 @@ def test_the_judge_is_asked_whether_an_answer_agrees_with_a_reference(server, tm
     assert asyncio.run(main("2 km", "It is far.", params(server))).outcome is E
 
 
+@pytest.mark.parametrize(
+    ("reference", "answer"),
+    [("$5", "€5"), ("3 > 2", "3 < 2"), ("≥ 5", "> 5"), ("x = 1", "x ≠ 1"), ("5%", "5"), ("11/1", "1/11")],
+)
+def test_the_same_words_with_other_signs_are_a_question_to_the_model(server, tmp_path, reference, answer):
+    async def main(given: str) -> Judgement:
+        async with JudgeClients(params(server), tmp_path, tmp_path / "answers.sqlite") as clients:
+            return await ModelJudge(params(server), clients).says_the_same("How much?", [reference], given)
+
+    server.reply = lambda asked: "Verdict: NOT SUCCESS"
+    assert (asyncio.run(main(answer)).outcome, len(server.asked)) == (F, 1)
+    assert (asyncio.run(main(reference)).outcome, len(server.asked)) == (S, 1)
+
+
 def test_one_model_with_three_votes_has_one_limit_and_one_budget(server, episode, tmp_path):
     one = {"max_in_flight": 1, "max_usd": 5.0}
     judge = params(server, one, voters=[endpoint(server, **one)] * 2, temperature=0.7)

@@ -42,6 +42,16 @@ NQ = PUBLISHED / "browseragent_nq_dev.parquet"
         ("7-0", ["70"], False),
         ("1,006", ["1006"], True),
         ("12–13", ["12-13"], True),
+        ("11/1", ["1/11"], False),
+        ("22-2", ["2-22"], False),
+        ("2-22", ["22-2", "2–22"], True),
+        ("€5", ["$5"], False),
+        ("5 $", ["$5"], True),
+        ("5%", ["5"], False),
+        (">5", ["<5"], False),
+        ("≥ 5", ["> 5"], False),
+        ("C", ["C++"], False),
+        ("١٩١٩", ["1919"], True),
     ],
 )
 def test_exact_match_compares_normalised_answers(answer, golden, exact):
@@ -86,7 +96,7 @@ def verdict(answer: str, golden: list[str]):
 def test_the_verdict_is_exact_match():
     right, wrong = verdict("Yuzuru Hanyu.", ["Yuzuru Hanyu"]), verdict("It was Yuzuru Hanyu", ["Yuzuru Hanyu"])
     assert (right.outcome, wrong.outcome) == (Outcome.SUCCESS, Outcome.FAILURE)
-    assert right.judge_version == wrong.judge_version == "qa-em-2"
+    assert right.judge_version == wrong.judge_version == "qa-em-3"
     assert wrong.rationale.endswith("; the answer is not the one that was asked for")
     assert "Hanyu" not in right.rationale
 

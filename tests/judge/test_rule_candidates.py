@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -310,3 +312,124 @@ def test_the_rationale_names_candidates_only_where_the_phrase_is_one():
         'has "6" (only among candidates, which are no answer): no'
     )
     assert judge_webarena(rule, "How many?", "7", None)[1] == 'has "6": no'
+
+
+LABELLED = "A: Yes. B: No. C: 0. D: 1. E: 2. F: 3. G: 5. H: 6. I: 9. J: 14"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        LABELLED,
+        "0 apple 1 bean 2 corn 3 dates 4 eggs 5 figs 6 grapes",
+        "If A then 0, if B then 1, if C then 2.",
+        "First guess 0, second guess 1, third guess 2.",
+        "0或1或2",
+        "0 alternatively 1, or 2",
+        "a) 0 b) 1 c) 2",
+        "Option A: 0; option B: 1; option C: 2",
+        "zero=0 one=1 two=2",
+        "Answer: 0. Answer: 1. Answer: 2.",
+        "at least 0, at most 2",
+    ],
+)
+@pytest.mark.parametrize("phrase", ["0", "1", "2"])
+def test_a_labelled_list_of_numbers_contains_none_of_them(answer, phrase):
+    assert not has(answer, phrase)
+
+
+@pytest.mark.parametrize("answer", ["A: 1. B: 2. C: 3. D: 4", "3.25 stars, i.e. 3", "65% (3 stars)"])
+def test_of_two_alternatives_one_must_be_singled_out(answer):
+    rule = WebArenaRule(answer=[Includes(phrases=[["65", "3"]])], ends_at=None, pages=[])
+    is_right = judge_webarena(rule, "Which rating?", answer, None)[0] is Outcome.SUCCESS
+    assert is_right == ("stars" in answer)
+
+
+@pytest.mark.parametrize("answer", ["0/1", "0 alternatively 1", "0 versus 1", "0 if not 1"])
+@pytest.mark.parametrize("phrase", ["0", "1"])
+def test_two_guesses_at_a_number_are_no_answer(answer, phrase):
+    assert not has(answer, phrase)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        LABELLED,
+        "Yes, it can. No, it cannot.",
+        "Yes it is. However, no it is not.",
+        "No, wait, yes",
+        "Yes if it is open. No if it is closed.",
+        "Yes - or it may be that the answer is no.",
+    ],
+)
+@pytest.mark.parametrize("phrase", ["Yes", "No"])
+def test_yes_and_no_in_clauses_of_their_own_are_no_answer(answer, phrase):
+    assert not has(answer, phrase)
+
+
+@pytest.mark.parametrize(
+    ("answer", "phrase"),
+    [
+        ("Yes, no toll roads", "Yes"),
+        ("Yes; no traffic", "Yes"),
+        ("No. Yes is only the case at night.", "No"),
+        ("9, 7 and 5 are the top counts, so 9", "9"),
+        ("Ann: 9 orders, Bob: 7, Cy: 5", "9"),
+        ("I checked pages 1, 2, 3 and 4. There are 6 reviews.", "6"),
+        ("2 reviews, 1 with 4 stars and 1 with 5 stars", "2"),
+        ("346 approved, 5 pending, 0 not approved", "0"),
+        ("Feb: 3, Mar: 5, Apr: 4, May: 2, total 14", "14"),
+        ("3 orders in May, 4 in June and 2 in July, so there are 9", "9"),
+        ("$30.00 in May, $51.31 in June, total $81.31", "81.31"),
+        ("Between 08/2022 and 09/2022 he made 0 commits", "0"),
+        ("6 reviews:\n1. a\n2. b\n3. c\n4. d\n5. e\n6. f", "6"),
+    ],
+)
+def test_a_value_that_is_singled_out_is_an_answer(answer, phrase):
+    assert has(answer, phrase)
+
+
+def test_of_several_numbers_only_the_one_singled_out_is_an_answer():
+    answer = "3 orders in May, 4 in June and 2 in July, so there are 9"
+    assert [phrase for phrase in ("2", "3", "4", "9") if has(answer, phrase)] == ["9"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "In 2023 there were 5 orders: 3 shipped, 2 cancelled",
+        "Order #1234 has 5 items, 3 shirts and 2 hats",
+        "In hall 12, there are 5 chairs, 3 tables and 2 lamps.",
+        "The 12 reviewers left 5 reviews, 3 good, 2 bad",
+    ],
+)
+def test_a_number_of_another_size_is_no_first_answer(answer):
+    assert has(answer, "5")
+    assert not has("In 2023: 0, 1, 2, 5", "5")
+
+
+def test_a_price_may_end_before_its_last_zero():
+    assert has("The price is 15.1, before it was 12.5", "15.10")
+
+
+def test_a_list_of_labelled_names_is_no_answer():
+    names = [f"Name{chr(65 + number)}" for number in range(20)]
+    assert not has(" ".join(f"{name[-1].lower()}a: {name}." for name in names), "NameB")
+    assert not has(" ".join(f"{name}." for name in names), "NameB")
+
+
+ADDRESS = ["Fuku Tea", "3716", "Forbes Avenue", "Central Oakland", "Pittsburgh", "653m"]
+
+
+@pytest.mark.parametrize("row", ["{}. {}", "{}) {}", "#{}: {}", "| {} | {} |"])
+@pytest.mark.parametrize("phrases", [ADDRESS, ["6"], ["Yes"]])
+def test_the_numbers_of_rows_are_no_candidates(row, phrases):
+    assert has("\n".join(row.format(number, phrase) for number, phrase in enumerate(phrases, 1)), *phrases)
+
+
+@pytest.mark.parametrize("unit", ["0", "1 ", "0.", "yes/", "1 or ", "a. "])
+def test_a_very_long_answer_is_refused_at_once(unit):
+    start = time.monotonic()
+    for length in (4900, 20_000):
+        assert not has((unit * length)[:length], "6")
+    assert time.monotonic() - start < 2

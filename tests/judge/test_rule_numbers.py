@@ -16,7 +16,9 @@ from components.records import Outcome
 
 
 @pytest.mark.parametrize("text", [".6", "$.6", "6,5", "6k", "6 k", "6K", "6e3", "1'006", "1\u202f006", "6½", "6²",
-                                  "6 million", "6 thousand", "6bn", "0.6", "6.5", "6'5"])  # fmt: skip
+                                  "6 million", "6 thousand", "6bn", "0.6", "6.5", "6'5",
+                                  "6·5", "6٫5", "6×10³", "6 x 10^3", "6*10", "6_000", "6 M", "6 mn", "6 Mio", "6 lakh",
+                                  "6-and-a-half", "3×6"])  # fmt: skip
 def test_digits_that_go_on_are_another_number(text):
     assert not includes("6", text, words=True)
     assert not includes("6", f"There are {text} left", words=False)
@@ -31,6 +33,11 @@ def test_digits_that_go_on_are_another_number(text):
         ("6", "6 kilometres"),
         ("6", "**6**"),
         ("6.5", "6½"),
+        ("6", "٦"),
+        ("16", "१६"),
+        ("6.5", "٦٫٥"),
+        ("6", "6 m"),
+        ("6", "6 · 5 of them are open"),
         ("1006", "1'006"),
         ("1006", "1\u202f006"),
         ("914km", "914 km"),
@@ -55,7 +62,17 @@ def test_marks_and_spaces_around_a_number_do_not_matter(reference, answer):
 
 @pytest.mark.parametrize(
     ("reference", "answer"),
-    [("2.1", "2.10"), ("2.10", "2.1"), ("version 20.1", "version 20.10"), ("v3", "v3.0"), ("php8.1", "php8.10")],
+    [
+        ("2.1", "2.10"),
+        ("2.10", "2.1"),
+        ("version 20.1", "version 20.10"),
+        ("v3", "v3.0"),
+        ("php8.1", "php8.10"),
+        ("15.1", "15.10"),
+        ("GitLab 18.1", "GitLab 18.10"),
+        ("15.1", "15.100"),
+        ("v15.10", "v15.1"),
+    ],
 )
 def test_versions_are_not_numbers(reference, answer):
     assert not same(reference, answer)
@@ -63,10 +80,25 @@ def test_versions_are_not_numbers(reference, answer):
 
 
 @pytest.mark.parametrize(
-    ("reference", "answer"), [("182.4", "182.40"), ("$5.5", "$5.50"), ("47", "47.00"), ("2.1 km", "2.10 km")]
+    ("reference", "answer"),
+    [
+        ("182.4", "182.40"),
+        ("$5.5", "$5.50"),
+        ("47", "47.00"),
+        ("2.1 km", "2.10 km"),
+        ("15.10", "15.1"),
+        ("Total: 54.20", "total: 54.2"),
+        ("182.40", "182.4"),
+        ("40.460", "40.46"),
+    ],
 )
 def test_zeros_at_the_end_of_a_price_do_not_matter(reference, answer):
     assert same(reference, answer)
+    assert includes(reference, answer, words=True)
+
+
+def test_zeros_at_the_end_of_a_number_with_its_currency_do_not_matter():
+    assert includes("15.1", "It costs $15.10.", words=True)
 
 
 def asked_for(*phrases: str) -> dict:

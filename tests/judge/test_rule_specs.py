@@ -55,6 +55,7 @@ def images(**changes: object) -> dict:
         (changed(1, new_key=1), "new_key"),
         (changed(14, url_note="PRED in GOLD"), "url_note"),
         (changed(14, reference_url=""), "reference_url is empty"),
+        (changed(14, reference_url="http://[x/"), "has 'http://\\[x/', which is no address"),
         (changed(17, program_html=[]), "program_html is empty"),
         (target(locator="window.x"), "locator"),
         (target(url="javascript:1"), "address"),

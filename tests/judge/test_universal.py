@@ -135,6 +135,14 @@ def test_an_act_that_nobody_asked_for_is_no_success(episode: Episode, field: str
     assert "It paid." in ruling.rationale
 
 
+@pytest.mark.parametrize("nothing", ["none", "None.", "N/A", "no side effects", "Nothing", "No critical points passed"])
+def test_a_list_that_names_nothing_is_empty(nothing: str) -> None:
+    answer = {"why": "ok", "verdict": "SUCCESS", "side_effects": [nothing], "critical_points": [nothing]}
+    result = parse_outcome(json.dumps(answer))
+    assert result is not None
+    assert (result.outcome, result.side_effects, result.critical_points) == (Outcome.SUCCESS, [], [])
+
+
 def test_the_rubric_is_made_before_the_agent_is_seen(episode: Episode) -> None:
     model = Model()
     rule(episode(["Succeed: bought it"], answer="I bought it."), model)

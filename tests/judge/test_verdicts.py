@@ -173,6 +173,23 @@ def test_nothing_inside_of_unclosed_reasoning_is_a_verdict(thoughts: str, tag: s
     assert parse_verdict(f"<{tag}>{thoughts}\nVerdict: SUCCESS")[0] is U or "</" in thoughts
 
 
+@pytest.mark.parametrize(
+    ("opened", "closed"),
+    [
+        ("[THINK]", "[/THINK]"),
+        ("◁think▷", "◁/think▷"),
+        ("<seed:think>", "</seed:think>"),
+        ("<|begin_of_thought|>", "<|end_of_thought|>"),
+        ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
+        ("<think >", "</think >"),
+        ("<think lang='en'>", "</think>"),
+    ],
+)
+def test_reasoning_of_any_model_must_be_closed_before_the_verdict(opened: str, closed: str) -> None:
+    assert parse_verdict(f"{opened}\nfoo\nVerdict: SUCCESS")[0] is U
+    assert parse_verdict(f"{opened}\nfoo\n{closed}\nVerdict: SUCCESS")[0] is S
+
+
 NEGATED = [
     "!{}",
     "! {}",
@@ -216,6 +233,17 @@ OBJECTS = [
     ('{"verdict": "SUCCESS"}\nI hope this helps.', "SUCCESS"),
     ('```json\n{"verdict": "NOT SUCCESS"}\n```\nThe cart is empty.', "NOT SUCCESS"),
     ('{"verdict": "SUCCESS"}\nBut wait.', None),
+    *(
+        (f'{{"verdict": "SUCCESS"}}\n{end}', None)
+        for end in (
+            "I take that back.",
+            "On reflection the task is incomplete.",
+            "Scratch that.",
+            "FALSE",
+            "Nein.",
+            "✗",
+        )
+    ),
     ('{"verdict": "SUCCESS"}\nHowever, it was unsuccessful.', None),
     ('{"verdict": "SUCCESS"}\n{"verdict": "NOT SUCCESS"}', None),
     ('{"verdict": "SUCCESS", "verdict": "NOT SUCCESS"}', None),

@@ -16,12 +16,13 @@ from components.agent import (
     format_call,
     format_response,
 )
+from components.journal import Journal
 from components.judge import rules_verdict
 from components.judge.rules import probes_of
 from components.params import SamplingParams
 from components.records import Outcome, Task, Termination, ToolCall, Trajectory
 from components.rollout import collect
-from components.store import Journal, read_table, write_table
+from components.store import read_table, write_table
 from tests.judge.webarena_sites import Sites
 from tests.samples import recipe
 

@@ -37,9 +37,16 @@ WORLDS = st.dictionaries(
     st.lists(st.sampled_from(["focus-text", "click-link"]), unique=True),
     st.integers(0, 3),
 )
+ROLLOUTS = st.just({}) | st.just({"executor": "ray", "ray_cpus": 2.0}) | st.just({"per_host": 2, "host_delay_s": 1.0})
+INFERENCES = st.just({}) | st.builds(
+    lambda vllm: {"engine": "vllm", "vllm": vllm},
+    st.sampled_from([{}, {"servers": 2, "first_gpu": 1}, {"urls": ["http://gpu-3:8000"]}]),
+)
 RECIPES = st.builds(
-    lambda lr, objective, teacher, judge, sites, worlds: parse(
+    lambda lr, objective, teacher, judge, sites, worlds, rollout, inference: parse(
         raw_recipe(
+            rollout=rollout,
+            inference=inference,
             rl__lr=lr,
             rl__objective=objective,
             teacher=teacher,
@@ -54,6 +61,8 @@ RECIPES = st.builds(
     JUDGES,
     st.dictionaries(st.sampled_from(["shop", "map"]), st.just("http://a.example")),
     WORLDS,
+    ROLLOUTS,
+    INFERENCES,
 )
 
 
@@ -113,6 +122,56 @@ def test_another_kind_keeps_none_of_the_bases_keys() -> None:
 def test_the_same_kind_keeps_the_bases_keys(base: dict, change: dict) -> None:
     objective = merged({"rl": {"objective": base}}, {"rl": {"objective": change}})["rl"]["objective"]
     assert (objective["clip_low"], objective["kl"]) == (0.1, 1)
+
+
+@pytest.mark.parametrize(
+    ("base", "change", "whole"),
+    [
+        (
+            {"rl": {"shuffle": "trajectories", "lr": 1e-4}},
+            {"rl": {"objective": {"name": "rft"}}},
+            {"rl": {"objective": {"name": "rft"}, "lr": 1e-4}},
+        ),
+        (
+            {"rl": {"objective": {"replay": 0.5, "replay_turns": 32}}},
+            {"rl": {"objective": {"replay": 0.0}}},
+            {"rl": {"objective": {"replay": 0.0}}},
+        ),
+        (
+            {"inference": {"engine": "vllm", "vllm": {"servers": 4, "first_gpu": 4, "max_in_flight": 8}}},
+            {"inference": {"vllm": {"urls": ["http://a:1"]}}},
+            {"inference": {"engine": "vllm", "vllm": {"urls": ["http://a:1"], "max_in_flight": 8}}},
+        ),
+        (
+            {"inference": {"engine": "vllm", "vllm": {"servers": 4}}},
+            {"inference": {"engine": "transformers"}},
+            {"inference": {"engine": "transformers"}},
+        ),
+        (
+            {"rollout": {"per_host": 8, "host_delay_s": 1.0}},
+            {"rollout": {"per_host": None}},
+            {"rollout": {"per_host": None}},
+        ),
+    ],
+    ids=["objective", "replay", "urls", "engine", "pace"],
+)
+def test_a_key_that_loses_its_effect_is_not_inherited(base: dict, change: dict, whole: dict) -> None:
+    assert merged(base, change) == whole
+
+
+def test_a_key_that_the_recipe_itself_says_is_kept_and_refused_there(folder: Path) -> None:
+    write("middle", {"extends": "base", "rl": {"shuffle": "trajectories"}})
+    objective = {"objective": {"name": "rft"}}
+    assert load(write("mine", {"extends": "middle", "rl": objective})).rl.shuffle == "turns"
+    write("mine", {"extends": "middle", "rl": objective | {"shuffle": "trajectories"}})
+    with pytest.raises(RecipeError, match=r"^recipes/mine\.yaml: rl\.shuffle = 'trajectories': has no effect"):
+        load("recipes/mine.yaml")
+    vllm = {"engine": "vllm", "vllm": {"servers": 4, "first_gpu": 4}}
+    write("middle", {"extends": "base", "inference": vllm})
+    write("mine", {"extends": "middle", "inference": {"engine": "transformers", "vllm": {"first_gpu": 2}}})
+    with pytest.raises(RecipeError, match=r"^recipes/mine\.yaml: inference\.vllm\.first_gpu = 2: .*$") as refusal:
+        load("recipes/mine.yaml")
+    assert "servers" not in str(refusal.value)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from components.params import (
     parse,
 )
 from components.params.choice import choice_of, sections_of
-from components.params.moved import RENAMED
+from components.params.old_keys import RENAMED
 from tests.samples import raw_recipe, recipe
 
 ROOT = Path(__file__).parents[2]
@@ -86,11 +86,76 @@ ENDPOINT = {"url": "http://127.0.0.1:1/v1", "model": "a/b"}
             r"tasks\.files\.0\.colour = 1: unknown field; .*answers, path",
         ),
         ({"judge__model": {"endpoint": ENDPOINT, "noise": 1}}, r"judge\.model\.noise = 1: unknown field; .*on_outage"),
+        (
+            {"rl__objective": {"name": "rft"}, "rl__shuffle": "trajectories"},
+            r"^params: rl\.shuffle = 'trajectories': has no effect with rl\.objective\.name = rft: leave it out, or "
+            r"change rl\.objective\.name$",
+        ),
+        (
+            {"rl__objective": {"name": "rft"}, "rl__warmup_steps": 3, "rl__carry_optimizer": False},
+            r"^params: rl\.warmup_steps = 3: .* = rft: .*\nparams: rl\.carry_optimizer = False: .* = rft: .*$",
+        ),
+        (
+            {"judge__model": {"endpoint": ENDPOINT, "protocol": "webjudge", "screenshots": 5}},
+            r"judge\.model\.screenshots = 5: .*model\.protocol = webjudge: .*judge\.model\.protocol to openwebrl",
+        ),
+        (
+            {"inference__vllm": {"servers": 4, "first_gpu": 2}},
+            r"vllm\.servers = 4: .* inference\.engine = transformers: .*\n.*vllm\.first_gpu = 2: .* = transformers: ",
+        ),
+        (
+            {"inference": {"engine": "vllm", "vllm": {"urls": ["http://gpu-3:8000"], "first_gpu": 2}}},
+            r"first_gpu = 2: has no effect with inference\.vllm\.urls = \[\"http://gpu-3:8000\"\]: leave it out, or "
+            r"set inference\.vllm\.urls to \[\]",
+        ),
+        (
+            {"judge__distill__vllm": {"urls": ["http://gpu-3:8000"], "servers": 2}},
+            r"judge\.distill\.vllm\.servers = 2: has no effect with judge\.distill\.vllm\.urls",
+        ),
+        (
+            {"rollout": {"ray_address": "auto", "ray_workers": 2, "ray_cpus": 3}},
+            r"ray_address = 'auto': .* rollout\.executor = local: .*executor to ray\n.*ray_workers.*\n.*ray_cpus",
+        ),
+        (
+            {"rollout__host_delay_s": 1.0},
+            r"host_delay_s = 1\.0: has no effect with rollout\.per_host = null: .*change ",
+        ),
+        (
+            {"browser__dialog_wait_s": 5},
+            r"dialog_wait_s = 5.*: has no effect with browser\.dialogs = accept: .* to ask",
+        ),
+        ({"rl__objective": {"replay_turns": 8}}, r"replay_turns = 8: has no effect with rl\.objective\.replay = 0"),
+        (
+            {"agent__protocol": "webgym", "agent__feedback": False},
+            r"agent\.feedback = False: has no effect with agent\.protocol = webgym: .* agent\.protocol to openwebrl",
+        ),
     ],
 )
 def test_a_key_that_the_chosen_kind_ignores_is_refused_by_name(change: dict, error: str) -> None:
     with pytest.raises(RecipeError, match=error):
         parse(raw_recipe(**change))
+
+
+def test_an_ignored_key_may_have_its_default_as_params_yaml_has_it() -> None:
+    whole = recipe(rl__objective={"name": "rft"}).model_dump(mode="json")
+    assert (whole["rl"]["shuffle"], whole["inference"]["vllm"]["servers"]) == ("turns", 1)
+    assert parse(whole).model_dump(mode="json") == whole
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rl__shuffle": "trajectories", "rl__warmup_steps": 3, "rl__carry_optimizer": False},
+        {"judge__model": {"endpoint": ENDPOINT, "screenshots": 5}},
+        {"inference": {"engine": "vllm", "vllm": {"servers": 4, "first_gpu": 2}}},
+        {"rollout": {"executor": "ray", "ray_address": "auto", "ray_workers": 2, "ray_cpus": 3}},
+        {"rollout": {"per_host": 2, "host_delay_s": 1.0}},
+        {"browser": {"dialogs": "ask", "dialog_wait_s": 5}},
+        {"rl__objective": {"replay": 0.1, "replay_turns": 8}},
+    ],
+)
+def test_the_same_key_is_accepted_where_it_has_an_effect(change: dict) -> None:
+    assert parse(raw_recipe(**change))
 
 
 def test_a_section_without_its_kind_has_the_default_one() -> None:
@@ -149,7 +214,9 @@ def test_limits_of_endpoints_and_places_of_work_decide_nothing() -> None:
     teacher = {"policy": "endpoint", "tasks": 4}
     plain = parse(
         raw_recipe(
-            judge__model={"endpoint": ENDPOINT, "voters": [ENDPOINT] * 2}, teacher=teacher | {"endpoint": ENDPOINT}
+            judge__model={"endpoint": ENDPOINT, "voters": [ENDPOINT] * 2},
+            teacher=teacher | {"endpoint": ENDPOINT},
+            inference__engine="vllm",
         )
     )
     moved = parse(
@@ -158,16 +225,16 @@ def test_limits_of_endpoints_and_places_of_work_decide_nothing() -> None:
             teacher=teacher | {"endpoint": ENDPOINT | limits},
             training__processes=8,
             rollout__executor="ray",
-            inference__vllm={"servers": 4, "python": "python3", "key_variable": "KEY"},
+            inference={"engine": "vllm", "vllm": {"servers": 4, "python": "python3", "key_variable": "KEY"}},
         )
     )
     assert deciding(plain) == deciding(moved)
     other = [
         moved.model_copy(update={"seed": 1}),
-        recipe(inference__vllm__engine={"quantization": "fp8"}, judge__model=model),
-        recipe(judge__model=model | {"screenshots": 1}),
+        recipe(inference={"engine": "vllm", "vllm": {"engine": {"quantization": "fp8"}}}, judge__model=model),
+        recipe(inference__engine="vllm", judge__model=model | {"screenshots": 1}),
     ]
-    assert deciding(recipe(judge__model=model)) not in [deciding(params) for params in other]
+    assert deciding(recipe(inference__engine="vllm", judge__model=model)) not in [deciding(params) for params in other]
 
 
 def test_dvc_names_keys_that_exist_and_none_that_affects_no_result() -> None:

@@ -72,6 +72,7 @@ def test_a_gap_above_its_limit_or_nan_is_a_reason(gap, failures):
     assert len(exactness.packing_reasons([row])) == failures
 
 
+@pytest.mark.slow
 def test_packed_steps_have_fewer_tokens_than_single_ones():
     outcome = training.check(SETTING)
     assert outcome.reasons == []
@@ -106,6 +107,7 @@ def small_memory() -> SmallMemory:
     return SmallMemory("tiny", "all", vlm, torch.optim.AdamW(vlm.trainable()), "cpu")
 
 
+@pytest.mark.slow
 def test_a_step_that_does_not_fit_is_tried_with_smaller_batches():
     step = small_memory().measure("packed", 2)
     assert (step.row_tokens, step.problem) == (4096, None)

@@ -220,6 +220,7 @@ def test_rl_reports_the_costs_of_its_rewarding_and_its_auditing_judges(server, t
     class Trainer:
         def __init__(self, learners, phase, name, rollouts: RolloutSetup, *rest: object, **options: object) -> None:
             self.rollouts = rollouts
+            self.limits_of_warnings = None
 
         async def run(self) -> str:
             assert [verdict.judge for verdict in await self.rollouts.judge(fuzzy)] == ["openwebrl"] * 2

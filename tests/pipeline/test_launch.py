@@ -44,7 +44,10 @@ def test_the_machine_setup_does_not_change_the_key_of_a_stage():
     def decides(**changes: object) -> dict:
         return deciding(parse(raw_recipe(**changes)))
 
-    plain = decides()
-    assert decides(training__processes=8, rollout__executor="ray", inference__vllm__servers=4) == plain
-    assert decides(inference__engine="vllm") != plain
-    assert decides(inference__vllm__engine={"quantization": "fp8"}) != plain
+    def served(**vllm: object) -> dict:
+        return {"engine": "vllm", "vllm": vllm}
+
+    plain = decides(inference=served())
+    assert decides(training__processes=8, rollout__executor="ray", inference=served(servers=4)) == plain
+    assert decides() != plain
+    assert decides(inference=served(engine={"quantization": "fp8"})) != plain

@@ -17,7 +17,7 @@ from components.plan.calibration import calibrated
 from components.plan.finished_run import TABLES, read_run
 from components.plan.hardware import device_named
 from components.plan.placement import Machine
-from components.plan.rates import EVERY, Habits, default_rates, read_rates
+from components.plan.rates import EVERY, Habits, MeasuredOn, default_rates, read_rates, write_rates
 from components.plan.rollout_time import Batch, rollouts
 from components.plan.setting import Setting
 from components.plan.stages import STAGES, iteration_time, stage_times
@@ -182,6 +182,24 @@ def test_the_command_writes_a_calibration_that_it_reads_again(run, capsys):
     assert main([*options, "--calibration", str(file)]) == 0
     assert json.loads(capsys.readouterr().out)["time"] == first
     assert [stage["stage"] for stage in first["stages"]] == list(STAGES)
+
+
+def test_a_calibration_names_its_machine(rates):
+    assert rates.measured_on == MeasuredOn(device="cpu", devices=1, cores=CORES)
+
+
+def test_a_calibration_of_another_device_needs_the_device_by_name(rates, tmp_path, capsys):
+    write_rates(tmp_path / "cpu.json", rates)
+    options = ["plan", "demo-gpu", "--calibration", str(tmp_path / "cpu.json")]
+    assert main(options) == 1
+    assert "was measured on cpu, and the plan is for H100: name the device" in capsys.readouterr().err
+    assert main([*options, "--device", "H100"]) == 0
+
+
+def test_a_calibration_of_an_older_version_has_no_machine(rates, tmp_path, capsys):
+    write_rates(tmp_path / "old.json", rates.model_copy(update={"measured_on": None}))
+    assert "measured_on" not in (tmp_path / "old.json").read_text()
+    assert main(["plan", "demo-gpu", "--calibration", str(tmp_path / "old.json")]) == 0
 
 
 def test_numbers_of_tasks_hold_for_the_same_tasks_only(run, rates):

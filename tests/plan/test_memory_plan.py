@@ -10,12 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.cli.main import main
-from components.params import RecipeError
+from components.params import OnlineParams, RecipeError
 from components.plan import PlanOptions, parsed_bytes, plan
 from components.plan.fit import parsed_setting, recipe_with
-from components.plan.hardware import GIB
-from components.plan.memory import Training, trainer_parts
-from components.plan.placement import SLEEPING_SERVER
+from components.plan.hardware import GIB, device_named
+from components.plan.memory import REFERENCE_ROOT, Training, trainer_parts
+from components.plan.placement import SLEEPING_SERVER, Machine, memory_plans
+from components.plan.rates import default_rates
+from components.plan.setting import Setting
+from components.plan.stages import iteration_time
 
 SMALL = Path("recipes/demo.yaml")
 LARGE = Path("recipes/openwebrl-4b.yaml")
@@ -35,6 +38,37 @@ def test_state_of_a_sharded_bfloat16_training_is_as_by_hand():
     assert sizes["optimiser"] == 8 * 4_022_468_096 / 4
     assert sizes["frozen vision tower"] == 4 * 415_347_712
     assert sizes["layer inputs"] == 32_768 * 36 * 4 * 2560
+
+
+def test_fsdp_keeps_the_root_and_some_layers_whole():
+    sizes = parts(LARGE, "train_sft, update")
+    root = 151_936 * 2560 + 2560  # embeddings that are the output layer, too, and the last norm
+    assert sizes["root, gathered"] == 4 * root == pytest.approx(1.449 * GIB, rel=1e-3)
+    # a layer: q, o: 4096 wide; k, v: 1024; gate, up, down: 9728; norms of 2560 twice and of 128 twice
+    assert sizes["layers, gathered"] == 2 * 4 * (2560 * (2 * 4096 + 2 * 1024 + 3 * 9728) + 2 * 2560 + 2 * 128)
+    assert sizes["output layer's gradient"] == 4 * 151_936 * 2560
+    judge = parts(LARGE, "distill_judge, update")
+    assert judge["root, gathered"] == 4 * (2 * 151_936 * 4096 + 4096) == pytest.approx(4.637 * GIB, rel=1e-3)
+
+
+def test_without_shards_nothing_is_gathered():
+    alone = parts(LARGE, "train_sft, update", training={"processes": 1, "shard": False})
+    assert not {name for name in alone if "gathered" in name}
+
+
+def test_a_reference_keeps_its_root_between_updates():
+    anchored = {"name": "mm_grpo", "kl": 0.1}
+    for stage in ("train_rl, update", "train_rl, rollouts"):
+        sizes = parts(LARGE, stage, rl__objective=anchored)
+        assert sizes["reference policy's root"] == 4 * (151_936 * 2560 + 2560)
+    assert "reference policy's root" not in parts(LARGE, "train_rl, update")
+
+
+def test_recipes_for_a_node_of_h100_fit_on_it():
+    for name in ("openwebrl-4b", "webgym-8b", "webagent-r1-4b", "browseragent-8b"):
+        planned = plan(Path(name), PlanOptions(device="H100", devices=8))
+        assert planned.fits, (name, planned.reasons)
+    assert plan(Path("openwebrl-8b"), PlanOptions(device="H200")).fits
 
 
 def test_adapters_leave_bfloat16_weights_and_a_small_optimiser():
@@ -65,6 +99,52 @@ def test_a_reference_policy_is_counted_if_the_objective_has_a_kl():
     with_kl = parts(SMALL, name, rl__objective={"name": "mm_grpo", "kl": 0.1})
     assert "reference policy" not in without
     assert with_kl["reference policy"] > 0
+    to_sft = parts(SMALL, name, rl__objective={"name": "mm_grpo", "kl": 0.1, "reference": "sft"})
+    assert to_sft["reference policy"] == to_sft["weights"] + to_sft["frozen vision tower"], "a model of its own"
+
+
+@pytest.mark.parametrize("stage", ["train_rl, update", "train_rl, rollouts"])
+def test_the_sft_policy_beside_the_own_one_is_another_model_in_all_parts(stage):
+    objective = {"name": "mm_grpo", "kl": 0.1, "reference": "sft"}
+    adapted = {"model__lora": {"rank": 16, "alpha": 32}, "training__processes": 1, "training__shard": False}
+    alone = parts(LARGE, stage, rl__objective=objective, **adapted)
+    assert alone["reference policy"] == alone["weights"] + alone["frozen vision tower"]
+    spread = parts(LARGE, stage, rl__objective=objective)
+    assert spread[REFERENCE_ROOT] > 0, "sharded like the trained one, and its root stays gathered"
+
+
+class AnchoredParams(OnlineParams):
+    """A third party's objective with a reference, whose keys are its own."""
+
+    name: str = "anchored"
+    pull: float = 0.1
+    epochs: int = 1
+
+    @property
+    def needs_reference(self) -> bool:
+        return self.pull > 0
+
+
+def test_a_reference_of_another_objective_is_counted_in_memory_and_time():
+    params = recipe_with(SMALL, {})
+    machine = Machine(device_named(None, False), 1)
+    pulled, free = (
+        params.model_copy(update={"rl": params.rl.model_copy(update={"objective": AnchoredParams(pull=pull)})})
+        for pull in (0.1, 0.0)
+    )
+    names = [
+        {part.name for part in item.parts}
+        for one in (pulled, free)
+        for item in memory_plans(one, machine)
+        if item.stage == "train_rl, update"
+    ]
+    assert names[0] - names[1] == {"reference policy"}
+    rates = default_rates(params, machine.device)
+    updates = [
+        iteration_time(Setting(one, machine, rates, 2), "short").parts["update"].tokens.trained
+        for one in (pulled, free)
+    ]
+    assert updates[0] == pytest.approx(updates[1] * 3 / 2)  # one scoring and one epoch; the reference scores once more
 
 
 def test_the_paper_recipe_fits_on_its_eight_gpus_and_not_on_seven():

@@ -48,5 +48,16 @@ def test_a_slow_judge_decides_how_long_a_stream_takes():
     assert slow.judging.usage.seconds > 10 * rolled(48).judging.usage.seconds
 
 
+@pytest.mark.parametrize("open_groups", [None, 48])
+def test_a_fast_endpoint_judges_beside_the_episodes(open_groups):
+    endpoint = SLOW_JUDGE["endpoint"] | {"max_in_flight": 64}
+    chosen = setting(rl__open_groups=open_groups, **BY_MODEL | {"judge__model": {"endpoint": endpoint}})
+    rollouts = iteration_time(chosen, "short").rolled
+    question_s = chosen.rates.judge_s
+    rounds = max(rollouts.waves, 1)
+    assert question_s * 0.99 <= rollouts.judging.usage.seconds <= question_s * (rounds + 1)
+    assert rollouts.judging.usage.busy["judge"] > 100 * question_s, "it answered all questions"
+
+
 def test_further_attempts_at_failed_tasks_are_planned():
     assert rolled(48, rl__extra_attempts=5).trajectories > rolled(48).trajectories

@@ -142,9 +142,18 @@ def test_an_update_trains_on_the_turns_of_effective_groups():
 
 
 def test_rejection_fine_tuning_trains_on_one_attempt_per_group():
-    chosen = setting(rl__objective={"name": "rft", "demonstrations": 0.5}, curate__max_trajectories=100)
+    chosen = setting(
+        rl__objective={"name": "rft", "demonstrations": 0.5}, rl__shuffle="turns", curate__max_trajectories=100
+    )
     rolled = iteration_time(chosen, "short").rolled
     assert trained_turns(chosen, rolled, "train_rl@short") == pytest.approx((rolled.effective + 50) * rolled.turns)
+
+
+def test_an_update_of_rejection_fine_tuning_is_packed_as_in_sft():
+    def update_s(shuffle: str) -> float:
+        return part_s("update", rl__objective={"name": "rft"}, rl__shuffle="turns", sft__shuffle=shuffle)
+
+    assert update_s("trajectories") < 0.8 * update_s("turns")
 
 
 def test_failed_tasks_get_their_further_attempts():

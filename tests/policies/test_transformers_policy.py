@@ -5,6 +5,7 @@ import copy
 import math
 import random
 import threading
+import time
 
 import pytest
 import torch
@@ -83,6 +84,19 @@ def test_no_bit_depends_on_when_rows_join_and_how_long_they_are(vlm, seed, threa
     found = dict(generation.ended)
     for row in asked:
         assert found[row] == generate_batch(vlm, Encoder(vlm), [row])[0]
+
+
+def test_the_work_of_all_responses_is_at_most_the_time_they_took(vlm):
+    encoder = Encoder(vlm)
+    began = time.perf_counter()
+    works = [completion.work for completion in generate_batch(vlm, encoder, rows(encoder, 5))]
+    took_s = time.perf_counter() - began
+    assert 0.1 * took_s < sum(work.vision_s + work.prefill_s + work.decode_s for work in works) <= took_s
+    assert all(min(work.vision_s, work.prefill_s, work.decode_s) > 0 for work in works)
+    again_s = min(
+        sum(completion.work.vision_s for completion in generate_batch(vlm, encoder, rows(encoder, 5))) for _ in range(5)
+    )
+    assert sum(work.vision_s for work in works) > again_s, "the features were cached"
 
 
 def test_a_response_ends_at_its_end_token_or_its_limit(vlm):

@@ -39,13 +39,13 @@ def answering(monkeypatch):
     monkeypatch.setenv("WAYMARK_VLLM_KEY", KEY)
     servers = []
 
-    def start(answers: dict[str, object], key: str = KEY):
+    def start(answers: dict[str, object], key: str = KEY, statuses: dict[str, int] | None = None):
         paths: list[str] = []
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 paths.append(f"{self.command} {self.path}")
-                status = 404 if self.path not in answers else 200
+                status = 404 if self.path not in answers else (statuses or {}).get(self.path, 200)
                 if status == 200 and self.headers["Authorization"] != f"Bearer {key}":
                     status = 401
                 body = json.dumps(answers.get(self.path, {})).encode()
@@ -153,3 +153,17 @@ def test_vllms_own_server_is_refused_with_the_way_to_evaluate_it(answering, tmp_
 def test_a_server_of_another_version_of_waymark_is_refused(answering, tmp_path):
     url, _ = answering({"/status": {"service": "waymark"}})
     assert "`waymark serve` of the same commit" in refusal([url], tmp_path)
+
+
+def test_a_proxy_that_gives_up_waiting_is_an_error_at_once(answering, tmp_path):
+    there = {"/status": state(), "/health": state(), "/client": state(), "/generate": {}}
+    url, paths = answering(there, statuses={"/generate": 504})
+    served = replace(SETTINGS, vllm=SETTINGS.vllm.model_copy(update={"urls": [url]}))
+
+    async def ask():
+        async with Fleet(BASE, served, tmp_path) as fleet:
+            await fleet.generate({})
+
+    with pytest.raises(ServerError, match=r"gave up waiting for an answer \(504\): raise its timeout"):
+        asyncio.run(ask())
+    assert paths.count("POST /generate") == 1

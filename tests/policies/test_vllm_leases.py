@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import importlib
+from collections.abc import Iterator
 
 import pytest
 from fastapi import HTTPException, Request
@@ -28,6 +31,12 @@ def stage(name: str) -> Request:
     return Request({"type": "http", "headers": [(b"x-waymark-client", name.encode())]})
 
 
+def check_refused(server, name: str) -> None:
+    with pytest.raises(HTTPException) as refused:
+        server._use(stage(name))
+    assert status_of(refused) == 423
+
+
 def status_of(refused) -> int:
     return refused.value.status_code
 
@@ -49,6 +58,57 @@ def test_a_stage_that_loads_weights_shuts_out_others_until_silent(network):
     server._claim(stage("other"))
     with pytest.raises(HTTPException):
         server._use(stage("trainer"))
+
+
+def test_each_part_of_an_upload_is_a_sign_of_life(network, tmp_path):
+    make, seconds, ttl_s = network
+    server, parts = make(), [b"one", b"two", b"three"]
+    (tmp_path / "files").mkdir()
+
+    def slowly() -> Iterator[dict[str, object]]:
+        for part in parts:
+            seconds[0] += 0.9 * ttl_s
+            check_refused(server, "other")
+            yield {"type": "http.request", "body": part, "more_body": part != parts[-1]}
+
+    messages = slowly()
+
+    async def receive() -> dict[str, object]:
+        return next(messages)
+
+    name = hashlib.sha256(b"".join(parts)).hexdigest()
+    request = Request(stage("trainer").scope, receive)
+    assert asyncio.run(server._receive(name, request)) == {"file": name}
+    assert (tmp_path / "files" / name).read_bytes() == b"onetwothree"
+    seconds[0] += 0.9 * ttl_s
+    check_refused(server, "other")
+
+
+def test_an_upload_that_was_silent_too_long_ends_if_the_server_is_taken(network, tmp_path):
+    make, seconds, ttl_s = network
+    server = make()
+    (tmp_path / "files").mkdir()
+
+    async def receive() -> dict[str, object]:
+        seconds[0] += ttl_s
+        server._claim(stage("other"))
+        return {"type": "http.request", "body": b"late", "more_body": False}
+
+    with pytest.raises(HTTPException) as refused:
+        asyncio.run(server._receive("0" * 64, Request(stage("trainer").scope, receive)))
+    assert status_of(refused) == 423
+
+
+def test_a_stage_whose_weights_are_loaded_is_not_silent(network):
+    make, seconds, ttl_s = network
+    server = make()
+    with server._loading_for(stage("trainer")):
+        seconds[0] += 10 * ttl_s
+        check_refused(server, "other")
+    seconds[0] += ttl_s - 1
+    check_refused(server, "other")
+    seconds[0] += 1
+    server._use(stage("other"))
 
 
 def test_stages_that_load_nothing_share_and_keep_others_from_loading(network):

@@ -17,11 +17,11 @@ import pytest
 from components.agent import EpisodeSettings, Request
 from components.agent.rendering import Prompt, Text
 from components.browser import BrowserPool
+from components.journal import Journal
 from components.policies.vllm import Fleet, ServerError, VLLMPolicy
 from components.policies.vllm.fleet import MAX_UNANSWERED
 from components.records import Trajectory
 from components.rollout import collect, episode_specs
-from components.store import Journal
 from components.worlds.miniwob.site import MiniWoBSite
 from tests.policies.vllm_servers import BASE, GREEDY, HOT, alive, ask, embedded, fleet_of, gone, recipe, requests
 from tests.training.rl_child import TASKS

@@ -76,6 +76,9 @@ class StandIn(Server):
     async def wake(self, part):
         self.note(f"wake {part}")
 
+    async def show_life(self):
+        pass
+
     def last_words(self):
         return "none"
 

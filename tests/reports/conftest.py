@@ -168,8 +168,8 @@ def _watched(count: int, first: int) -> dict:
     rows, families = [], []
     for iteration in (0, count):
         rate = (first + iteration + 4) / 40
-        interval = {"success_low": rate - 0.1, "success_high": rate + 0.1}
-        rows.append({"iteration": iteration, "success": rate, **interval, "n": 36, "seconds": 4.5, "kl_sft": 0.125})
+        success = {"rate": rate, "n": 36, "ci95": [rate - 0.1, rate + 0.1]}
+        rows.append({"iteration": iteration, "success": success, "seconds": 4.5, "kl_sft": 0.125})
         families += [
             {"iteration": iteration, "family": family, "heldout": heldout, "n": 4, "rate": rate}
             | {"wilson95": [0.1, 0.9], "groups": 12, "effective_groups": 5}

@@ -6,7 +6,8 @@ import pytest
 
 from components.reports.charts import line_chart, ticks
 from components.reports.formats import duration, number
-from components.reports.watched import ValidationRow, WatchedPhase, validation_chart
+from components.reports.rl_validation import ValidationRow, WatchedPhase, validation_chart
+from components.statistics import Interval, SuccessRate
 
 
 @pytest.mark.parametrize(
@@ -36,8 +37,8 @@ def test_a_missing_value_breaks_the_line():
 
 def test_a_phase_without_iterations_is_drawn_where_it_begins():
     def validated(*iterations: int) -> WatchedPhase:
-        figures = {"success": 0.5, "success_low": 0.4, "success_high": 0.6, "n": 4, "seconds": 1}
-        return WatchedPhase(validation=[ValidationRow(iteration=at, **figures) for at in iterations])
+        success = SuccessRate(rate=0.5, n=4, ci95=Interval(0.4, 0.6))
+        return WatchedPhase(validation=[ValidationRow(iteration=at, success=success, seconds=1) for at in iterations])
 
     def places(phases: dict[str, WatchedPhase], iterations: list[str]) -> list[str]:
         return [dot.title for dot in validation_chart(phases, iterations).series[0].dots]

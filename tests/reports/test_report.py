@@ -189,12 +189,12 @@ def test_the_page_shows_the_agreement_of_people_and_the_rewarding_judge(run_on_d
     assert (measured.n, measured.accuracy.value, measured.unparsed) == (10, 0.7, 1)
     # tp 3, fp 2 with the unreadable one, tn 4, fn 1: chance agrees on (5 x 4 + 5 x 6) / 100 = 0.5, kappa is 0.2 / 0.5
     assert measured.kappa.value == pytest.approx(0.4)
-    assert (measured.false_positives.rate.value, measured.false_positives.n) == (1 / 6, 6)
+    assert (measured.false_positives.rate.value, measured.false_positives.n) == (1 / 5, 5)
     write_report(report, results, evaluated, run_on_disk.evaluation, "people", tmp_path / "people.html")
     page = (tmp_path / "people.html").read_text()
     tile = page[page.index("Rewarding judge's false positives") : page.index("<h2>Success")]
     low, high = measured.false_positives.rate.ci95
-    assert "16.7%" in tile
+    assert "20.0%" in tile
     assert f"{100 * low:.1f}% – {100 * high:.1f}%" in tile
     shown = page[page.index("The judge that rewarded") : page.index("Example trajectories")]
     assert "gpt-x on 10 trajectories of 10 tasks, beside the labels of <code>mine.csv</code>" in shown
@@ -214,14 +214,19 @@ def test_a_run_that_rules_reward_has_no_section_on_a_rewarding_judge(page):
 def test_the_page_shows_the_funnel_from_attempts_to_demonstrations(page):
     for said in ("to the 96 that SFT learned from, on 9 websites", "less: not the task", "−60", "less: website cap"):
         assert said in page
-    assert "Selection, round" not in page, "no round of rejection fine-tuning was run"
+    assert "Selection, iteration" not in page, "no round of rejection fine-tuning was run"
 
 
 def test_the_page_shows_what_a_round_of_rejection_fine_tuning_chose(run_on_disk, tmp_path):
     shutil.copytree(run_on_disk.stages, tmp_path / "stages")
     path = tmp_path / "stages" / "train_rl@short.json"
     written = read_json(path)
-    funnel = {"rft_attempts": 448.0, "rft_masked": 2.0, "rft_question_never_right": 131.0, "rft_chosen": 315.0}
+    funnel = {
+        "selection_attempts": 448.0,
+        "selection_masked": 2.0,
+        "selection_question_never_right": 131.0,
+        "selection_chosen": 315.0,
+    }
     written["iterations"] = [written["iterations"][0] | funnel]
     write_json(path, written)
     results = read_results(tmp_path / "stages", run_on_disk.curves)
@@ -231,7 +236,7 @@ def test_the_page_shows_what_a_round_of_rejection_fine_tuning_chose(run_on_disk,
     report = build(results, evaluated, TEACHER, 500, 0, "this")
     write_report(report, results, evaluated, run_on_disk.evaluation, "rft", tmp_path / "rft.html")
     page = (tmp_path / "rft.html").read_text()
-    shown = page[page.index("Selection, round 1") : page.index("Where the time went")]
+    shown = page[page.index("Selection, iteration 1") : page.index("Where the time went")]
     assert [shown.count(text) for text in ("448", "446", "−2<", "less: question never right", "315", "−131")] == [1] * 6
 
 

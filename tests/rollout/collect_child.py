@@ -8,11 +8,11 @@ from pathlib import Path
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
 from components.browser import BrowserPool, Environment
+from components.journal import Journal
 from components.params import SamplingParams, load
 from components.policies.scripted import scripted_policy
 from components.records import Task, Trajectory
 from components.rollout import collect, episode_specs
-from components.store import Journal
 from components.worlds import Worlds
 from components.worlds.miniwob import MiniWoB
 from components.worlds.miniwob.site import MiniWoBSite

@@ -11,11 +11,11 @@ import pytest
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
 from components.browser import BrowserPool, ChromiumNotFoundError, Environment, find_chromium
+from components.journal import Journal
 from components.params import SamplingParams, load
 from components.policies.scripted import scripted_policy
 from components.records import Termination, Trajectory
 from components.rollout import collect, episode_specs
-from components.store import Journal
 from components.worlds import Worlds
 from components.worlds.miniwob import MiniWoB
 from components.worlds.miniwob.site import MiniWoBSite

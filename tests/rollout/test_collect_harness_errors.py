@@ -10,12 +10,12 @@ from playwright.async_api import Page
 
 from components.agent import EpisodeSettings, Renderer
 from components.browser import BrowserPool
+from components.journal import Journal
 from components.judge import reward
 from components.params import SamplingParams, load
 from components.policies.scripted import scripted_policy
 from components.records import Termination, Trajectory
 from components.rollout import TooManyHarnessErrors, collect, episode_specs
-from components.store import Journal
 from components.worlds import Worlds
 from components.worlds.miniwob import MiniWoB
 from components.worlds.miniwob.site import MiniWoBSite

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from components.journal import Journal
 from components.records import Trajectory
-from components.store import Journal
 from tests.rollout.collect_child import TASKS
 
 

@@ -18,12 +18,12 @@ from ray.cluster_utils import Cluster
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
 from components.browser import EnvInitError, Environment, SandboxError
+from components.journal import Journal
 from components.params import RolloutParams, SamplingParams, load
 from components.policies.scripted import scripted_policy
 from components.records import Probe, Termination, ToolCall, Trajectory
 from components.rollout import collect, episode_specs
 from components.rollout.ray_pool import BrowserWorker, RayPool
-from components.store import Journal
 from components.worlds import Worlds
 from components.worlds.miniwob import MiniWoB
 from components.worlds.miniwob.site import MiniWoBSite

@@ -77,7 +77,7 @@ def _results(folder: Path, run: Run) -> None:
     _evaluation(folder / "data/evaluation/sft", run, SOLVED_BEFORE, 1)
     for phase, first, count in (("short", 0, 2), ("long", 2, 1)):
         iterations = [
-            {"effective_groups": 2, "sampled_groups": 4, "pool_reward": (first + index + 1) / 10}
+            {"effective_groups": 2, "sampled_groups": 4, "episodes": 20, "pool_reward": (first + index + 1) / 10}
             for index in range(count)
         ]
         rows = [
@@ -89,12 +89,12 @@ def _results(folder: Path, run: Run) -> None:
 
 def _evaluation(evaluated: Path, run: Run, solved_tasks: int, solved_heldout: int) -> None:
     """Half of the test tasks are of either family; those of `click-test` come first."""
-    trajectories, verdicts = [], []
+    trajectories, verdicts, turns = [], [], [turn()]
     for split, count, solved in (("eval", TASKS, solved_tasks), ("heldout", HELDOUT, solved_heldout)):
         for index in range(count):
             family = "click-test" if index < count / 2 else "click-link"
             subject = task(f"miniwob/{split}/{index}", family, split=split)
-            one = trajectory(subject, [turn()], Termination.DONE, run.name, site_reward=float(index < solved))
+            one = trajectory(subject, turns, Termination.DONE, run.name, site_reward=float(index < solved))
             trajectories.append(one)
             verdicts.append(verdict(one, Outcome.SUCCESS if index < solved else Outcome.FAILURE))
     write_table(evaluated / "trajectories.parquet", Trajectory, trajectories)

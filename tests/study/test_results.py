@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
 
 from components.cli.main import main
+from components.records import Outcome, Termination, Trajectory, Verdict
+from components.store import write_table
 from components.study import compare, load_study, summary
 from components.study.comparison import StudyResult, standing
 from components.study.page import charts, write_page
 from components.study.results import read_runs
 from components.study.study_file import PaperClaim
+from tests.evaluation.run_records import task, trajectory, turn, verdict
 from tests.study.conftest import CLAIM
 
 
@@ -35,11 +39,44 @@ def test_a_run_is_read_with_its_rates_and_the_stages_that_ran_in_it(study, finis
     assert runs["worse-seed0"].ran == {}
 
 
+def test_a_runs_actions_are_divided_by_those_of_the_teacher(study, finish):
+    """20 successes of click-test and 1 of click-link with one action each; the teacher takes 2 and 4 in those that
+    succeed: 21 against 20 * 2 + 4."""
+    finish()
+    folder = Path(".waymark/studies/mine/plain-seed1/data/teacher")
+    demonstrations = [
+        (demonstration("click-test", 0, actions=1), Outcome.SUCCESS),
+        (demonstration("click-test", 1, actions=3), Outcome.SUCCESS),
+        (demonstration("click-link", 2, actions=4), Outcome.SUCCESS),
+        (demonstration("click-link", 3, actions=9), Outcome.FAILURE),
+    ]
+    write_table(folder / "trajectories.parquet", Trajectory, [one for one, _ in demonstrations])
+    write_table(folder / "verdicts.parquet", Verdict, [verdict(*demonstration) for demonstration in demonstrations])
+    measured = read_runs(study)
+    ratios = {one.run.name: one.run.actions_of_teacher for one in measured}
+    assert ratios.pop("plain-seed1") == pytest.approx(21 / 44)
+    assert set(ratios.values()) == {None}, "the other runs have no tables of a teacher"
+    result = compare(study, measured)
+    assert by_name(result)["plain"].actions_of_teacher == pytest.approx(21 / 44)
+    assert '1.00 <span class="muted">× 0.48</span>' in write_page(result, Path("pages")).read_text()
+    assert "; 0.48 times the teacher's actions per success" in summary(result)
+
+
+def demonstration(family: str, number: int, actions: int) -> Trajectory:
+    turns = [turn(index) for index in range(actions)]
+    return trajectory(task(f"miniwob/train/{number}", family), turns, Termination.DONE, "teacher")
+
+
 def test_curves_count_iterations_over_both_phases(study, finish):
     finish()
     run = read_runs(study)[0].run
     assert run.training.points == [(1, 0.1), (2, 0.2), (3, 0.3)]
     assert run.validation.points == [(0, 0), (1, 0.25), (2, 0.5), (3, 0.75)]
+
+
+def test_the_episodes_of_rl_are_counted_over_both_phases(result):
+    assert {arm.episodes for arm in result.arms} == {60}
+    assert "; 60 episodes of RL" in summary(result)
 
 
 def test_effects_are_the_differences_to_the_base_in_each_seed(result):
@@ -82,7 +119,11 @@ def test_a_study_without_arms_measures_how_far_seeds_are_apart(tmp_path, study, 
     assert "Learning curves" in html
     assert "Against plain" not in html
     assert "Beside the papers" not in html
-    assert summary(result).splitlines()[2].startswith("  plain: 52.5% over 3 of 3 seeds (SD 2.5); RL − SFT +37.5 [")
+    assert (
+        summary(result)
+        .splitlines()[2]
+        .startswith("  plain: 52.5% over 3 of 3 seeds (SD 2.5); 60 episodes of RL; RL − SFT +37.5 [")
+    )
 
 
 def test_our_sign_is_held_against_the_papers(result):
@@ -154,8 +195,8 @@ def test_the_json_beside_the_page_is_the_result(result, tmp_path):
 
 def test_the_terminal_shows_a_line_per_arm(result):
     lines = summary(result).splitlines()
-    assert lines[2].startswith("  plain: 52.5% over 3 of 3 seeds (SD 2.5); RL − SFT +37.5 [")
-    assert lines[3].startswith("  worse: 22.5% over 3 of 3 seeds (SD 2.5); RL − SFT +7.5 [")
+    assert lines[2].startswith("  plain: 52.5% over 3 of 3 seeds (SD 2.5); 60 episodes of RL; RL − SFT +37.5 [")
+    assert lines[3].startswith("  worse: 22.5% over 3 of 3 seeds (SD 2.5); 60 episodes of RL; RL − SFT +7.5 [")
     assert "; −30.0 [" in lines[3]
     assert lines[3].endswith("; the paper: lower (agrees)")
 

@@ -1,4 +1,4 @@
-"""What the shipped studies promise. `tests/flows` has the checks that need DVC."""
+"""What the shipped studies promise."""
 
 from __future__ import annotations
 
@@ -53,8 +53,19 @@ def test_the_clip_of_the_base_is_the_one_in_its_name():
 
 def test_groups_of_all_sizes_have_about_as_many_attempts():
     study = load_study(ROOT / "recipes/studies/group-size.yaml")
-    attempts = {run.arm: run.params.rl.group_size * run.params.rl.effective_groups for run in study.runs}
-    assert attempts == {"groups-of-5": 50, "groups-of-3": 51, "groups-of-8": 48}
+    sections = {run.arm: run.params.rl for run in study.runs}
+    wanted = {arm: rl.group_size * rl.effective_groups for arm, rl in sections.items()}
+    limits = {arm: rl.group_size * rl.max_sampled_groups for arm, rl in sections.items()}
+    assert wanted == {"groups-of-5": 50, "groups-of-3": 51, "groups-of-8": 48}
+    assert limits == {"groups-of-5": 130, "groups-of-3": 129, "groups-of-8": 128}
+    assert {rl.extra_attempts for rl in sections.values()} == {0}
+
+
+def test_dynamic_sampling_has_room_to_sample_more_than_the_fixed_arm():
+    study = load_study(ROOT / "recipes/studies/dynamic-sampling.yaml")
+    base, fixed = (next(run.params.rl for run in study.runs if run.arm == arm) for arm in ("dynamic", "fixed-groups"))
+    assert base.max_sampled_groups > 2 * fixed.max_sampled_groups
+    assert fixed.effective_groups == fixed.max_sampled_groups
 
 
 def test_fixed_horizons_have_as_many_iterations_as_the_curriculum():

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -120,6 +123,24 @@ def test_a_parquet_file_without_rows_is_refused_by_name(tmp_path):
         load_files([tmp_path / "a.parquet"])
 
 
+def test_a_parquet_row_that_is_no_utf8_is_rejected_and_the_others_stay(tmp_path):
+    stored = pa.array([b"one", b"\xff", b"three"], pa.binary())
+    intents = pa.Array.from_buffers(pa.string(), 3, stored.buffers())
+    columns = {name: pa.array([row[name] for row in ROWS[:3]]) for name in ROWS[0]} | {"ques": intents}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    found = load_files([tmp_path / "a.parquet"])
+    assert [task.intent for task in found.tasks] == ["one", "three"]
+    (rejection,) = found.rejections
+    assert (rejection.row, "cannot be read" in rejection.reason) == (1, True)
+
+
+def test_a_parquet_column_that_occurs_twice_is_refused(tmp_path):
+    columns = [pa.array(["a"]), pa.array(["do"]), pa.array(["do not"])]
+    pq.write_table(pa.Table.from_arrays(columns, names=["task_id", "intent", "intent"]), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"a\.parquet has the column 'intent' twice"):
+        load_files([tmp_path / "a.parquet"])
+
+
 def test_a_parquet_row_with_a_broken_evaluator_is_rejected(tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -137,6 +158,16 @@ def test_reference_answers_with_a_site_twice_are_refused_by_name(tmp_path):
     (tmp_path / "a.json").write_text('{"A": {"answers": []}, "A": {"answers": []}}')
     with pytest.raises(ValueError, match=r"a\.json.*has the key 'A' twice"):
         load_files([TaskFile(path=str(tmp_path / "t.jsonl"), answers=str(tmp_path / "a.json"))])
+
+
+@pytest.mark.parametrize(("second", "refused"), [("Oak", True), ("Elm", False)])
+def test_two_reference_answers_to_one_task_must_agree(tmp_path, second, refused):
+    (tmp_path / "t.jsonl").write_text(jsonl(ROWS))
+    answers = [{"id": 0, "type": "golden", "ans": name} for name in ("Elm", second)]
+    (tmp_path / "a.json").write_text(json.dumps({"A": {"answers": answers}}))
+    file = TaskFile(path=str(tmp_path / "t.jsonl"), answers=str(tmp_path / "a.json"))
+    with pytest.raises(ValueError, match="two different reference answers to A--0") if refused else nullcontext():
+        load_files([file])
 
 
 DAMAGE = st.lists(st.tuples(st.integers(0, 10**6), st.binary(max_size=3), st.integers(0, 40)), min_size=1, max_size=3)

@@ -27,8 +27,8 @@ def rolled() -> tuple[VLM, list[Trajectory]]:
 def break_packing(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Makes packing wrong from now on: it scores each place for the token after the one that belongs there."""
 
-    def shifted(vlm: VLM, encoder: Encoder, samples: Sequence[Sample], *args) -> list[torch.Tensor]:
+    def shifted(vlm: VLM, encoder: Encoder, samples: Sequence[Sample], *args, **settings) -> list[torch.Tensor]:
         moved = [Sample(sample.prompt, [*sample.response[1:], sample.response[0]]) for sample in samples]
-        return RESPONSE_LOGPROBS(vlm, encoder, moved, *args)
+        return RESPONSE_LOGPROBS(vlm, encoder, moved, *args, **settings)
 
     return lambda: monkeypatch.setattr(forward, "response_logprobs", shifted)

@@ -181,11 +181,11 @@ def run(model: Path, state: Path, out: Path, kind: str, log: Path) -> None:
         os.dup2(file.fileno(), 2)
     if kind == "spread":
         os.execv(sys.executable, launcher(2, "tests.training.rl_child", *map(str, (model, state, out))))
-    store._fsync = slow_fsync
+    store.sync = slow_fsync
     asyncio.run(main(model, state, out, kind, Workers()))
 
 
-def slow_fsync(path: Path, fsync: Callable[[Path], None] = store._fsync) -> None:
+def slow_fsync(path: Path, fsync: Callable[[Path], None] = store.sync) -> None:
     """Simulate a slow disk, so that a kill can hit between the writing of a checkpoint and its publication."""
     time.sleep(0.2)
     fsync(path)

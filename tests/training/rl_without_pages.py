@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from components.rollout import SamplerState
 from components.training.learner import Learner
 from components.training.rl import RLTrainer, TrainedPhase
 from components.training.rl_rollouts import RolloutSetup, ValidationSetup
+from components.training.validation import Validation
 from components.training.workers import Workers
 from tests.samples import a_verdict, recipe
 from tests.vlm import AGENT, TASK, observation, random_vlm
@@ -72,12 +73,24 @@ def train(
     checkpoints: int = 1,
     validate: int = 0,
     earlier: SamplerState | None = None,
+    before: Validation | None = None,
+    warnings: list[str] | None = None,
+    sft: Path | None = None,
+    report: Callable[..., None] = lambda *report: None,
+    beside: Callable[[], Awaitable[None]] | None = None,
+    judges_batches: bool = False,
 ) -> tuple[TrainedPhase, dict[str, torch.Tensor]]:
     """Run a phase with two groups of four in each iteration; its result and the weights at its end.
 
     Args:
         checkpoints: iterations from one checkpoint to the next.
         validate: iterations from one validation to the next; 0 for none.
+        before: the validation of the phase before.
+        warnings: gets those of the validations.
+        sft: the directory of the model to which the KL is measured; None for a new one.
+        report: gets the figures of iterations, and the validations.
+        beside: runs in the same event loop until the phase has ended.
+        judges_batches: whether the judge gets a wave's trajectories together.
     """
     params = recipe(rl__group_size=4, rl__max_sampled_groups=2, rl__lr=1e-3, rl__temperature=0.9)
     often = {
@@ -113,18 +126,35 @@ def train(
     async def judge(trajectories: list[Trajectory]) -> list[Verdict]:
         return [a_verdict(t, Outcome.SUCCESS if succeeds(t) else Outcome.FAILURE) for t in trajectories]
 
+    def report_validation(validation: Validation, found: list[str]) -> None:
+        if warnings is not None:
+            warnings.extend(found)
+        report(validation, found)
+
     monkeypatch.setattr(importlib.import_module("components.rollout.collect"), "run_episode", run_episode)
     state.mkdir(parents=True, exist_ok=True)
+    sft = state / "sft" if sft is None else sft
+    if validate and not sft.exists():
+        random_vlm().save(sft)
     trainer = RLTrainer(
         Workers().replicate(lambda workers: learner),
         RLPhase(iterations=iterations, max_steps=1),
         "test",
-        RolloutSetup(TASKS, Pool(), open_policy, judge),
+        RolloutSetup(TASKS, Pool(), open_policy, judge, judges_batches=judges_batches),
         state,
         lambda *progress: None,
-        lambda *report: None,
+        report,
         earlier,
-        ValidationSetup(VALIDATION, judge, Path("unused")) if validate else None,
+        ValidationSetup(VALIDATION, judge, sft, before) if validate else None,
+        report_validation,
     )
-    trained = asyncio.run(trainer.run())
+
+    async def main() -> TrainedPhase:
+        task = asyncio.ensure_future(beside()) if beside is not None else None
+        trained = await trainer.run()
+        if task is not None:
+            task.cancel()
+        return trained
+
+    trained = asyncio.run(main())
     return trained, learner.vlm.model.state_dict()

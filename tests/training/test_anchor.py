@@ -1,12 +1,16 @@
-"""The policy to which the KL refers, where it is a moving average (`rl.objective.anchor_decay`)."""
+"""The policy to which the KL refers: a moving average (`rl.objective.anchor_decay`), or that of SFT (`reference`)."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 import torch
 
-from components.params import RecipeError
+from components.params import MMGRPOParams, RecipeError
+from components.stages.train_rl import inputs_of, reference_of
 from components.training.learner import Learner
+from components.training.workers import SINGLE_PROCESS
 from tests.samples import recipe
 from tests.vlm import random_vlm
 
@@ -46,6 +50,28 @@ def test_the_anchor_follows_the_policy(lora):
     assert all(torch.equal(p, kept[name]) for name, p in one.vlm.model.named_parameters() if name in kept)
 
 
+class TrailingParams(MMGRPOParams):
+    """A third party's objective whose reference follows the policy by a key of its own."""
+
+    half_life: int = 1
+
+    @property
+    def reference_decay(self) -> float:
+        return 0.5**self.half_life
+
+
+def test_the_anchor_follows_for_any_objective_that_says_so():
+    one = learner({"name": "mm_grpo", "kl": 0.1})
+    section = TrailingParams(kl=0.1, half_life=2)
+    one.params = one.params.model_copy(update={"rl": one.params.rl.model_copy(update={"objective": section})})
+    before = anchors(one)
+    shift(one, 1.0)
+    one._move_reference()
+    assert before
+    for name, anchor in anchors(one).items():
+        torch.testing.assert_close(anchor, before[name] + 0.75, atol=1e-5, rtol=0)
+
+
 def test_without_a_decay_the_anchor_stays():
     one = learner({"name": "mm_grpo", "kl": 0.1})
     before = anchors(one)
@@ -70,3 +96,44 @@ def test_a_checkpoint_holds_a_moving_anchor_and_no_other(tmp_path):
 def test_an_anchor_without_a_kl_is_refused():
     with pytest.raises(RecipeError, match="set kl above 0, or anchor_decay to null"):
         recipe(rl__objective={"name": "mm_grpo", "anchor_decay": 0.9})
+
+
+@pytest.mark.parametrize("name", ["mm_grpo", "m_grpo"])
+def test_the_reference_is_sft_in_the_long_phase_where_the_recipe_says_so(name):
+    own, sft = (recipe(rl__objective={"name": name, "kl": 0.1, "reference": one}) for one in ("phase", "sft"))
+    assert [reference_of(own, phase) for phase in ("short", "long")] == [None, None]
+    assert [reference_of(sft, phase) for phase in ("short", "long")] == [None, Path("models/sft")]
+    assert Path("models/sft") in inputs_of(sft, "long")
+
+
+@pytest.mark.parametrize("lora", [None, {"rank": 4, "alpha": 8}])
+def test_a_learner_refers_to_the_model_of_another_directory(lora, tmp_path):
+    sft, start = random_vlm(), random_vlm()
+    with torch.no_grad():
+        start.model.lm_head.weight.add_(1.0)
+    sft.save(tmp_path / "sft")
+    start.save(tmp_path / "start")
+    params = recipe(rl__objective={"name": "mm_grpo", "kl": 0.1, "reference": "sft"}, model__lora=lora)
+    made = Learner.load_model(SINGLE_PROCESS, tmp_path / "start", params, "long", reference=tmp_path / "sft")
+    assert made.reference is not None
+    kept = made.reference.model.state_dict()
+    assert all(torch.equal(tensor, kept[name]) for name, tensor in sft.model.state_dict().items())
+    assert not any(parameter.requires_grad for parameter in made.reference.model.parameters())
+    assert not torch.equal(made.vlm.model.lm_head.weight, made.reference.model.lm_head.weight)
+    assert made.vlm.trainable()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"kl": 0.0}, "set kl above 0, or reference to phase"), ({"anchor_decay": 0.9}, "set anchor_decay to null")],
+)
+def test_a_reference_that_is_not_used_or_would_move_is_refused(changes, message):
+    with pytest.raises(RecipeError, match=message):
+        recipe(rl__objective={"name": "mm_grpo", "kl": 0.1, "reference": "sft", **changes})
+
+
+@pytest.mark.parametrize("name", ["mm_grpo", "m_grpo"])
+def test_a_kl_on_truncated_distributions_is_refused(name):
+    with pytest.raises(RecipeError, match=r"rl\.objective\.kl .* rl\.top_p = 0\.9"):
+        recipe(rl__objective={"name": name, "kl": 0.1}, rl__top_p=0.9)
+    recipe(rl__objective={"name": name, "kl": 0.0}, rl__top_p=0.9)

@@ -62,6 +62,22 @@ def test_going_back_keeps_the_iterations_and_takes_weights_and_optimiser(tmp_pat
     assert [Rollback(**rollback) for rollback in loop["rollbacks"]] == [Rollback(6, 4, by_hand=True)]
 
 
+def test_going_back_maps_both_checkpoints_and_does_not_read_them(tmp_path, monkeypatch):
+    """While the new one is written, the tensors of both old ones are pages of their files."""
+    checkpoints, save, mapped = Checkpoints(tmp_path), torch.save, []
+    for iteration in (2, 4):
+        write(checkpoints, iteration)
+
+    def observed(*args) -> None:
+        maps = Path("/proc/self/maps").read_text()
+        mapped.extend(iteration for iteration in (2, 4) if str(checkpoints.path(iteration)) in maps)
+        save(*args)
+
+    monkeypatch.setattr(torch, "save", observed)
+    checkpoints.roll_back(2, by_hand=True)
+    assert 2 in mapped
+
+
 @pytest.mark.parametrize(("by_hand", "ended"), [(True, None), (False, "no trajectory succeeds")])
 def test_a_phase_that_ended_early_goes_on_after_a_rollback_by_hand_only(tmp_path, by_hand, ended):
     checkpoints = Checkpoints(tmp_path)

@@ -13,7 +13,7 @@ from components.records import Outcome, Reward, Task
 from components.rollout import Group
 from components.training.objectives.m_grpo import MGRPO
 from components.training.objectives.mm_grpo import MMGRPO
-from components.training.objectives.surrogate import STEEPEST, TurnTokens, advantage_std, group_advantages
+from components.training.objectives.surrogate import TurnTokens, advantage_std, group_advantages
 from tests.samples import a_trajectory
 
 TASK = Task(task_id="t", intent="i", start_url="http://a/", website="a", source="test")
@@ -102,7 +102,8 @@ def loop(now: list[float], old: list[float], reference: list[float], advantage: 
         if params.dual_clip is not None and advantage < 0:
             value = max(value, params.dual_clip * advantage)
         gap = anchor - logprob
-        kl = math.exp(gap) - gap - 1 if gap <= STEEPEST else math.exp(STEEPEST) * (1 + gap - STEEPEST) - gap - 1
+        linear = params.kl_linear_from
+        kl = math.exp(min(gap, linear)) * (1 + max(0.0, gap - linear)) - gap - 1
         total += value - params.kl * kl
     return -total / len(now)
 
@@ -112,9 +113,10 @@ def loop(now: list[float], old: list[float], reference: list[float], advantage: 
     st.floats(-3, 3),
     st.sampled_from([None, 1.5, 3.0]),
     st.sampled_from([0.0, 0.01, 1.0]),
+    st.sampled_from([0.5, 3.0]),
 )
-def test_every_option_of_the_loss_is_that_of_a_loop_in_float64(logprobs, advantage, dual_clip, kl):
-    params = MMGRPOParams(dual_clip=dual_clip, kl=kl)
+def test_every_option_of_the_loss_is_that_of_a_loop_in_float64(logprobs, advantage, dual_clip, kl, linear_from):
+    params = MMGRPOParams(dual_clip=dual_clip, kl=kl, kl_linear_from=linear_from)
     tensors = [torch.tensor(values, dtype=torch.float64) for values in logprobs]
     loss, _ = MMGRPO(params).turn_loss(TurnTokens(tensors[0], tensors[1], tensors[2] if kl else None), advantage)
     assert loss.item() == pytest.approx(loop(*logprobs, advantage, params), rel=1e-9, abs=1e-12)

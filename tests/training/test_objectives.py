@@ -15,7 +15,7 @@ from components.training.objectives.judge import balanced_weights
 from components.training.objectives.m_grpo import MGRPO
 from components.training.objectives.mm_grpo import MMGRPO
 from components.training.objectives.policy_gradient import PolicyGradient
-from components.training.objectives.rft import RFT, funnel_figures, select
+from components.training.objectives.rft import RFT, select
 from components.training.objectives.surrogate import TurnTokens, truncated
 from components.training.supervised import part_of_loss
 from tests.samples import recipe
@@ -235,15 +235,15 @@ def test_rft_counts_what_each_step_took_from_all_attempts_of_a_round():
         question("hotpot/2", "hotpot", 0.0, 1.0),
     ]
     chosen, funnel = select(groups, {"nq": 1}, 0)
-    assert funnel_figures(funnel) == {
-        "rft_attempts": 12,
-        "rft_masked": 1,
-        "rft_question_never_right": 2,
-        "rft_question_never_wrong": 2,
-        "rft_wrong": 3,
-        "rft_not_the_questions_longest": 1,
-        "rft_source_cap": 1,
-        "rft_chosen": 2,
+    assert funnel.figures() == {
+        "selection_attempts": 12,
+        "selection_masked": 1,
+        "selection_question_never_right": 2,
+        "selection_question_never_wrong": 2,
+        "selection_wrong": 3,
+        "selection_not_the_questions_longest": 1,
+        "selection_source_cap": 1,
+        "selection_chosen": 2,
     }
     assert [one.task.source for one in chosen] == ["nq", "hotpot"]
     uncapped = [one.trajectory_id for one in select(groups, None, 0)[0]]

@@ -9,13 +9,13 @@ import pytest
 from components.model import Encoder
 from components.params import RFTParams, RLPhase, load
 from components.records import Reward
-from components.rollout import Group
+from components.rollout import Group, HarnessErrorLimit, SampledGroups, TaskSampler
 from components.training.forward import PackingWarning
 from components.training.learner import Learner
 from components.training.objectives import NO_UPDATE, rft
 from components.training.objectives.rft import sampled_turns
 from components.training.rl import RLTrainer
-from components.training.rl_rollouts import RolloutSetup
+from components.training.rl_rollouts import IterationRollouts, RolloutSetup
 from components.training.supervised import train
 from components.training.workers import Workers
 from tests.training.updates import roll
@@ -87,6 +87,14 @@ def test_tokens_per_second_of_a_round_count_prompts_too(played):
     assert stats.tokens_per_s * stats.train_s == pytest.approx(2 * tokens)
 
 
+def test_the_parts_of_a_round_are_at_most_its_wall_time(played):
+    _, attempts = played
+    stats = Learner.begin(random_vlm(), params(epochs=1)).update([group(attempts, 1.0, 1.0, 0.0)], 1)
+    parts = [stats.encoding_s, stats.forward_s, stats.backward_s, stats.optimizer_s]
+    assert min(parts) > 0
+    assert 0.5 * stats.train_s < sum(parts) <= stats.train_s
+
+
 def test_a_round_says_whether_it_packed(played, break_packing):
     _, attempts = played
     groups = [group(attempts, 1.0, 1.0, 0.0)]
@@ -132,3 +140,22 @@ def test_a_phase_of_no_rounds_leaves_the_model_as_it_is(tmp_path):
     trained = asyncio.run(trainer.run())
     assert (trained.figures, trained.ended) == ([], None)
     assert all(before[name].equal(tensor) for name, tensor in learner.weights().items())
+
+
+def test_the_figures_of_a_round_have_its_selection_step_by_step(played, tmp_path):
+    _, attempts = played
+    learners = Workers().replicate(lambda workers: Learner.begin(random_vlm(), params(epochs=1, demonstrations=0.0)))
+    setup = RolloutSetup([], None, None, None)
+    trainer = RLTrainer(
+        learners, RLPhase(iterations=1, max_steps=1), "short", setup, tmp_path, lambda *_: None, lambda *_: None
+    )
+    groups = SampledGroups([group(attempts, 1.0, 1.0, 0.0)])
+    rollouts = IterationRollouts(TaskSampler([attempts[0].task], 0), HarnessErrorLimit(0.0), groups)
+    figures = asyncio.run(trainer._update(1, rollouts, 0.0, 0.0))
+    selection = {name: count for name, count in figures.items() if name.startswith("selection_") and count}
+    assert selection == {
+        "selection_attempts": 3,
+        "selection_wrong": 1,
+        "selection_not_the_questions_longest": 1,
+        "selection_chosen": 1,
+    }

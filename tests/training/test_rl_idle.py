@@ -18,7 +18,7 @@ from components.rollout import Group, NothingLearnableError, SampledGroups, Samp
 from components.training.checkpoints import Checkpoints
 from components.training.health import health_line, masked_shares
 from components.training.learner import Learner
-from components.training.rl import IDLE_ITERATIONS, RLTrainer, TrainedPhase, ended_by_idleness
+from components.training.rl import RLTrainer, TrainedPhase, ended_by_idleness
 from components.training.rl_rollouts import RolloutSetup
 from components.training.workers import Workers
 from components.worlds.miniwob.site import MiniWoBSite
@@ -37,7 +37,8 @@ def sampled(*values: float, masked: bool = False) -> SampledGroups:
     return SampledGroups([Group(a_task(), trajectories, rewards)])
 
 
-IDLE = [0] * (IDLE_ITERATIONS - 1)
+LIMIT = 3
+IDLE = [0] * (LIMIT - 1)
 
 
 def history(*effective: int) -> list[dict[str, float]]:
@@ -46,29 +47,34 @@ def history(*effective: int) -> list[dict[str, float]]:
 
 @pytest.mark.parametrize("before", [history(), history(5), history(0), history(0, 0, 5), history(0, 5, 0)])
 def test_one_iteration_without_a_success_does_not_end_the_phase(before):
-    assert ended_by_idleness(sampled(0, 0), before, is_first_phase=True) is None
+    assert ended_by_idleness(sampled(0, 0), before, is_first_phase=True, limit=LIMIT) is None
 
 
 def test_too_many_idle_iterations_end_the_phase_and_keep_the_weights():
-    ended = ended_by_idleness(sampled(0, 0), history(5, *IDLE), is_first_phase=True)
+    ended = ended_by_idleness(sampled(0, 0), history(5, *IDLE), is_first_phase=True, limit=LIMIT)
     assert "no trajectory succeeds" in ended
 
 
 def test_a_run_that_never_learned_anything_ends_with_the_reason():
     with pytest.raises(NothingLearnableError, match="no trajectory succeeds"):
-        ended_by_idleness(sampled(0, 0), history(*IDLE), is_first_phase=True)
-    assert ended_by_idleness(sampled(0, 0), history(*IDLE), is_first_phase=False), (
+        ended_by_idleness(sampled(0, 0), history(*IDLE), is_first_phase=True, limit=LIMIT)
+    assert ended_by_idleness(sampled(0, 0), history(*IDLE), is_first_phase=False, limit=LIMIT), (
         "the phase before has learned something"
     )
 
 
+@pytest.mark.parametrize(("limit", "before", "ends"), [(1, (5,), True), (2, (5,), False), (2, (5, 0), True)])
+def test_the_recipe_says_how_many_idle_iterations_end_a_phase(limit, before, ends):
+    assert bool(ended_by_idleness(sampled(0, 0), history(*before), is_first_phase=True, limit=limit)) is ends
+
+
 def test_a_policy_that_masters_its_tasks_ends_no_run():
-    assert ended_by_idleness(sampled(1, 1), history(*[0] * 20), is_first_phase=True) is None
+    assert ended_by_idleness(sampled(1, 1), history(*[0] * 20), is_first_phase=True, limit=LIMIT) is None
 
 
 def test_a_run_in_which_everything_is_masked_ends_at_once():
     with pytest.raises(NothingLearnableError, match="masked"):
-        ended_by_idleness(sampled(0, 0, masked=True), history(5), is_first_phase=True)
+        ended_by_idleness(sampled(0, 0, masked=True), history(5), is_first_phase=True, limit=LIMIT)
 
 
 def test_masked_trajectories_are_counted_by_reason():

@@ -23,6 +23,9 @@ from components.agent import EpisodeSpec, format_call, format_response
 from components.model import VLM, Encoder, Sample
 from components.params import OptimParams, load
 from components.records import Termination
+from components.reports.rl_validation import WatchedPhase
+from components.reports.stage_results import RLIteration
+from components.reports.time_spent import time_spent
 from components.rollout import NothingLearnableError
 from components.training.checkpoints import Checkpoints
 from components.training.objectives import WeightedSample
@@ -35,10 +38,16 @@ FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.training.rl_child"])
 """Forks children from a process that has imported all they need."""
 
-TIMES = {"rollout_s", "judge_s", "waited_s", "train_s", "tokens_per_s"}
+TIMES = {
+    *("iteration_s", "weights_s", "rollout_s", "judge_s", "waited_s", "train_s", "tokens_per_s"),
+    *("episodes_s", "browser_s", "policy_s", "queue_s", "vision_s", "prefill_s", "decode_s"),
+    *("encoding_s", "forward_s", "backward_s", "optimizer_s"),
+}
 IMAGE_WORK = {"preparations_per_image", "encodings_per_image"}
 NOT_COMPARED = TIMES | IMAGE_WORK
 """A run that was killed takes other times, and prepares images again."""
+ROUNDING_S = 0.02
+"""Recorded times are rounded to milliseconds or less."""
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +149,32 @@ def quiet(model, tmp_path_factory) -> Left:
     return run_to_end(model, tmp_path_factory.mktemp("quiet"))
 
 
+def check_times(row: dict[str, float], overlaps: bool) -> None:
+    """The parts of an iteration take at most as long as the whole."""
+    assert row["iteration_s"] >= row["waited_s"] + row["train_s"] - ROUNDING_S
+    assert overlaps or row["waited_s"] >= row["rollout_s"] + row["judge_s"] - ROUNDING_S
+    assert row["train_s"] >= sum(row[f"{part}_s"] for part in ("encoding", "forward", "backward", "optimizer"))
+    assert row["rollout_s"] >= row["vision_s"] + row["prefill_s"] + row["decode_s"] - ROUNDING_S
+    assert row["episodes_s"] >= row["browser_s"] + row["policy_s"] + row["queue_s"] - ROUNDING_S
+    assert row["policy_s"] >= row["prefill_s"] + row["decode_s"] - ROUNDING_S
+    assert min(row[name] for name in TIMES - {"judge_s", "queue_s"}) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["plain", "async"])
+def test_the_times_of_an_iteration_make_a_picture(model, tmp_path, kind):
+    rows = run_to_end(model, tmp_path, kind).figures
+    for row in rows:
+        check_times(row, overlaps=kind == "async" and row["iteration"] > 1)
+    (picture,) = time_spent([RLIteration(**row | {"phase": "short"}) for row in rows], {"short": WatchedPhase()})
+    iteration, policy, episodes, update = ({part.name for part in bar.parts} for bar in picture.bars)
+    assert {"rollouts", "update"} <= iteration
+    assert ("waiting for rollouts" in iteration) == (kind == "async")
+    assert {"images", "prefill", "decode"} <= policy
+    assert {"browser", "waiting for the policy"} <= episodes
+    assert {"encoding", "forward", "backward", "optimiser"} <= update
+
+
 @pytest.mark.slow
 def test_two_runs_of_one_seed_are_the_same_to_the_last_bit(model, quiet, tmp_path):
     check_same(run_to_end(model, tmp_path), quiet)
@@ -172,7 +207,7 @@ def quiet_and_watched(model, tmp_path_factory) -> tuple[Left, dict, Path]:
 def test_a_run_that_falls_goes_back_once_and_goes_on(quiet_and_watched):
     left, seen, where = quiet_and_watched
     assert [row["iteration"] for row in seen["validation"]] == [0, 2, 4, 5]
-    assert [row["success"] for row in seen["validation"]] == [1, 1, 0, 1]
+    assert [row["success"]["rate"] for row in seen["validation"]] == [1, 1, 0, 1]
     assert seen["rollbacks"] == [{"iteration": 4, "to": 2, "by_hand": False}]
     assert [figures.get("rolled_back_to") for figures in left.figures] == [None, None, None, 2, None]
     assert [figures.get("kl_sft") is not None for figures in left.figures] == [False, True, False, True, True]

@@ -10,7 +10,7 @@ from components.params import CheckpointParams, RecipeError
 from components.training.selection import Rollback, best, choose, compare, policy_to_restore
 from components.training.validation import Validation
 from tests.samples import recipe
-from tests.training.test_validation import watched
+from tests.training.validations import watched
 
 GUARDED = CheckpointParams(rollback=0.1)
 

@@ -4,6 +4,7 @@ import copy
 import itertools
 import math
 import random
+import time
 
 import pytest
 import torch
@@ -11,12 +12,13 @@ import torch
 from components.model import Encoder
 from components.params import MMGRPOParams
 from components.training.agreement import TrainerMismatch
-from components.training.forward import PackingWarning, naive_logprobs, score, token_count
+from components.training.forward import Forward, PackingWarning, naive_logprobs, score, token_count
 from components.training.objectives import policy_gradient
 from components.training.objectives.policy_gradient import number_of_steps
 from components.training.objectives.sft import demonstrations
 from components.training.objectives.surrogate import group_advantages
 from components.training.optim import Diverged, optimizer_step
+from components.training.update_clock import UpdateClock
 from tests.samples import objective as parameters
 from tests.training.updates import (
     ANY_GAP,
@@ -184,6 +186,26 @@ def test_tokens_per_second_count_the_references_pass_and_replayed_turns(rolled):
     stats = update(model, [group], params, optimizer, reference=vlm, shown=trajectories[2:3])
     expected = (1 + 1 + 2) * token_count(turns) + stats.steps * token_count(replayed)
     assert stats.tokens_per_s * stats.train_s == pytest.approx(expected)
+
+
+def test_the_parts_of_an_update_are_at_most_its_wall_time(rolled):
+    vlm, trajectories = rolled
+    _, stats = weights_after(vlm, group_of(trajectories, [1, 0, 0, 1]))
+    parts = [stats.encoding_s, stats.forward_s, stats.backward_s, stats.optimizer_s]
+    assert min(parts) > 0
+    assert 0.5 * stats.train_s < sum(parts) <= stats.train_s
+
+
+def test_a_pass_without_gradients_counts_as_forward_alone(rolled):
+    vlm, trajectories = rolled
+    encoder, clock = Encoder(vlm), UpdateClock()
+    samples = [turn.sample for turn in samples_of(group_of(trajectories, [1, 0, 0, 1]), encoder, RL)]
+    began = time.perf_counter()
+    score(vlm, encoder, samples, RL.sampling, 4096, Forward(clock=clock))
+    took_s = time.perf_counter() - began
+    assert (clock.backward_s, clock.optimizer_s) == (0, 0)
+    assert clock.encoding_s == pytest.approx(encoder.vision.seconds)
+    assert 0.5 * took_s < clock.encoding_s + clock.forward_s <= took_s
 
 
 def test_no_remainder_is_dropped(rolled):

@@ -1,24 +1,19 @@
-"""What a validation says of a policy, by hand; which families fall, and how seldom noise alone says so."""
+"""What a validation says of a policy, by hand, and which families give no gradient."""
 
 from __future__ import annotations
 
-import random
-
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.records import Outcome, Reward, Task, Termination, Trajectory
+from components.reports.rl_validation import WatchedPhase
 from components.rollout import Group, SampledGroups
 from components.statistics import Rate, newcombe, wilson
-from components.training.falls import falls
 from components.training.stalls import stalls
 from components.training.validation import (
-    FamilyFigures,
     FamilyTally,
     NothingValidated,
-    Validation,
     tallied,
     validation,
     validation_line,
@@ -26,6 +21,7 @@ from components.training.validation import (
     validation_tables,
 )
 from tests.samples import a_task, a_trajectory, a_verdict
+from tests.training.validations import figures, watched
 
 
 def episode(number: int, family: str, split: str = "validation", **changes: object) -> Trajectory:
@@ -79,7 +75,9 @@ def test_figures_of_a_validation_are_those_worked_out_by_hand():
     assert "50.0% of 4" in validation_line(record)
     assert validation_metrics(record)["families"]["tab"]["effective_share"] == 0.5
     tables = validation_tables([record])
-    assert tables["validation"][0]["success"] == 0.5
+    (row,) = tables["validation"]
+    assert (row["success"]["rate"], row["success"]["n"], row["heldout"]["n"]) == (0.5, 4, by_name["option"].n)
+    assert WatchedPhase.model_validate(tables).validation[0].success == record.success
     assert [row["family"] for row in tables["families"]] == ["link", "tab", "option"]
 
 
@@ -121,47 +119,6 @@ def test_newcombes_interval_holds_the_difference_and_mirrors(n, m, data):
     assert newcombe(second, first) == pytest.approx((-high, -low))
 
 
-def figures(name: str, rate: float, n: int, success: float, groups: int) -> FamilyFigures:
-    return FamilyFigures(
-        family=name,
-        heldout=False,
-        n=n,
-        rate=rate,
-        wilson95=wilson(rate, n),
-        groups=groups,
-        scored_groups=groups,
-        training_success=success,
-    )
-
-
-def watched(iteration: int, families: list[FamilyFigures], scores: dict[str, float] | None = None) -> Validation:
-    values = list((scores or {"a": 1.0}).values())
-    rate = sum(values) / len(values)
-    return Validation(
-        iteration=iteration,
-        success={"rate": rate, "n": len(values), "ci95": (rate, rate)},
-        heldout=None,
-        unjudged=0,
-        training_success=None,
-        effective_share=None,
-        entropy=None,
-        kl_sft=None,
-        seconds=0.0,
-        families=families,
-        scores=scores or {"a": 1.0},
-    )
-
-
-def test_a_family_that_was_mastered_and_falls_is_named():
-    """The fall that was seen: 94% to 17% of a family's rollouts; on three greedy tasks alone it would be noise."""
-    before = watched(7, [figures("focus-text-2", 1.0, 3, 0.94, 15), figures("click-tab", 1.0, 3, 0.9, 15)])
-    now = watched(14, [figures("focus-text-2", 0.0, 3, 0.17, 15), figures("click-tab", 1.0, 3, 0.8, 15)])
-    (fall,) = falls([before, now], planned=3)
-    assert str(fall) == "focus-text-2 falls: 94% of 15 training groups at iteration 7, now 17% of 15"
-    assert falls([now, before], planned=3) == [], "to rise is no fall"
-    assert falls([now], planned=3) == []
-
-
 def test_a_family_without_a_gradient_that_is_not_solved_is_named():
     """As seen: 9 groups of a family, none with a spread of rewards, a third of them all successes."""
     stuck, learning = figures("checkboxes", 0.0, 2, 1 / 3, 9), figures("tab", 0.5, 2, 0.3, 9)
@@ -170,36 +127,3 @@ def test_a_family_without_a_gradient_that_is_not_solved_is_named():
     (stall,) = stalls(watched(12, [stuck, learning, solved, rare]))
     assert str(stall).startswith("checkboxes gives no gradient: in each of its 9 groups since the last validation all")
     assert "33% succeed" in str(stall)
-
-
-def test_a_held_out_family_that_falls_is_named_by_its_validation_tasks():
-    before = watched(0, [figures("option", 0.9, 40, 0.0, 0)])
-    now = watched(4, [figures("option", 0.2, 40, 0.0, 0)])
-    assert [(fall.family, fall.figure) for fall in falls([before, now], 4)] == [("option", "validation tasks")]
-
-
-@pytest.mark.parametrize("chance", [0.05, 0.5, 0.9])
-def test_noise_alone_seldom_raises_an_alarm(chance):
-    """Phases of 5 validations of 12 families whose success never changes: at most 5% of them may warn.
-
-    Training groups are of 5 attempts with a success that varies between tasks, so that the attempts of a group agree
-    more than independent ones.
-    """
-    rng = random.Random(int(100 * chance))
-    phases, alarms = 80, 0
-    for _ in range(phases):
-        seen: list[Validation] = []
-        for iteration in range(5):
-            families = []
-            for name in "abcdefghijkl":
-                greedy = [rng.random() < chance for _ in range(6)]
-                groups = []
-                for _ in range(rng.randint(2, 20)):
-                    task = rng.betavariate(chance, 1 - chance)
-                    groups.append(np.mean([rng.random() < task for _ in range(5)]))
-                families.append(figures(name, float(np.mean(greedy)), 6, float(np.mean(groups)), len(groups)))
-            seen.append(watched(iteration, families))
-            if falls(seen, planned=5):
-                alarms += 1
-                break
-    assert alarms <= 8, "5% of 80, and two standard deviations"

@@ -15,7 +15,7 @@ import torch
 from components.pipeline.launch import launcher
 from components.training.objectives import objective_classes
 from components.training.workers import SINGLE_PROCESS, Workers
-from tests.training.workers_child import overlap, teach
+from tests.training.workers_child import overlap, prepared, teach, weights
 
 
 def launched(where: Path, kind: str, *objectives: str) -> Any:
@@ -28,6 +28,7 @@ def launched(where: Path, kind: str, *objectives: str) -> Any:
 OBJECTIVES = {
     "copies": [*objective_classes()],
     "shard": [*objective_classes()],
+    "bfloat16": ["mm_grpo", "m_grpo"],
     "lora": ["m_grpo"],
     "vision": ["m_grpo"],
 }
@@ -49,11 +50,16 @@ def test_two_processes_take_the_steps_of_one(tmp_path, of_two_processes, objecti
     assert [rank for rank, *_ in two["processes"]] == [0, 1]
     assert len({tuple(sums) for _, *sums in two["processes"]}) == 1, "they have drifted apart"
     apart = (torch.tensor(two["weights"]) - torch.tensor(one["weights"])).abs()
-    # a round steps with AdamW, which divides a gradient by its own size: of one next to 0, rounding is a part of that
-    assert (apart > 2e-6).sum() <= (5 if objective == "rft" else 0), "of 160,176 weights"
-    assert apart.max() < 1e-4
-    assert two["losses"] == pytest.approx(one["losses"], rel=1e-4)
-    check_same_figures(two["stats"], one["stats"])
+    if kind == "bfloat16":  # products are rounded, and the sums of both runs have other orders
+        step = torch.tensor(one["weights"]) - weights(prepared(kind))
+        assert apart.norm() < 0.005 * step.norm()
+        assert two["losses"] == pytest.approx(one["losses"], rel=1e-3)
+    else:
+        # a round steps with AdamW, which divides a gradient by its own size: next to 0, rounding is a part of that
+        assert (apart > 2e-6).sum() <= (5 if objective == "rft" else 0), "of 160,176 weights"
+        assert apart.max() < 1e-4
+        assert two["losses"] == pytest.approx(one["losses"], rel=1e-4)
+        check_same_figures(two["stats"], one["stats"])
 
 
 @pytest.mark.slow
@@ -66,8 +72,15 @@ def test_two_overlapping_processes_take_the_steps_of_one(tmp_path):
         check_same_figures(ours, theirs)
 
 
+@pytest.mark.slow
+def test_idle_ranks_wait_in_a_group_of_their_own_and_threads_take_turns(tmp_path):
+    """The default group would end after a second: on GPUs it is NCCL, whose waiting ranks keep GPU and core busy."""
+    assert launched(tmp_path, "waits") == [[number, number] for number in range(101)]
+
+
 def check_same_figures(two: dict[str, float], one: dict[str, float]) -> None:
-    for name in set(one) - {"tokens_per_s", "train_s", "preparations_per_image", "encodings_per_image"}:
+    times = {"tokens_per_s", "train_s", "encoding_s", "forward_s", "backward_s", "optimizer_s"}
+    for name in set(one) - times - {"preparations_per_image", "encodings_per_image"}:
         assert two[name] == pytest.approx(one[name], rel=1e-4, abs=1e-6), name
 
 

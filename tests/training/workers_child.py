@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from datetime import timedelta
 from pathlib import Path
 
 import torch
+import torch.distributed
 from peft import set_peft_model_state_dict
 from safetensors.torch import load_file
 from torch.distributed.tensor import DTensor
@@ -37,6 +41,8 @@ OVERLAPPING = {
     "rl__micro_batch_tokens": 150,
     "rl__temperature": 0.9,
 }
+DEFAULT_TIMEOUT = timedelta(seconds=1)
+"""The limit of a collective call in the default group, in the kind `waits`."""
 
 
 def prepared(kind: str) -> VLM:
@@ -47,6 +53,8 @@ def prepared(kind: str) -> VLM:
         with torch.no_grad():
             for parameter in vlm.trainable():
                 parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(2)))
+    if kind == "bfloat16":
+        vlm = replace(vlm, compute_dtype=torch.bfloat16)  # products are rounded, weights not, as `model.dtype` has it
     if kind != "vision":
         vlm.freeze_vision()
     if kind != "copies":
@@ -110,6 +118,8 @@ def teach(workers: Workers, objective: str, kind: str, checkpoint: Path) -> dict
             state = merged_weights(plain.model, plain.model.state_dict())
             assert not torch.equal(weights(plain), weights(prepared(kind)))
         expected = state or vlm.model.state_dict()
+        if vlm.compute_dtype is not None:  # published as it is computed with, and read in float32
+            expected = {name: tensor.to(vlm.compute_dtype).to(tensor.dtype) for name, tensor in expected.items()}
         assert published.keys() == expected.keys()
         assert all(torch.equal(published[name], expected[name]) for name in published)
     return {"stats": asdict(stats), "losses": losses, "processes": same, "weights": updated.tolist()}
@@ -183,6 +193,19 @@ def encode_images(workers: Workers, cache: Path) -> dict:
     return asdict(update(vlm, groups, params, optimizer, vlm.frozen_copy(), workers=workers, image_cache=kept))
 
 
+def number_of_every_rank(workers: Workers, number: int) -> list[int]:
+    """Job: gather a number."""
+    return workers.gather([number])
+
+
+def wait_and_gather(workers: Workers) -> list[list[int]]:
+    """Send a job after an idle time that the default group does not bear, and then jobs from four threads."""
+    time.sleep(3 * DEFAULT_TIMEOUT.total_seconds())
+    found = [workers.run(number_of_every_rank, 0)]
+    with ThreadPoolExecutor(4) as pool:
+        return [*found, *pool.map(lambda number: workers.run(number_of_every_rank, number), range(1, 101))]
+
+
 def adapters(learners: Replicas[Learner]) -> torch.Tensor:
     """Return the trained weights that a rollout would get now."""
     state = learners.run(Learner.gathered_weights, True) or learners.local.vlm.model.state_dict()
@@ -192,11 +215,15 @@ def adapters(learners: Replicas[Learner]) -> torch.Tensor:
 def main(out: Path, kind: str, *objectives: str) -> None:
     torch.set_num_threads(1)
     scoring.MAX_LOGITS = 3 * CONFIG.vocabulary  # several chunks in a row, where one process alone has one
+    if kind == "waits":
+        torch.distributed.init_process_group("gloo", timeout=DEFAULT_TIMEOUT)
     workers = Workers.join(cpu=True)
     if not workers.is_main:
         return workers.serve_jobs()
     if kind == "overlap":
         found = overlap(workers, out.with_name("model"))
+    elif kind == "waits":
+        found = wait_and_gather(workers)
     elif kind == "images":
         found = workers.run(encode_images, out.with_name("cache"))
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.worlds.answers import Names, Number, Phrase
+from components.worlds.answers import Names, Number, Phrase, Refusal
 
 
 @pytest.mark.parametrize(
@@ -26,10 +26,33 @@ from components.worlds.answers import Names, Number, Phrase
         ("3.3", "3.30 and 3.31", False),
         ("3.3", "3.3" + "0" * 50, True),
         ("3" * 25, "3" * 25 + ".01", False),
+        ("6", "6m", True),
+        ("6", "6 and one more detail", True),
+        ("6", "six or 6", True),
+        ("6", "\u0666", True),
+        ("6.5", "\u0666\u066b\u0665", True),
+        ("5.99", "The average is 5.99 (to two decimals).", True),
+        ("4", "It has 4, perhaps one of the best shops.", True),
+        ("5", "Ada lent 5 to one person", True),
     ],
 )
 def test_a_number_may_have_a_unit_and_be_rounded(value: str, answer: str, is_right: bool) -> None:
     assert Number(value).accepts(answer) is is_right
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["6k", "6 k", "6bn", "6 million", "6 thousand", "6M", "6 M", "6\N{VULGAR FRACTION ONE HALF}", "6 dozen",
+     "6 hundred", "6 lakh", "6 Mio", "6x10^3 or 6", "6 or seven", "seven or 6", "6, maybe seven", "five to 6",
+     "6 or yes", "No or 6",
+     "6 million, or 6"],
+)  # fmt: skip
+def test_a_number_that_goes_on_is_another_number(answer: str) -> None:
+    assert not Number(6).accepts(answer)
+
+
+def test_a_number_that_the_task_names_may_go_on() -> None:
+    assert Number(6, given=[5]).accepts("6 of 5 thousand")
 
 
 @pytest.mark.parametrize(
@@ -46,6 +69,14 @@ def test_a_number_may_have_a_unit_and_be_rounded(value: str, answer: str, is_rig
 )
 def test_signs_after_a_word_belong_to_it(forms: list[str], answer: str, is_right: bool) -> None:
     assert Phrase(forms).accepts(answer) is is_right
+
+
+def test_a_list_of_refusals_refuses_nothing() -> None:
+    refusal = Refusal(["is closed"], {})
+    assert refusal.accepts("This is not possible: it is closed.")
+    assert not refusal.accepts(
+        " ".join(f"This is not possible: it is {why}." for why in ("full", "sold", "red", "closed"))
+    )
 
 
 def test_names_that_differ_by_a_sign_are_different() -> None:

@@ -44,7 +44,7 @@ def test_other_worlds_are_found(site_packages):
 
 
 def test_keys_of_older_recipes_are_explained(site_packages):
-    code = "from components.params.moved import moved; print(moved({'sites': {'world': 'miniwob'}}))"
+    code = "from components.params.old_keys import moved; print(moved({'sites': {'world': 'miniwob'}}))"
     found = python(site_packages, code)
     assert found.returncode == 0, found.stderr
     assert "sites.world is now worlds" in found.stdout

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from components.judge.protocols.base import ENDING, Ask, Ruling, cut, question
 from components.judge.rules.matching import plain
-from components.judge.rules.numbers import values
+from components.judge.rules.numbers import meant
 from components.judge.verdicts import parse_verdict
 from components.records import Outcome, Task
 
@@ -60,6 +60,6 @@ async def says_the_same(intent: str, references: Sequence[str], answer: str, ask
     return Ruling(*parse_verdict(reply.text, cut(reply)))
 
 
-def _bare(text: str) -> tuple[list[str], set[str]]:
-    """The words of a text, and its numbers: `-5` has the words of `5`, and `1.5` those of `1, 5`."""
-    return re.findall(r"\w+[+#]*", text.casefold()), values(plain(text))
+def _bare(text: str) -> tuple[list[str], list[str]]:
+    """The words of a text, its numbers and its signs: `-5` and `$5` have the words of `5`, `1.5` those of `1, 5`."""
+    return re.findall(r"\w+[+#]*", text.casefold()), meant(plain(text))

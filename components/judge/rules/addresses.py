@@ -49,6 +49,15 @@ def reddit_post(address: str) -> str:
     return f"{parts.scheme}://{parts.netloc}/f/{segments[2]}/{segments[3]}/"
 
 
+def is_address(address: str) -> bool:
+    """Whether a text can be read as an address; `http://[x/` cannot."""
+    try:
+        urlsplit(address.strip())
+    except ValueError:
+        return False
+    return True
+
+
 def origin_of(address: str) -> str:
     """Scheme and host of an address."""
     parts = _parts(address)

@@ -12,6 +12,10 @@ every task that asks for a small number (`waymark judge attack` measures both). 
   the answer it counts ("6 orders: 170, 180, 189").
 - An answer that is nothing else than an offer of several values ("5, 6", "It is yes. It is no.", "Alice or Bob") has
   none of them (`hedges`).
+- An answer that names several numbers where one was asked for, or "yes" and "no" in clauses of their own, has at most
+  one of them, which it singles out (`rivals`).
+- An amount in two units ("2.0 km or 1.2 mi") is one amount (`two_units`), and the numbers of rows ("1. …", "| 1 | …")
+  are no numbers of the answer.
 - An answer with far more numbers, items or words than were asked for (`MAX_…`) is a list, or a copy of a page.
 """
 
@@ -23,6 +27,8 @@ from collections.abc import Sequence
 from components.judge.rules.hedges import offers_several
 from components.judge.rules.matching import BOLD, plain
 from components.judge.rules.numbers import SIGN, split_lists, values
+from components.judge.rules.rivals import is_the_answer
+from components.judge.rules.two_units import in_one_unit
 
 _DECLINED = re.compile(r"[\W_]*n\s?/\s?a(?![\w/])")
 _DAY, _TIME = r"\d{1,4}[/-]\d{1,2}[/-]\d{1,4}(?!\d)", r"\d{1,2}:\d{2}(?::\d{2})?(?!\d)"
@@ -52,8 +58,9 @@ _AMOUNT = rf"(?:{SIGN})?[$€£¥#]?\s?{_VALUE}(?:%|\s?{_LETTER}+(?:\s{_LETTER}+
 _EITHER = rf"[\s,;:&\"'*_()\[\]\-]*+(?:{_OR.pattern}|[/|])(?:[{_MARKS}]|{_OR.pattern})*+"
 _END = rf"(?=[\"'*_)\]]*\s*(?:[,;!?|/&]|{_OR.pattern}|\.(?!\s?\d)|$))"
 _MIXED = re.compile(rf"(?<![\w.])(?:{_WORD}|{_AMOUNT})(?:{_EITHER}(?:{_WORD}|{_AMOUNT})){{1,12}}{_END}")
-"""A choice between numbers, "yes" and "no"; a mixed one has numbers and words: "0 or yes", "no / 2 orders"."""
-_ITEM_VALUE = rf"(?:{_WORD}|(?:{SIGN})?[$€£¥#]?\d+(?:\.\d+)?(?![\w.]*\w))"
+"""A choice between numbers, "yes" and "no"; a mixed one has numbers and words: "0 or yes", "no / 2 orders". "Yes / 39
+min" is none, because a measure answers another question."""
+_ITEM_VALUE = rf"(?:{_WORD}|(?:{SIGN})?[$€£¥#]?\d++(?:\.\d++)?+(?![\w.]*\w))"
 _MIXED_ROW = re.compile(rf"(?<![\w.]){_ITEM_VALUE}(?:[\s,;|/&]++{_ITEM_VALUE}){{1,12}}(?:(?<=\d)|{_END})")
 _CONTRADICTS = re.compile(r"\d\W+(?:yes|no)\b|^yes\W+0(?![.\d])")
 """In a row of numbers, "yes" and "no": "0, yes", "yes, 0". "Yes, 5" and "no, 0" are a number with its reading."""
@@ -69,11 +76,17 @@ _POLAR_WORD = re.compile(r"\b(?:yes|no)\b")
 _REMOVED = "…"
 _TRUNCATED = re.compile(rf"(?:{SIGN})?\d+\.\d{{3,}}")
 _ITEM = re.compile(r"[,;|/\n•]|\bor\b", re.IGNORECASE)
+_PIECE = re.compile(r"[,;|/\n•]|\bor\b|[.!?](?=\s)|(?<!\S)\(?\w{1,3}[:)=](?=\s)", re.IGNORECASE)
+"""What separates items, short sentences and the labels of options."""
+MAX_PIECE_WORDS = 5
+"""Words of a sentence up to which it may be an item of a list: "b: Pittsburgh. c: Boston."."""
+_ROW = re.compile(r"^[ \t]*(?:(\d{1,3})[.)]|#(\d{1,3}):|\|[ \t]*(\d{1,3})[ \t]*\|)[ \t]+(?=\S)", re.MULTILINE)
+_MEASURE = re.compile(r"[$€£¥]\s?\d|\d\s?(?:%|km|mi|m|min|mins|minutes?|h|hours?)(?!\w)")
 UNASKED = 2
 """Numbers that were not asked for, from which on numbers in a row are candidates."""
-MAX_NUMBERS, MAX_ITEMS, MAX_WORDS = 20, 9, 250
-"""Numbers, items of lists and words that an answer may have beyond those asked for. The longest answers of WebArena's
-authors with one phrase are addresses of nine items."""
+MAX_NUMBERS, MAX_ITEMS, MAX_WORDS, MAX_CHARACTERS = 20, 9, 250, 5000
+"""Numbers, items of lists, words and characters that an answer may have beyond those asked for. The longest answers of
+WebArena's authors with one phrase are addresses of nine items."""
 
 
 def declines(answer: str) -> bool:
@@ -88,12 +101,16 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
     Args:
         phrases: all phrases that the answer must contain, and their alternatives.
     """
-    if too_long(answer, phrases) is not None or offers_several(answer, phrases):
+    if too_long(answer, phrases) is not None:
         return ""
     phrase_text = plain("\n".join(phrases))
     numbers_asked = values(phrase_text)
+    lines = split_lists(without_row_numbers(answer), numbers_asked, phrases).splitlines()
+    answer = "\n".join(in_one_unit(plain(line), numbers_asked) for line in lines)
+    if offers_several(answer, phrases) or not is_the_answer(answer, phrases):
+        return ""
     prefixes = tuple(_TRUNCATED.findall("\n".join(phrases)))
-    text = BOLD.sub(r"\1", plain(split_lists(answer, numbers_asked, phrases)))
+    text = BOLD.sub(r"\1", plain(answer))
 
     def unless_candidates(row: re.Match[str]) -> str:
         numbers = values(row[0].replace(",", " "))
@@ -114,7 +131,8 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
     def unless_all(row: re.Match[str]) -> str:
         numbers, words = values(row[0]), set(_POLAR_WORD.findall(row[0]))
         is_asked = words <= set(_POLAR_WORD.findall(phrase_text)) and numbers <= numbers_asked
-        return _REMOVED if numbers and words and not is_asked else row[0]
+        is_detail = _OR.search(row[0]) is None and _MEASURE.search(row[0]) is not None and len(numbers) == 1
+        return _REMOVED if numbers and words and not is_asked and not is_detail else row[0]
 
     text = _MIXED_ROW.sub(
         lambda row: unless_all(row) if _CONTRADICTS.search(row[0]) else row[0], _MIXED.sub(unless_all, text)
@@ -122,6 +140,14 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
     for pattern in (_NUMBERS, _RANGE, _CHOICE, _REPEATED):
         text = pattern.sub(unless_candidates, text)
     return _POLAR.sub(unless_both, text)
+
+
+def without_row_numbers(answer: str) -> str:
+    """An answer without the numbers of its rows, if these count from 1: "1. Boston", "#1: Boston", "| 1 | Boston |"."""
+    rows = list(_ROW.finditer(answer))
+    counted = [int(row[1] or row[2] or row[3]) for row in rows] == [*range(1, len(rows) + 1)]
+    is_one_sentence = len(rows) == 1 and not re.search(r"\d|\b(?:yes|no)\b", answer[rows[0].end() :], re.IGNORECASE)
+    return answer if not counted or is_one_sentence else _ROW.sub("", answer)
 
 
 def _are_candidates(numbers: set[str], matches: set[str], is_choice: bool) -> bool:
@@ -145,8 +171,12 @@ def too_long(answer: str, phrases: Sequence[str]) -> str | None:
     Args:
         phrases: as for `without_candidates`; what they have themselves does not count.
     """
+    if len(answer) > (most := MAX_CHARACTERS + 2 * sum(map(len, phrases))):
+        return f"{len(answer)} characters, {most} are the most"
     numbers_asked = values(plain("\n".join(phrases)))
+    answer = without_row_numbers(answer)
     text = plain(split_lists(answer, numbers_asked, phrases))
+    pieces = [piece for piece in _PIECE.split(answer) if 0 < len(piece.split()) <= MAX_PIECE_WORDS]
     counts = (
         ("numbers that were not asked for", len(values(text) - numbers_asked), MAX_NUMBERS),
         (
@@ -155,6 +185,7 @@ def too_long(answer: str, phrases: Sequence[str]) -> str | None:
             MAX_ITEMS + 2 * sum(len(_ITEM.split(phrase)) for phrase in phrases),
         ),
         ("words", len(text.split()), MAX_WORDS + sum(len(phrase.split()) for phrase in phrases)),
+        ("short items", len(pieces), MAX_ITEMS + 2 * sum(len(_PIECE.split(phrase)) for phrase in phrases)),
     )
     excess = [f"{count} {what}, {most} are the most" for what, count, most in counts if count > most]
     return excess[0] if excess else None

@@ -24,7 +24,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from components.judge.rules.numbers import ENDS, STARTS, UNSIGNED, spelled, truncated, written_out
+from components.judge.rules.numbers import UNSIGNED, is_price, spelled, truncated, written_out
+from components.numerals import ENDS, STARTS
 
 _MARKS = str.maketrans(
     dict.fromkeys("‘’‛`", "'")
@@ -69,9 +70,7 @@ def bare(answer: str) -> str:
 def same(reference: str, answer: str) -> bool:
     """`exact_match`: the answer is the reference."""
     target, given = bare(reference), bare(answer)
-    return target == given or (
-        truncated(_unspelled(reference)) is not None and re.fullmatch(_number(target, reference), given) is not None
-    )
+    return target == given or (bool(target) and re.fullmatch(_number(target, reference), given) is not None)
 
 
 def includes(phrase: str, text: str, words: bool) -> bool:
@@ -98,10 +97,14 @@ def includes(phrase: str, text: str, words: bool) -> bool:
 
 
 def _number(target: str, phrase: str) -> str:
-    """The pattern of a phrase, `target` if it is `bare`; a truncated number at its end may go on with more digits."""
+    """The pattern of a phrase, `target` if it is `bare`; a truncated number at its end may go on with more digits,
+    and a price may be without its last zero."""
+    if is_price(target):
+        return rf"{re.escape(target.removesuffix('0'))}0?"
     fraction = truncated(_unspelled(phrase))
     if fraction is None:
         return re.escape(target)
     kept = fraction.rstrip("0")
     whole = target.removesuffix(f".{kept}" if kept and target.endswith(f".{kept}") else f".{fraction}")
-    return rf"{re.escape(whole)}(?:\.{fraction}\d*|{re.escape(target.removeprefix(whole))})"
+    equal = rf"\.{kept}0*" if kept else re.escape(target.removeprefix(whole))
+    return rf"{re.escape(whole)}(?:\.{fraction}\d*|{equal})"

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from components.judge.rules.addresses import is_address
 from components.judge.rules.calls import PREFIX, AddressCall, address_call, text_call
 from components.judge.rules.conditions import (
     Comparison,
@@ -101,7 +102,10 @@ def webarena_rule(raw: Any, is_visual: bool) -> WebArenaRule:
         if not published.reference_url:
             raise ValueError("eval.reference_url is empty, and url_match is asked for")
         note = published.url_note or ("EXACT" if is_visual else "GOLD in PRED")
-        ends_at = EndsAt(addresses=published.reference_url.split(OR), exact=note == "EXACT")
+        addresses = published.reference_url.split(OR)
+        if wrong := next((address for address in addresses if not is_address(address)), None):
+            raise ValueError(f"eval.reference_url has {wrong!r}, which is no address: correct it")
+        ends_at = EndsAt(addresses=addresses, exact=note == "EXACT")
     pages = [_page(target) for target in published.program_html] if "program_html" in types else []
     if "program_html" in types and not pages:
         raise ValueError("eval.program_html is empty, and program_html is asked for")

@@ -2,7 +2,8 @@
 
 EM is SQuAD's, as in the question-answering papers that BrowserAgent compares itself with: lower case, without the
 articles a, an and the, without punctuation, with single spaces. An answer is right if its normal form equals that of a
-golden answer, and if both have the same numbers: without punctuation alone, -5 would be 5, and 1.5 would be 15.
+golden answer, and if both have the same numbers in the same order and the same currency, comparison and percent signs.
+Without punctuation alone, -5 would be 5, 1.5 would be 15, 22-2 would be 2-22, and €5 would be $5.
 
 BrowserAgent's published code (its `val_answer.py`) computes another EM: it keeps the letters A–Z and digits of both
 texts, and accepts an answer that contains the golden one or has the same characters in any order. So "silent" is right
@@ -20,7 +21,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from components.judge.rules.matching import plain
-from components.judge.rules.numbers import values
+from components.judge.rules.numbers import meant
+from components.numerals import with_ascii_digits
 from components.records import Record
 
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
@@ -38,7 +40,7 @@ class AnswerScores(Record):
 
 def normal(text: str) -> str:
     """SQuAD's normal form; a text of only articles or punctuation becomes the text in lower case."""
-    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", with_ascii_digits(text)).casefold())
     kept = "".join(letter for letter in text if not unicodedata.category(letter).startswith(("P", "S")))
     return " ".join(_ARTICLE.sub(" ", kept).split()) or " ".join(text.split())
 
@@ -47,9 +49,9 @@ def score_answer(answer: str, golden: Sequence[str]) -> AnswerScores:
     """Score an answer against at least one golden answer. The rule's verdict is `exact`."""
     normal_answer = normal(answer)
     references = [normal(text) for text in golden]
-    numbers = values(plain(answer))
+    meaning = meant(plain(answer))
     return AnswerScores(
-        exact=any(normal(text) == normal_answer and values(plain(text)) == numbers for text in golden),
+        exact=any(normal(text) == normal_answer and meant(plain(text)) == meaning for text in golden),
         f1=max(_f1(normal_answer.split(), text.split()) for text in references),
         contains=any(f" {text} " in f" {normal_answer} " for text in references),
     )

@@ -31,7 +31,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from components.judge.rules.addresses import leads_to
-from components.judge.rules.candidates import declines, too_long, without_candidates
+from components.judge.rules.candidates import declines, too_long, without_candidates, without_row_numbers
 from components.judge.rules.conditions import (
     Comparison,
     EndsAt,
@@ -46,7 +46,10 @@ from components.judge.rules.conditions import (
     WebArenaRule,
 )
 from components.judge.rules.image_checks import SeesAnswer, check_images
-from components.judge.rules.matching import bare, includes, same
+from components.judge.rules.matching import bare, includes, plain, same
+from components.judge.rules.numbers import values
+from components.judge.rules.rivals import is_the_answer
+from components.judge.rules.two_units import in_one_unit
 from components.records import Ending, Outcome, Reading
 
 SameAnswer = Callable[[str, str, str], bool | None]
@@ -120,7 +123,7 @@ def _pages(
         reading = _reading(index, page.url, page.locator, ending)
         where = f"{page.url} {page.locator}".strip()
         if reading is None or reading.text is None:
-            why = reading.error if reading is not None else "nobody looked at the end of the episode"
+            why = reading.error if reading is not None else "the record has no reading of this page"
             findings.append(Finding(None, f"{where} (not read: {why})"))
             continue
         text = html.unescape(reading.text)
@@ -200,7 +203,15 @@ def _settled(answer: str, phrases: Sequence[Sequence[str]]) -> str:
     every = [phrase for alternatives in phrases for phrase in alternatives]
     if declines(answer) and not any(declines(phrase) for phrase in every):
         return ""
+    if len(phrases) == 1 and not any(_is_given(answer, phrase) for phrase in every):
+        return ""
     return without_candidates(answer, every)
+
+
+def _is_given(answer: str, phrase: str) -> bool:
+    numbers = values(plain(phrase))
+    text = "\n".join(in_one_unit(plain(line), numbers) for line in without_row_numbers(answer).splitlines())
+    return includes(phrase, answer, words=True) and is_the_answer(text, [phrase])
 
 
 def _unsearched(answer: str, phrases: Sequence[Sequence[str]], missing: Sequence[Sequence[str]]) -> str:

@@ -8,13 +8,18 @@ only where the row has a `NetworkEventEvaluator`. Success needs `done`, as for a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import Any, Literal
 
 from components.judge.verified.client import Check, VerifiedError, evaluate
 from components.records import HAR, Ending, Outcome, Probe, Record
 
 _NAMES = {"AgentResponseEvaluator": "the answer", "NetworkEventEvaluator": "the network events"}
+_MAX_DEPTH = 50
+"""Of the brackets in an answer."""
+_LONG_NUMBER = re.compile(r"\d{1000}")
 _MAX_SHOWN = 300
 """Characters of an evaluator's message in a rationale; they may have whole addresses."""
 
@@ -54,10 +59,22 @@ def judge_verified(rule: VerifiedRule, answer: str, ending: Ending | None) -> tu
         why = har.error if har is not None else "the record has none"
         return Outcome.ERROR, f"the network events are not known: {why}"
     entries = json.loads(har.text) if har is not None and har.text else []
-    result = evaluate(rule.row, rule.addresses, answer, entries)
+    result = evaluate(rule.row, rule.addresses, _readable(answer), entries)
     outcomes = {"success": Outcome.SUCCESS, "error": Outcome.ERROR}
     words = "; ".join(_words(result.checks)) or "no check ran"
     return outcomes.get(result.status, Outcome.FAILURE), f"{words}{f'; {result.error}' if result.error else ''}"
+
+
+def _readable(answer: str) -> str:
+    """The answer, which the package can parse without an error of its own.
+
+    Text that Python's parser cannot take (nested by the thousand, a number of thousands of digits) would end as an
+    error of the evaluator, so that an agent could turn its failure into no verdict. As a plain text it fails.
+    """
+    depths = accumulate((character in "[{") - (character in "]}") for character in answer)
+    if max(depths, default=0) > _MAX_DEPTH or _LONG_NUMBER.search(answer):
+        return json.dumps(answer[:_MAX_SHOWN])
+    return answer
 
 
 def _words(checks: Iterable[Check]) -> Iterable[str]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -87,8 +87,9 @@ class Fleet:
             problems = await asyncio.gather(*(server.problem() for server in self._servers))
             if any(problems):
                 raise ServerError("\n".join(dict.fromkeys(problem for problem in problems if problem)))
-            await self._claim()
-            await asyncio.gather(*(self._start(server) for server in self._servers))
+            async with _heartbeat(self._servers):
+                await self._claim()
+                await asyncio.gather(*(self._start(server) for server in self._servers))
         except BaseException:
             await self.__aexit__()
             raise
@@ -247,12 +248,14 @@ class Fleet:
     async def _tell(self, server: Server, order: Callable[[], Awaitable[None]]) -> None:
         """Give a server an order, during which it answers no health check. If it dies, the order is void: the restarted
         server has the fleet's weights, and is awake."""
-        life, server.loading = server.life, True
+        life = server.life
         try:
             while True:
+                server.loading = True
                 try:
                     return await order()
                 except httpx.TransportError:
+                    server.loading = False  # the watcher may find that it is gone
                     if await server.wait_for_end(life, DEATH_NOTICE_S):
                         return None
         finally:
@@ -271,9 +274,12 @@ class Fleet:
                 await self._awake.wait()  # until then, the trainer has the memory
                 if server.deaths > MAX_DEATHS:
                     raise ServerError(f"vLLM died {server.deaths} times in a row:\n{server.last_words()}")
-                await self._start(server)
+                async with _heartbeat([server]):
+                    await self._start(server)
         except Exception as error:  # no code awaits this task, and requests would wait for the server for ever
-            self._failure = error if isinstance(error, ServerError) else ServerError(repr(error))
+            if not isinstance(error, ServerError):
+                error = ServerError(f"{server.url} cannot be started again ({error!r}): {server.last_words()}")
+            self._failure = error
             self._changed.set()
 
     async def _wait_for_failure(self, server: Server) -> None:
@@ -289,15 +295,13 @@ class Fleet:
         """Wait until no other stage needs a server for itself. All stages claim servers in the same order, so that no
         two wait for one another."""
         servers = sorted(self._servers, key=lambda server: server.url)
-        for number, server in enumerate(servers):
+        for server in servers:
             is_told = False
             while not await server.claim():
                 if not is_told:
                     print(f"waiting for the vLLM server at {server.url}, which another stage uses", flush=True)
                 is_told = True
                 await asyncio.sleep(CLAIM_POLL_S)
-                for earlier in servers[:number]:
-                    await self._is_healthy(earlier)  # a sign of life, or the claim ends
 
     async def _start(self, server: Server) -> None:
         await server.start(lambda: self._is_healthy(server))
@@ -311,3 +315,21 @@ class Fleet:
         except httpx.HTTPError:
             return False
         return reply.status_code == 200 and server.is_as_left(reply)
+
+
+@asynccontextmanager
+async def _heartbeat(servers: Sequence[Server]) -> AsyncIterator[None]:
+    """Give servers signs of life while they start, which takes as long as their weights take over the network. A
+    running server gets them from the health checks of its watcher."""
+
+    async def beat() -> None:
+        while True:
+            await asyncio.gather(*(server.show_life() for server in servers))
+            await asyncio.sleep(HEALTH_INTERVAL_S)
+
+    heart = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        heart.cancel()
+        await asyncio.gather(heart, return_exceptions=True)

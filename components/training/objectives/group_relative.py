@@ -1,4 +1,4 @@
-"""What MM-GRPO and M-GRPO share: advantages within groups, the clipped surrogate, a KL to the policy of the start."""
+"""What MM-GRPO and M-GRPO share: advantages within groups, the clipped surrogate, a KL to a reference policy."""
 
 from __future__ import annotations
 
@@ -35,11 +35,6 @@ class GroupRelative(PolicyGradient):
         Args:
             turns: number of turns of the trajectory that are learned from.
         """
-
-    @property
-    @override
-    def needs_reference(self) -> bool:
-        return self.params.kl > 0
 
     @property
     @override
@@ -82,4 +77,4 @@ class GroupRelative(PolicyGradient):
     def turn_loss(self, tokens: TurnTokens, advantage: float) -> tuple[torch.Tensor, TokenStats]:
         params = self.params
         surrogate_T, stats = clipped_surrogate(tokens, advantage, params.clip_low, params.clip_high, params.dual_clip)
-        return with_kl(surrogate_T, stats, tokens, params.kl)
+        return with_kl(surrogate_T, stats, tokens, params.kl, params.kl_linear_from)

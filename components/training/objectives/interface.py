@@ -19,6 +19,7 @@ from components.model import VLM, Encoder
 from components.params import Params
 from components.records import Task, Trajectory
 from components.rollout import Group, SampledGroups
+from components.tasks import Funnel
 from components.training.workers import Workers
 
 
@@ -57,7 +58,9 @@ class UpdateStats:
     single samples) are in nats, measured before the first step; `packed` is 0 if the latter was too large.
     `tokens_per_s` counts prompts and responses of all turns in each pass, that of the reference included, and of the
     demonstrations that are trained on, as if no prefix were shared. `images`, `preparations_per_image` and
-    `encodings_per_image` are those of `ImageFigures`. The rest are means over the optimiser steps.
+    `encodings_per_image` are those of `ImageFigures`. `train_s` is the wall time of the update, and `encoding_s`,
+    `forward_s`, `backward_s` and `optimizer_s` are parts of it (`UpdateClock`), in seconds of the main process. The
+    rest are means over the optimiser steps.
     """
 
     turns: int
@@ -76,6 +79,10 @@ class UpdateStats:
     images: float = 0.0
     preparations_per_image: float = 0.0
     encodings_per_image: float = 0.0
+    encoding_s: float = 0.0
+    forward_s: float = 0.0
+    backward_s: float = 0.0
+    optimizer_s: float = 0.0
 
 
 NO_UPDATE = UpdateStats(
@@ -111,7 +118,8 @@ class Objective(ABC):
 
     @property
     def needs_reference(self) -> bool:
-        """Whether a frozen copy of the policy with which the phase began must be kept."""
+        """Whether a frozen copy of the policy with which the phase began must be kept. It must agree with the section's
+        `needs_reference`, which `waymark plan` reads."""
         return False
 
     @property
@@ -139,6 +147,11 @@ class Objective(ABC):
     def figures(self, groups: Sequence[Group]) -> dict[str, float]:
         """Figures of an iteration besides `UpdateStats`, named after the objective; by default none."""
         return {}
+
+    def selection(self, groups: Sequence[Group]) -> Funnel | None:
+        """How `update` selects from all attempts of an iteration, step by step. It becomes figures of the iteration
+        (`Funnel.figures`), which the report draws; None: there is no selection to report."""
+        return None
 
     def summary(self, figures: Mapping[str, float]) -> str:
         """These figures as words for the iteration's line on the screen; by default none."""

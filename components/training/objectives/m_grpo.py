@@ -1,15 +1,15 @@
 """M-GRPO: multi-turn GRPO (WebAgent-R1, section 2.3).
 
     loss = - 1/G sum_i 1/|tau_i| sum_j 1/|a_ij| sum_k [ min(rho A_i, clip(rho, 1 - low, 1 + high) A_i) - beta D_KL ]
-    D_KL = exp(log pi_ref - log pi) - (log pi_ref - log pi) - 1          per token, unbiased and never negative
+    D_KL = exp(log pi_ref - log pi) - (log pi_ref - log pi) - 1          per token, never negative (`surrogate.with_kl`)
 
 A_i and rho are those of MM-GRPO; the paper clips at 0.2 on both sides and has beta = 0.001. The reference is the policy
-with which the phase began. The factor 1/|tau_i| gives every trajectory the same weight, so the turns of long ones count
-less.
+with which the phase began, unless `rl.objective.reference` names SFT's. The factor 1/|tau_i| gives every trajectory the
+same weight, so the turns of long ones count less.
 
 Deviations: An optimiser step that holds some turns of a trajectory counts it by their share of 1/|tau_i|, and divides
 by the sum of these shares instead of G; over a whole batch both are the same. The estimate of the KL is linear far
-below the reference (`surrogate.with_kl`).
+below the reference (`rl.objective.kl_linear_from`).
 """
 
 from __future__ import annotations

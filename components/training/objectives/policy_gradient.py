@@ -38,6 +38,7 @@ from components.training.objectives.supervised import WeightedSample
 from components.training.objectives.surrogate import Credit, TokenStats, TurnTokens, truncated
 from components.training.optim import optimizer_step
 from components.training.supervised import add_gradients
+from components.training.update_clock import UpdateClock
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,11 @@ class PolicyGradient(Objective):
     def replay(self) -> Replay | None:
         """The demonstrations that each step trains on, too; None: there are none."""
         return None
+
+    @property
+    @override
+    def needs_reference(self) -> bool:
+        return self.params.needs_reference
 
     @property
     @override
@@ -150,13 +156,14 @@ class _PolicyUpdate:
 
     def run(self, groups: Sequence[Group]) -> UpdateStats:
         context, rl = self.context, self.rl
-        vlm, started = context.vlm, time.monotonic()
+        vlm, started, clock = context.vlm, time.monotonic(), UpdateClock()
         turns = turn_samples(groups, context.renderer, context.encoder, self.objective)
         vlm.model.eval()
         samples = [turn.sample for turn in turns]
-        share_images(context.encoder, samples, context.workers)
+        with clock.encoding():
+            share_images(context.encoder, samples, context.workers)
         self.forward, packing_gap = checked_forward(
-            vlm, context.encoder, samples, rl.sampling, rl.max_packing_gap, context.workers
+            vlm, context.encoder, samples, rl.sampling, rl.max_packing_gap, context.workers, clock
         )
         trainer_logprobs = self._score(samples, rl.sampling)
         gap, mean_gap = self._check_agreement(turns, trainer_logprobs)
@@ -174,7 +181,8 @@ class _PolicyUpdate:
                 batch = [order[index] for index in indices]
                 replayed = self._replay(taught, len(losses))
                 loss, batch_stats = accumulate_gradients(self.objective, context, batch, self.forward)
-                norms.append(optimizer_step(context.optimizer, vlm, rl.max_grad_norm))
+                with clock.optimizer():
+                    norms.append(optimizer_step(context.optimizer, vlm, rl.max_grad_norm))
                 losses.append(loss + replayed)
                 stats += batch_stats
                 context.progress(len(losses), total)
@@ -196,6 +204,7 @@ class _PolicyUpdate:
             grad_norm=sum(norms) / len(norms),
             tokens_per_s=(passes * token_count(samples) + token_count(self.replayed)) / seconds,
             train_s=seconds,
+            **asdict(clock),
             **asdict(image_figures(context.encoder, [*samples, *self.replayed], context.workers)),
         )
 
@@ -300,16 +309,19 @@ def accumulate_gradients(
     total = sum(turn.credit.weight for turn in batch)
     samples = [turn.sample for turn in batch]
     for indices, counts in workers.split(list(forward.micro_batches(samples, encoder, rl.micro_batch_tokens))):
-        logprobs = forward(vlm, encoder, [samples[index] for index in indices], rl.sampling)
-        part = torch.zeros((), device=encoder.device)
-        for index, logprobs_T in zip(indices, logprobs, strict=True):
-            turn = batch[index]
-            tokens = TurnTokens(logprobs_T, turn.logprobs_T, turn.reference_T, turn.correction_T)
-            turn_loss, turn_stats = objective.turn_loss(tokens, turn.credit.advantage)
-            part = part + turn_loss * turn.credit.weight
-            stats += [turn_stats] * counts
-        part = part / total * counts
-        (part * workers.loss_scale).backward()
-        loss += part.item()
-    workers.sum_gradients(vlm.trainable())
+        with forward.clock.forward(encoder.vision):
+            logprobs = forward(vlm, encoder, [samples[index] for index in indices], rl.sampling)
+            part = torch.zeros((), device=encoder.device)
+            for index, logprobs_T in zip(indices, logprobs, strict=True):
+                turn = batch[index]
+                tokens = TurnTokens(logprobs_T, turn.logprobs_T, turn.reference_T, turn.correction_T)
+                turn_loss, turn_stats = objective.turn_loss(tokens, turn.credit.advantage)
+                part = part + turn_loss * turn.credit.weight
+                stats += [turn_stats] * counts
+            part = part / total * counts
+        with forward.clock.backward():
+            (part * workers.loss_scale).backward()
+            loss += part.item()
+    with forward.clock.backward():
+        workers.sum_gradients(vlm.trainable())
     return sum(workers.gather([loss])), workers.gather(stats)

@@ -31,7 +31,7 @@ from components.model import Encoder
 from components.params import OptimParams, Params, RFTParams
 from components.records import Task, Trajectory
 from components.rollout import Group, SampledGroups
-from components.tasks import Funnel, curate_rft, mix
+from components.tasks import SELECTION, Funnel, curate_rft, mix
 from components.training.agreement import policy_sample
 from components.training.forward import token_count
 from components.training.images import image_figures, share_images
@@ -45,6 +45,7 @@ from components.training.objectives.registry import register
 from components.training.objectives.sft import demonstrations, shuffle_units
 from components.training.objectives.supervised import WeightedSample
 from components.training.supervised import train
+from components.training.update_clock import UpdateClock
 
 
 @register
@@ -96,7 +97,9 @@ class RFT(Objective):
         samples = [turn.sample for turns in trajectories for turn in turns]
         if not samples:
             return NO_UPDATE
-        share_images(context.encoder, samples, context.workers)
+        clock = UpdateClock()
+        with clock.encoding():
+            share_images(context.encoder, samples, context.workers)
         losses: list[float] = []
 
         def report(step: int, steps: int, loss: float) -> None:
@@ -114,7 +117,7 @@ class RFT(Objective):
             weight_decay=rl.weight_decay,
             max_grad_norm=rl.max_grad_norm,
         )
-        packing = train(context.vlm, context.encoder, data, optim, context.seed, report, context.workers)
+        packing = train(context.vlm, context.encoder, data, optim, context.seed, report, context.workers, clock)
         seconds = time.monotonic() - started
         return replace(
             NO_UPDATE,
@@ -124,16 +127,18 @@ class RFT(Objective):
             loss=sum(losses) / len(losses),
             tokens_per_s=self.params.epochs * token_count(samples) / seconds,
             train_s=seconds,
+            **asdict(clock),
             **asdict(image_figures(context.encoder, samples, context.workers)),
         )
 
     @override
-    def figures(self, groups: Sequence[Group]) -> dict[str, float]:
-        return funnel_figures(select(groups, self.params.max_per_source, self.seed)[1])
+    def selection(self, groups: Sequence[Group]) -> Funnel:
+        return select(groups, self.params.max_per_source, self.seed)[1]
 
     @override
     def summary(self, figures: Mapping[str, float]) -> str:
-        return f"chosen {figures['rft_chosen']:.0f} of {figures['rft_attempts']:.0f} attempts"
+        prefix = SELECTION if f"{SELECTION}chosen" in figures else "rft_"  # as in checkpoints of earlier versions
+        return f"chosen {figures[f'{prefix}chosen']:.0f} of {figures[f'{prefix}attempts']:.0f} attempts"
 
 
 def select(
@@ -144,13 +149,6 @@ def select(
     trajectories = [trajectory for group in groups for trajectory in group.trajectories]
     rewards = [reward for group in groups for reward in group.rewards]
     return curate_rft(trajectories, rewards, max_per_source, seed)
-
-
-def funnel_figures(funnel: Funnel) -> dict[str, float]:
-    """A funnel as figures of an iteration: `rft_attempts`, how many each step dropped, `rft_chosen`."""
-    dropped = {step.step.replace("'", "").replace(" ", "_"): step.dropped for step in funnel.steps}
-    counts = {"attempts": funnel.total, **dropped, "chosen": funnel.left}
-    return {f"rft_{name}": float(count) for name, count in counts.items()}
 
 
 def sampled_turns(

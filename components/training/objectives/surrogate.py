@@ -14,8 +14,6 @@ import torch
 from components.rollout import Group
 
 EPSILON = 1e-6
-STEEPEST = 3.0
-"""Nats below the reference from which on the KL estimate grows linearly."""
 
 
 @dataclass(frozen=True)
@@ -109,18 +107,21 @@ def clipped_surrogate(
 
 
 def with_kl(
-    surrogate_T: torch.Tensor, stats: TokenStats, tokens: TurnTokens, beta: float
+    surrogate_T: torch.Tensor, stats: TokenStats, tokens: TurnTokens, beta: float, linear_from: float
 ) -> tuple[torch.Tensor, TokenStats]:
     """The loss of a turn, a scalar: minus the mean of surrogate - beta KL, and the figures with the sum of the KL.
 
-    The estimate of the KL is exp(ref - now) - (ref - now) - 1 per token (Schulman 2020, "Approximating KL divergence"),
-    unbiased and never negative. Where the policy gives a token less than e^-3 of the reference's probability, the
-    exponential continues as its tangent: otherwise one such token would outweigh the gradients of all others together.
+    The estimate of KL(now || ref) is exp(ref - now) - (ref - now) - 1 per token (Schulman 2020, "Approximating KL
+    divergence"), never negative. It is unbiased for tokens that the present policy samples from its whole distribution:
+    in the first step of an iteration without stale rollouts, and without top-p, with which `rl.objective.kl` is
+    refused. Its gradient is then that of KL(ref || now). Where the policy gives a token less than e^-`linear_from` of
+    the reference's probability, the exponential continues as its tangent: otherwise one such token would outweigh the
+    gradients of all others together.
     """
     if tokens.reference_T is None:
         return -surrogate_T.mean(), stats
     gap_T = tokens.reference_T - tokens.now_T
-    near_T = gap_T.clamp(max=STEEPEST)
+    near_T = gap_T.clamp(max=linear_from)
     kl_T = torch.exp(near_T) * (1 + gap_T - near_T) - gap_T - 1
     return -(surrogate_T - beta * kl_T).mean(), replace(stats, kl_sum=kl_T.sum().item())
 

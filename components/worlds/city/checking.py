@@ -4,6 +4,8 @@ For each template and seed:
 
 - the oracle gets 1, within the number of actions that its length says;
 - an agent that only says `done` gets 0, and so does one whose answer is the task's own words;
+- one whose page calls the control interface gets 0, and so does one whose page claims that the task is done: neither
+  changes the copy;
 - the oracle's run with one more write gets 0, and the write is named;
 - the oracle's run with an answer that lists all candidates gets 0;
 - a second run of the oracle leaves the same rows in every table.
@@ -30,6 +32,27 @@ from components.worlds.playing import answer_only, play
 
 LENGTHS = {"short": range(1, 4), "medium": range(4, 9), "long": range(9, 100)}
 STRAY = "UPDATE auth_user SET first_name = first_name || '!' WHERE username = 'jonas'"
+CONTROL = """async ([port, key, sql]) => {
+    const answers = [];
+    for (const host of ['127.0.0.1', 'localhost', location.hostname])
+        for (const [command, mode] of [['query', 'cors'], ['execute', 'no-cors']]) {
+            const request = {method: 'POST', mode, body: JSON.stringify({key, sql})};
+            answers.push(await fetch(`http://${host}:${port}/${command}`, request).then((it) => it.text(), () => ''));
+        }
+    return answers.join(' ');
+}"""
+"""Calls the control interface with the copy's key, which no page knows; returns what it is told."""
+FORGED = """async (claim) => {
+    const state = JSON.stringify({reward: 1, done: true, success: true, answer: claim});
+    document.title = claim;
+    document.body.innerHTML = `<main><h1>Done</h1><p role=status></p></main>`;
+    document.querySelector('p').textContent = claim;
+    window.reward = localStorage.state = sessionStorage.state = state;
+    document.cookie = 'state=' + encodeURIComponent(state) + '; path=/';
+    const headers = {'Content-Type': 'application/json'};
+    await fetch(location.href, {method: 'POST', headers, body: state}).catch(() => null);
+}"""
+"""Makes the page, the browser's storage and a request to the site say that the task is done."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +123,21 @@ async def _fill(report: TaskCheck, instance: Instance, task: Task, pool: Browser
     report.add_cheats({"idle": idle, "copied": copied, "stray": first.stray, "listed": first.listed})
     if not first.stray.side_effects:
         problems.append("the stray write is not named")
+    attacks = await _run_attacks(task, pool, site)
+    report.add_cheats(attacks)
+    problems += [f"{name} changes the copy" for name, check in attacks.items() if check.changes]
+
+
+async def _run_attacks(task: Task, pool: BrowserPool, site: CitySite) -> dict[str, StateCheck]:
+    """The checks after the start page has called the control interface, and then after it has forged a state."""
+    async with pool.session(task) as session:
+        await session.start(task)
+        episode = session.site_episode
+        assert isinstance(episode, CityEpisode)
+        response = await session.page.evaluate(CONTROL, [site.server.control_port, episode.key, STRAY])
+        control = await episode.check_state(response)
+        await session.page.evaluate(FORGED, task.intent)
+        return {"control": control, "forged": await episode.check_state(task.intent)}
 
 
 async def _run_oracle(instance: Instance, task: Task, pool: BrowserPool, site: CitySite) -> _Run:

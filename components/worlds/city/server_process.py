@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 
@@ -22,6 +22,13 @@ CONTROL_TIMEOUT_S = 60.0
 
 class LostError(CityError):
     """The server has no such copy, because its process ended and another one has taken its place."""
+
+
+class Held(NamedTuple):
+    """What a server keeps of its episodes."""
+
+    copies: int
+    snapshots: int
 
 
 class CityServer:
@@ -114,9 +121,9 @@ class CityServer:
         """The whole database of a copy or snapshot. Raises as `reset`."""
         return base64.b64decode(self._control("database", key=key)["database"])
 
-    def count(self) -> int:
-        """The number of copies. Raises as `reset`."""
-        return self._control("count")["copies"]
+    def count(self) -> Held:
+        """The numbers of copies and of snapshots. Raises as `reset`."""
+        return Held(**self._control("count"))
 
     def stop(self) -> None:
         """End the process."""

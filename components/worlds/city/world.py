@@ -20,6 +20,7 @@ from components.worlds import (
     WorldError,
     unknown_names,
 )
+from components.worlds.answers import Answer
 from components.worlds.city.checking import check_templates
 from components.worlds.city.image import digest, ensure, find_python, modifiers_digest
 from components.worlds.city.instances import WORLD, Instance
@@ -131,6 +132,11 @@ class City(World):
         """The oracle of the task's template."""
         rng = random.Random(f"{task.task_id}|{attempt}|{seed}")
         return Instance.of(task).oracle(rng, noise, task.intent)
+
+    def expected_answer(self, task: Task) -> Answer | None:
+        """The answer of the task's template for its facts."""
+        made = Instance.of(task)
+        return made.template.answer(made.facts)
 
     def check(
         self, names: Sequence[str], browser: BrowserParams, first_seed: int, seeds: int

@@ -15,6 +15,7 @@ from typing import Any
 
 from playwright.async_api import BrowserContext, Page, async_playwright
 from playwright.async_api import Error as PlaywrightError
+from pydantic import BaseModel, TypeAdapter
 
 from components.browser import find_chromium
 from components.browser.chromium import launch, launch_flags
@@ -26,6 +27,17 @@ from components.worlds.miniwob.server import Server, families
 
 SEEDS_PER_CALL = 100
 TIMEOUT_S = 60.0
+
+
+class _Instruction(BaseModel):
+    """What `miniwob.js` collects of one seed."""
+
+    utterance: str = ""
+    error: str | None = None
+    """Why the page has no instruction; None if it has one."""
+
+
+_INSTRUCTIONS = TypeAdapter(list[_Instruction])
 
 
 class MiniWoBSite(LoopbackSite[Server]):
@@ -100,25 +112,27 @@ class MiniWoBSite(LoopbackSite[Server]):
             try:
                 answers = await self._utterances(page, family, seeds)
             except PlaywrightError as error:
-                answers = [{"error": f"{family}: {str(error).splitlines()[0]}"}] * len(seeds)
+                answers = [_Instruction(error=f"{family}: {str(error).splitlines()[0]}")] * len(seeds)
             except TimeoutError:
-                answers = [{"error": f"{family}: the page did not answer within {TIMEOUT_S:.0f} s"}] * len(seeds)
+                reason = f"{family}: the page did not answer within {TIMEOUT_S:.0f} s"
+                answers = [_Instruction(error=reason)] * len(seeds)
             await page.close()
         else:
-            answers = [{"error": f"MiniWoB++ has no family {family}"}] * len(seeds)
+            answers = [_Instruction(error=f"MiniWoB++ has no family {family}")] * len(seeds)
         return [_row(family, seed, split, answer) for seed, answer in zip(seeds, answers, strict=True)]
 
-    async def _utterances(self, page: Page, family: str, seeds: Sequence[int]) -> list[dict[str, str]]:
+    async def _utterances(self, page: Page, family: str, seeds: Sequence[int]) -> list[_Instruction]:
         """The instruction of every seed, from one page that starts the episodes one after the other."""
         await page.goto(f"{self.origin}/{family}.html", wait_until="load")
         wrong = await self.ready(page)
         if wrong:
-            return [{"error": f"{family}: {wrong}"}] * len(seeds)
-        answers: list[dict[str, str]] = []
+            return [_Instruction(error=f"{family}: {wrong}")] * len(seeds)
+        answers: list[_Instruction] = []
         for first in range(0, len(seeds), SEEDS_PER_CALL):
             chunk = list(seeds[first : first + SEEDS_PER_CALL])
             async with asyncio.timeout(TIMEOUT_S):
-                answers += await page.evaluate(f"WAYMARK.collect({json.dumps(chunk)})")
+                answer = await page.evaluate(f"WAYMARK.collect({json.dumps(chunk)})")
+            answers += _INSTRUCTIONS.validate_python(answer)
         return answers
 
 
@@ -127,10 +141,10 @@ def _families() -> frozenset[str]:
     return frozenset(families())
 
 
-def _row(family: str, seed: int, split: str, answer: dict[str, str]) -> dict[str, Any]:
+def _row(family: str, seed: int, split: str, answer: _Instruction) -> dict[str, Any]:
     row: dict[str, Any] = {
         "task_id": f"miniwob/{family}/{seed}",
-        "intent": answer.get("utterance", ""),
+        "intent": answer.utterance,
         "start_url": f"{MiniWoBSite.origin}/{family}.html",
         "website": f"miniwob/{family}",
         "source": "miniwob",
@@ -138,8 +152,8 @@ def _row(family: str, seed: int, split: str, answer: dict[str, str]) -> dict[str
         "split": split,
         "evaluator": {"type": "site_reward"},
     }
-    if "error" in answer:
-        row["error"] = answer["error"]
+    if answer.error is not None:
+        row["error"] = answer.error
     elif groups := rubric(family, row["intent"]):
         row |= {"rubric": [group.model_dump() for group in groups], "difficulty": difficulty_of(groups)}
     return row

@@ -1,4 +1,4 @@
-"""Waymark's own requests to an application: log-ins, resets, lists of rows and rules. The agent's browser has no part.
+"""Waymark's own requests to an application: log-ins, resets, lists of rows and rules. They bypass the agent's browser.
 
 The client resolves the site's host to the process on loopback, so the application sees the host that a browser sends.
 """

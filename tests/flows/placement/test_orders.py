@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 from prefect.logging import disable_run_logger
 
+from flows import process
 from flows.crash_safe_dvc import InfrastructureFailed, StageFailed, repro
 from flows.placement import handover, inputs, worker
 from flows.placement.handover import Order, OrderRefused
 from flows.placement.shared_store import SharedStore
+from flows.placement.state_mirror import StateMirror
 from flows.placement.worker import run_order
 from tests.flows.placement.clones import journal, make_clones
 
 pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Leader:
@@ -180,6 +189,75 @@ def test_a_clone_that_works_on_another_recipe_is_left_alone(leader, carry_out, t
         carry_out("first", leader.other)
     assert not leader.report().is_stages_own
     assert (leader.other / "params.yaml").read_text() == "placement: {}\n"
+
+
+def test_what_an_earlier_order_left_ends_before_the_state_is_replaced(leader, carry_out, monkeypatch):
+    record = leader.other / process.CALLS / "train.json"
+    record.parent.mkdir(parents=True)
+    with subprocess.Popen([sys.executable, "-c", ""]) as flow:
+        flow.wait()
+    record.write_text(json.dumps({"mark": "left", "pid": flow.pid, "started": 0.0}))
+    lived, restore = [], StateMirror.restore
+
+    def noted(mirror: StateMirror) -> int:
+        lived.append(left.poll() is None)
+        return restore(mirror)
+
+    monkeypatch.setattr(StateMirror, "restore", noted)
+    environment = {**os.environ, process.MARK: "left"}
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env=environment) as left:
+        leader.order()
+        carry_out("first", leader.other)
+    assert lived == [False]
+    assert leader.report().outcome == "ran"
+
+
+FLOW_RUN = """
+import sys
+from prefect.logging import disable_run_logger
+from flows.placement import worker
+worker._Life.show = lambda life: None  # artifacts need a server
+with disable_run_logger():
+    worker.run_order.fn(*sys.argv[1:])
+"""
+
+
+def test_a_stage_ends_when_only_its_flow_run_is_killed(leader, carry_out):
+    leader.order()
+    environment = {**os.environ, worker.PROJECT: str(leader.other), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", FLOW_RUN, "train", leader.store.url, "first"]
+    with subprocess.Popen(command, env=environment) as flow_run:
+        while len(journal(leader.other)) < 5:
+            assert flow_run.poll() is None
+            time.sleep(0.1)
+        mark = json.loads((leader.other / process.CALLS / "train.json").read_text())["mark"]
+        tree = process._marked_processes(mark)
+        flow_run.kill()
+    _, alive = psutil.wait_procs(tree, timeout=30)
+    assert tree
+    assert alive == []
+    done = len(journal(leader.other))
+    assert done < 60
+    leader.order("second")
+    carry_out("second", leader.other)
+    assert [line["step"] for line in journal(leader.other)] == list(range(60))
+    assert {line["try"] for line in journal(leader.other)} <= {0, *range(4, done + 1)}
+
+
+def test_a_machine_that_was_replaced_leaves_its_successors_state_alone(leader, carry_out, monkeypatch):
+    """It is replaced between its last look at the order and its report."""
+    state, send_report = handover.state_of_stage(leader.store, "train"), handover.send_report
+
+    def replaced(store: SharedStore, stage: str, report: handover.Report) -> bool:
+        leader.order("second")
+        state.write("files.json", b'{"writer": "second", "files": {}}')
+        return send_report(store, stage, report)
+
+    monkeypatch.setattr(handover, "send_report", replaced)
+    leader.order()
+    carry_out("first", leader.other)
+    assert handover.report_of(leader.store, "train") is None
+    assert state.read_json("files.json") == {"writer": "second", "files": {}}
 
 
 def test_outputs_that_dvc_does_not_know_are_not_overwritten(leader, carry_out):

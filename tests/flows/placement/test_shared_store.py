@@ -30,6 +30,14 @@ def test_another_process_sees_what_was_written_since_it_looked(store):
     assert (other.names(), other.read("a")) == (["a"], b"1")
 
 
+def test_parts_of_a_bucket_share_its_connections(bucket):
+    store = SharedStore(bucket)
+    part = store.child("stages").child("train")
+    assert part._files is store._files
+    part.write("owner", b"first")
+    assert (store.read("stages/train/owner"), part.url) == (b"first", f"{bucket}/stages/train")
+
+
 def test_a_store_out_of_reach_or_of_an_unknown_kind_is_an_error(tmp_path):
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(StoreError, match=r"placement\.store: .*/file/owner: (NotADirectory|FileExists)Error"):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,115 @@ def test_a_list_that_could_not_be_written_is_written_by_the_next_copy(tmp_path, 
     monkeypatch.setattr(SharedStore, "write_json", write_json)
     assert mirror.copy() == 1
     assert restored(store, tmp_path / "other") == {"key/run_id": b"first"}
+
+
+class Uploads:
+    """The pieces that are written to a store. `at` are actions before the piece with a number is written."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, at: dict[int, Callable[[], None]]) -> None:
+        self.sizes: list[int] = []
+        write = SharedStore.write
+
+        def noted(store: SharedStore, name: str, data: bytes) -> None:
+            if name.startswith("pieces/"):
+                self.sizes.append(len(data))
+                at.get(len(self.sizes), lambda: None)()
+            write(store, name, data)
+
+        patch.setattr(SharedStore, "write", noted)
+        patch.setattr(state_mirror, "PIECE_BYTES", 10)
+
+
+def make_files(folder: Path, files: dict[str, bytes]) -> None:
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+
+
+def stored_pieces(store: SharedStore) -> set[str]:
+    return {name for name in store.names() if name.startswith("pieces/")}
+
+
+def out_of_reach() -> None:
+    raise StoreError("out of reach")
+
+
+def test_a_copy_that_an_error_ended_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    store, state = SharedStore(str(tmp_path / "store")), tmp_path / "state"
+    mirror, uploads = StateMirror(state, store), Uploads(monkeypatch, {4: out_of_reach})
+    make_files(state, {"key/checkpoints/1.pt": bytes(range(55))})
+    with pytest.raises(StoreError):
+        mirror.copy()
+    assert mirror.copy() == 1
+    assert uploads.sizes == [10, 10, 10, 10, 10, 10, 5]  # the fourth twice
+    assert restored(store, tmp_path / "other") == {"key/checkpoints/1.pt": bytes(range(55))}
+    assert stored_pieces(store) == pieces(store)
+
+
+def test_what_was_copied_of_a_file_that_changed_meanwhile_is_removed(tmp_path, monkeypatch):
+    store, state = SharedStore(str(tmp_path / "store")), tmp_path / "state"
+    mirror = StateMirror(state, store)
+    Uploads(monkeypatch, {4: out_of_reach})
+    make_files(state, {"key/checkpoints/1.pt": bytes(55)})
+    with pytest.raises(StoreError):
+        mirror.copy()
+    make_files(state, {"key/checkpoints/1.pt": b"another"})
+    mirror.copy()
+    assert restored(store, tmp_path / "other") == {"key/checkpoints/1.pt": b"another"}
+    assert stored_pieces(store) == pieces(store)
+
+
+def test_pieces_that_a_lost_machine_did_not_list_are_removed(tmp_path, monkeypatch):
+    store, old, new = SharedStore(str(tmp_path / "store")), tmp_path / "old", tmp_path / "new"
+    lost, kept = StateMirror(old, store), {"key/journal.jsonl": b"line\n"}
+    make_files(old, kept)
+    lost.copy()
+    Uploads(monkeypatch, {4: out_of_reach})
+    make_files(old, {"key/checkpoints/1.pt": bytes(55)})
+    with pytest.raises(StoreError):
+        lost.copy()
+    successor = StateMirror(new, store)
+    successor.restore()
+    assert len(stored_pieces(store)) == 4
+    successor.copy()
+    assert stored_pieces(store) == pieces(store)
+    assert restored(store, tmp_path / "third") == kept
+
+
+def test_journals_do_not_wait_for_a_large_checkpoint(tmp_path, monkeypatch):
+    store, state = SharedStore(str(tmp_path / "store")), tmp_path / "state"
+    seen: list[dict[str, bytes]] = []
+
+    def look() -> None:
+        seen.append(restored(store, tmp_path / f"other-{len(seen)}"))
+        with (state / "key/journal.jsonl").open("ab") as file:
+            file.write(b"next\n")
+
+    mirror = StateMirror(state, store)
+    Uploads(monkeypatch, {2: look, 4: look, 6: look})  # 1, 3 and 5 are the journal's
+    make_files(state, {"key/checkpoints/1.pt": bytes(25), "key/journal.jsonl": b"line\n"})
+    mirror.copy()
+    assert [files.get("key/journal.jsonl") for files in seen] == [b"line\n", b"line\nnext\n", b"line\nnext\nnext\n"]
+    assert content(state) == restored(store, tmp_path / "last")
+
+
+def test_a_journal_stays_until_the_checkpoint_in_its_place_is_there(tmp_path, monkeypatch):
+    store, state = SharedStore(str(tmp_path / "store")), tmp_path / "state"
+
+    def finish_the_second_iteration() -> None:
+        make_files(state, {"key/checkpoints/2.pt": b"two", "key/episodes-3.jsonl": b"third\n"})
+        (state / "key/episodes-2.jsonl").unlink()
+        (state / "key/checkpoints/1.pt").unlink()
+
+    mirror = StateMirror(state, store)
+    Uploads(monkeypatch, {4: finish_the_second_iteration})
+    make_files(state, {"key/checkpoints/1.pt": bytes(55), "key/episodes-2.jsonl": b"second\n"})
+    mirror.copy()
+    journals = {"key/episodes-2.jsonl": b"second\n", "key/episodes-3.jsonl": b"third\n"}
+    assert restored(store, tmp_path / "meanwhile") == {"key/checkpoints/1.pt": bytes(55), **journals}
+    mirror.copy()
+    assert restored(store, tmp_path / "then") == content(state)
+    assert "key/episodes-2.jsonl" not in content(state)
 
 
 def test_a_machine_that_was_replaced_in_the_middle_of_a_copy_does_no_harm(tmp_path):

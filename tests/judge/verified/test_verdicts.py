@@ -124,6 +124,12 @@ def test_a_rationale_says_which_check_failed(judged):
         assert verdict.judge_version == f"webarena-verified-{VERSION}"
 
 
+@pytest.mark.parametrize("answer", ["[" * 100_000, '{"retrieved_data": ' + "[" * 900 + "]" * 900 + "}", "9" * 5000])
+def test_an_answer_that_no_parser_takes_is_a_failure(rows, tasks, answer):
+    row = next(row for row in rows if len(row["eval"]) == 1)
+    assert rules_verdict(episode(tasks[row["task_id"]], answer, None)).outcome is Outcome.FAILURE
+
+
 def test_an_episode_without_its_requests_has_no_verdict(rows, tasks):
     row = next(row for row in rows if len(row["eval"]) > 1)
     verdict = rules_verdict(episode(tasks[row["task_id"]], json.dumps(response(row)), None))

@@ -14,11 +14,11 @@ import pytest
 
 from components.agent import EpisodeSettings, Renderer
 from components.browser import open_browsers
+from components.journal import Journal
 from components.params import BrowserParams, SamplingParams, deciding, load
 from components.policies.scripted import scripted_policy
 from components.records import Task, Trajectory
 from components.rollout import collect, episode_specs
-from components.store import Journal
 from components.worlds import Worlds
 from components.worlds.city import City
 from components.worlds.city.instances import instances
@@ -26,6 +26,7 @@ from components.worlds.city.params import CityParams
 from components.worlds.city.server_process import CityServer
 from components.worlds.city.tasks.registry import templates
 from tests.samples import recipe
+from tests.worlds.city.reaching import answer_to_page, hits_by_page
 
 BROWSER = BrowserParams(concurrency=2, start_timeout_s=60, step_timeout_s=60)
 PARAMS = load("recipes/city-demo.yaml")
@@ -84,8 +85,8 @@ async def play_and_kill(folder: Path) -> Run:
                 os.kill(episode.server.pid, signal.SIGKILL)
 
     async def look_elsewhere(session, own, other):
-        fetch = "(port) => fetch(`http://127.0.0.1:${port}/`).then((answer) => answer.status, (error) => 'refused')"
-        run.elsewhere["page"] = await session.page.evaluate(fetch, other.port)
+        run.elsewhere["hits"] = await hits_by_page(session.page)
+        run.elsewhere["page"] = await answer_to_page(session.page, f"http://127.0.0.1:{other.port}/")
         headers = {"Host": "desk.test", "Cookie": f"city={keys[TICKET]}"}
         async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
             for name, server in (("its own", other), ("another", own)):
@@ -121,7 +122,8 @@ def test_a_killed_process_loses_its_own_episodes_only(run):
 
 
 def test_an_episode_reaches_no_process_but_its_own(run):
-    assert run.elsewhere["page"] == "refused"
+    assert run.elsewhere["hits"] == 0, "a page reaches another port of the machine"
+    assert run.elsewhere["page"].startswith("the egress guard refused it"), run.elsewhere["page"]
     assert run.elsewhere["its own"] == 404, "the key opens the copy, which has no such picture"
     assert run.elsewhere["another"] == 403, "the key opens nothing in another process"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 
+import psutil
+
 from components.worlds.city.image import ensure
 from tests.worlds.city.visitor import DESK, FORUM, SHOP, Server, Visitor
 
@@ -138,12 +140,41 @@ def test_a_query_may_only_read(server):
 
 
 def test_dropped_copies_leave_nothing(server):
-    before = server.control("count")[1]["copies"]
+    before = server.control("count")[1]
     keys = [server.reset() for _ in range(50)]
-    assert server.control("count")[1]["copies"] == before + 50
-    for key in keys:
+    snapshots = [server.control("snapshot", key=key)[1]["key"] for key in keys[:20]]
+    expected = {"copies": before["copies"] + 50, "snapshots": before["snapshots"] + 20}
+    assert server.control("count")[1] == expected
+    for key in (*keys, *snapshots):
         server.control("drop", key=key)
-    assert server.control("count")[1]["copies"] == before
+    assert server.control("count")[1] == before
+
+
+def test_a_snapshot_takes_the_memory_of_what_changed(server):
+    visitor = Visitor(server, server.reset(3))
+    visitor.add_to_basket(5)
+    process = psutil.Process(server.process.pid)
+    before = process.memory_info().rss
+    snapshots = [server.control("snapshot", key=visitor.key)[1]["key"] for _ in range(100)]
+    grown = process.memory_info().rss - before
+    for key in snapshots:
+        server.control("drop", key=key)
+    assert grown / len(snapshots) < 2**20, "the whole database has four MiB"
+
+
+def test_a_snapshot_keeps_its_data_when_its_copy_changes_and_ends(server):
+    copy = server.reset(3)
+    Visitor(server, copy).add_to_basket(5)
+    snapshot, expected = (server.control(name, key=copy)[1] for name in ("snapshot", "database"))
+    Visitor(server, copy).add_to_basket(6)
+    server.control("drop", key=copy)
+    fork = server.control("fork", key=snapshot["key"])[1]["key"]
+    Visitor(server, fork).add_to_basket(7)
+    again = server.control("snapshot", key=fork)[1]["key"]
+    assert server.control("database", key=snapshot["key"])[1] == expected
+    assert {*server.diff(snapshot["key"], again)} == {"basket_line"}
+    server.control("drop", key=snapshot["key"])
+    assert server.diff(fork, again) == {}
 
 
 def test_the_server_ends_with_its_parent(image):

@@ -22,6 +22,7 @@ from components.worlds.city.params import CityParams
 from components.worlds.city.site import CityEpisode
 from components.worlds.playing import play
 from tests.samples import recipe
+from tests.worlds.city.reaching import answer_to_page, hits_by_page
 
 BROWSER = BrowserParams(concurrency=2, start_timeout_s=60, step_timeout_s=60)
 PARAMS = CityParams(train=["shop_add_to_basket"], train_per_template=2, eval_per_template=1)
@@ -84,7 +85,7 @@ def test_episodes_at_once_do_not_see_one_another(tasks):
 
     checks, left = in_browser(scenario)
     assert [check.reward for check in checks] == [1.0] * 6
-    assert left == 0, "no copy is left behind"
+    assert left == (0, 0), "no copy and no snapshot is left behind"
 
 
 def test_pages_reach_neither_the_key_nor_the_control_interface(tasks):
@@ -93,25 +94,19 @@ def test_pages_reach_neither_the_key_nor_the_control_interface(tasks):
             await session.start(tasks[0])
             episode = session.site_episode
             assert isinstance(episode, CityEpisode)
-            forged = await session.page.evaluate(
-                """async (port) => {
-                    const seen = [document.cookie];
-                    for (const host of ['127.0.0.1', 'localhost', 'shop.test'])
-                        seen.push(await fetch(`http://${host}:${port}/count`, {method: 'POST', body: '{}'})
-                            .then((answer) => answer.text(), (error) => 'refused'));
-                    document.body.innerHTML = '<h1>1 item in your cart</h1>';
-                    localStorage.basket = sessionStorage.reward = '1';
-                    document.cookie = 'oscar_open_basket=1';
-                    return seen;
-                }""",
-                site.server.control_port,
-            )
+            cookies = await session.page.evaluate("document.cookie")
+            hits = await hits_by_page(session.page)
+            answers = [
+                await answer_to_page(session.page, f"http://{host}:{site.server.control_port}/count")
+                for host in ("127.0.0.1", "localhost", "shop.test")
+            ]
             await session.step([check_call("done", {"answer": "the article is in the cart"})])
-            return episode.key, forged, await session.check_state()
+            return episode.key, cookies, hits, answers, await session.check_state()
 
-    key, (cookies, *answers), check = in_browser(scenario)
+    key, cookies, hits, answers, check = in_browser(scenario)
     assert key not in cookies
-    assert not any("copies" in answer for answer in answers)
+    assert hits == 0, "a page reaches another port of the machine"
+    assert all(answer.startswith("the egress guard refused it") for answer in answers), answers
     assert check.reward == 0
 
 
@@ -151,7 +146,7 @@ def test_an_episode_cancelled_while_its_copy_is_made_leaves_none(tasks, monkeypa
             await beginning
         return site.server.count()
 
-    assert in_browser(scenario) == 0
+    assert in_browser(scenario) == (0, 0)
 
 
 def test_states_are_reset_snapshotted_forked_and_compared(image):

@@ -105,3 +105,10 @@ def changes(row: dict) -> dict[str, tuple[str | None, str | None]]:
     """The columns of a changed row that differ, with both values."""
     before, after = row["before"], row["after"]
     return {name: (before[name], after[name]) for name in before if before[name] != after[name]}
+
+
+def visitor_with(server: Server, *modifiers: str, seed: int = 1, **logins: str) -> Visitor:
+    """A visitor of a copy with modifiers, and with cookies of logged-in users."""
+    status, ready = server.control("reset", seed=seed, modifiers=modifiers, logins=logins)
+    assert status == 200, ready
+    return Visitor(server, ready["key"], ready["cookies"])

@@ -81,6 +81,7 @@ def test_a_recorded_task_is_done_again_and_its_file_is_read(world: OwnSite, writ
     assert template.oracle == [{"fill": {"field": "New item", "text": "{title}"}}, {"press": ["Enter"]}]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(100)
 def test_an_oracle_that_is_there_stays_and_the_steps_are_shown(world: OwnSite) -> None:
     record = recorded(world, "finish_item", finish_item)
@@ -91,6 +92,7 @@ def test_an_oracle_that_is_there_stays_and_the_steps_are_shown(world: OwnSite) -
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(100)
 def test_a_recording_whose_replay_fails_says_so_and_is_not_read(world: OwnSite, written: Path) -> None:
     async def by_script(page: Page, task: Task) -> str:
@@ -110,6 +112,7 @@ def test_a_recording_whose_replay_fails_says_so_and_is_not_read(world: OwnSite, 
     assert read_site(written / "waymark_notes").tasks["add_item"].oracle is None
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(100)
 def test_steps_that_name_what_only_one_task_has_are_reported(world: OwnSite, written: Path) -> None:
     def by_number(site: dict) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,11 @@ from components.records import Image, Outcome, ProcessReport, Trajectory
 
 LAST_SCREENSHOTS = 2
 OUTCOMES = {"SUCCESS": Outcome.SUCCESS, "NOT SUCCESS": Outcome.FAILURE}
+
+_NOTHING = re.compile(
+    r"\W*(?:none|nothing|n/?a|not applicable|no (?:side[ -]effects?|critical points?))(?: (?:found|seen|passed))?\W*",
+    re.IGNORECASE,
+)
 
 OUTCOME = """You decide whether a user has what they asked a web agent for. You get the task, what was decided about \
 each of its criteria, what was found on the pages, the agent's actions with the browser's feedback, its final answer, \
@@ -115,7 +121,9 @@ def _outcome_question(trajectory: Trajectory, rubric: Rubric, lines: list[str], 
 
 
 def _named(values: list[str]) -> list[str]:
-    return [" ".join(value.split()) for value in values if value.strip()]
+    """The entries that name something; models write `none` where the list should be empty."""
+    entries = [" ".join(value.split()) for value in values]
+    return [entry for entry in entries if entry and not _NOTHING.fullmatch(entry)]
 
 
 UNIVERSAL = JudgeProtocol(judge, (RUBRIC, EVIDENCE, CRITERION, OUTCOME))

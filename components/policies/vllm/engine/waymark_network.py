@@ -16,7 +16,7 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ from waymark_weights import file_hash, fingerprint, layout, local_directory, wei
 SERVICE = "waymark"
 CLIENT_HEADER = "x-waymark-client"
 CLIENT_TTL_S = 60.0
-"""A stage uses this server until it leaves, or has been silent for so long. It asks for the state every few seconds."""
+"""A stage uses this server until it leaves, or has been silent for so long. It asks for the state every few seconds.
+Each part of an upload counts as well, and a load until its end."""
 SHORTEST_KEY = 16
 OPEN_PATHS = {"/health"}
 """Need no key, because the probes of Kubernetes have none. They tell only whether the server works."""
@@ -73,6 +74,8 @@ class Network:
         """The stages that use this server, and when they were last heard."""
         self._holder: str | None = None
         """The one that may load weights."""
+        self._loader: str | None = None
+        """The stage whose weights are being loaded; it is not silent meanwhile, however long that takes."""
         self._loading = asyncio.Lock()
         self.clock = 0
         """Goes up when a load begins and when it ends."""
@@ -145,14 +148,14 @@ class Network:
 
         @app.put("/files/{name}")
         async def receive(name: str, request: Request) -> dict[str, str]:
-            self._claim(request)
             return await self._receive(name, request)
 
         @app.post("/load")
         async def load_weights(weights: Load, request: Request) -> dict[str, Any]:
             self._claim(request)
             async with self._loading:
-                await self._load(weights, load)
+                with self._loading_for(request):
+                    await self._load(weights, load)
             return await state()
 
     def _use(self, request: Request) -> str:
@@ -162,7 +165,9 @@ class Network:
             HTTPException: another stage has this server for itself.
         """
         now, client = time.monotonic(), request.headers.get(CLIENT_HEADER, "")
-        self._clients = {name: seen for name, seen in self._clients.items() if now - seen < CLIENT_TTL_S}
+        self._clients = {
+            name: seen for name, seen in self._clients.items() if now - seen < CLIENT_TTL_S or name == self._loader
+        }
         if self._holder in self._clients and self._holder != client:
             raise HTTPException(423, "another stage has this server for itself")
         self._clients[client] = now
@@ -192,7 +197,30 @@ class Network:
             raise HTTPException(423, "another stage uses this server")
         self._holder = client
 
+    @contextlib.contextmanager
+    def _loading_for(self, request: Request) -> Iterator[None]:
+        """While the weights of a stage are loaded.
+
+        Raises:
+            HTTPException: another stage has this server for itself by now.
+        """
+        self._claim(request)
+        self._loader = request.headers.get(CLIENT_HEADER, "")
+        try:
+            yield
+        finally:
+            if self._loader in self._clients:  # it has not left meanwhile
+                self._clients[self._loader] = time.monotonic()
+            self._loader = None
+
     async def _receive(self, name: str, request: Request) -> dict[str, str]:
+        """Write a file that is sent. Each part of it is a sign of life of the stage.
+
+        Raises:
+            HTTPException: the stage may not load weights, or lost the server to another one by its silence; or the
+                content is not the file that was named.
+        """
+        self._claim(request)
         if not _HASH.fullmatch(name):
             raise HTTPException(422, "the name of a file is its SHA-256")
         partial, digest, buffer = self._work / "files" / f".{uuid.uuid4().hex}", hashlib.sha256(), bytearray()
@@ -204,6 +232,7 @@ class Network:
                     file.write(data)
 
                 async for chunk in request.stream():
+                    self._claim(request)
                     buffer += chunk
                     if len(buffer) >= BUFFER:
                         await asyncio.to_thread(write, bytes(buffer))

@@ -102,7 +102,8 @@ def visit(copies: Any, key: str, host: str) -> int:
     """Open the pages of a site that links lead to, without logging in; returns their number."""
     from city.serving import COOKIE, City
 
-    application, seen, pending = City(copies), set(), ["/"]
+    application, pending = City(copies), ["/"]
+    seen: set[str] = set()
     while pending and len(seen) < PAGES:
         path = pending.pop()
         if path in seen:

@@ -121,8 +121,9 @@ class Control:
         return {"database": base64.b64encode(self._copies.database(key)).decode()}
 
     def count(self) -> dict[str, int]:
-        """The number of copies."""
-        return {"copies": len(self._copies)}
+        """The numbers of copies and of snapshots."""
+        copies, snapshots = self._copies.count()
+        return {"copies": copies, "snapshots": snapshots}
 
     def _opened(self, key: str) -> sqlite3.Connection:
         database = sqlite3.connect(":memory:")

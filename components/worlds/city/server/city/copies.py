@@ -4,6 +4,9 @@ A copy's database is a SQLite database in memory, made from the image's bytes. W
 connection in this thread is the copy's. One request at a time is served in a process: SQLite and Django hold the
 interpreter's lock for nearly all of it anyway, and so the clock and the randomness, which belong to the whole process,
 can be the copy's for as long as it is bound. More cores are used by more processes.
+
+A snapshot keeps its database as blocks (`blocks`), of which it shares all with the seed's data that the episode has not
+changed. So one that is made when its episode begins takes little memory.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from django.db import connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 
 from city import entropy, variation
+from city.blocks import Blocks, join, split
 from city.modifiers import checked, load
 
 START = dt.datetime(2026, 3, 16, 9, 0, tzinfo=dt.UTC)
@@ -29,7 +33,7 @@ START = dt.datetime(2026, 3, 16, 9, 0, tzinfo=dt.UTC)
 TICK = dt.timedelta(minutes=1)
 """How far the clock moves at each request that changes data."""
 VARIED = 16
-"""The data of so many seeds are kept, five megabytes each."""
+"""The data of so many seeds are kept, each at most four megabytes."""
 
 _CURRENT: ContextVar[Copy] = ContextVar("copy")
 _LOCK = threading.RLock()
@@ -51,6 +55,8 @@ class Copy:
     seed: int
     modifiers: tuple[str, ...] = ()
     """What makes this copy another day of the same sites, such as a cookie banner."""
+    origin: Blocks = ()
+    """The data that the copy was made from."""
     key: str = field(default_factory=lambda: secrets.token_hex(16))
     """The secret that opens the copy, 128 bits: who does not know it reaches no copy."""
     media: dict[str, bytes] = field(default_factory=dict)
@@ -127,7 +133,7 @@ def open_database(image: bytes | None) -> DatabaseWrapper:
 class Snapshot:
     """The data of a copy at one moment."""
 
-    database: bytes
+    database: Blocks
     media: dict[str, bytes]
     cache: dict[str, object]
     seed: int
@@ -145,15 +151,16 @@ class Copies:
     """
 
     def __init__(self, image: bytes) -> None:
-        self.image = image
+        self._image = split(image)
         self._copies: dict[str, Copy] = {}
         self._snapshots: dict[str, Snapshot] = {}
         self._closed: list[DatabaseWrapper] = []
-        self._varied: OrderedDict[int, bytes] = OrderedDict()
+        self._varied: OrderedDict[int, Blocks] = OrderedDict()
         variation.modules()  # imported now, not when the first episode waits for them
 
-    def __len__(self) -> int:
-        return len(self._copies)
+    def count(self) -> tuple[int, int]:
+        """The numbers of copies and of snapshots."""
+        return len(self._copies), len(self._snapshots)
 
     def find(self, key: str) -> Copy:
         """The copy of a key.
@@ -188,7 +195,7 @@ class Copies:
             copy = self.find(key)
             name = secrets.token_hex(16)
             self._snapshots[name] = Snapshot(
-                bytes(copy.connection.serialize()),
+                split(bytes(copy.connection.serialize()), copy.origin),
                 dict(copy.media),
                 dict(copy.cache),
                 copy.seed,
@@ -232,30 +239,30 @@ class Copies:
         """
         with _LOCK:
             if key in self._snapshots:
-                return self._snapshots[key].database
+                return join(self._snapshots[key].database)
             return bytes(self.find(key).connection.serialize())
 
-    def _data(self, seed: int) -> bytes:
+    def _data(self, seed: int) -> Blocks:
         """The database of a seed, which is kept, because the attempts of a task begin with the same seed."""
         if seed == 0:
-            return self.image
+            return self._image
         if seed not in self._varied:
-            copy = Copy(self._open(self.image), seed)
+            copy = Copy(self._open(self._image), seed, origin=self._image)
             with copy.bound("vary"):
                 variation.vary(seed)
-            self._varied[seed] = bytes(copy.connection.serialize())
+            self._varied[seed] = split(bytes(copy.connection.serialize()), self._image)
             self._closed.append(copy.database)
             if len(self._varied) > VARIED:
                 self._varied.popitem(last=False)
         self._varied.move_to_end(seed)
         return self._varied[seed]
 
-    def _open(self, data: bytes) -> DatabaseWrapper:
+    def _open(self, data: Blocks) -> DatabaseWrapper:
         # a connection that served a copy keeps Django's functions and its page cache: making one costs six milliseconds
         if not self._closed:
-            return open_database(data)
+            return open_database(join(data))
         database = self._closed.pop()
-        database.connection.deserialize(data)
+        database.connection.deserialize(join(data))
         return database
 
     def _add(self, snapshot: Snapshot) -> Copy:
@@ -263,6 +270,7 @@ class Copies:
             self._open(snapshot.database),
             snapshot.seed,
             snapshot.modifiers,
+            origin=snapshot.database,
             media=dict(snapshot.media),
             cache=dict(snapshot.cache),
             now=snapshot.now,

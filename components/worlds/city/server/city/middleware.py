@@ -24,7 +24,7 @@ class SiteUrls:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Pass the request on with its site's URLs."""
-        request.urlconf = REQUEST_URLS.get()  # type: ignore[attr-defined]
+        request.urlconf = REQUEST_URLS.get()
         return self._get_response(request)
 
 

@@ -114,7 +114,8 @@ def _condition(model: type, searchable: Searchable, node: SearchNode) -> Q:
             parts.append(_condition(model, searchable, child))
         else:
             expression, value = child
-            parts.append(_filter(model, searchable, *node.split_expression(expression), value))
+            field, kind = node.split_expression(expression)
+            parts.append(_filter(model, searchable, field, kind, value))
     condition = reduce(and_ if node.connector == node.AND else or_, parts, Q()) if parts else Q()
     return ~condition if node.negated else condition
 

@@ -134,7 +134,7 @@ class City:
     def _media(self, name: str, start_response: StartResponse) -> Iterable[bytes]:
         from django.core.files.storage import default_storage
 
-        content = default_storage.read(name)  # type: ignore[attr-defined]  # a CopyStorage
+        content = default_storage.read(name)  # a CopyStorage
         if content is None:
             return plain(start_response, "404 Not Found", "There is no such file.")
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"

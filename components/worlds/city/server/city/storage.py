@@ -90,7 +90,7 @@ class CopyCache(BaseCache):
         entry = current().cache.get(self.make_and_validate_key(key, version))
         if entry is None:
             return default
-        expires, data = entry  # type: ignore[misc]
+        expires, data = entry
         return default if expires is not None and expires <= time.time() else pickle.loads(data)
 
     def set(self, key: str, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> None:

@@ -279,6 +279,9 @@ class CreateRange(DashboardTask):
 CATEGORIES = (
     "Ship's clocks", "Flags", "Lamps", "Tools", "Books", "Toys", "Dog on board", "Inflatables", "Rowing", "Diving",
     "Engine parts", "Gifts", "Second hand", "Winter", "Sails", "Electrics", "Ladders", "Trailers", "Toilets", "Covers",
+    "Anchors", "Bilge pumps", "Charts", "Compasses", "Cushions", "Fenders", "First aid", "Heaters", "Knives", "Oars",
+    "Outboard motors", "Radios", "Rigging", "Snorkels", "Solar panels", "Steering", "Sunglasses", "Towing", "Varnish",
+    "Water tanks", "Waterproof bags", "Weather stations", "Wheels", "Windlasses", "Workwear", "Children's clothing",
 )  # fmt: skip
 
 

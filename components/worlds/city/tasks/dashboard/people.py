@@ -22,40 +22,43 @@ _REVIEWS = (
 
 
 class DeactivateCustomer(DashboardTask):
-    """Close the account of a customer."""
+    """Close the accounts of two customers."""
 
     name = "dashboard_deactivate_customer"
-    length = "medium"
+    length = "long"
     phrasings = (
-        "Make the customer {email} inactive.",
-        "The customer with the address {email} has left us. Make this account inactive, and no other one.",
-        "Deactivate the account of {email} in the dashboard.",
-        "{email} should not be able to log in any more. Make this customer inactive, but delete nothing.",
-        "Find {email} among the customers and make the account inactive.",
+        "Make the customers {emails} inactive.",
+        "The customers with the addresses {emails} have left us. Make their accounts inactive, and no other ones.",
+        "Deactivate the accounts of {emails} in the dashboard.",
+        "{emails} should not be able to log in any more. Make these customers inactive, but delete nothing.",
+        "Find {emails} among the customers and make both accounts inactive.",
     )
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
         people = data.rows("SELECT id, email FROM auth_user WHERE is_active AND NOT is_staff ORDER BY id")
-        if not people:
-            raise Unsuitable("there is no active customer")
-        return rng.choice(people)
+        if len(people) < 2:
+            raise Unsuitable("there are no two active customers")
+        chosen = rng.sample(people, 2)
+        return {"customers": chosen, "emails": " and ".join(person["email"] for person in chosen)}
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
-        return [Changed("auth_user", {"id": facts["id"]}, {"is_active": False})]
+        return [Changed("auth_user", {"id": person["id"]}, {"is_active": False}) for person in facts["customers"]]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
-        return [
-            click("button", "Customers"),
-            click("link", "Customers"),
-            fill("Email:", facts["email"]),
-            press("Enter"),
-            click("checkbox"),
-            click("radio", "Make inactive"),
-            click("button", "Go!"),
-        ]
+        steps = [click("button", "Customers"), click("link", "Customers")]
+        for person in facts["customers"]:
+            steps += [
+                fill("Email:", person["email"]),
+                press("Enter"),
+                click("checkbox"),
+                click("radio", "Make inactive"),
+                click("button", "Go!"),
+            ]
+        return steps
 
     def rubric(self, facts: Facts) -> Sequence[str]:
-        return [f"The account of {facts['email']} is inactive.", "Nothing else changed."]
+        inactive = [f"The account of {person['email']} is inactive." for person in facts["customers"]]
+        return [*inactive, "Nothing else changed."]
 
 
 class _ReviewTask(DashboardTask):

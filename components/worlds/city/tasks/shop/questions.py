@@ -89,7 +89,7 @@ class Stock(Template):
 
 
 class Cheapest(Template):
-    """The cheapest or dearest article of a category."""
+    """The cheapest or dearest article of a category, or the next after it."""
 
     name = "shop_price_extreme"
     sites = ("shop",)
@@ -102,16 +102,16 @@ class Cheapest(Template):
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
         category, articles = rng.choice([*_by_category(data).items()])
-        which = rng.choice(("cheapest", "most expensive"))
-        prices = [article["price"] for article in articles]
-        extreme = min(prices) if which == "cheapest" else max(prices)
-        titles = [article["title"] for article in articles if article["price"] == extreme]
-        if len(titles) > 1:
-            raise Unsuitable(f"two articles are the {which} ones")
+        which = rng.choice(("cheapest", "second cheapest", "most expensive", "second most expensive"))
+        articles.sort(key=lambda article: article["price"], reverse="expensive" in which)
+        place = int(which.startswith("second"))
+        prices = [article["price"] for article in articles[: place + 2]]
+        if len({*prices}) < len(prices):
+            raise Unsuitable(f"two articles may be the {which} one")
         return {
             "category": category,
             "which": which,
-            "title": titles[0],
+            "title": articles[place]["title"],
             "titles": [article["title"] for article in articles],
         }
 
@@ -119,7 +119,7 @@ class Cheapest(Template):
         return Names([facts["title"]], facts["titles"])
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
-        order = "Price low to high" if facts["which"] == "cheapest" else "Price high to low"
+        order = "Price high to low" if "expensive" in facts["which"] else "Price low to high"
         return [click("link", facts["category"]), choose("Sort by", order)]
 
     def rubric(self, facts: Facts) -> Sequence[str]:

@@ -18,7 +18,7 @@ import pkgutil
 from functools import cache
 from types import ModuleType
 
-ORDER = ("shop", "desk", "forum", "cms", "mail", "calendar", "wiki")
+ORDER = ("shop", "desk", "forum", "cms", "mail", "calendar")
 """The order in which sites are seeded; a site that is not here comes last."""
 
 

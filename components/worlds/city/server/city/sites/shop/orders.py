@@ -162,8 +162,8 @@ def write(orders: Sequence[Order]) -> None:
 
 def _line(order: Order, key: int, record: rows.Row, price: Decimal, quantity: int) -> rows.Row:
     unit = ("unit_price_incl_tax", "unit_price_excl_tax")
-    line = ("line_price_incl_tax", "line_price_excl_tax")
-    line += ("line_price_before_discounts_incl_tax", "line_price_before_discounts_excl_tax")
+    before = ("line_price_before_discounts_incl_tax", "line_price_before_discounts_excl_tax")
+    line = ("line_price_incl_tax", "line_price_excl_tax", *before)
     return {
         **{name: record[name] for name in ("title", "upc", "product_id", "stockrecord_id")},
         **dict.fromkeys(unit, price),

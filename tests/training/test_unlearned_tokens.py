@@ -14,8 +14,8 @@ from components.model import Encoder
 from components.records import Outcome, Trajectory, Verdict
 from components.store import write_table
 from components.training.agreement import TrainerMismatch
-from components.training.drift import CONTEXT, drift
 from components.training.forward import PLAIN, response_logprobs, score
+from components.training.unlearned_tokens import CONTEXT, NoSuccess, drift, read_successes
 from tests.training.updates import RL, group_of, recipe_with, samples_of
 from tests.vlm import observation
 
@@ -103,6 +103,13 @@ def test_the_command_counts_successes_and_shows_as_many_tokens_as_asked(rolled, 
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("1 successes in episodes: ")
     assert len(lines[lines.index("tokens that became less likely, by the nats lost in all places:") + 1 :]) == 2
+
+
+def test_the_successes_of_a_folder_are_those_that_its_verdicts_name(project):
+    assert [trajectory.trajectory_id for trajectory in read_successes(Path("episodes"))] == ["t0"]
+    write_table(Path("episodes/verdicts.parquet"), Verdict, [])
+    with pytest.raises(NoSuccess, match=r"^episodes has no success of a model"):
+        read_successes(Path("episodes"))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,14 @@ class ValidationParams(Section):
     """Validation tasks of the held-out families, on other pages than the reported ones. They are shown and decide
     nothing: a policy that is chosen by them has, in effect, been trained on these families."""
 
+    def is_due(self, iteration: int, iterations: int) -> bool:
+        """Whether the policy after an iteration is validated, in a phase of so many `iterations`."""
+        return bool(self.every and iterations) and (iteration % self.every == 0 or iteration == iterations)
+
+    def planned(self, iterations: int) -> int:
+        """The number of validations in a phase of so many iterations."""
+        return sum(self.is_due(iteration, iterations) for iteration in range(iterations + 1))
+
     @model_validator(mode="after")
     def _tasks_named(self) -> ValidationParams:
         if self.every and not self.tasks:

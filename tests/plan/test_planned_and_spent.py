@@ -8,8 +8,10 @@ import pytest
 
 from components.params import load
 from components.plan import PlanOptions, TimeOptions, plan, time_plan, write_rates
-from components.plan.beside_spent import planned_seconds
-from components.plan.rates import default_rates
+from components.plan.hardware import device_named
+from components.plan.placement import Machine
+from components.plan.planned_and_spent import planned_seconds
+from components.plan.rates import MeasuredOn, default_rates
 
 
 def test_planned_seconds_are_those_of_the_plan(tmp_path: Path) -> None:
@@ -29,6 +31,31 @@ def test_a_calibration_changes_what_is_planned(tmp_path: Path) -> None:
     assert after["evaluate@rl"] > before["evaluate@rl"]
     (tmp_path / "damaged.json").write_text("{")
     assert planned_seconds(params, tmp_path / "damaged.json") == {}
+
+
+def test_a_calibrated_run_is_planned_on_the_machine_that_was_measured(tmp_path: Path) -> None:
+    params = load("recipes/one-gpu.yaml")
+    measured = MeasuredOn(device="B200", devices=1, cores=3)
+    rates = default_rates(params, device_named("B200", True)).model_copy(update={"measured_on": measured})
+    write_rates(tmp_path / "b200.json", rates)
+    planned = planned_seconds(params, tmp_path / "b200.json")
+    times = {
+        name: time_plan(params, Machine(device_named(name, True), 1), TimeOptions(rates, cores=3))
+        for name in ("B200", "H100")
+    }
+    assert planned == {stage.stage: pytest.approx(stage.seconds, abs=0.1) for stage in times["B200"].stages}
+    assert times["H100"].seconds > times["B200"].seconds + 60
+
+
+def test_a_calibration_of_the_cpu_is_planned_with_its_cores(tmp_path: Path) -> None:
+    params = load("recipes/smoke.yaml")
+    rates = default_rates(params, device_named(None, False))
+    planned = []
+    for cores in (1, 4):
+        measured = MeasuredOn(device="cpu", devices=1, cores=cores)
+        write_rates(tmp_path / "cpu.json", rates.model_copy(update={"measured_on": measured}))
+        planned.append(planned_seconds(params, tmp_path / "cpu.json"))
+    assert planned[0]["teacher_rollouts"] > planned[1]["teacher_rollouts"]
 
 
 def test_models_of_unknown_shape_are_not_planned(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Watches a phase of RL: validates its policy when the recipe says so, and reports the families that fall.
+"""Watches a phase of RL: validates its policy when the recipe says so, and reports what falls.
 
 A validation that a kill interrupts goes on with its finished episodes, and a finished one is never repeated: its record
 is in a journal of the state directory. What the rollouts contribute is in the checkpoint (`validation.FamilyTally`).
@@ -6,16 +6,17 @@ is in a journal of the state directory. What the rollouts contribute is in the c
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from components.journal import Journal
 from components.judge import needs_judge
 from components.params import RLPhase
-from components.store import Journal
 from components.training.divergence import kl_by_family
-from components.training.falls import falls
+from components.training.fall_warnings import Comparisons, falls, limits_of_warnings
 from components.training.learner import Learner
 from components.training.rl_rollouts import IterationRollouts, RolloutQueue, ValidationSetup
 from components.training.stalls import stalls
@@ -25,7 +26,8 @@ from components.training.workers import Replicas
 VALIDATIONS = "validations.jsonl"
 
 ReportValidation = Callable[[Validation, list[str]], None]
-"""Gets a validation, and a warning per family that falls or stalls; after a crash the last finished one again."""
+"""Gets a validation, and a warning for each figure that falls and each family that stalls. After a crash it gets the
+last finished one again. Called in a thread of a pool."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +47,23 @@ class Watch:
         Args:
             is_last: the phase ends early with it.
         """
-        every = self.learners.local.params.rl.validation.every
-        if self.setup is None or not every or not self.phase.iterations:
+        params = self.learners.local.params.rl.validation
+        if self.setup is None or not params.planned(self.phase.iterations):
             return False
-        return iteration % every == 0 or iteration == self.phase.iterations or is_last
+        return params.is_due(iteration, self.phase.iterations) or is_last
 
     @property
     def planned(self) -> int:
         """The number of validations of the whole phase."""
-        return sum(self.is_due(iteration) for iteration in range(self.phase.iterations + 1))
+        params = self.learners.local.params.rl.validation
+        return params.planned(self.phase.iterations) if self.setup is not None else 0
+
+    @property
+    def limits(self) -> str | None:
+        """Which falls no warning can name, because there are too few validation tasks; None if there are enough."""
+        if self.setup is None or not self.planned:
+            return None
+        return limits_of_warnings(self.setup.tasks, Comparisons(self.planned, self.setup.earlier is not None))
 
     def records(self, until: int) -> list[Validation]:
         """The validations after at most `until` iterations, in order."""
@@ -63,8 +73,10 @@ class Watch:
             return sorted((v for v in journal.records if v.iteration <= until), key=lambda v: v.iteration)
 
     def divergence(self, number: int, rollouts: IterationRollouts) -> dict[str, tuple[float, int]]:
-        """By family the KL of the rollouts' policy to the SFT policy, summed in nats, and the number of tokens. It is
-        measured in the iterations after which the policy is validated, before their update; else it is empty."""
+        """By family the KL of the policy to the SFT policy at the rollouts' tokens, summed in nats, and their number.
+
+        It is measured in the iterations after which the policy is validated, before their update; else it is empty.
+        """
         if self.setup is None or not self.is_due(number):
             return {}
         trajectories = [t for group in rollouts.sampled.groups for t in group.trajectories]
@@ -86,7 +98,9 @@ class Watch:
                 journal.append(record)
         queue.validation_path(iteration).unlink(missing_ok=True)
         records = self.records(iteration)
-        self.report(records[-1], list(map(str, [*falls(records, self.planned), *stalls(records[-1])])))
+        fallen = falls(records, self.planned, self.setup.earlier)
+        warnings = list(map(str, [*fallen, *stalls(records[-1])]))
+        await asyncio.to_thread(self.report, records[-1], warnings)
 
 
 def kl_figure(kl: Mapping[str, tuple[float, int]]) -> dict[str, float]:

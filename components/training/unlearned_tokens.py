@@ -15,7 +15,8 @@ from pathlib import Path
 from components.agent import Renderer
 from components.model import VLM, Encoder
 from components.params import Params
-from components.records import Trajectory
+from components.records import Outcome, Trajectory, Verdict
+from components.store import iter_named_table
 from components.training.agreement import policy_sample
 from components.training.forward import PLAIN, Forward, score
 
@@ -52,6 +53,30 @@ class Drift:
 
     tokens: list[TokenDrift]
     families: list[FamilyDrift]
+
+
+class NoSuccess(ValueError):
+    """Episodes without a success whose tokens a model wrote."""
+
+
+def read_successes(episodes: Path) -> list[Trajectory]:
+    """The successes among the trajectories of a folder, by the verdicts that lie beside them.
+
+    Raises:
+        FileNotFoundError: a table is missing.
+        UnreadableTable: a table is damaged.
+        NoSuccess: no success has a token.
+    """
+    table = episodes / "trajectories.parquet"
+    if not table.is_file():
+        raise FileNotFoundError(f"{episodes} has no trajectories.parquet: name another folder with --episodes")
+    trajectories = [*iter_named_table(table, Trajectory)]
+    verdicts = iter_named_table(episodes / "verdicts.parquet", Verdict)
+    successes = {verdict.trajectory_id for verdict in verdicts if verdict.outcome is Outcome.SUCCESS}
+    chosen = [trajectory for trajectory in trajectories if trajectory.trajectory_id in successes]
+    if not any(turn.token_ids for trajectory in chosen for turn in trajectory.turns):
+        raise NoSuccess(f"{episodes} has no success of a model, so there is no token to compare")
+    return chosen
 
 
 def drift(before: Path, after: Path, trajectories: Sequence[Trajectory], params: Params) -> Drift:

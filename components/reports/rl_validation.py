@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from components.reports.charts import LineChart, line_chart
 from components.reports.stage_output import StageOutput
-from components.statistics import Interval
+from components.statistics import Interval, SuccessRate
 
 
 class ValidationRow(StageOutput):
     """One validation. Rates are shares of 1, `kl_sft` and `entropy` nats per token, times seconds."""
 
     iteration: int
-    success: float
-    success_low: float
-    success_high: float
-    n: int
-    heldout_success: float | None = None
-    heldout_low: float | None = None
-    heldout_high: float | None = None
+    success: SuccessRate
+    """On the trained families."""
+    heldout: SuccessRate | None = None
+    """On the held-out families; None without such tasks."""
     training_success: float | None = None
     effective_share: float | None = None
     entropy: float | None = None
@@ -80,10 +78,36 @@ class WatchedPhase(StageOutput):
     rollbacks: list[RollbackRow] = Field(default_factory=list)
     checkpoints: list[CheckpointRow] = Field(default_factory=list)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _earlier_versions(cls, values: Any) -> Any:
+        """Reads files of earlier versions, too, in which rates and the ends of intervals are plain numbers."""
+        if not isinstance(values, Mapping) or not isinstance(values.get("validation"), list):
+            return values
+        families = values.get("families", [])
+        return {**values, "validation": [_with_records(row, families) for row in values["validation"]]}
+
     @property
     def kept_megabytes(self) -> float:
         """The size of the checkpoints that are still on disk."""
         return sum({row.iteration: row.megabytes for row in self.checkpoints if row.kept}.values())
+
+
+def _with_records(row: Any, families: Any) -> Any:
+    """A validation whose rates are records; the number of held-out tasks is that of its families."""
+    if not isinstance(row, Mapping) or "success_low" not in row:
+        return row
+    success = {"rate": row.get("success"), "n": row.get("n"), "ci95": (row["success_low"], row.get("success_high"))}
+    heldout = None
+    if row.get("heldout_success") is not None:
+        counts = [
+            family.n
+            for family in map(FamilyRow.model_validate, families)
+            if family.heldout and family.iteration == row.get("iteration")
+        ]
+        interval = (row.get("heldout_low"), row.get("heldout_high"))
+        heldout = {"rate": row["heldout_success"], "n": sum(counts), "ci95": interval}
+    return {**row, "success": success, "heldout": heldout}
 
 
 @dataclass(frozen=True)
@@ -130,8 +154,8 @@ def validation_chart(phases: Mapping[str, WatchedPhase], iterations: Sequence[st
         return None
     x = [float(at) for at, _ in rows]
     lines: dict[str, list[float | None]] = {
-        "validation": [row.success for _, row in rows],
-        "held-out families": [row.heldout_success for _, row in rows],
+        "validation": [row.success.rate for _, row in rows],
+        "held-out families": [row.heldout.rate if row.heldout else None for _, row in rows],
         "training rollouts": [row.training_success for _, row in rows],
     }
     shown = {name: line for name, line in lines.items() if any(value is not None for value in line)}

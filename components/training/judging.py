@@ -1,0 +1,101 @@
+"""Judges the episodes of an iteration, each as soon as it ends if the judge takes them one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from components.judge import JudgeFn, needs_judge
+from components.records import Trajectory, Verdict
+
+
+@dataclass
+class RolloutClock:
+    """Measures the seconds in which a judge works and no episode runs."""
+
+    judge_s: float = 0.0
+    _rolling: int = 0
+    _judging: int = 0
+    _since: float = 0.0
+
+    @contextmanager
+    def rolling(self) -> Iterator[None]:
+        """While some episodes run."""
+        self._change(1, 0)
+        try:
+            yield
+        finally:
+            self._change(-1, 0)
+
+    @contextmanager
+    def judging(self) -> Iterator[None]:
+        """While some trajectories are judged."""
+        self._change(0, 1)
+        try:
+            yield
+        finally:
+            self._change(0, -1)
+
+    def _change(self, rolling: int, judging: int) -> None:
+        now = time.monotonic()
+        if self._judging and not self._rolling:
+            self.judge_s += now - self._since
+        self._rolling, self._judging, self._since = self._rolling + rolling, self._judging + judging, now
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What was found in some trajectories."""
+
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    """By trajectory id, in the order of the trajectories."""
+    audited: list[Verdict] = field(default_factory=list)
+    """The auditor's."""
+
+
+class EpisodeJudging:
+    """Asks a judge, and then an auditor, about the episodes of a batch. Leaving the context ends the open questions."""
+
+    def __init__(self, judge: JudgeFn, audit: JudgeFn | None, clock: RolloutClock) -> None:
+        self._judge, self._audit, self._clock = judge, audit, clock
+        self._questions: dict[str, asyncio.Task[Judged]] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for question in self._questions.values():
+            question.cancel()
+        await asyncio.gather(*self._questions.values(), return_exceptions=True)
+
+    def begin(self, trajectory: Trajectory) -> None:
+        """Ask about an episode that has just ended, beside those that still run."""
+        if needs_judge(trajectory):
+            self._questions[trajectory.trajectory_id] = asyncio.create_task(self._ask([trajectory]))
+
+    async def finish(self, trajectories: list[Trajectory]) -> Judged:
+        """The answers about all trajectories. Those that nothing was asked about are judged now, together.
+
+        An error of the judge is raised here, when no episode runs that it could end.
+        """
+        rest = [t for t in trajectories if needs_judge(t) and t.trajectory_id not in self._questions]
+        answers = [await self._ask(rest)] if rest else []
+        answers += await asyncio.gather(*self._questions.values())
+        verdicts = {key: verdict for part in answers for key, verdict in part.verdicts.items()}
+        audited = {verdict.trajectory_id: verdict for part in answers for verdict in part.audited}
+        order = [trajectory.trajectory_id for trajectory in trajectories]
+        return Judged(
+            {key: verdicts[key] for key in order if key in verdicts}, [audited[key] for key in order if key in audited]
+        )
+
+    async def _ask(self, trajectories: list[Trajectory]) -> Judged:
+        with self._clock.judging():
+            verdicts = {verdict.trajectory_id: verdict for verdict in await self._judge(trajectories)}
+            return Judged(verdicts, [] if self._audit is None else await self._audit(trajectories))
