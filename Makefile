@@ -21,7 +21,7 @@ JOBS ?= 3
 # A test that fails is tried once more, except in test-fast, and the summary names those that passed only then: each is a
 # fault of the test or of the code, which shows on a busy machine. RERUNS=0: no second try.
 RERUNS ?= 1
-AGAIN = --reruns $(RERUNS) -r fER
+AGAIN = --reruns $(RERUNS) -r fER --durations 12 --durations-min 20
 # What of its folder test-sites and test-city run, such as `-m slow`: without those that `make test` runs.
 ONLY ?=
 

@@ -1,9 +1,10 @@
-"""Steps with element ids against steps with points: `python -m perf.observations`. It takes about five minutes.
+"""Steps with element ids against steps with points: `python -m perf.observations`. It takes about seven minutes.
 
-A random visitor's episodes on MiniWoB++ pages are recorded once, each turn in two forms: on points with the element
-list as observation, and on element ids with the accessibility tree. Both forms do the same on the page. They are played
-in turns, one and 16 episodes at a time. Only their ratios are independent of the machine. On a machine that does other
-work, only the ratio of the CPU times is reliable.
+A random visitor's episodes on MiniWoB++ pages are recorded once, each turn in two forms, calls on points and calls on
+element ids, which do the same on the page. They are played in three ways in turns, one and 16 episodes at a time: points
+with the element list as observation, the same points with the accessibility tree, and ids with the accessibility tree.
+Only their ratios are independent of the machine. On a machine that does other work, only the ratio of the CPU times is
+reliable.
 
 Then large pages are built in a tab, and their element list and their accessibility tree are read.
 
@@ -30,7 +31,24 @@ from components.worlds.miniwob.site import MiniWoBSite
 from perf.browser_workload import FAMILIES, WORDS, miniwob_task
 
 RECIPE = "recipes/demo.yaml"
-KINDS: dict[str, TextKind] = {"points": "elements", "ids": "axtree"}
+
+
+@dataclass(frozen=True)
+class Way:
+    """How the episodes are played."""
+
+    calls: str
+    """The calls of each turn: `points` or `ids`."""
+    text: TextKind
+    """The text of observations."""
+
+
+WAYS = {
+    "points": Way("points", "elements"),
+    "points_on_axtree": Way("points", "axtree"),
+    "ids": Way("ids", "axtree"),
+}
+TEXTS: tuple[TextKind, ...] = ("elements", "axtree")
 ROLES = {"button", "checkbox", "link", "radio", "tab", "textbox"}
 LARGE_PAGES = {
     "100,000 in a list": "'<p><b>x</b><button>buy</button></p>'.repeat(33333)",
@@ -100,19 +118,19 @@ class Played:
     steps: list[float]
 
 
-async def play(params: Params, episodes: list[Recorded], kind: str, concurrency: int) -> Played:
-    """Play the episodes in the form of a kind."""
+async def play(params: Params, episodes: list[Recorded], way: Way, concurrency: int) -> Played:
+    """Play the episodes in one way."""
     browser = params.browser.model_copy(update={"concurrency": concurrency})
     steps: list[float] = []
 
-    async with BrowserPool(browser, site=MiniWoBSite(), text=KINDS[kind]) as pool:
+    async with BrowserPool(browser, site=MiniWoBSite(), text=way.text) as pool:
 
         async def play_one(episode: Recorded) -> None:
             async with pool.session() as session:
                 await session.start(miniwob_task(episode.family, episode.seed))
                 for turn in episode.turns:
                     began = time.monotonic()
-                    await session.step(turn[kind])
+                    await session.step(turn[way.calls])
                     steps.append(time.monotonic() - began)
 
         await asyncio.gather(*(play_one(episode) for episode in episodes[:concurrency]))
@@ -149,27 +167,28 @@ def main() -> None:
     options = parser.parse_args()
     params = load(RECIPE)
     episodes = asyncio.run(record(params, options.episodes, options.turns))
-    medians: dict[str, list[float]] = {kind: [] for kind in KINDS}
-    rates: dict[str, list[float]] = {kind: [] for kind in KINDS}
-    cpu: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    medians: dict[str, list[float]] = {name: [] for name in WAYS}
+    rates: dict[str, list[float]] = {name: [] for name in WAYS}
+    cpu: dict[str, list[float]] = {name: [] for name in WAYS}
     for number in range(options.rounds):
-        for kind in KINDS:
-            played = asyncio.run(play(params, episodes[: max(1, options.episodes // 6)], kind, 1))
-            medians[kind].append(statistics.median(played.steps) * 1000)
-            played = asyncio.run(play(params, episodes, kind, 16))
-            rates[kind].append(len(played.steps) / played.wall)
-            cpu[kind].append(played.cpu / len(played.steps) * 1000)
-            print(f"round {number}, {kind}: {medians[kind][-1]:.1f} ms, {rates[kind][-1]:.1f} steps/s", flush=True)
-    step_ms = {kind: statistics.median(values) for kind, values in medians.items()}
-    steps_s = {kind: statistics.median(values) for kind, values in rates.items()}
-    cpu_ms = {kind: statistics.median(values) for kind, values in cpu.items()}
+        for name, way in WAYS.items():
+            played = asyncio.run(play(params, episodes[: max(1, options.episodes // 6)], way, 1))
+            medians[name].append(statistics.median(played.steps) * 1000)
+            played = asyncio.run(play(params, episodes, way, 16))
+            rates[name].append(len(played.steps) / played.wall)
+            cpu[name].append(played.cpu / len(played.steps) * 1000)
+            print(f"round {number}, {name}: {medians[name][-1]:.1f} ms, {rates[name][-1]:.1f} steps/s", flush=True)
+    step_ms = {name: statistics.median(values) for name, values in medians.items()}
+    steps_s = {name: statistics.median(values) for name, values in rates.items()}
+    cpu_ms = {name: statistics.median(values) for name, values in cpu.items()}
     figures = {
-        "step_ms": {kind: round(value, 1) for kind, value in step_ms.items()},
+        "step_ms": {name: round(value, 1) for name, value in step_ms.items()},
         "ids_over_points_step": round(step_ms["ids"] / step_ms["points"], 2),
-        "steps_s_at_16": {kind: round(value, 1) for kind, value in steps_s.items()},
+        "steps_s_at_16": {name: round(value, 1) for name, value in steps_s.items()},
+        "axtree_over_elements_throughput": round(steps_s["points_on_axtree"] / steps_s["points"], 2),
         "ids_over_points_throughput": round(steps_s["ids"] / steps_s["points"], 2),
-        "cpu_ms_per_step_at_16": {kind: round(value, 1) for kind, value in cpu_ms.items()},
-        "large_pages_s": {text: asyncio.run(large_pages(params, text, 5)) for text in KINDS.values()},
+        "cpu_ms_per_step_at_16": {name: round(value, 1) for name, value in cpu_ms.items()},
+        "large_pages_s": {text: asyncio.run(large_pages(params, text, 5)) for text in TEXTS},
     }
     print(json.dumps(figures), flush=True)
 
