@@ -1,8 +1,8 @@
 """Steps with element ids against steps with points: `python -m perf.observations`. It takes about seven minutes.
 
 A random visitor's episodes on MiniWoB++ pages are recorded once, each turn in two forms, calls on points and calls on
-element ids, which do the same on the page. They are played in three ways in turns, one and 16 episodes at a time: points
-with the element list as observation, the same points with the accessibility tree, and ids with the accessibility tree.
+element ids, which do the same on the page. They are played in three ways, one and 16 episodes at a time: points
+with the element list as observation, the same with the accessibility tree, and ids with the accessibility tree.
 Only their ratios are independent of the machine. On a machine that does other work, only the ratio of the CPU times is
 reliable.
 

@@ -189,7 +189,7 @@ def test_only_servers_sample_from_what_is_spread_over_processes():
 
 
 @pytest.mark.parametrize(
-    "name", ["demo", "demo-pixels", "webgym-demo", "webagent-r1-demo", "browseragent-demo", "city-demo"]
+    "name", ["demo", "demo-judge", "demo-pixels", "webgym-demo", "webagent-r1-demo", "browseragent-demo", "city-demo"]
 )
 def test_small_recipes_have_no_scroll_bars_as_their_bases_saw_none(name: str) -> None:
     assert not load(Path(__file__).parent.parent / f"recipes/{name}.yaml").browser.scroll_bars
