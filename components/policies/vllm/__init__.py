@@ -1,7 +1,7 @@
 """vLLM as the policy: `Fleet` runs the servers, `VLLMPolicy` sends requests to them.
 
 A server is one that the stage starts (`local`), or one by URL (`remote`), which is compared with what the stage needs
-(`checks`).
+(`checks`) and gets its weights (`shared_weights`).
 The files in `engine` run in vLLM's own Python environment.
 """
 

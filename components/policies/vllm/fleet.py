@@ -22,7 +22,8 @@ from components.agent.policy import RequestClock
 from components.policies.vllm.arguments import LORA_RANKS, ServerSettings
 from components.policies.vllm.local import LocalServer
 from components.policies.vllm.member import Server, ServerError, Weights
-from components.policies.vllm.remote import RemoteServer, SharedWeights
+from components.policies.vllm.remote import RemoteServer
+from components.policies.vllm.shared_weights import SharedWeights
 
 __all__ = ["Fleet", "ServerError"]
 

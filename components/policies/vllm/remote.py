@@ -11,27 +11,15 @@ import asyncio
 import contextlib
 import os
 import time
-import uuid
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
 from pydantic import ValidationError
 
 from components.params import VLLMParams
-from components.policies.vllm.arguments import ServerSettings
-from components.policies.vllm.checks import Requirements, State, mismatches, required_versions
-from components.policies.vllm.engine.waymark_weights import (
-    BLOCK,
-    file_hash,
-    fingerprint,
-    layout,
-    local_directory,
-    weight_files,
-)
-from components.policies.vllm.member import RELOAD_TIMEOUT_S, IsHealthy, Server, ServerError, Weights
+from components.policies.vllm.checks import State, mismatches
+from components.policies.vllm.member import RELOAD_TIMEOUT_S, IsHealthy, Server, ServerError
+from components.policies.vllm.shared_weights import SharedWeights, WeightFiles, blocks
 
 CLIENT_HEADER = "x-waymark-client"
 ANSWER_TIMEOUT_S = 10.0
@@ -47,65 +35,6 @@ GATEWAY_ERRORS = {httpx.codes.BAD_GATEWAY, httpx.codes.SERVICE_UNAVAILABLE, http
 
 class _Away(ServerError):
     """The server does not answer now, or not as one of Waymark's: it may come back."""
-
-
-@dataclass(frozen=True)
-class _Files:
-    """Files of weights, with their hashes."""
-
-    paths: dict[str, Path]
-    hashes: dict[str, str]
-
-    @property
-    def name(self) -> str:
-        """The name of these weights."""
-        return fingerprint({name: value for name, value in self.hashes.items() if name.endswith(".safetensors")})
-
-
-class SharedWeights:
-    """What the servers by URL of one fleet have in common. Files are hashed once for all of them."""
-
-    def __init__(self, settings: ServerSettings, weights: Weights, changes: bool) -> None:
-        """
-        Args:
-            weights: those of the fleet, which change.
-            changes: whether training will change them.
-        """
-        self.settings, self.weights, self.changes = settings, weights, changes
-        self.client = uuid.uuid4().hex
-        self.has_model = not changes or settings.model.lora is not None
-        """Whether the servers need the present model: before the first update without adapters they do not."""
-        self._lock = asyncio.Lock()
-        self._known: dict[Path, _Files] = {}
-
-    async def requirements(self) -> Requirements:
-        """What a server must be like at the start.
-
-        Raises:
-            FileNotFoundError: a lock or the weights are missing.
-        """
-        directory = await asyncio.to_thread(local_directory, self.weights.model)
-        name = (await self.model()).name if self.has_model else None
-        shapes = await asyncio.to_thread(layout, directory)
-        return Requirements(required_versions(), self.settings, name, shapes, self.changes)
-
-    async def model(self) -> _Files:
-        """The files of the model."""
-        return await self._files(await asyncio.to_thread(local_directory, self.weights.model), ())
-
-    async def adapter(self) -> _Files | None:
-        """The files of the adapter."""
-        adapter = self.weights.adapter
-        return None if adapter is None else await self._files(adapter, ("adapter_config.json",))
-
-    async def _files(self, directory: Path, others: tuple[str, ...]) -> _Files:
-        async with self._lock:
-            if directory not in self._known:
-                self._known = {path: files for path, files in self._known.items() if path.exists()}
-                paths = weight_files(directory) | {name: directory / name for name in others}
-                hashes = {name: await asyncio.to_thread(file_hash, path) for name, path in paths.items()}
-                self._known[directory] = _Files(paths, hashes)
-            return self._known[directory]
 
 
 class RemoteServer(Server):
@@ -316,12 +245,12 @@ class RemoteServer(Server):
             return str(error)
         return f"{self.url} cannot be used: " + "; ".join(differences) if differences else None
 
-    async def _send(self, kind: str, files: _Files) -> None:
+    async def _send(self, kind: str, files: WeightFiles) -> None:
         await self._patiently("POST", "/client", {"exclusive": True})
         for name, path in files.paths.items():
             reply = await self._client.put(
                 f"{self.url}/files/{files.hashes[name]}",
-                content=_blocks(path),
+                content=blocks(path),
                 headers=self.headers | {"Content-Length": str(path.stat().st_size)},
                 timeout=RELOAD_TIMEOUT_S,
             )
@@ -406,13 +335,6 @@ class RemoteServer(Server):
             "there; only to evaluate the model that it serves, name it as teacher.endpoint and run `waymark evaluate "
             "BENCHMARK --model teacher`"
         )
-
-
-async def _blocks(path: Path) -> AsyncIterator[bytes]:
-    """The content of a file."""
-    with path.open("rb") as file:
-        while block := await asyncio.to_thread(file.read, BLOCK):
-            yield block
 
 
 def _from_server(reply: httpx.Response) -> httpx.Response:
