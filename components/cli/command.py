@@ -6,6 +6,8 @@ import argparse
 import math
 import os
 import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
@@ -20,6 +22,23 @@ STAGE_FOLDERS = tuple(
 SEEDS = 2**32
 """Seeds are below this number, those of `components.params.Params.seed` too."""
 PORTS = 2**16
+
+
+class ListAndExit(argparse.Action, ABC):
+    """An option that prints lines and exits, as `--help` does: the command's other arguments may be missing."""
+
+    def __init__(self, option_strings: list[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print the lines and exit."""
+        for line in self.lines():
+            print(line)
+        parser.exit()
+
+    @abstractmethod
+    def lines(self) -> Iterator[str]:
+        """What is listed."""
 
 
 def nonempty(text: str) -> str:

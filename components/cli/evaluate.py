@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
-from components.cli.command import Subparsers, amount, fail, positive, whole_amount
+from components.cli.command import ListAndExit, Subparsers, amount, fail, positive, whole_amount
 
 
 def add(commands: Subparsers) -> None:
@@ -103,19 +104,16 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-class _ListBenchmarks(argparse.Action):
-    """Lists the benchmarks and exits, as `--help` does."""
+class _ListBenchmarks(ListAndExit):
+    """Lists the benchmarks."""
 
-    def __init__(self, option_strings: list[str], dest: str, help: str | None = None) -> None:
-        super().__init__(option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, help=help)
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+    def lines(self) -> Iterator[str]:
+        """A benchmark each."""
         from components.benchmarks.spec import RECIPES, load_benchmark
 
         for path in sorted(RECIPES.glob("*.yaml")):
             benchmark = load_benchmark(path)
-            print(f"{benchmark.name:24} {benchmark.title} ({benchmark.identity}), judged by {benchmark.judge}")
-        parser.exit()
+            yield f"{benchmark.name:24} {benchmark.title} ({benchmark.identity}), judged by {benchmark.judge}"
 
 
 def _counts(text: str) -> tuple[int, ...]:

@@ -22,6 +22,9 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--diff", action="store_true", help="only what differs from the recipe that it extends, or else the defaults"
     )
+    parser.add_argument(
+        "--explain", metavar="KEY", help="what a key means, such as rl.objective.replay: type, default, value, meaning"
+    )
     parser.set_defaults(run=params)
 
 
@@ -48,7 +51,9 @@ def params(options: argparse.Namespace) -> int:
 
     file = find(options.recipe)
     try:
-        if options.diff:
+        if options.explain is not None:
+            print(redacted(_explained(options.explain, load(file).model_dump(mode="json"))))
+        elif options.diff:
             lines = [
                 f"{change.key}: {_shown(change.old)} -> {_shown(change.new)}" for change in changed_from_base(file)
             ]
@@ -58,6 +63,27 @@ def params(options: argparse.Namespace) -> int:
     except RecipeError as error:
         return fail(error)
     return 0
+
+
+def _explained(key: str, recipe: dict[str, object]) -> str:
+    """A key of a recipe in words.
+
+    Raises:
+        RecipeError: there is no such key.
+    """
+    from components.params import value_at
+    from components.params.meaning import find_key
+
+    blocks = []
+    for described in find_key(key):
+        where = f"{key} (of {described.section})" if described.section else key
+        lines = [f"{where}: {described.type}" + (f"; default {described.default}" if described.default else "")]
+        lines += [described.meaning] if described.meaning else []
+        lines += [f"  {name:28} {meaning.partition(chr(10))[0]}" for name, meaning in described.inner.items()]
+        blocks.append("\n".join(lines))
+    value = value_at(recipe, key)
+    blocks += [] if isinstance(value, dict) else [f"In this recipe: {_shown(value)}"]
+    return "\n\n".join(blocks)
 
 
 def _shown(value: object) -> str:

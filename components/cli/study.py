@@ -6,9 +6,10 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from components.cli.command import Subparsers, fail, positive
+from components.cli.command import ListAndExit, Subparsers, fail, positive
 
 
 def add(commands: Subparsers) -> None:
@@ -18,6 +19,7 @@ def add(commands: Subparsers) -> None:
         help="run recipes that differ in named keys with several seeds, and compare them; a second call resumes",
     )
     parser.add_argument("study", type=Path, metavar="STUDY", help="a file, or a name in recipes/studies/")
+    parser.add_argument("--list", action=_ListStudies, help="list the studies in recipes/studies/")
     parser.add_argument("--side-by-side", type=positive, default=1, metavar="N", help="concurrent runs (default: 1)")
     parser.add_argument("--json", action="store_true", help="print the plan or the result as JSON")
     only = parser.add_mutually_exclusive_group()
@@ -27,6 +29,22 @@ def add(commands: Subparsers) -> None:
     only.add_argument("--plan", action="store_true", help="check the study, print its runs as JSON, and stop")
     only.add_argument("--page", action="store_true", help="only compare the finished runs and write the page anew")
     parser.set_defaults(run=run)
+
+
+class _ListStudies(ListAndExit):
+    """Lists the shipped studies."""
+
+    def lines(self) -> Iterator[str]:
+        """A study each, with its question."""
+        from components.params import RecipeError
+        from components.study import STUDIES, read_study
+
+        for path in sorted(STUDIES.glob("*.yaml")):
+            try:
+                question = read_study(path).question
+            except RecipeError as error:
+                question = f"cannot be read: {error}"
+            yield f"{path.stem:20} {question}"
 
 
 def run(options: argparse.Namespace) -> int:

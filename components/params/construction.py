@@ -16,6 +16,7 @@ class ConstructionParams(Section):
     temperature: float | None = Field(default=0.0, ge=0)
     """null uses the default of the endpoint; some reasoning models accept nothing else."""
     max_response_tokens: int = Field(default=4096, gt=0)
+    """Limit of one response in tokens."""
     max_tries: int = Field(default=3, gt=0)
     """Answers of the model to one question. The next question contains the error in the last answer."""
     max_subtasks: int | None = Field(default=64, gt=0)
@@ -28,8 +29,11 @@ class RatioParams(Section):
     """The numbers of easy, medium and hard tasks in each cycle of tasks (WebGym, section 5.3)."""
 
     easy: int = Field(ge=0, le=1000)
+    """Easy tasks in each cycle."""
     medium: int = Field(ge=0, le=1000)
+    """Medium tasks in each cycle."""
     hard: int = Field(ge=0, le=1000)
+    """Hard tasks in each cycle."""
 
     @model_validator(mode="after")
     def _something_is_sampled(self) -> RatioParams:

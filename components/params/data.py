@@ -14,6 +14,7 @@ class TaskFile(Section):
     """A file of tasks. In `tasks.files`, a path alone stands for a file with the defaults."""
 
     path: str
+    """The file."""
     split: Literal["train", "eval", "heldout", "validation"] | None = None
     """The split of its tasks. null follows the schema: `eval` for benchmarks, `train` for training sets, and for
     rows in Waymark's schema the `split` of each row. PAE has the columns of WebVoyager, and WebArena-Lite's training
@@ -30,8 +31,11 @@ class HorizonParams(Section):
     """Step budgets by difficulty (WebGym, section 5.3: 10, 20 and 30 in its best run, 15, 30 and 45 before)."""
 
     easy: Steps = Field(default=10, gt=0)
+    """Steps of a task with one to three facts."""
     medium: Steps = Field(default=20, gt=0)
+    """Steps of a task with four to six facts."""
     hard: Steps = Field(default=30, gt=0)
+    """Steps of a task with more facts."""
 
     @model_validator(mode="after")
     def _harder_is_longer(self) -> HorizonParams:
@@ -65,10 +69,12 @@ class FilterParams(Section):
     """Cosine of the intents' embeddings (`dedup.embedder`) above which a task overlaps with an evaluation task. null
     compares only ids and words."""
     drop_decomposed: bool = True
+    """Drop tasks that were made by decomposing another task."""
     drop_login: bool = False
     """Drop tasks that need a login by their source or by their wording. All tasks of WebArena need one: keep false if
     you run its sites yourself."""
     blocked_websites: list[HostPattern] = Field(default_factory=list)
+    """Drop tasks of these websites."""
     min_tasks_per_website: int = Field(default=1, ge=1)
     """Websites with fewer tasks are dropped (the long tail)."""
 
@@ -79,7 +85,9 @@ class DedupParams(Section):
     embedder: str = "minilm"
     """`minilm` (all-MiniLM-L6-v2 from PyPI) or a sentence-transformers name or path."""
     sft_threshold: float = Field(gt=0, le=1.01)
+    """Cosine similarity above which a task of the pool for SFT is a duplicate."""
     rl_threshold: float = Field(gt=0, le=1.01)
+    """The same for the pool for RL."""
     max_similar: int = Field(default=1, ge=1)
     """A task is dropped if this number of kept tasks is above the threshold. 1 is the rule of the paper. Pages that are
     generated from a seed share one wording, so the demo keeps several tasks of each."""
@@ -102,14 +110,19 @@ class EndpointParams(Section):
     url: str
     """The address of the endpoint, up to and including `/v1`."""
     model: str
+    """The name of the model there."""
     key_variable: str | None = "OPENAI_API_KEY"
     """The environment variable with the API key; null if the endpoint needs no key."""
     max_in_flight: Annotated[int, NoEffect] = Field(default=16, gt=0)
+    """Requests at the same time."""
     requests_per_minute: Annotated[float | None, NoEffect] = Field(default=None, gt=0)
+    """Highest rate of requests; null sets no limit."""
     max_retries: Annotated[int, NoEffect] = Field(default=8, ge=0)
     """Retries of a request after a network error, a rate limit or a server error, with back-off."""
     timeout_s: Annotated[float, NoEffect] = Field(default=300, gt=0)
+    """Limit of one request in seconds."""
     usd_per_million_prompt: float = Field(default=0.0, ge=0)
+    """Price of a million tokens of prompts in US dollars."""
     usd_per_million_completion: float = Field(default=0.0, ge=0)
     """Prices per million tokens."""
     max_usd: Annotated[float | None, NoEffect] = Field(default=None, gt=0)
@@ -129,7 +142,9 @@ class CurateParams(Section):
     """Selection of the SFT set from labelled teacher trajectories (OpenWebRL, section 4.2)."""
 
     max_trajectories: int = Field(gt=0)
+    """Trajectories that SFT trains on, at most."""
     max_per_website: int = Field(gt=0)
+    """The same for each website; on generated worlds a family counts as one."""
     demonstrations: list[str] = Field(default_factory=list)
     """Parquet files of demonstrations by people (`waymark run --teacher human`), which are added to the selection,
     whatever the two limits are. DVC sees changes of files in `data/demonstrations`."""
@@ -141,6 +156,7 @@ class QualityParams(Section):
     max_rejected: float = Field(default=0.05, ge=0, le=1)
     """Share of task rows that may be rejected before collect_tasks fails."""
     min_positive: float = Field(default=0.02, ge=0, le=1)
+    """Least share of successes among labelled trajectories; with fewer the stage fails."""
     max_positive: float = Field(default=0.99, ge=0, le=1)
     """Bounds on the share of successes among labelled trajectories."""
 

@@ -24,6 +24,7 @@ class ObservationParams(Section):
     """What the policy sees besides the screenshot."""
 
     text: TextKind = "none"
+    """The text of the page beside the screenshot, or none."""
     screenshots: int = Field(default=1, ge=1)
     """K: screenshots kept in the context (OpenWebRL, section 4.1)."""
 
@@ -50,7 +51,10 @@ class AgentParams(Section):
     """Of the protocol `openwebrl`: prompts repeat earlier responses whole. False repeats only their calls, to measure
     what the earlier reasoning is worth (OpenWebRL, table 4)."""
     max_response_tokens: int = Field(gt=0)
+    """Limit of one response in tokens, the reasoning included; a longer one is cut."""
     max_context_tokens: int = Field(gt=0)
+    """Limit of a prompt and its response together, in tokens. An episode whose next prompt would not fit ends as
+    `context_length`."""
     max_format_errors: int = Field(default=3, gt=0)
     """Consecutive unparsable turns that end the episode."""
     inference_timeout_s: float = Field(default=30, gt=0)
@@ -83,7 +87,9 @@ class EgressParams(Section):
     guard: bool = True
     """All traffic goes through a proxy that enforces these rules. With false, the browser connects directly."""
     allowed_hosts: list[HostPattern] = Field(default_factory=lambda: ["*"])
+    """Hosts that may be opened."""
     blocked_hosts: list[HostPattern] = Field(default_factory=list)
+    """Hosts that may not, even if `allowed_hosts` has them."""
     private_hosts: list[HostPattern] = Field(default_factory=list)
     """Hosts, or host:port, that may have loopback or private addresses, such as the servers of a benchmark."""
 
@@ -92,15 +98,20 @@ class QueueParams(Section):
     """Limits of concurrent operations per kind in one pool of browsers; null sets no limit."""
 
     navigate: PositiveInt | None = None
+    """Start pages that open at the same time."""
     act: PositiveInt | None = None
+    """Calls of agents that run at the same time."""
     screenshot: PositiveInt | None = None
+    """Screenshots that are taken at the same time."""
 
 
 class GeolocationParams(Section):
     """A place on Earth that pages may read."""
 
     latitude: float = Field(ge=-90, le=90)
+    """Degrees north."""
     longitude: float = Field(ge=-180, le=180)
+    """Degrees east."""
     accuracy: float = Field(default=0, ge=0)
     """Metres."""
 
@@ -109,6 +120,7 @@ class HttpCredentialsParams(Section):
     """A name and password for HTTP authentication."""
 
     username: str
+    """The user's name."""
     password_env: str
     """The environment variable that holds the password, so that no recipe does."""
     origin: str | None = None
@@ -119,14 +131,18 @@ class ContextParams(Section):
     """What pages learn of the browser and its user. A site of a world may have values of its own."""
 
     locale: str = "en-US"
+    """Language and region, such as `de-DE`, which pages see and which formats dates and numbers."""
     timezone: str | None = None
     """An IANA name such as `Europe/Paris`; null: the machine's."""
     color_scheme: Literal["light", "dark", "no-preference"] = "light"
+    """The colour scheme that pages are told the user prefers."""
     user_agent: str | None = None
+    """What the browser calls itself to pages; null: Chromium's own."""
     geolocation: GeolocationParams | None = None
     """Null: pages may not ask for it."""
     http_credentials: HttpCredentialsParams | None = None
     ignore_https_errors: bool = False
+    """Open pages whose certificate is not valid."""
     storage_state: str | None = None
     """A file with cookies and local storage, as Playwright's `storage_state` writes it, with which every episode
     begins. For pages on the web only: the storage of a world's own site is cleared between episodes."""
@@ -136,15 +152,20 @@ class BrowserParams(Section):
     """The limits of the environment, in seconds unless a field has another unit (OpenWebRL, table 7)."""
 
     viewport: tuple[PositiveInt, PositiveInt] = (1280, 720)
+    """Width and height of the pages in CSS pixels."""
     scroll_bars: bool = True
     """Draw scroll bars, which take 15 pixels of a page that can be scrolled. False hides them, for models that were
     trained on screenshots without bars."""
     concurrency: Workers = Field(default=8, gt=0)
     """Concurrent episodes on this machine."""
     start_timeout_s: float = Field(default=60, gt=0)
+    """Limit for opening the start page of an episode, all tries together, and for reading a page for a rule."""
     step_timeout_s: float = Field(default=45, gt=0)
+    """Limit of the calls of one turn with the observation after them."""
     screenshot_timeout_s: float = Field(default=20, gt=0)
+    """Limit of one screenshot."""
     navigation_retries: int = Field(default=2, ge=0)
+    """Further tries to open a start page that fails."""
     settle_ms: int = Field(default=1500, ge=0)
     """Longest wait, in milliseconds, for a page to become quiet after a call."""
     quiet_ms: int = Field(default=250, ge=0)
@@ -189,5 +210,6 @@ class SamplingParams(Section):
     temperature: float = Field(default=1.0, ge=0)
     """0 is greedy."""
     top_p: float = Field(default=1.0, gt=0, le=1)
+    """Tokens are sampled from the likeliest ones alone, which have this probability together; 1: from all."""
     top_k: int = Field(default=0, ge=0)
     """0 is off."""

@@ -48,13 +48,17 @@ class DistillParams(Section):
     """The distilled judge: the rollouts of the SFT policy for its training data, and its training (OpenWebRL, 4.3)."""
 
     rollout_tasks: int = Field(gt=0)
+    """Tasks of the pool for SFT that the SFT policy tries."""
     rollout_attempts: Attempts = Field(gt=0)
+    """Attempts at each of them."""
     rollout_temperature: float = Field(default=1.0, ge=0)
+    """Temperature of these attempts."""
     holdout_share: float = Field(default=0.2, gt=0, lt=1)
     """Share of the tasks (not of the trajectories) that is held out to measure agreement."""
     screenshots: int = Field(default=3, ge=0)
     """The number of last screenshots in its prompt."""
     max_response_tokens: int = Field(default=256, gt=0)
+    """Limit of the judge's answer in tokens."""
     decoding_tokens: Annotated[int, NoEffect] = Field(default=65536, gt=0)
     """Tokens of the verdicts that are decoded together: rows times the longest question with its answer. At most 32
     rows are decoded together. This bounds the key-value cache, which has 112 KiB per token for Qwen3-VL-2B."""

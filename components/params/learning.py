@@ -21,6 +21,7 @@ class LoRAParams(Section):
     """Low-rank adapters on the language model's linear layers (Hu et al., 2021)."""
 
     rank: int = Field(gt=0)
+    """Rank r of the two matrices that are trained in place of each weight."""
     alpha: float = Field(gt=0)
     """An adapter's output is scaled by alpha / rank."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
@@ -49,7 +50,9 @@ class ModelParams(Section):
     judge_base: str
     """The same for the judge."""
     dtype: DType = "float32"
+    """Numeric type in which the model computes."""
     device: Literal["cpu", "cuda"] = "cpu"
+    """Where the trainer and the model in this process compute."""
     train_vision: bool = False
     """False freezes the vision tower in SFT and RL (OpenWebRL, section 4.2)."""
     lora: LoRAParams | None = None
@@ -88,6 +91,7 @@ class VLLMParams(Section):
     max_in_flight: Annotated[int, NoEffect] = Field(default=256, gt=0)
     """Concurrent requests per server. Further requests wait in the client."""
     start_timeout_s: Annotated[float, NoEffect] = Field(default=900, gt=0)
+    """Seconds that a server may take to start, or to come back after it was lost; then the stage fails."""
     transfer: Annotated[Literal["disk", "ipc"], NoEffect] = "disk"
     """How a server gets the weights of each iteration of RL. `disk`: as files. `ipc`: it reads them from the memory of
     the trainer's GPU, on which it is itself (CUDA IPC). Adapters are small, and always files."""
@@ -147,6 +151,7 @@ class EvaluationParams(Section):
 
     sampling: SamplingParams = SamplingParams(temperature=0.0)
     max_steps: Steps = Field(gt=0)
+    """Step limit of an episode; a task may have a lower one."""
     max_response_tokens: int | None = Field(default=None, gt=0)
     """None uses `agent.max_response_tokens`."""
     inference_timeout_s: float | None = Field(default=None, gt=0)
@@ -155,6 +160,7 @@ class EvaluationParams(Section):
     max_aborted: float = Field(default=0.1, ge=0, le=1)
     """Maximum share of episodes that the environment ended. Above it, the evaluation is invalid."""
     bootstrap: int = Field(default=10_000, gt=0)
+    """Resamples of each bootstrap interval."""
     promotion_min_tasks: int = Field(default=10, gt=0)
     """Least number of tasks, judged for both models, on which a champion may be replaced."""
 
@@ -163,7 +169,9 @@ class TrackingParams(Section):
     """Tracking with MLflow."""
 
     experiment: str = "waymark"
+    """Name of the MLflow experiment."""
     tracking_uri: str = "sqlite:///mlflow/store/mlflow.db"
+    """MLflow's tracking store: a database, or the address of a server."""
     trace_samples: int = Field(default=4, ge=0)
     """Trajectories per rollout stage that are logged as traces with their turns. An evaluation also logs a row for each
     of its other episodes; 0 logs neither."""

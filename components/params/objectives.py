@@ -76,6 +76,7 @@ class PolicyGradientParams(OnlineParams):
     ppo_epochs: Rounds = Field(default=2, gt=0)
     """Passes over an iteration's turns."""
     clip_low: float = Field(default=0.2, gt=0)
+    """ε_low: a ratio below 1 - ε_low has no gradient for a token whose advantage is negative."""
     tis_cap: float | None = Field(default=None, gt=0)
     """Truncated importance sampling: cap of the weight of a token, which is the trainer's probability over that of the
     rollout. With it the ratio and its clip are against the trainer's weights before the update. It corrects for servers
@@ -148,7 +149,9 @@ class MMGRPOParams(PolicyGradientParams):
     """OpenWebRL, section 4.4 and table 7."""
 
     name: Literal["mm_grpo"] = "mm_grpo"
+    """MM-GRPO."""
     clip_high: float = Field(default=0.28, gt=0)
+    """ε_high: a ratio of probabilities above 1 + ε_high has no gradient for a token whose advantage is positive."""
     kl: float = Field(default=0.0, ge=0)
     """beta: the weight of a KL to the policy at the start of the phase, which is the SFT policy in the first phase, or
     to the one that `reference` names. The paper has none. With 0, no copy of that policy is kept. Above 0, `rl.top_p`
@@ -171,7 +174,9 @@ class MGRPOParams(PolicyGradientParams):
     """WebAgent-R1, section 2.3."""
 
     name: Literal["m_grpo"] = "m_grpo"
+    """M-GRPO."""
     clip_high: float = Field(default=0.2, gt=0)
+    """As in `mm_grpo`."""
     kl: float = Field(default=0.001, ge=0)
     """beta: the weight of the KL to the policy at the start of the phase, or to the one that `reference` names. With 0,
     no copy of that policy is kept. Above 0, `rl.top_p` must be 1."""
@@ -186,6 +191,7 @@ class FilteredBCParams(OnlineParams):
     """WebGym, section 5.1."""
 
     name: Literal["filtered_bc"] = "filtered_bc"
+    """Filtered behaviour cloning."""
     epochs: Rounds = Field(default=2, gt=0)
     """Passes over an iteration's turns."""
     drop_repeats: bool = True
@@ -207,6 +213,7 @@ class RFTParams(ObjectiveParams):
     shuffles_as_sft: ClassVar[bool] = True
     """True, because a round is supervised training."""
     name: Literal["rft"] = "rft"
+    """Rejection fine-tuning."""
     epochs: Rounds = Field(default=2, gt=0)
     """Passes over the trajectories of a round."""
     demonstrations: float = Field(default=0.8, ge=0, le=1)

@@ -40,18 +40,25 @@ class OptimParams(Section):
     """Supervised training."""
 
     epochs: Rounds = Field(gt=0)
+    """Passes over the training data."""
     lr: float = Field(gt=0)
+    """Highest learning rate of AdamW."""
     betas: tuple[Decay, Decay] = (0.9, 0.98)
+    """Decay rates of AdamW's two moments."""
     batch_size: int = Field(gt=0)
     """Turn samples per optimiser step."""
     micro_batch_tokens: int = Field(default=8192, gt=0)
+    """Tokens of the packed rows that one forward and backward pass takes; an optimiser step adds up as many passes as
+    it needs."""
     max_packing_gap: float | None = Field(default=None, gt=0)
     """Packing is used if the gap between packed and single samples is at most this on each token, in nats. null follows
     from `model.dtype`: 1e-4 in float32; in bfloat16 1 on each token and 0.05 on average."""
     warmup: float = Field(default=0.1, ge=0, le=1)
     """Share of the steps with a linear warm-up. A cosine decay to 0 follows."""
     weight_decay: float = Field(default=0.0, ge=0)
+    """AdamW's weight decay."""
     max_grad_norm: float = Field(default=1.0, gt=0)
+    """Norm to which longer gradients are scaled down."""
 
 
 class SFTParams(OptimParams):

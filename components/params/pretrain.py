@@ -23,10 +23,15 @@ class PretrainPhase(Section):
     """
 
     steps: int = Field(gt=0)
+    """Optimiser steps."""
     decay_steps: int = Field(gt=0)
+    """Steps after which the learning rate is at its lowest."""
     warmup_steps: int = Field(gt=0)
+    """Steps in which it rises."""
     points: bool
+    """Thoughts give the coordinates of elements, too."""
     varied: bool = False
+    """The questions have many wordings."""
     kind: PageKindName | None = None
     """Of this phase's pages. Null: `pretrain.kind`."""
     respelled: float = Field(default=0.0, ge=0, le=1)
@@ -58,11 +63,15 @@ class PretrainParams(Section):
         min_length=1,
     )
     seed: Seed = 7
+    """Seed of the pages, the questions and the first weights."""
     vocabulary: int = Field(default=2560, gt=0)
     """Tokens of the tokenizer that is trained on the pages, special tokens included."""
     hidden: int = Field(default=192, gt=0)
+    """Width of the language model."""
     layers: int = Field(default=4, gt=0)
+    """Layers of the language model."""
     vision_hidden: int = Field(default=96, gt=0)
+    """Width of the vision tower."""
     vision_depth: int = Field(default=3, ge=2)
     """Blocks of the vision tower. DeepStack takes features from the first two."""
     patch: int = Field(default=16, gt=0)
@@ -70,6 +79,7 @@ class PretrainParams(Section):
     max_pixels: int = Field(default=1280 * 1280, ge=32 * 32)
     """Larger screenshots are scaled down to this many pixels: 32 by 32 of them are one image token."""
     lr: float = Field(default=1.5e-3, gt=0)
+    """Highest learning rate of a phase."""
     batch: int = Field(default=32, gt=0)
     """Sequences per step."""
     questions: int = Field(default=6, gt=0)

@@ -50,6 +50,7 @@ class Params(Section):
     name: str
     """Letters, digits, `.`, `_` and `-`; the first is a letter or a digit."""
     seed: Seed = 0
+    """Seed of all random draws: tasks, attempts, training and bootstraps. Stages derive their own seeds from it."""
     model: ModelParams
     inference: InferenceParams = InferenceParams()
     training: Annotated[TrainingParams, NoEffect] = TrainingParams()

@@ -37,12 +37,14 @@ class UniformSampling(RunningRates):
     """Uniform passes over all tasks (OpenWebRL)."""
 
     name: Literal["uniform"] = "uniform"
+    """Uniform passes."""
 
 
 class AdaptiveSampling(RunningRates):
     """Samples more tasks from websites whose recent groups had different rewards."""
 
     name: Literal["adaptive"] = "adaptive"
+    """By the effective groups of each website."""
     min_groups: int = Field(default=0, ge=0)
     """Groups of each website (a family of a world) that an iteration samples before it draws by rate, as far as its
     groups suffice: what the policy has learned is practised, too."""
@@ -52,6 +54,7 @@ class RatioSampling(RatioParams, RunningRates):
     """Cycles of easy, medium and hard tasks (WebGym, section 5.3): `{name: ratio, easy: 2, medium: 5, hard: 3}`."""
 
     name: Literal["ratio"] = "ratio"
+    """By difficulty."""
 
 
 TaskSampling: TypeAlias = Annotated[
@@ -78,6 +81,7 @@ class RLPhase(Section):
     iterations: Rounds = Field(ge=0)
     """With 0 the phase is skipped, and its model is the model before it."""
     max_steps: Steps = Field(gt=0)
+    """Step limit of an episode; a task may have a lower one (`tasks.horizon`)."""
 
 
 class RLParams(Section):
@@ -88,6 +92,7 @@ class RLParams(Section):
     objective: Objective = MMGRPOParams()
     """The objective that is minimised (`components/training/objectives`), with its own keys."""
     group_size: Attempts = Field(default=5, ge=2)
+    """G: attempts at one task, whose rewards are compared."""
     extra_attempts: Attempts = Field(default=0, ge=0)
     """Further attempts at a task of whose first `group_size` ones none succeeded; they join its group. Hard tasks get
     more rollouts, as in DARS (Yang et al. 2025, "Depth-Breadth Synergy in RLVR"). The figures of reward and success
@@ -113,6 +118,7 @@ class RLParams(Section):
     before them. Above 0, rollouts run during the updates of earlier iterations, and each allowed update needs memory
     for two more copies of the weights."""
     temperature: float = Field(default=0.8, gt=0)
+    """Temperature of the attempts."""
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Attempts are sampled from the likeliest tokens alone, which have this probability together; 1: from all. The
     objectives see the same distribution, so a token that is likelier than `top_p` has no gradient: what is learned are
@@ -124,9 +130,13 @@ class RLParams(Section):
     keeps at least 0.1. Failures cost nothing, so that giving up early is worth nothing (Arora and Zanette 2025,
     "Training Language Models to Reason Efficiently", have lengths of correct answers). The papers have none."""
     lr: float = Field(gt=0)
+    """Learning rate of AdamW."""
     betas: tuple[Decay, Decay] = (0.9, 0.98)
+    """Decay rates of AdamW's two moments."""
     weight_decay: float = Field(default=0.1, ge=0)
+    """AdamW's weight decay."""
     max_grad_norm: float = Field(default=1.0, gt=0)
+    """Norm to which longer gradients are scaled down."""
     warmup_steps: Annotated[int, NotWith("objective", "rft")] = Field(default=0, ge=0)
     """Optimiser steps over which the learning rate grows linearly to `lr`. The steps of an optimiser that is carried
     over count. RFT warms up as `sft.warmup` says, in every round."""
@@ -140,6 +150,7 @@ class RLParams(Section):
     or two, where they share their history: on an H200, a trajectory of 15 turns took a fifth of the time of its turns
     one by one. `turns` mixes the steps better."""
     micro_batch_tokens: int = Field(default=8192, gt=0)
+    """Tokens of the packed rows that one forward and backward pass takes."""
     max_packing_gap: float | None = Field(default=None, gt=0)
     """As in the section `sft`."""
     validation: ValidationParams = ValidationParams()

@@ -14,16 +14,20 @@ from components.params.section import Attempts, Section, Steps
 
 class _TeacherParams(Section):
     policy: str
+    """Who teaches."""
     tasks: int = Field(gt=0)
     """Tasks of the SFT pool that the teacher tries."""
     attempts: Attempts = Field(default=4, gt=0)
+    """Attempts at each task."""
     max_steps: Steps = Field(default=8, gt=0)
+    """Step limit of an attempt; a task may have a lower one."""
 
 
 class ScriptedTeacherParams(_TeacherParams):
     """A program that can do the tasks of an offline world."""
 
     policy: Literal["scripted"] = "scripted"
+    """A program that can do the tasks, which their world brings."""
     noise: float = Field(default=0.2, ge=0, le=1)
     """Probability per episode that the teacher makes a mistake, so that some attempts fail."""
 
@@ -37,8 +41,10 @@ class EndpointTeacherParams(_TeacherParams):
     """A model behind an OpenAI-compatible endpoint."""
 
     policy: Literal["endpoint"] = "endpoint"
+    """A model behind an endpoint."""
     endpoint: EndpointParams
     temperature: float = Field(default=1.0, ge=0)
+    """Temperature of its answers; 0 is greedy."""
 
     @property
     def sampling(self) -> SamplingParams:

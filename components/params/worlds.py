@@ -23,17 +23,17 @@ def _sections(value: object) -> object:
             sections[name] = keys
         elif keys is not None:
             try:
-                sections[name] = _model_of(str(name)).model_validate(keys)
+                sections[name] = model_of(str(name)).model_validate(keys)
             except plugins.UnknownKindError as error:
                 problems.append(str(error))
             except ValidationError as error:
-                problems += [explain(_model_of(str(name)), f"worlds.{name}", detail) for detail in error.errors()]
+                problems += [explain(model_of(str(name)), f"worlds.{name}", detail) for detail in error.errors()]
     if problems:
         raise ValueError("; ".join(problems))
     return sections
 
 
-def _model_of(name: str) -> type[Section]:
+def model_of(name: str) -> type[Section]:
     """The parameter model of a world: the attribute `Params` of its class."""
     kind: Any = plugins.find("worlds", name)
     return kind.Params
@@ -46,7 +46,7 @@ class NamedSections:
     def model_of(name: str) -> type[Section] | None:
         """The section's model; None for an unknown name, which validation then reports."""
         try:
-            return _model_of(name)
+            return model_of(name)
         except plugins.UnknownKindError:
             return None
 

@@ -9,9 +9,10 @@ from components.study.effects import Effect, effects
 from components.study.expansion import Run, Study, load_study, plan
 from components.study.page import summary
 from components.study.reporting import StudyReport, report
-from components.study.study_file import Arm, PaperClaim, StudyFile, find_study, read_study
+from components.study.study_file import STUDIES, Arm, PaperClaim, StudyFile, find_study, read_study
 
 __all__ = [
+    "STUDIES",
     "Arm",
     "ArmResult",
     "Effect",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from docs.generator.models import anchor, kind_of, models_in, paragraph, table
+from components.params.meaning import kind_of, models_in
+from docs.generator.models import anchor, paragraph, table
 
 
 def parameters() -> list[str]:

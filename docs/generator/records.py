@@ -7,7 +7,8 @@ from enum import Enum
 
 from pydantic import BaseModel
 
-from docs.generator.models import attribute_docstrings, paragraph, table
+from components.params.meaning import attribute_docstrings
+from docs.generator.models import paragraph, table
 from docs.generator.text import cell_of
 
 

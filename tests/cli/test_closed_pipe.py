@@ -12,7 +12,7 @@ import pytest
 from components.cli import main as cli
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = [["--help"], ["params", "recipes/demo.yaml"], ["evaluate", "--list"], ["tasks", "--help"]]
+COMMANDS = [["--help"], ["params", "recipes/demo.yaml"], ["evaluate", "--list"], ["study", "--list"]]
 
 
 def waymark(*arguments: str) -> list[str]:

@@ -129,8 +129,22 @@ def keys() -> set[str]:
     return found
 
 
+def test_every_key_of_a_recipe_says_what_it_means():
+    from components.params import Params
+    from components.params.meaning import attribute_docstrings, meaning_of
+    from docs.generator.parameters import placed, world_sections
+
+    silent = [
+        f"{path}.{name}"
+        for model, path in placed([("", Params), *world_sections()]).items()
+        for name, field in model.model_fields.items()
+        if not meaning_of(name, field, attribute_docstrings(model)).removesuffix("Changes no result.").strip()
+    ]
+    assert silent == [], "write a docstring below the field"
+
+
 def _collect(model, path: str, found: set[str]) -> None:
-    from docs.generator.models import models_in
+    from components.params.meaning import models_in
 
     for name, field in model.model_fields.items():
         full = f"{path}.{field.alias or name}".lstrip(".")

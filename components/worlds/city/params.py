@@ -25,10 +25,15 @@ class CityParams(Section):
     heldout: list[str] = Field(default_factory=list)
     """Templates or sites that are never trained on, even if `train` names their site."""
     train_per_template: int = Field(default=20, ge=0)
+    """Training tasks of each template of `train`."""
     eval_per_template: int = Field(default=5, ge=0)
+    """Evaluation tasks of each template of `train`."""
     heldout_per_template: int = Field(default=5, ge=0)
+    """Tasks of each template of `heldout`, and of each template of `train` per held-out modifier."""
     train_seed_start: int = Field(default=1, ge=1)
+    """First seed of the training tasks."""
     eval_seed_start: int = Field(default=100_000, ge=1)
+    """First seed of the evaluation tasks and of the held-out ones."""
     validation_seed_start: int = Field(default=200_000, ge=1)
     """First seed of the tasks that RL validates with (`rl.validation`)."""
     modifiers: list[str] = Field(default_factory=list)

@@ -15,8 +15,11 @@ class EncyclopaediaParams(Section):
     heldout_kinds: list[str] = Field(default_factory=list)
     """Kinds that are never used in training."""
     train: int = Field(default=0, ge=0)
+    """Training questions."""
     eval: int = Field(default=0, ge=0)
+    """Evaluation questions."""
     heldout: int = Field(default=0, ge=0)
+    """Questions of the held-out kinds."""
     zim: str | None = None
     """A ZIM file to serve instead of the project's own encyclopaedia, such as a Wikipedia from library.kiwix.org. Its
     tasks come from `tasks.files`. A changed file needs another name, because DVC compares the name only."""

@@ -16,10 +16,15 @@ class MiniWoBParams(Section):
     heldout: list[str] = Field(default_factory=list)
     """Families that are never used in training."""
     train_per_family: int = Field(default=0, ge=0)
+    """Training pages of each family of `train`."""
     eval_per_family: int = Field(default=0, ge=0)
+    """Evaluation pages of each family of `train`."""
     heldout_per_family: int = Field(default=0, ge=0)
+    """Pages of each held-out family."""
     train_seed_start: int = Field(default=0, ge=0)
+    """First seed of the training pages."""
     eval_seed_start: int = Field(default=1_000_000, ge=0)
+    """First seed of the evaluation pages and of the held-out ones."""
     validation_seed_start: int = Field(default=3_000_000, ge=0)
     """First seed of the pages that RL validates with (`rl.validation`)."""
 
