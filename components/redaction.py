@@ -11,7 +11,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-_PASSWORD = re.compile(r"(?P<before>[a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@'\"]*:)[^/\s@'\"]+(?=@)")
+_PASSWORDS = (
+    re.compile(r"(?P<before>[a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@'\"]*:)[^/\s@'\"]+(?=@)"),
+    re.compile(
+        r"(?P<before>\b(?:postgres(?:ql)?|postgress|mysql|mariadb|mssql|oracle)(?:\+\w+)?://[^/\s:@'\"]+:)"
+        r"(?!\d{1,5}[/\s'\"?])[^@\n]+(?=@)"
+    ),
+)
+"""In addresses of databases a password may have slashes, quotation marks and spaces, as SQLAlchemy reads them. Digits
+before these are a port."""
 MARK = "***"
 SHORTEST_SECRET = 6
 """Characters. A shorter value would be replaced in words that have nothing to do with it."""
@@ -21,7 +29,9 @@ SECRET_KEYS = ("key_variable", "password_env")
 
 def redacted(text: str) -> str:
     """The text with `***` in place of the password in each address."""
-    return _PASSWORD.sub(rf"\g<before>{MARK}", text)
+    for pattern in _PASSWORDS:
+        text = pattern.sub(rf"\g<before>{MARK}", text)
+    return text
 
 
 class Redaction:

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -154,10 +155,13 @@ def run_stage(
         display.started(stage.name, stage.description)
         (root / PROGRESS / f"{stage.name}.json").unlink(missing_ok=True)
         try:
-            recipe_in_use.require_unchanged(stage.name)
+            require_unchanged = partial(recipe_in_use.require_unchanged, stage.name)
             if in_pool:
-                outcome = pools.run(stage, lambda progress: display.progressed(stage.name, progress))
+                outcome = pools.run(
+                    stage, lambda progress: display.progressed(stage.name, progress), before_try=require_unchanged
+                )
             else:
+                require_unchanged()
                 outcome = repro(stage.name, root, on_poll=watch(stage.name, root, display))
         except (StageFailed, InfrastructureFailed, StoreError, process.Busy, process.Stopped) as error:
             display.ended(stage.name, "failed", str(error))

@@ -199,13 +199,12 @@ def end(mark: str) -> int:
     for process in marked:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.terminate()
-    _, alive = psutil.wait_procs(marked, timeout=GRACE_S)
-    while alive:
+    psutil.wait_procs(marked, timeout=GRACE_S)
+    while alive := _marked_processes(mark):  # also those that were born meanwhile
         for process in alive:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(alive, timeout=1)
-        alive = _marked_processes(mark)
     return len(marked)
 
 

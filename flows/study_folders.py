@@ -62,6 +62,12 @@ class Checkout:
     files: tuple[str, ...]
     """Paths relative to the root."""
     cache: Path
+    outputs: tuple[str, ...] = ()
+    """What stages make, relative to the root."""
+
+    def inputs_among(self, names: Iterable[str]) -> set[str]:
+        """The files that no stage makes: those a run makes itself."""
+        return {name for name in names if not any(Path(name).is_relative_to(output) for output in self.outputs)}
 
     @classmethod
     def of(cls, root: Path) -> Checkout:
@@ -81,7 +87,9 @@ class Checkout:
             names |= {path.relative_to(root).as_posix() for path in (root / folder).rglob("*") if path.is_file()}
         with Repo(str(root)) as repo:
             cache = Path(repo.cache.local.path).parents[1]
-        return cls(root, tuple(sorted(name for name in names if (root / name).is_file())), cache)
+            made = [stage for stage in repo.index.stages if stage.cmd and not stage.frozen]
+            outputs = tuple(sorted(out.def_path for stage in made for out in stage.outs))
+        return cls(root, tuple(sorted(name for name in names if (root / name).is_file())), cache, outputs)
 
 
 def folder_of(root: Path, study: str, run: str) -> Path:
@@ -128,8 +136,8 @@ def prepare(checkout: Checkout, folder: Path, params: str) -> None:
     record = folder / _COPIED
     former = set(json.loads(record.read_text())) if record.exists() else set()
     recipe = yaml.safe_load(params)
-    copied = {*checkout.files, *_named_files(checkout.root, recipe)}
-    linked = {*_files_in_named_folders(checkout.root, recipe)} - copied
+    copied = {*checkout.files, *checkout.inputs_among(_named_files(checkout.root, recipe))}
+    linked = checkout.inputs_among(_files_in_named_folders(checkout.root, recipe)) - copied
     present = sorted(copied | linked)
     for name in present:
         (_link if name in linked else _copy)(checkout.root / name, folder / name)

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import make_url
 
 from components.params import RecipeError, parse
 from components.redaction import redacted
@@ -19,10 +20,18 @@ def test_the_password_goes_and_the_rest_stays(user, password, around):
         assert redacted(text) == around.format(f"{scheme}://{user}:***@host:5432/db")
 
 
+@given(user=WORDS, password=st.text("ab Z9/'\"?#", min_size=1, max_size=12).filter(lambda text: not text[0].isdigit()))
+def test_passwords_of_databases_go_whatever_sqlalchemy_takes(user, password):
+    address = f"postgresql+psycopg2://{user}:{password}@host:5432/db"
+    assert make_url(address).password == password
+    assert redacted(f"see {address} there") == f"see postgresql+psycopg2://{user}:***@host:5432/db there"
+
+
 def test_text_without_a_password_stays():
     for text in (
         "https://example.org:8080/a@b",
         "sqlite:///mlflow/store/mlflow.db",
+        "postgresql://host:5432/db of me@example.org",
         "at 10:30 to me@example.org",
         "http://me@host/",
     ):

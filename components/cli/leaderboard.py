@@ -21,10 +21,12 @@ def run(_options: argparse.Namespace) -> int:
     from components.benchmarks.leaderboard import main as rewrite
     from components.evaluation.errors import EvaluationError
     from components.params import RecipeError
+    from components.pipeline.stage_run import StageBusy
+    from components.tracking import TrackingError
 
     try:
         entries = rewrite()
-    except (EvaluationError, RecipeError) as error:
+    except (EvaluationError, RecipeError, StageBusy, TrackingError) as error:
         return fail(error)
     for entry in entries:
         if entry.mark == "measured":

@@ -45,11 +45,13 @@ def run(options: argparse.Namespace) -> int:
     from components.benchmarks.reproduction import load_reproduction
     from components.benchmarks.requirements import cached_checkpoint
     from components.benchmarks.spec import BenchmarkError
+    from components.browser import ChromiumNotFoundError
     from components.endpoint import EndpointError
     from components.evaluation import EvaluationError
     from components.judge import JudgeOutage, RuleError
     from components.params import RecipeError, load
     from components.pipeline.evaluation import InvalidEvaluation
+    from components.pipeline.stage_run import StageBusy
     from components.policies.vllm import ServerError
     from components.tracking import TrackingError
 
@@ -64,6 +66,7 @@ def run(options: argparse.Namespace) -> int:
             comparison = _compare(reproduction, options, params, checkpoint)
     except (
         BenchmarkError,
+        ChromiumNotFoundError,
         EndpointError,
         EvaluationError,
         InvalidEvaluation,
@@ -71,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
         RecipeError,
         RuleError,
         ServerError,
+        StageBusy,
         TrackingError,
     ) as error:
         return fail(error)

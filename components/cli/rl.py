@@ -55,6 +55,7 @@ def rollback(options: argparse.Namespace) -> int:
     A phase that had finished is unfinished then, so that its next run keeps the checkpoints even if the code changed.
     """
     from components.params import RecipeError, load
+    from components.pipeline.judge_gate import UntrustedJudge
     from components.pipeline.stage_run import StageBusy, reopen, stopped_stage
     from components.stages.train_rl import inputs_of
     from components.training.checkpoints import Checkpoints, NoCheckpoint
@@ -65,7 +66,7 @@ def rollback(options: argparse.Namespace) -> int:
         with stopped_stage(stage, params, inputs_of(params, options.phase)) as state:
             newest = Checkpoints(state).roll_back(options.iteration, by_hand=True)
             reopen(state)
-    except (RecipeError, FileNotFoundError, StageBusy, NoCheckpoint) as error:
+    except (RecipeError, FileNotFoundError, StageBusy, NoCheckpoint, UntrustedJudge) as error:
         return fail(error)
     print(f"{stage} is back at iteration {options.iteration}, after {newest} iterations.")
     print(f"`dvc repro --force --single-item {stage}` trains the iterations that are left, if any, and publishes; then")

@@ -33,9 +33,10 @@ def attribute_docstrings(model: type) -> dict[str, str]:
         body = tree.body if isinstance(tree, ast.ClassDef) else []
         for statement, following in itertools.pairwise(body):
             name = attribute_name(statement)
-            is_text = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
-            if name and is_text and isinstance(following.value.value, str):
-                documents[name] = inspect.cleandoc(following.value.value)
+            if name and isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+                text = following.value.value
+                if isinstance(text, str):
+                    documents[name] = inspect.cleandoc(text)
     return documents
 
 

@@ -75,7 +75,7 @@ class Params(Section):
     rl: RLParams
     evaluation: EvaluationParams
     quality: QualityParams = QualityParams()
-    tracking: TrackingParams = TrackingParams()
+    tracking: Annotated[TrackingParams, NoEffect] = TrackingParams()
 
     @field_validator("name")
     @classmethod

@@ -206,11 +206,15 @@ def stopped_stage(name: str, params: Params, inputs: Sequence[Path]) -> Iterator
 
 
 def _key(name: str, occasion: str, params: Params, inputs: Sequence[Path]) -> str:
-    """What separates the states of a stage: its parameters and inputs."""
+    """What separates the states of a stage: its parameters and inputs.
+
+    The limits of tables are left out: they decide whether a stage fails, and not what it makes.
+    """
     missing = [str(path) for path in inputs if not path.exists()]
     if missing:
         raise FileNotFoundError(f"{name} needs {', '.join(missing)}; run `dvc repro {name}`, which makes them first")
-    return store.digest(name, occasion, json.dumps(deciding(params)), *inputs)
+    decisive = {section: keys for section, keys in deciding(params).items() if section != "quality"}
+    return store.digest(name, occasion, json.dumps(decisive), *inputs)
 
 
 def _require_same_recipe(name: str, params: Params) -> None:
@@ -260,12 +264,18 @@ def _locked(name: str, state: Path) -> IO[str]:
 
 
 class _Clock:
-    """The times at which the stage ran, earlier tries included. A try begins with its process, so imports count."""
+    """The times at which the stage ran, earlier tries included.
+
+    A try begins with its process, so imports count; of several runs in one process this holds for the first.
+    """
+
+    _is_first = True
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._earlier: list[list[float]] = json.loads(path.read_text()) if path.exists() else []
-        self._began = psutil.Process().create_time()
+        self._began = psutil.Process().create_time() if _Clock._is_first else time.time()
+        _Clock._is_first = False
         self._offset = time.time() - time.monotonic()
 
     @property

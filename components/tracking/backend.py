@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from components import store
 from components.params import TrackingParams
+from components.redaction import redacted
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -94,7 +95,8 @@ def with_retries(call: Callable[[], T]) -> T:
     """Call MLflow; if another process locks the SQLite file, wait and retry.
 
     Raises:
-        TrackingError: the file is still locked after a minute or more, or damaged, or a server wants a password.
+        TrackingError: the file is still locked after a minute or more, or damaged; a server is out of reach, or wants a
+            password; or MLflow's own error has a password in it.
     """
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import DatabaseError
@@ -113,6 +115,12 @@ def with_retries(call: Callable[[], T]) -> T:
                     "the MLflow server wants a password, or has another one: set MLFLOW_TRACKING_USERNAME and "
                     "MLFLOW_TRACKING_PASSWORD"
                 ) from error
+            if "API request to " in str(error):
+                raise TrackingError(
+                    f"the MLflow server is out of reach: start it, or correct tracking.tracking_uri ({_said(error)})"
+                ) from None
+            if _said(error) != str(error):  # a kept cause would be printed with its password
+                raise TrackingError(_said(error)) from None
             if "database is locked" not in str(error):
                 raise
             if wait is None:
@@ -122,6 +130,11 @@ def with_retries(call: Callable[[], T]) -> T:
                 ) from error
             time.sleep(wait)
     raise AssertionError("unreachable")
+
+
+def _said(error: Exception) -> str:
+    """The first line of an error, without passwords."""
+    return redacted(str(error)).partition("\n")[0]
 
 
 def _absolute(uri: str) -> str:

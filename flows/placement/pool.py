@@ -86,10 +86,16 @@ class Pools:
             root: this clone.
 
         Raises:
-            StageFailed: no Prefect server is named that the workers could reach.
+            StageFailed: no Prefect server is named that the workers could reach, or a pattern matches no stage.
             StoreError: the address of the shared store is wrong.
         """
         self._placement, self._stages, self._root = placement, stages, root
+        for pattern in placement.pools:
+            if not any(fnmatchcase(name, pattern) for name in stages):
+                raise StageFailed(
+                    f"placement.pools: {pattern!r} matches no stage; there are {', '.join(stages)} (`train_rl@*` is "
+                    "both phases of RL)"
+                )
         self._of = {name: pool for name in stages if (pool := placement.pool(name))}
         self._claim: StoreClaim | None = None
         if not self._of or placement.store is None:
@@ -129,8 +135,13 @@ class Pools:
         """Whether a stage runs in a pool."""
         return stage in self._of
 
-    def run(self, stage: Stage, on_progress: Callable[[Progress], None]) -> Outcome:
+    def run(
+        self, stage: Stage, on_progress: Callable[[Progress], None], before_try: Callable[[], None] = lambda: None
+    ) -> Outcome:
         """Run a stage in its pool, and take its outputs over.
+
+        Args:
+            before_try: is called before each try, and may refuse it.
 
         Raises:
             StageFailed: the stage failed, was cancelled in Prefect, or its machine was lost `ATTEMPTS` times.
@@ -143,6 +154,7 @@ class Pools:
         )
         reasons = []
         for _ in range(ATTEMPTS):
+            before_try()
             self._require_store()
             try:
                 report = self._tried(stage, on_progress)

@@ -26,7 +26,9 @@ PROJECT = "WAYMARK_PROJECT"
 BEAT_S = 5.0
 """Seconds between two signs of life."""
 FORMER_RECIPE = Path(".waymark/params.before.yaml")
-"""The recipe that an order has replaced."""
+"""The recipe in use before the orders, which a person may have changed by hand."""
+ORDERED_RECIPE = Path(".waymark/params.ordered.yaml")
+"""The recipe of the last order."""
 
 
 @flow(name="stage", flow_run_name="{stage}", validate_parameters=True)
@@ -227,8 +229,10 @@ def _recipe_in_use(params: str, root: Path) -> Iterator[None]:
                 raise InfrastructureFailed(
                     f"this worker's clone {root} runs a stage of another recipe: wait for it, or use another clone"
                 ) from error
-            if present is not None:
+            of_order = root / ORDERED_RECIPE
+            if present is not None and not (of_order.exists() and of_order.read_text() == present):
                 (root / FORMER_RECIPE).write_text(present)
+            of_order.write_text(params)
             partial = path.with_name(".params.yaml.part")
             partial.write_text(params)
             partial.replace(path)

@@ -71,6 +71,17 @@ def test_a_killed_command_takes_its_children_with_it(tmp_path: Path) -> None:
     assert marked(tmp_path) == []
 
 
+def test_a_process_that_is_born_during_the_end_is_ended(tmp_path: Path) -> None:
+    """The shell starts another process when it is told to end."""
+    script = "trap 'sleep 77 & exit' TERM; echo ready; while :; do sleep 0.1; done"
+    child = subprocess.Popen(["bash", "-c", script], env=os.environ | {process.MARK: "m"}, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.readline()
+    process.end("m")
+    assert child.wait() == 0
+    assert process._marked_processes("m") == []
+
+
 def test_stop_all_ends_calls_of_every_thread_and_refuses_new_ones(tmp_path: Path) -> None:
     raised: list[BaseException] = []
 

@@ -130,6 +130,17 @@ def test_files_that_git_ignores_are_copied_if_a_recipe_names_them(project):
     assert not (more / "data/other.jsonl").exists()
 
 
+def test_what_a_run_makes_itself_is_not_replaced_by_the_projects(project):
+    (project / "models").mkdir()
+    (project / "models/policy.txt").write_text("the project's own")
+    study = study_of({"named": {"lr": 0.5, "labels": "models/policy.txt"}})
+    runner = run_study(project, study)
+    named = runner.plans[2].folder / "models/policy.txt"
+    assert named.read_text() == "0 0.5"
+    assert planned(project, study)[2].folder / "models/policy.txt" == named
+    assert named.read_text() == "0 0.5"
+
+
 def test_a_folder_that_a_recipe_names_is_there_in_each_run(project):
     blobs, base = project / "data/blobs", project / "models/mine/weights"
     blobs.mkdir(parents=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,17 @@ def test_other_inputs_parameters_or_occasions_start_new_work():
     assert len(work(occasion="tonight")) == 1
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [("experiment: waymark", "experiment: other"), ("min_positive: 0.0", "min_positive: 0.01")]
+)
+def test_where_figures_go_and_limits_of_tables_change_no_work(old, new):
+    cut_short()
+    text = Path("params.yaml").read_text()
+    assert old in text
+    Path("params.yaml").write_text(text.replace(old, new))
+    assert len(work()) == 2
+
+
 def test_a_raised_limit_continues_the_work_and_another_model_does_not():
     def ask(model: str, max_usd: float) -> None:
         raw = shipped("smoke")
@@ -94,6 +106,15 @@ def test_wall_time_adds_up_over_runs(monkeypatch):
     assert result["wall_s"] > end - begin > 0
     assert result["spans"][0] == [begin, end]
     assert len(result["spans"]) == 2
+
+
+def test_the_second_run_in_a_process_does_not_count_the_first():
+    work()
+    time.sleep(0.3)
+    began = time.time()
+    work(occasion="second")
+    spans = read_json(Path("reports/stages/worker.json"))["spans"]
+    assert spans[-1][0] >= began - 0.1
 
 
 def test_a_second_process_for_the_same_work_is_refused():

@@ -191,6 +191,17 @@ def test_a_clone_that_works_on_another_recipe_is_left_alone(leader, carry_out, t
     assert (leader.other / "params.yaml").read_text() == "placement: {}\n"
 
 
+def test_the_recipe_that_orders_replaced_is_kept_however_many_come(tmp_path):
+    (tmp_path / "params.yaml").write_text("by hand")
+    for params in ("order 1", "order 2"):
+        with worker._recipe_in_use(params, tmp_path):
+            assert (tmp_path / "params.yaml").read_text() == params
+    assert (tmp_path / worker.FORMER_RECIPE).read_text() == "by hand"
+    (tmp_path / "params.yaml").write_text("by hand again")
+    with worker._recipe_in_use("order 3", tmp_path):
+        assert (tmp_path / worker.FORMER_RECIPE).read_text() == "by hand again"
+
+
 def test_what_an_earlier_order_left_ends_before_the_state_is_replaced(leader, carry_out, monkeypatch):
     record = leader.other / process.CALLS / "train.json"
     record.parent.mkdir(parents=True)

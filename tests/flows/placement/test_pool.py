@@ -52,6 +52,13 @@ def test_a_wrong_section_is_an_error_that_names_the_key(tmp_path):
         placement_of(tmp_path)
 
 
+@pytest.mark.parametrize("pattern", ["train_rl", "trian_sft"])
+def test_a_pattern_that_matches_no_stage_is_refused(tmp_path, pattern):
+    placement = PlacementParams(store=str(tmp_path / "store"), pools={"train_sft": "gpu", pattern: "gpu"})
+    with pytest.raises(StageFailed, match=rf"'{pattern}' matches no stage; there are .*train_rl@short"):
+        Pools(placement, STAGES, tmp_path)
+
+
 def test_pools_need_a_server_that_their_workers_can_reach(tmp_path, monkeypatch):
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     placement = PlacementParams(store=str(tmp_path / "store"), pools={"train_*": "gpu"})
@@ -76,6 +83,16 @@ def pools_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Pools:
     pools = Pools(placement, STAGES, folder / "clone")
     pools._deployments = {("gpu", False): uuid.uuid4()}
     return pools
+
+
+def test_no_try_begins_with_a_recipe_that_was_replaced(tmp_path, monkeypatch):
+    def refuse() -> None:
+        raise StageFailed("params.yaml changed since this run began")
+
+    pools = pools_of(tmp_path, monkeypatch)
+    with pytest.raises(StageFailed, match="changed since this run began"):
+        pools.run(STAGES["train_sft"], lambda progress: None, before_try=refuse)
+    assert handover.report_of(pools._store, "train_sft") is None
 
 
 @pytest.mark.slow
