@@ -19,6 +19,8 @@ from components.store import read_json
 Share = Annotated[float, Field(gt=0)]
 """A share of a peak. A calibrated one may be above 1, because what is counted as work is a model of it."""
 Seconds = Annotated[float, Field(ge=0)]
+DEFAULTS = "defaults"
+"""The source of rates that are assumed."""
 EVERY = "*"
 """The key of a stage that has no entry of its own."""
 
@@ -113,6 +115,11 @@ class Rates(BaseModel):
     counts: Counts | None = None
     """Null: counted in the recipe, as far as it says."""
 
+    @property
+    def are_measured(self) -> bool:
+        """Whether they come from a run, and are no assumptions."""
+        return self.source != DEFAULTS
+
     def habits_of(self, stage: str) -> Habits:
         """The habits of a stage's episodes."""
         return _of(self.habits, stage)
@@ -149,7 +156,7 @@ def default_rates(params: Params, device: Device) -> Rates:
     on_web = bool(params.tasks.files)
     is_cpu = device.is_cpu
     return Rates(
-        source="defaults",
+        source=DEFAULTS,
         training_share={EVERY: 0.15 if is_cpu else 0.3},
         prefill_share=0.5 if is_cpu else 0.4,
         bandwidth_share=0.5,
@@ -177,14 +184,14 @@ def assumptions(rates: Rates, params: Params) -> list[str]:
     page = f"{rates.step_core_s:.3g} s of a core and {rates.step_wait_s:.3g} s of waiting"
     lines = [
         f"the rates are those of {rates.source}"
-        if rates.source != "defaults"
+        if rates.are_measured
         else "no rate was measured: --calibrate on a finished run replaces what follows",
         f"training reaches {_range(rates.training_share)} of the peak arithmetic, reading prompts "
         f"{rates.prefill_share:.2g}, and decoding {rates.bandwidth_share:.2g} of the memory bandwidth with "
         f"{1000 * rates.token_s:.3g} ms per step on top",
         f"a browser step takes {page}; opening a page {rates.open_core_s:.3g} s and {rates.open_wait_s:.3g} s",
     ]
-    if rates.source == "defaults":
+    if not rates.are_measured:
         lines.append(
             f"an episode has {habits.turns:.2g} of its step limit in turns, and a response {habits.response:.2g} of "
             "agent.max_response_tokens (OpenWebRL: 14.0 to 8.9 of 15 turns, 282 to 325 of 1,024 tokens); "
@@ -192,7 +199,7 @@ def assumptions(rates: Rates, params: Params) -> list[str]:
         )
     lines.append(
         f"{_range(rates.effective_share, '.0%')} of the sampled groups are effective"
-        + (" (OpenWebRL: 54K trajectories in 90 iterations of 48 groups of 5)" if rates.source == "defaults" else "")
+        + (" (OpenWebRL: 54K trajectories in 90 iterations of 48 groups of 5)" if not rates.are_measured else "")
     )
     if params.judge.model is not None:
         lines.append(f"the judge's endpoint gets one question per trajectory, which takes {rates.judge_s:.3g} s")

@@ -66,6 +66,7 @@ class TimePlan:
     Attributes:
         iterations: one iteration of each phase that has any.
         checkpoints: those of each phase that has any iteration.
+        is_calibrated: whether the rates were measured.
         changes: by resource, the seconds of an iteration of the phase that takes longest with twice as many units, as a
             share of the seconds now.
     """
@@ -78,6 +79,7 @@ class TimePlan:
     prices: Prices
     checkpoints: tuple[Checkpoints, ...]
     assumptions: tuple[str, ...]
+    is_calibrated: bool
 
     @property
     def seconds(self) -> float:
@@ -113,7 +115,7 @@ def time_plan(params: Params, machine: Machine, options: TimeOptions = TimeOptio
     ]
     return TimePlan(
         stages, list(iterations.values()), _changes(setting, iterations), tokens,
-        _cost(stages, tokens, machine, prices), prices, _checkpoints(setting), tuple(lines),
+        _cost(stages, tokens, machine, prices), prices, _checkpoints(setting), tuple(lines), setting.rates.are_measured,
     )  # fmt: skip
 
 

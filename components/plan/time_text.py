@@ -13,7 +13,7 @@ from components.plan.time_plan import TimePlan
 
 def time_lines(plan: TimePlan) -> list[str]:
     """The tables of stages and of RL iterations, the cost, and the assumptions."""
-    lines = [f"Time and cost: {duration(plan.seconds)}, {_dollars(plan.cost.usd)}", ""]
+    lines = [f"Time and cost: {duration(plan.seconds)}, {_dollars(plan.cost.usd)}{_doubt(plan)}", ""]
     lines += _stage_lines(plan)
     for iteration in plan.iterations:
         lines += ["", *_iteration_lines(iteration)]
@@ -81,6 +81,10 @@ def duration(seconds: float) -> str:
     if whole >= 60:
         return f"{whole // 60} min {whole % 60} s"
     return f"{seconds:.1f} s"
+
+
+def _doubt(plan: TimePlan) -> str:
+    return "" if plan.is_calibrated else " (no rate was measured: expect to be wrong by a factor of 2 to 4)"
 
 
 def _stage_lines(plan: TimePlan) -> list[str]:

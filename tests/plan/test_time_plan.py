@@ -259,6 +259,7 @@ def test_the_command_prints_memory_then_time(capsys, tmp_path):
     assert main(["plan", "demo", "--cores", "2", "--picture", str(tmp_path / "plan.svg")]) == 0
     text = capsys.readouterr().out
     assert text.index("Memory of each device") < text.index("Time and cost: ")
+    assert "(no rate was measured: expect to be wrong by a factor of 2 to 4)" in text
     assert all(
         word in text for word in ("RL iteration, short", "Bottleneck: ", "browser hours", "no rate was measured")
     )
