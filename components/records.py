@@ -89,6 +89,12 @@ class FactGroup(Record):
 TABS = " |AND| "
 """Separates the start pages of a task that begins with several tabs, as in WebArena."""
 
+
+def start_tabs(start_url: str) -> list[str]:
+    """The start pages of a task's `start_url`, one per tab. The first one is the active tab."""
+    return start_url.split(TABS)
+
+
 Split = Literal["train", "eval", "heldout", "validation", "heldout_validation"]
 """What a task is for; `heldout` tasks are of families never trained on. RL is watched on the validation splits
 (`rl.validation`), which are neither trained on nor reported."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from components.records import AGENT_TERMINATIONS, Record, Termination, Trajectory
+from components.records import AGENT_TERMINATIONS, Record, Task, Termination, Trajectory, start_tabs
 
 PATH = Path("data/blocklist.json")
 REFUSALS = frozenset({Termination.BLOCKED, Termination.ENV_INIT_ERROR})
@@ -66,7 +66,7 @@ def learn(
     refusals, failures = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     tried = defaultdict[str, int](int)
     for trajectory in trajectories:
-        host = host_of(trajectory.task.start_url)
+        host = start_host_of(trajectory.task)
         if host is None:
             continue
         tried[host] += 1
@@ -107,11 +107,16 @@ def is_doubtful(trajectory: Trajectory) -> bool:
 
     This is so if its last page is still on that host, with or without `www.`.
     """
-    start_host = host_of(trajectory.task.start_url)
+    start_host = start_host_of(trajectory.task)
     if start_host is None or not trajectory.turns or trajectory.termination not in UNRECOGNISED:
         return False
     last_host = host_of(trajectory.turns[-1].observation.url)
     return last_host is not None and last_host.removeprefix("www.") == start_host.removeprefix("www.")
+
+
+def start_host_of(task: Task) -> str | None:
+    """The host of a task's first start page, as `host_of` gives it."""
+    return host_of(start_tabs(task.start_url)[0])
 
 
 def host_of(url: str) -> str | None:

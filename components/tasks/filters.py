@@ -20,7 +20,7 @@ import numpy as np
 
 from components.params import FilterParams
 from components.records import Task
-from components.tasks.blocklist import host_of
+from components.tasks.blocklist import start_host_of
 from components.tasks.funnel import Funnel
 
 _NO_WORD = re.compile(r"[\W_]+")
@@ -75,10 +75,8 @@ def filter_tasks(
     if params.drop_login:
         steps.append(("login required", _login))
     steps.append(("blocked websites", lambda task: "" if is_blocked(task.website, params.blocked_websites) else None))
-    steps.append(
-        ("blocked hosts", lambda task: "" if blocked.get(host_of(task.start_url) or "") == "refuses" else None)
-    )
-    steps.append(("unstable hosts", lambda task: "" if host_of(task.start_url) in blocked else None))
+    steps.append(("blocked hosts", lambda task: "" if blocked.get(start_host_of(task) or "") == "refuses" else None))
+    steps.append(("unstable hosts", lambda task: "" if start_host_of(task) in blocked else None))
     for name, reason in steps:
         kept, funnel = _drop(kept, funnel, name, reason)
     sizes = Counter(task.website for task in kept)

@@ -114,6 +114,11 @@ def test_a_host_where_operations_fail_repeatedly_is_unstable(roll):
     assert (found.why, found.refused) == ("refuses", 3)
 
 
+def test_a_refusal_counts_for_the_host_of_the_first_of_several_tabs(roll):
+    (found,) = learn(roll("https://a.org |AND| https://b.org/x", *[REFUSED] * 3), [], TODAY)
+    assert found.host == "a.org"
+
+
 @pytest.mark.parametrize(
     "url", ["http://miniwob/x.html", "http://127.0.0.1:80/", "http://10.0.0.1/", "http://a.localhost/"]
 )
