@@ -124,6 +124,14 @@ class Task(Record):
     seed: Int64 | None = None
 
     @property
+    def own_intent(self) -> str:
+        """The words that tasks are compared by: the published row's intent if the evaluator has the row
+        (webarena-verified), because other text stands behind it in `intent`; else `intent`."""
+        row = self.evaluator.get("row")
+        intent = row.get("intent") if isinstance(row, dict) else None
+        return intent if isinstance(intent, str) else self.intent
+
+    @property
     def family(self) -> str:
         """The group that the task is reported under: its website, without the name of the world that it is from."""
         return self.website.removeprefix(f"{self.source}/")
