@@ -56,7 +56,8 @@ def learn(
 
     A host is listed if it refused at least `least_refused` episodes and at least `least_share` of its episodes. It is
     listed as unstable if only refusals and failed episodes together are that many. An entry stays until its day, or
-    until rollouts on the host succeed again. Hosts of this machine or network are never listed.
+    until an episode on the host is neither refused nor, if the host is unstable, failed. Hosts of this machine or
+    network are never listed.
 
     Args:
         blocked_pages: a judge's rationale for each last page that keeps the agent out, by trajectory id; these
@@ -79,7 +80,11 @@ def learn(
             refusals[host].append(f"{ending}: a model saw: {rationale}"[:300])
         elif trajectory.termination is Termination.ENV_ERROR:
             failures[host].append(evidence)
-    listed = {entry.host: entry for entry in known if entry.until > today and entry.host not in tried}
+    listed = {
+        entry.host: entry
+        for entry in known
+        if entry.until > today and _confirming(entry, refusals, failures) == tried.get(entry.host, 0)
+    }
     before = {entry.host: entry for entry in known}
     for host, number in tried.items():
         reasons: tuple[tuple[Why, list[str]], ...] = (
@@ -87,7 +92,8 @@ def learn(
             ("unstable", refusals[host] + failures[host]),
         )
         for why, lines in reasons:
-            if host not in listed and len(lines) >= least_refused and len(lines) >= least_share * number:
+            is_new = host not in listed or listed[host] is before.get(host)
+            if is_new and len(lines) >= least_refused and len(lines) >= least_share * number:
                 since = before[host].since if host in before else today
                 until = today + dt.timedelta(days=days)
                 listed[host] = BlockedHost(
@@ -100,6 +106,12 @@ def learn(
                     why=why,
                 )
     return [listed[host] for host in sorted(listed)]
+
+
+def _confirming(entry: BlockedHost, refusals: Mapping[str, list[str]], failures: Mapping[str, list[str]]) -> int:
+    """The number of episodes on an entry's host that were as its reason says."""
+    refused, failed = len(refusals.get(entry.host, ())), len(failures.get(entry.host, ()))
+    return refused + failed if entry.why == "unstable" else refused
 
 
 def is_doubtful(trajectory: Trajectory) -> bool:

@@ -140,6 +140,21 @@ def test_a_host_listed_again_keeps_its_first_day(roll):
     assert (found[0].since, found[0].until) == (earlier, dt.date(2026, 12, 4))
 
 
+@pytest.mark.parametrize(
+    ("why", "endings", "stays"),
+    [
+        ("refuses", [REFUSED], True),
+        ("refuses", [REFUSED, DONE], False),
+        ("refuses", [Termination.ENV_ERROR], False),
+        ("unstable", [Termination.ENV_ERROR, REFUSED], True),
+        ("unstable", [DONE], False),
+    ],
+)
+def test_an_entry_stays_until_its_day_while_its_host_goes_on(roll, why, endings, stays):
+    known = entry("a.org", TODAY + dt.timedelta(days=13)).model_copy(update={"why": why})
+    assert learn(roll("https://a.org/", *endings), [known], TODAY) == ([known] if stays else [])
+
+
 def test_the_filter_drops_tasks_of_listed_hosts_and_counts_them(task):
     train = [
         task("1", start_url="https://a.org/x"),
