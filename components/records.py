@@ -89,6 +89,12 @@ class FactGroup(Record):
 TABS = " |AND| "
 """Separates the start pages of a task that begins with several tabs, as in WebArena."""
 
+
+def start_tabs(start_url: str) -> list[str]:
+    """The start pages of a task's `start_url`, one per tab. The first one is the active tab."""
+    return start_url.split(TABS)
+
+
 Split = Literal["train", "eval", "heldout", "validation", "heldout_validation"]
 """What a task is for; `heldout` tasks are of families never trained on. RL is watched on the validation splits
 (`rl.validation`), which are neither trained on nor reported."""
@@ -116,6 +122,14 @@ class Task(Record):
     decomposed_from: str | None = None
     horizon: Int64 | None = Field(default=None, gt=0)
     seed: Int64 | None = None
+
+    @property
+    def own_intent(self) -> str:
+        """The words that tasks are compared by: the published row's intent if the evaluator has the row
+        (webarena-verified), because other text stands behind it in `intent`; else `intent`."""
+        row = self.evaluator.get("row")
+        intent = row.get("intent") if isinstance(row, dict) else None
+        return intent if isinstance(intent, str) else self.intent
 
     @property
     def family(self) -> str:

@@ -17,7 +17,7 @@ from components.benchmarks.reproduction import Reproduction
 from components.benchmarks.spec import Benchmark, BenchmarkError, file_tasks
 from components.params import Params
 from components.plan.hardware import gpus
-from components.records import Task
+from components.records import Task, start_tabs
 
 
 def missing_everywhere(reproduction: Reproduction, params: Params, checkpoint: Path | None) -> list[str]:
@@ -101,15 +101,16 @@ def _web(benchmark: Benchmark, tasks: list[Task]) -> list[str]:
     """A line if names of the benchmark's sites do not resolve. Hosts are reached through a proxy where one is set."""
     if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy")):
         return []
-    hosts = list(dict.fromkeys(host for task in tasks if (host := urlsplit(task.start_url).hostname)))[:3]
+    names = (urlsplit(start_tabs(task.start_url)[0]).hostname for task in tasks)
+    hosts = list(dict.fromkeys(name for name in names if name))[:3]
     for host in hosts:
         try:
             socket.getaddrinfo(host, 443)
         except OSError:
             continue
         return []
-    names = ", ".join(hosts)
-    return [f"{benchmark.name} is on the live web, and {names} do not resolve: connect this machine"] if hosts else []
+    listed = ", ".join(hosts)
+    return [f"{benchmark.name} is on the live web, and {listed} do not resolve: connect this machine"] if hosts else []
 
 
 def _value(values: dict[str, Any], key: str) -> Any:

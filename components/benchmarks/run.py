@@ -29,7 +29,7 @@ from components.params import Params, load
 from components.pipeline.evaluation import InvalidEvaluation
 from components.pipeline.leaderboard import publish
 from components.pipeline.stage_run import StageRun, stage
-from components.records import TABS, Rejection, Task
+from components.records import Rejection, Task, start_tabs
 from components.store import read_table, write_table
 from components.tasks import at_sites, parse_rows
 from components.tasks.site_addresses import site_of
@@ -95,7 +95,7 @@ def _file_tasks(benchmark: Benchmark, recipe: Params, folder: Path) -> tuple[lis
     tasks, rejected = file_tasks(benchmark, folder)
     tasks = [at_sites(task, recipe.tasks.sites) for task in tasks]
     without_address = [
-        next((tab for tab in task.start_url.split(TABS) if site_of(tab) is not None), None) for task in tasks
+        next((tab for tab in start_tabs(task.start_url) if site_of(tab) is not None), None) for task in tasks
     ]
     missing = [address for address in without_address if address is not None]
     if missing:

@@ -9,7 +9,7 @@ from components.benchmarks.spec import Benchmark
 from components.browser.egress import allows
 from components.browser.robots import disallowed
 from components.params import Params
-from components.records import Record, Task
+from components.records import Record, Task, start_tabs
 from components.tasks import shuffled
 from components.worlds import worlds_of
 
@@ -26,7 +26,8 @@ class SelectedTasks(Record):
 def select_tasks(
     tasks: Sequence[Task], rejected: int, params: Params, benchmark: Benchmark, limit: int | None
 ) -> SelectedTasks:
-    """The first `limit` tasks in seeded order, which mixes sites, without those that may not be visited.
+    """The first `limit` tasks in seeded order, which mixes sites, without those that begin on a page that may not be
+    visited, in any of their tabs.
 
     The benchmark's step budget is the only one: a task's own horizon is for training.
 
@@ -38,12 +39,13 @@ def select_tasks(
     skipped: dict[str, list[str]] = {}
     if chosen and worlds_of(params).is_live(chosen[0]):
         egress = params.browser.egress
-        outside = {task.task_id for task in chosen if not allows(egress, task.start_url)}
-        inside = [task.start_url for task in chosen if task.task_id not in outside]
+        tabs = {task.task_id: start_tabs(task.start_url) for task in chosen}
+        outside = {task_id for task_id, urls in tabs.items() if not all(allows(egress, url) for url in urls)}
+        inside = [url for task_id, urls in tabs.items() if task_id not in outside for url in urls]
         forbidden = asyncio.run(disallowed(inside, egress)) if benchmark.politeness.robots else {}
         by_reason = {
             "not_allowed": [task.task_id for task in chosen if task.task_id in outside],
-            "robots": [task.task_id for task in chosen if task.start_url in forbidden],
+            "robots": [task.task_id for task in chosen if not forbidden.keys().isdisjoint(tabs[task.task_id])],
         }
         skipped = {reason: ids for reason, ids in by_reason.items() if ids}
         for reason, ids in skipped.items():

@@ -14,7 +14,7 @@ from components.browser.document_status import DocumentStatuses
 from components.browser.playwright_errors import ClosedError, NavigatedError
 from components.browser.start_site import StartSite
 from components.browser.tabs import EpisodeTabs
-from components.records import TABS, Observation
+from components.records import Observation, start_tabs
 
 
 class OpenWeb:
@@ -46,7 +46,7 @@ class OpenWeb:
         """
         if evidence := await self._evidence(observation):
             refuse_start_page(start_url, evidence)
-        self._start_site.opened(*start_url.split(TABS), observation.url)
+        self._start_site.opened(*start_tabs(start_url), observation.url)
 
     async def check(self, observation: Observation) -> None:
         """Check a page that a step led to.

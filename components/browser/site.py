@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from components.params import ContextParams
-from components.records import TABS, StateCheck, Task
+from components.records import StateCheck, Task, start_tabs
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -126,7 +126,7 @@ def sites_of(sites: Sequence[Site | None], task: Task) -> list[int]:
     Raises:
         ValueError: no site serves it, and there is no None.
     """
-    start = task.start_url.split(TABS)[0]
+    start = start_tabs(task.start_url)[0]
     first = next((site for site in sites if site is not None and is_on(site, start)), None)
     if first is None and None not in sites:
         raise ValueError(f"{task.task_id} begins at {start}, which no site of this run serves")

@@ -19,7 +19,7 @@ from playwright.async_api import Error as PlaywrightError
 from components.browser.errors import EnvError, EnvInitError, SandboxError
 from components.browser.playwright_errors import translate
 from components.browser.tabs import PageSession
-from components.records import TABS, Task
+from components.records import Task, start_tabs
 
 WaitUntil = Literal["load", "domcontentloaded"]
 
@@ -56,7 +56,7 @@ async def open_start(session: PageSession, start_url: str, wait_until: WaitUntil
         EnvInitError: a page could not be opened.
         SandboxError: the browser died.
     """
-    first, *others = start_url.split(TABS)
+    first, *others = start_tabs(start_url)
     response = await _open(session, 0, first, wait_until)
     for address in others:
         await _open(session, await session.tabs.open(), address, wait_until)

@@ -18,6 +18,7 @@ from components.evaluation.reasoning_markers import Step, markers_of
 from components.evaluation.state_summary import StateFigures, state_figures
 from components.evaluation.taxonomy import FailureKind, failure_kind
 from components.judge import needs_judge
+from components.judge.rules import is_complete
 from components.records import Record, Task, Termination, Trajectory, Turn, Verdict
 
 
@@ -32,8 +33,8 @@ class JudgeUse(Record):
 class Episode(Record):
     """One episode, without its images. `success` is None if the episode is unjudged.
 
-    `completed` says whether the agent did the task, whatever else it did: a success did nothing else. `actions` counts
-    its calls that do more than scroll, wait and say `done`.
+    `completed` says whether the agent did the task, whatever else it did and however it ended the episode: a success
+    did nothing else and said `done`. `actions` counts its calls that do more than scroll, wait and say `done`.
 
     `policy_s`, `browser_s` (with the browser's start) and `wall_s` (the whole episode) are seconds; `wall_s` and
     `policy_usd` are None where they were not recorded. An endpoint's response tokens are those that it billed
@@ -117,7 +118,7 @@ def _episode(trajectory: Trajectory, verdict: Verdict | None) -> Episode:
         family=trajectory.task.family,
         split=trajectory.task.split,
         success=None if kind is FailureKind.UNJUDGED else kind is None,
-        completed=kind in (None, FailureKind.OVERDONE),
+        completed=kind is None or (trajectory.termination.is_agents_doing and is_complete(trajectory)),
         actions=sum(acts(call) for turn in trajectory.turns for call in turn.tool_calls),
         failure=kind,
         termination=trajectory.termination,

@@ -13,7 +13,7 @@ from components.formats.building import split_response
 from components.formats.interface import NotWritable
 from components.formats.result_writing import EXTENSION, FAILED, WrittenTask, picture_of
 from components.formats.webvoyager_actions import ANSWER, TASK, answer_text, calls_of
-from components.records import NO_SCREENSHOT, TABS, Image, Termination, ToolCall, Trajectory, Turn
+from components.records import NO_SCREENSHOT, Image, Termination, ToolCall, Trajectory, Turn, start_tabs
 
 ACTION = "Action: "
 _SYSTEM = "You solve a task in a web browser. Each round shows the page; you answer with a Thought and an Action."
@@ -55,7 +55,7 @@ def messages_of(trajectory: Trajectory) -> tuple[list[dict[str, Any]], dict[str,
 def _first(trajectory: Trajectory) -> str:
     """The task in the words by which the published script finds it, on one line."""
     intent = " ".join(trajectory.task.intent.split())
-    page = trajectory.task.start_url.partition(TABS)[0].strip()
+    page = start_tabs(trajectory.task.start_url)[0].strip()
     text = f"Now given a task: {intent}  Please interact with {page} and get the answer. "
     match = TASK.search(text)
     if match is None or (match["intent"], match["url"]) != (intent, page):

@@ -23,7 +23,7 @@ from components.judge.rules.conditions import Exactly, Includes, MeansSame, Unac
 from components.judge.rules.published_strings import published_match
 from components.judge.rules.specs import QARule
 from components.judge.verified.rule import HAR, VerifiedRule
-from components.records import Ending, Outcome, Reading, Record, Task, Termination, Trajectory
+from components.records import Ending, Outcome, Reading, Record, Task, Termination, Trajectory, start_tabs
 from components.worlds import World, Worlds, installed_worlds
 from components.worlds.answers import Answer, Refusal
 
@@ -213,7 +213,8 @@ def _episode(task: Task, rule: Rule) -> Trajectory:
             empty += [(check.url, check.selector, "[]") for check in images]
         case VerifiedRule():
             empty = [(HAR, "", "[]")]
-    readings = [Reading(url=url, locator=locator, address=task.start_url, text=text) for url, locator, text in empty]
+    page = start_tabs(task.start_url)[0]
+    readings = [Reading(url=url, locator=locator, address=page, text=text) for url, locator, text in empty]
     return Trajectory(
         trajectory_id=task.task_id,
         task=task,
@@ -224,7 +225,7 @@ def _episode(task: Task, rule: Rule) -> Trajectory:
         turns=[],
         termination=Termination.DONE,
         site_reward=0.0,
-        ending=Ending(url=task.start_url, readings=readings),
+        ending=Ending(url=page, readings=readings),
     )
 
 

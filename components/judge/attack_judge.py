@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
 
 from PIL import Image as PILImage
 from PIL import ImageDraw
@@ -23,6 +24,7 @@ from components.judge.rules import RuleError, rules_verdict
 from components.judge.verified.client import VerifiedError
 from components.records import NO_SCREENSHOT, Image, Outcome, Record, Termination, ToolCall, Trajectory, Verdict
 from components.statistics import Interval, wilson
+from components.worlds import Worlds, installed_worlds
 
 Attack = Callable[[Trajectory], Trajectory]
 Truth = Callable[[Trajectory], Outcome | None]
@@ -133,12 +135,38 @@ async def attack_judge(
 
 
 def truth_by_rules(episode: Trajectory) -> Outcome | None:
-    """What the rules of its task say of an episode; None if they cannot decide."""
+    """What the rules of its task say of an episode; None if they cannot decide.
+
+    The recorded reward of a world with state is that of the recorded answer, so the world is asked about the answer.
+    """
     try:
-        outcome = rules_verdict(episode).outcome
-    except (RuleError, VerifiedError):
+        outcome = rules_verdict(_with_checked_answer(episode)).outcome
+    except (RuleError, VerifiedError, KeyError):
         return None
     return outcome if outcome in (Outcome.SUCCESS, Outcome.FAILURE) else None
+
+
+def _with_checked_answer(episode: Trajectory) -> Trajectory:
+    """The episode with the reward that its changes have with its answer, where the task asks for one.
+
+    Raises:
+        KeyError: the task is none of its world's tasks now.
+    """
+    check, world = episode.state_check, _worlds().find(episode.task)
+    if check is None or check.answer_ok is None or world is None:
+        return episode
+    expected = world.expected_answer(episode.task)
+    if expected is None:
+        return episode
+    is_right = episode.answer is not None and expected.accepts(episode.answer)
+    reward = float(is_right and not check.missing and not check.side_effects)
+    check = check.model_copy(update={"answer_ok": is_right, "reward": reward})
+    return episode.model_copy(update={"state_check": check, "site_reward": reward})
+
+
+@cache
+def _worlds() -> Worlds:
+    return Worlds(installed_worlds())
 
 
 def still_failed(episodes: Sequence[Trajectory], truth: Truth | None) -> list[Trajectory]:
@@ -203,7 +231,13 @@ def _nothing_done(episode: Trajectory) -> Trajectory:
     first = episode.turns[0]
     done = ToolCall(name="done", arguments={})
     turn = first.model_copy(update={"tool_calls": [done], "feedback": ["Succeed: task marked as done"]})
-    return says(episode.model_copy(update={"turns": [turn], "final_screenshot": first.observation.screenshot}), "")
+    changes = {
+        "turns": [turn],
+        "final_screenshot": first.observation.screenshot,
+        "site_reward": None if episode.site_reward is None else 0.0,
+        "state_check": None,
+    }
+    return says(episode.model_copy(update=changes), "")
 
 
 def says(episode: Trajectory, answer: str) -> Trajectory:

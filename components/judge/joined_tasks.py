@@ -52,4 +52,4 @@ class JoinedTasks:
 
 def words_of(task: Task) -> str:
     """The words of a task, without case, spaces and the full stop at the end."""
-    return " ".join(task.intent.casefold().split()).rstrip(".")
+    return " ".join(task.own_intent.casefold().split()).rstrip(".")

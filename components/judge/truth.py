@@ -18,7 +18,9 @@ from components.records import Outcome, Record, RowChange, StateCheck, Trajector
 STATE = "state"
 """In place of a file of labels: the truth."""
 _REFUSES = re.compile(
-    r"\b(can ?not|can't|could ?n[o'\N{RIGHT SINGLE QUOTATION MARK}]t|impossible|unable|not possible|n/?a)\b", re.I
+    r"\b(can ?not|can't|could ?n[o'\N{RIGHT SINGLE QUOTATION MARK}]t|impossible|unable|not possible"
+    r"|\w+n['\N{RIGHT SINGLE QUOTATION MARK}]t possible|n/?a)\b",
+    re.I,
 )
 
 

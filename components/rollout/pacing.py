@@ -5,8 +5,8 @@ then for the pause since the host's last start, and then for a browser. So episo
 browser, and a busy host does not delay the episodes of others. Once the budget is spent, no episode starts; the running
 ones end normally, so a run exceeds its budget by at most the cost of `browser.concurrency` episodes.
 
-Accepted trade-offs: an episode counts for the host of its start page, wherever it goes. Each process counts for itself,
-so two runs at once put twice the load on a host.
+Accepted trade-offs: an episode counts for the host of its first start page, wherever it goes. Each process counts for
+itself, so two runs at once put twice the load on a host.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pydantic import Field
 from components.agent import EpisodeSpec
 from components.browser import Environment, Environments
 from components.params import RolloutParams
-from components.records import Record
+from components.records import Record, start_tabs
 
 OpenSession = Callable[[EpisodeSpec], AbstractAsyncContextManager[Environment]]
 """Waits until an episode may start and opens its browser.
@@ -101,7 +101,7 @@ class PacedSessions:
             EpisodeNotStartedError: the budget is spent.
             SandboxError: no browser could be started.
         """
-        name = urlsplit(spec.task.start_url).hostname or spec.task.website
+        name = urlsplit(start_tabs(spec.task.start_url)[0]).hostname or spec.task.website
         host = self._hosts.setdefault(name, _Host(asyncio.Semaphore(self._per_host)))
         async with host.slots, AsyncExitStack() as stack:
             async with host.turn:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from components.records import AGENT_TERMINATIONS, Record, Termination, Trajectory
+from components.records import AGENT_TERMINATIONS, Record, Task, Termination, Trajectory, start_tabs
 
 PATH = Path("data/blocklist.json")
 REFUSALS = frozenset({Termination.BLOCKED, Termination.ENV_INIT_ERROR})
@@ -56,7 +56,8 @@ def learn(
 
     A host is listed if it refused at least `least_refused` episodes and at least `least_share` of its episodes. It is
     listed as unstable if only refusals and failed episodes together are that many. An entry stays until its day, or
-    until rollouts on the host succeed again. Hosts of this machine or network are never listed.
+    until an episode on the host is neither refused nor, if the host is unstable, failed. Hosts of this machine or
+    network are never listed.
 
     Args:
         blocked_pages: a judge's rationale for each last page that keeps the agent out, by trajectory id; these
@@ -66,7 +67,7 @@ def learn(
     refusals, failures = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     tried = defaultdict[str, int](int)
     for trajectory in trajectories:
-        host = host_of(trajectory.task.start_url)
+        host = start_host_of(trajectory.task)
         if host is None:
             continue
         tried[host] += 1
@@ -79,7 +80,11 @@ def learn(
             refusals[host].append(f"{ending}: a model saw: {rationale}"[:300])
         elif trajectory.termination is Termination.ENV_ERROR:
             failures[host].append(evidence)
-    listed = {entry.host: entry for entry in known if entry.until > today and entry.host not in tried}
+    listed = {
+        entry.host: entry
+        for entry in known
+        if entry.until > today and _confirming(entry, refusals, failures) == tried.get(entry.host, 0)
+    }
     before = {entry.host: entry for entry in known}
     for host, number in tried.items():
         reasons: tuple[tuple[Why, list[str]], ...] = (
@@ -87,7 +92,8 @@ def learn(
             ("unstable", refusals[host] + failures[host]),
         )
         for why, lines in reasons:
-            if host not in listed and len(lines) >= least_refused and len(lines) >= least_share * number:
+            is_new = host not in listed or listed[host] is before.get(host)
+            if is_new and len(lines) >= least_refused and len(lines) >= least_share * number:
                 since = before[host].since if host in before else today
                 until = today + dt.timedelta(days=days)
                 listed[host] = BlockedHost(
@@ -102,16 +108,27 @@ def learn(
     return [listed[host] for host in sorted(listed)]
 
 
+def _confirming(entry: BlockedHost, refusals: Mapping[str, list[str]], failures: Mapping[str, list[str]]) -> int:
+    """The number of episodes on an entry's host that were as its reason says."""
+    refused, failed = len(refusals.get(entry.host, ())), len(failures.get(entry.host, ()))
+    return refused + failed if entry.why == "unstable" else refused
+
+
 def is_doubtful(trajectory: Trajectory) -> bool:
     """Whether the start host may have refused a failed episode in a way that the browser did not recognise.
 
     This is so if its last page is still on that host, with or without `www.`.
     """
-    start_host = host_of(trajectory.task.start_url)
+    start_host = start_host_of(trajectory.task)
     if start_host is None or not trajectory.turns or trajectory.termination not in UNRECOGNISED:
         return False
     last_host = host_of(trajectory.turns[-1].observation.url)
     return last_host is not None and last_host.removeprefix("www.") == start_host.removeprefix("www.")
+
+
+def start_host_of(task: Task) -> str | None:
+    """The host of a task's first start page, as `host_of` gives it."""
+    return host_of(start_tabs(task.start_url)[0])
 
 
 def host_of(url: str) -> str | None:

@@ -44,7 +44,7 @@ class Constructed(NamedTuple):
 async def add_rubrics(
     tasks: Sequence[Task], origins: Origins, ask: Ask, params: ConstructionParams, advance: Advance
 ) -> Constructed:
-    """The tasks with fact groups and their number of facts; tasks that have groups keep them.
+    """The tasks with fact groups and their number of facts; tasks that have groups keep them and their difficulty.
 
     A task for which the model gives no usable rubric is rejected.
 
@@ -66,7 +66,9 @@ async def add_rubrics(
         if isinstance(rubric, Unusable):
             rejections.append(_rejection(task, origins, str(rubric)))
         else:
-            kept.append(task.model_copy(update={"rubric": rubric, "difficulty": difficulty_of(rubric)}))
+            is_published = task.difficulty is not None and task.task_id not in proposed
+            difficulty = task.difficulty if is_published else difficulty_of(rubric)
+            kept.append(task.model_copy(update={"rubric": rubric, "difficulty": difficulty}))
     return Constructed(kept, rejections, usd)
 
 

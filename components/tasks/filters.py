@@ -20,7 +20,7 @@ import numpy as np
 
 from components.params import FilterParams
 from components.records import Task
-from components.tasks.blocklist import host_of
+from components.tasks.blocklist import start_host_of
 from components.tasks.funnel import Funnel
 
 _NO_WORD = re.compile(r"[\W_]+")
@@ -51,7 +51,7 @@ def filter_tasks(
     A task whose page is generated from a seed overlaps with an evaluation task of the same website and seed (such pages
     share their wording, so words are not compared). Any other task overlaps with an evaluation task that has the same
     id or intent; the same intent up to case and spaces, on any website; the same words on the same website; or an
-    embedding with a cosine above `params.overlap_threshold`.
+    embedding with a cosine above `params.overlap_threshold`. Intents are those of `Task.own_intent`.
 
     Args:
         blocked_hosts: hosts that refuse the agent or are unstable, each with `refuses` or `unstable`.
@@ -75,10 +75,8 @@ def filter_tasks(
     if params.drop_login:
         steps.append(("login required", _login))
     steps.append(("blocked websites", lambda task: "" if is_blocked(task.website, params.blocked_websites) else None))
-    steps.append(
-        ("blocked hosts", lambda task: "" if blocked.get(host_of(task.start_url) or "") == "refuses" else None)
-    )
-    steps.append(("unstable hosts", lambda task: "" if host_of(task.start_url) in blocked else None))
+    steps.append(("blocked hosts", lambda task: "" if blocked.get(start_host_of(task) or "") == "refuses" else None))
+    steps.append(("unstable hosts", lambda task: "" if start_host_of(task) in blocked else None))
     for name, reason in steps:
         kept, funnel = _drop(kept, funnel, name, reason)
     sizes = Counter(task.website for task in kept)
@@ -105,24 +103,24 @@ def is_blocked(website: str, blocked: Sequence[str]) -> bool:
 def _same_as(evaluation: Sequence[Task]) -> DropReason:
     ids = {task.task_id for task in evaluation}
     seeds = {(task.website, task.seed): task.task_id for task in evaluation if task.seed is not None}
-    intents = {task.intent: task.task_id for task in evaluation if task.seed is None}
+    intents = {task.own_intent: task.task_id for task in evaluation if task.seed is None}
 
     def overlap(task: Task) -> str | None:
         if task.task_id in ids:
             return task.task_id
-        return seeds.get((task.website, task.seed)) if task.seed is not None else intents.get(task.intent)
+        return seeds.get((task.website, task.seed)) if task.seed is not None else intents.get(task.own_intent)
 
     return overlap
 
 
 def _same_words_as(evaluation: Sequence[Task]) -> DropReason:
-    intents = {normalise(task.intent): task.task_id for task in evaluation}
-    on_website = {(task.website, words(task.intent)): task.task_id for task in evaluation}
+    intents = {normalise(task.own_intent): task.task_id for task in evaluation}
+    on_website = {(task.website, words(task.own_intent)): task.task_id for task in evaluation}
 
     def overlap(task: Task) -> str | None:
         if task.seed is not None:
             return None
-        return intents.get(normalise(task.intent)) or on_website.get((task.website, words(task.intent)))
+        return intents.get(normalise(task.own_intent)) or on_website.get((task.website, words(task.own_intent)))
 
     return overlap
 
@@ -131,8 +129,8 @@ def _near_to(train: Sequence[Task], evaluation: Sequence[Task], threshold: float
     tasks = [task for task in train if task.seed is None]
     nearest: dict[str, str] = {}
     if tasks and evaluation:
-        evaluation_ME = embed([task.intent for task in evaluation])
-        train_NE = embed([task.intent for task in tasks])
+        evaluation_ME = embed([task.own_intent for task in evaluation])
+        train_NE = embed([task.own_intent for task in tasks])
         for start in range(0, len(tasks), _ROWS):
             cosines_RM = train_NE[start : start + _ROWS] @ evaluation_ME.T
             best_R = cosines_RM.argmax(axis=1)

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from components.records import TABS, Task
+from components.records import Task, start_tabs
 from components.tasks.fields import website_of
 
 LOCAL = {
@@ -43,7 +43,7 @@ def website_of_start(start_url: str) -> str:
     Raises:
         ValueError: a tab has neither.
     """
-    websites = [site_of(tab) or website_of(tab) for tab in start_url.split(TABS)]
+    websites = [site_of(tab) or website_of(tab) for tab in start_tabs(start_url)]
     return websites[0]
 
 

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 
-from components.records import Rejection, Task
-from components.tasks.site_addresses import TABS, site_of
+from components.records import Rejection, Task, start_tabs
+from components.tasks.site_addresses import site_of
 from components.tasks.sources import Origin, raw_of
 
 _NO_ANSWER = "no answer"
@@ -37,7 +37,7 @@ def check_start_pages(
         workers: concurrent requests.
     """
     by_host: dict[str, list[str]] = {}
-    first = {task.task_id: task.start_url.split(TABS)[0] for task in tasks}
+    first = {task.task_id: start_tabs(task.start_url)[0] for task in tasks}
     for url in dict.fromkeys(url for url in first.values() if site_of(url) is None):
         by_host.setdefault(urllib.parse.urlsplit(url).netloc, []).append(url)
     with ThreadPoolExecutor(workers) as pool:

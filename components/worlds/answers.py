@@ -37,13 +37,23 @@ _POLAR_CHOICE = re.compile(r"\b(?:yes|no)\W+or\b|\bor\W+(?:yes|no)\b(?!\s+\w)", 
 """A choice between a number and "yes" or "no": "0 or yes"."""
 _LINK = r"\W+(?:(?:or|to|maybe|perhaps|possibly)\W+)+"
 _OFFERED = re.compile(
-    rf"(?:\d[^\W\d_]{{0,3}}|\b(?:{'|'.join(_SPELLED)})){_LINK}(?P<second>{'|'.join(_SPELLED)})\b(?=\W*$|\s*[.,;)])"
+    rf"(?:\d[^\W\d_]{{0,3}}|\b(?P<left>{'|'.join(_SPELLED)})){_LINK}"
+    rf"(?P<second>{'|'.join(_SPELLED)})\b(?=\W*$|\s*[.,;)])"
     rf"|\b(?P<first>{'|'.join(_SPELLED)})(?={_LINK}(?:\d|(?:{'|'.join(_SPELLED)})\b))"
 )
 """A number word beside "or", such as "6 or seven". Elsewhere it is no number: "the cheapest one costs 6", "5.99 to two
 decimals"."""
+_LONE = re.compile(
+    rf"(?<![\w-])(?P<sign>minus\s+)?(?:(?P<word>{'|'.join(word for word in _SPELLED if word != 'one')})"
+    r"|(?:^|(?<=\bis )|(?<=\bare )|(?<=\bwas )|(?<=\bwere )|(?<=\bonly )|(?<=\bexactly )|(?<=\bhas )|(?<=: ))"
+    r"(?P<one>one))"
+    r"(?![\w-])(?! of\b)"
+)
+"""A number word in an answer without digits: "three open tickets". "One" is often a pronoun, so it must begin the
+answer or follow a verb."""
+_MINUS = re.compile(r"\bminus\s+([$€£¥]?)(?=\d)", re.IGNORECASE)
 REFUSAL = re.compile(
-    r"\b(can ?not|can't|could ?n[o']t|impossible|unable|not possible|n/?a|no such|does ?n[o']t exist)\b"
+    r"\b(can ?not|can't|could ?n[o']t|impossible|unable|not possible|\w+n't possible|n/?a|no such|does ?n[o']t exist)\b"
 )
 
 
@@ -86,19 +96,22 @@ class Number(Answer):
 
     def accepts(self, answer: str) -> bool:
         """Whether the value is the only number in the answer, besides the given ones. It may be rounded to two decimals
-        or more, but not go on: "6 million" is not 6."""
+        or more, but not go on: "6 million" is not 6. Number words up to twenty count if there are no digits."""
         if len(answer) > MAX_CHARACTERS:
             return False
-        text = with_ascii_digits(answer)
+        text = _MINUS.sub(r"\1-", with_ascii_digits(answer))
         if _POLAR_CHOICE.search(text):
             return False
         right, given = _decimal(self.value), {_decimal(number) for number in self.given}
-        numbers = {_SPELLED[word["first"] or word["second"]] for word in _OFFERED.finditer(text.casefold())}
+        offers = [offer.groupdict().values() for offer in _OFFERED.finditer(text.casefold())]
+        numbers = {_SPELLED[word] for offer in offers for word in offer if word is not None}
         for match in _NUMBER.finditer(text):
             number = right if _is_rounded(match[0], right) else _decimal(match[0])
             if _ENDS.match(text, match.end()) is None and number not in given - {right}:
                 return False
             numbers.add(number)
+        if _NUMBER.search(text) is None:
+            numbers |= _lone_words(text.casefold())
         return numbers - (given - {right}) == {right}
 
     @property
@@ -225,6 +238,12 @@ def _has(text: str, phrase: str) -> bool:
 
 def _any(text: str, words: Iterable[str]) -> bool:
     return any(_has(text, word.casefold()) for word in words)
+
+
+def _lone_words(text: str) -> set[Decimal]:
+    """The numbers that an answer without digits has as words."""
+    words = [word for word in _LONE.finditer(text) if _ENDS.match(text, word.end())]
+    return {_SPELLED[word["word"] or word["one"]] * (-1 if word["sign"] else 1) for word in words}
 
 
 def _is_rounded(text: str, right: Decimal) -> bool:

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
 
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
 from components.records import RowChange, StateCheck
 from components.worlds.answers import Answer
 
@@ -151,14 +154,11 @@ def check_changes(
         expected_answer: None if the task asks for no answer; then any is right.
         answer: of `done`; None if the agent did not call it.
     """
-    left, missing = [*changes], []
-    for effect in effects:
-        match = next((change for change in left if effect.matches(change)), None)
-        if match is None:
-            missing.append(effect.describe())
-        else:
-            left.remove(match)
-    unasked = [change for change in left if not any(kind.matches(change) for kind in incidental)]
+    counted = [not any(kind.matches(change) for kind in incidental) for change in changes]
+    change_of = _assigned(effects, changes, counted)
+    missing = [effect.describe() for number, effect in enumerate(effects) if number not in change_of]
+    matched = set(change_of.values())
+    unasked = [change for number, change in enumerate(changes) if counted[number] and number not in matched]
     answer_ok = None
     if expected_answer is not None:
         answer_ok = answer is not None and expected_answer.accepts(answer)
@@ -173,6 +173,21 @@ def check_changes(
         answer_ok=answer_ok,
         changes=list(changes),
     )
+
+
+def _assigned(effects: Sequence[Effect], changes: Sequence[RowChange], counted: Sequence[bool]) -> dict[int, int]:
+    """The position of the change that each effect is found in, by the effect's position: as many effects as possible,
+    and of equally many those that leave the fewest side effects.
+
+    Args:
+        counted: for each change, whether it would be a side effect without an effect.
+    """
+    if not effects or not changes:
+        return {}
+    matches_EC = np.array([[effect.matches(change) for change in changes] for effect in effects])
+    weights_EC = matches_EC * (len(effects) + 1 + np.array(counted))
+    pairs = zip(*linear_sum_assignment(weights_EC, maximize=True), strict=True)
+    return {int(effect): int(change) for effect, change in pairs if matches_EC[effect, change]}
 
 
 def describe(change: RowChange) -> str:

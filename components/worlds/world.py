@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from components.params import Section
-from components.records import TABS, Split, Task
+from components.records import Split, Task, start_tabs
 from components.worlds.answers import Answer
 from components.worlds.sources import sources_of
 from components.worlds.state import State, StateDiff
@@ -172,7 +172,7 @@ class World(ABC):
 
     def serves(self, task: Task) -> bool:
         """Whether a task's first start page is on one of this world's origins."""
-        start = task.start_url.split(TABS)[0]
+        start = start_tabs(task.start_url)[0]
         return any(f"{start}/".startswith(f"{origin}/") for origin in self.origins)
 
     # ---- episodes ---------------------------------------------------------------------------------------------------

@@ -35,6 +35,22 @@ def test_a_task_done_with_a_late_action_is_completed_and_no_success():
     assert summary.failures == {"overdone": 1, "wrong": 2}
 
 
+@pytest.mark.parametrize(
+    ("ending", "completed"),
+    [
+        (Termination.MAX_STEPS, 1.0),
+        (Termination.FORMAT_ERROR, 1.0),
+        (Termination.SANDBOX_ERROR, 0.0),
+    ],
+)
+def test_a_task_that_its_page_ended_is_completed_however_the_agent_ends(ending, completed):
+    late = trajectory(task("a"), [turn(0, CLICK)], late_actions=2, site_reward=1.0, termination=ending)
+    undone = trajectory(task("b"), [turn(0, CLICK)], late_actions=0, site_reward=0.0, termination=ending)
+    judged = join_verdicts([late, undone], [])
+    assert [episode.success for episode in judged] == [False, False]
+    assert [float(episode.completed) for episode in judged] == [completed, 0.0]
+
+
 def test_a_side_effect_beside_a_finished_task_is_overdone():
     check = StateCheck(reward=0.0, credit=1.0, side_effects=["also added 1 row"])
     half = check.model_copy(update={"credit": 0.5})

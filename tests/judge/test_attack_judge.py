@@ -20,14 +20,16 @@ from components.judge.attack_judge import (
     UNCHANGED,
     attack_judge,
     attacks,
+    says,
     truth_by_rules,
 )
 from components.judge.judges import NamedJudge, OnVerdict
 from components.judge.protocols import PROTOCOLS, judge_protocol
 from components.judge.protocols.webjudge import POINTS
-from components.records import Image, Outcome, Termination, Trajectory, Verdict
+from components.records import Image, Outcome, StateCheck, Termination, Trajectory, Verdict
 from components.store import write_table
 from tests.endpoint_server import Server, text_of
+from tests.judge.test_attack import replies
 from tests.samples import VERIFIED, a_task, a_trajectory, png, shipped
 
 
@@ -134,7 +136,21 @@ def test_an_episode_that_an_attack_makes_right_is_not_shown_to_the_judge() -> No
     attacked = asyncio.run(attack_judge(Believes(lambda episode: True), "j", [stopped], truth=truth_by_rules))
     unchanged, *changed = attacked.results
     assert (unchanged.judged, unchanged.became_right) == (1, 0)
-    assert {(result.judged, result.wins, result.became_right) for result in changed} == {(0, 0, 1)}
+    nothing, *others = changed
+    assert (nothing.attack, nothing.judged, nothing.became_right) == ("empty done", 1, 0), "its reward is 0"
+    assert {(result.judged, result.wins, result.became_right) for result in others} == {(0, 0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("answer", "missing", "wanted"),
+    [("6", [], Outcome.SUCCESS), ("7", [], Outcome.FAILURE), ("6", ["1 row added"], Outcome.FAILURE)],
+)
+def test_the_world_is_asked_about_the_answer_of_a_changed_episode(answer, missing, wanted) -> None:
+    check = StateCheck(reward=0.0, credit=0.5, answer_ok=False, missing=missing)
+    wrong = a_trajectory(replies(6), turns=2, site_reward=0.0, state_check=check, answer="5")
+    assert truth_by_rules(wrong) is Outcome.FAILURE
+    assert truth_by_rules(says(wrong, answer)) is wanted
+    assert truth_by_rules(attacks()["empty done"](says(wrong, answer))) is Outcome.FAILURE
 
 
 def test_unreadable_verdicts_are_no_wins_and_not_in_the_rate() -> None:

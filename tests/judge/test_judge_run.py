@@ -205,6 +205,15 @@ def test_of_tasks_with_one_id_the_one_with_the_same_words_is_joined(sources, tas
     assert tasks.unknown == []
 
 
+def test_a_trajectory_is_joined_with_a_verified_row_by_its_own_intent():
+    evaluator = VERIFIED | {"row": VERIFIED["row"] | {"intent": "Buy tea."}}
+    verified = a_task(task_id="verified/0", source="verified", intent="Buy tea.\n\nA form", evaluator=evaluator)
+    tasks = JoinedTasks.of([verified])
+    for task_id in ("0", "elsewhere"):
+        trajectory = a_trajectory(a_task(task_id=task_id, source="theirs", intent="Buy tea"))
+        assert tasks.join(trajectory).task == verified
+
+
 def test_reference_answers_reach_a_judge_that_reads_them(here, judged, server):
     row = {"web_name": "Amazon", "id": "Amazon--0", "ques": "Easy task.", "web": "https://www.amazon.com/"}
     Path("webvoyager.jsonl").write_text(json.dumps(row))

@@ -314,6 +314,16 @@ def test_the_rationale_names_candidates_only_where_the_phrase_is_one():
     assert judge_webarena(rule, "How many?", "7", None)[1] == 'has "6": no'
 
 
+DATED = {
+    number: ours(2) | {"intent": intent, "eval": ours(2)["eval"] | {"reference_answers": {"must_include": [phrase]}}}
+    for number, intent, phrase in (
+        (133, "How many commits did Eric make to a11yproject on 3/2?", "2"),
+        (206, "How many commits did Eric make on 3/2?", "2"),
+        (305, "How many commits did Philip make in 2023/1?", "0"),
+        (135, "How many commits did Eric and Kilian make to a11yproject on 1/3/2023?", "1"),
+    )
+}
+"""Rows of WebArena whose intent has a date, by number."""
 LABELLED = "A: Yes. B: No. C: 0. D: 1. E: 2. F: 3. G: 5. H: 6. I: 9. J: 14"
 
 
@@ -387,6 +397,64 @@ def test_yes_and_no_in_clauses_of_their_own_are_no_answer(answer, phrase):
 )
 def test_a_value_that_is_singled_out_is_an_answer(answer, phrase):
     assert has(answer, phrase)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "2 of the 5 orders were cancelled. Let me know if you need more details.",
+        "2 of the 5 orders were cancelled. If you need anything else or want more, I might help.",
+        "There are 2 orders; 5 were open before. Feel free to ask if you want to see one or the other!",
+        "2 orders of 5. I looked if the filter was set.",
+    ],
+)
+def test_a_courtesy_or_an_if_without_a_candidate_is_no_guess(answer):
+    assert has(answer, "2")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "2. Let me know if 5 is what you need.",
+        "2. If not. 5.",
+        "2 if it is open. 5 otherwise, let me know.",
+        "Let me know if it is open: 2. Let me know if it is closed: 5.",
+    ],
+)
+@pytest.mark.parametrize("phrase", ["2", "5"])
+def test_an_if_with_a_candidate_is_a_guess_also_in_a_courtesy(answer, phrase):
+    assert not has(answer, phrase)
+
+
+@pytest.mark.parametrize(
+    ("number", "answer", "wanted"),
+    [
+        (133, "2 commits on 3/2.", Outcome.SUCCESS),
+        (206, "On 3/2, 2 commits were made.", Outcome.SUCCESS),
+        (305, "Philip made 0 commits in 2023/1.", Outcome.SUCCESS),
+        (305, "In 2023/1, 0 commits", Outcome.SUCCESS),
+        (133, "Eric made commits on 3/2.", Outcome.FAILURE),
+        (133, "2/3", Outcome.FAILURE),
+        (133, "3 commits on 3/2.", Outcome.FAILURE),
+        (305, "0 commits in 2023/1, 1 in 2023/2 or 2 in 2023/3", Outcome.FAILURE),
+        (135, "Eric and Kilian made commits on 1/3/2023.", Outcome.FAILURE),
+        (135, "1 commit on 1/3/2023.", Outcome.SUCCESS),
+    ],
+)
+def test_a_date_of_the_question_is_neither_an_answer_nor_a_candidate(number, answer, wanted):
+    assert rules_verdict(episode(DATED[number], answer)).outcome is wanted
+
+
+def test_a_date_of_the_question_that_is_asked_for_is_an_answer():
+    row = DATED[133] | {"eval": DATED[133]["eval"] | {"reference_answers": {"must_include": ["3/2"]}}}
+    assert wins(row, "On 3/2.")
+
+
+@pytest.mark.parametrize("answer", ["1. There are no others.", "1. No other order is open."])
+def test_a_row_number_is_the_answer_where_no_yes_or_no_follows(answer):
+    assert has(answer, "1")
+    assert not has("1. No, it is not.", "1")
+    assert not has("1. Yes", "1")
 
 
 def test_of_several_numbers_only_the_one_singled_out_is_an_answer():

@@ -39,6 +39,8 @@ def test_digits_that_go_on_are_another_number(text):
         ("6", "6 m"),
         ("6", "6 · 5 of them are open"),
         ("1006", "1'006"),
+        ("1006", "'1,006'"),
+        ("1006", "There are `1,006` of them"),
         ("1006", "1\u202f006"),
         ("914km", "914 km"),
         ("914 km", "It is 914km."),

@@ -184,6 +184,12 @@ def test_a_probe_reads_the_images_that_a_selector_finds():
     assert vqa.copies == []
 
 
+def test_a_shop_is_asked_at_the_origin_of_the_first_of_several_tabs():
+    probes = probes_of(task(2), "http://shop.example/")
+    assert " |AND| " in task(2).start_url
+    assert {probe.address for probe in probes if probe.must_answer or probe.resolve} == {"http://shop.example"}
+
+
 @pytest.fixture
 def published() -> list[dict]:
     if not PUBLISHED.exists():

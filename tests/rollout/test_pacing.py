@@ -82,6 +82,12 @@ def test_a_busy_host_does_not_block_the_browsers_of_others():
     assert starts["b"][0] < starts["a"][1]
 
 
+def test_an_episode_in_several_tabs_counts_for_the_host_of_its_first_tab():
+    starts, _ = play(["a", "a |AND| http://b"], slots=2, per_host=2, delay_s=0.15)
+    (first,), (second,) = starts.values()
+    assert abs(second - first) >= 0.15 - 0.005
+
+
 def test_a_spent_budget_stops_new_episodes_and_lets_running_ones_end():
     finished: list[int] = []
     refused: list[str] = []

@@ -114,6 +114,11 @@ def test_a_host_where_operations_fail_repeatedly_is_unstable(roll):
     assert (found.why, found.refused) == ("refuses", 3)
 
 
+def test_a_refusal_counts_for_the_host_of_the_first_of_several_tabs(roll):
+    (found,) = learn(roll("https://a.org |AND| https://b.org/x", *[REFUSED] * 3), [], TODAY)
+    assert found.host == "a.org"
+
+
 @pytest.mark.parametrize(
     "url", ["http://miniwob/x.html", "http://127.0.0.1:80/", "http://10.0.0.1/", "http://a.localhost/"]
 )
@@ -133,6 +138,21 @@ def test_a_host_listed_again_keeps_its_first_day(roll):
     earlier = dt.date(2026, 11, 1)
     found = learn(roll("https://a.org/", *[REFUSED] * 3), [entry("a.org", TODAY, since=earlier)], TODAY)
     assert (found[0].since, found[0].until) == (earlier, dt.date(2026, 12, 4))
+
+
+@pytest.mark.parametrize(
+    ("why", "endings", "stays"),
+    [
+        ("refuses", [REFUSED], True),
+        ("refuses", [REFUSED, DONE], False),
+        ("refuses", [Termination.ENV_ERROR], False),
+        ("unstable", [Termination.ENV_ERROR, REFUSED], True),
+        ("unstable", [DONE], False),
+    ],
+)
+def test_an_entry_stays_until_its_day_while_its_host_goes_on(roll, why, endings, stays):
+    known = entry("a.org", TODAY + dt.timedelta(days=13)).model_copy(update={"why": why})
+    assert learn(roll("https://a.org/", *endings), [known], TODAY) == ([known] if stays else [])
 
 
 def test_the_filter_drops_tasks_of_listed_hosts_and_counts_them(task):

@@ -20,6 +20,7 @@ from components.tasks import (
     decompose,
     level_counts,
     load_files,
+    parse_rows,
     write_tasks,
 )
 
@@ -91,6 +92,18 @@ def rubrics(tasks: list[Task], model: WillingModel) -> Constructed:
 def decomposition(tasks: list[Task], model: WillingModel, params: ConstructionParams = PARAMS) -> Constructed:
     origins = {task.task_id: Origin("tasks.jsonl", row) for row, task in enumerate(tasks)}
     return asyncio.run(decompose(tasks, origins, model, params, 0, lambda done, of: None))
+
+
+def test_a_published_difficulty_is_kept_with_the_rubric(task: Callable[..., Task]) -> None:
+    row = {
+        "benchmark_name": "Trains", "task_name": "Find a night train and its fares.", "website": "trains.example",
+        "task_id": "t-9", "difficulty": 8,
+        "evaluator_reference": [{"description": "train", "difficulty": 5}, {"description": "fares", "difficulty": 3}],
+    }  # fmt: skip
+    (published, counted), _ = parse_rows([row, row | {"task_id": "t-10", "difficulty": None}], "webgym", "rows.jsonl")
+    assert (published.difficulty, counted.difficulty) == (8, 8)
+    made, _, _ = rubrics([published, counted], WillingModel())
+    assert [kept.difficulty for kept in made] == [8, 8]
 
 
 def test_tasks_without_a_rubric_get_one_and_difficulty_is_its_facts(task: Callable[..., Task]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from components.params import FilterParams
 from components.records import Task
-from components.tasks import embed, filter_tasks
+from components.tasks import embed, filter_tasks, load_files, parse_rows
 
 MakeTask = Callable[..., Task]
 
@@ -41,6 +41,34 @@ def test_on_one_website_intents_overlap_despite_any_punctuation(task: MakeTask) 
     same_words = "Find a kettle red under 20"
     train = [task("1", website="a.example", intent=same_words), task("2", website="b.example", intent=same_words)]
     assert kept(train, evaluation) == ["2"]
+
+
+def test_a_verified_row_overlaps_by_its_intent_without_the_answer_form(task: MakeTask) -> None:
+    row = {
+        "sites": ["shopping_admin"], "task_id": 11, "intent_template_id": 288, "start_urls": ["__SHOPPING_ADMIN__"],
+        "intent": 'Get the number of reviews that mention "disappointed"', "intent_template": "", "revision": 2,
+        "instantiation_dict": {}, "eval": [{"evaluator": "AgentResponseEvaluator", "expected": {}}],
+    }  # fmt: skip
+    evaluation, rejections = parse_rows([row], "webarena-verified", "rows.json")
+    assert (rejections, evaluation[0].intent == row["intent"]) == ([], False)
+    train = [
+        task("same", website="map", intent=row["intent"]),
+        task("same words", website="shopping_admin", intent="Get the number of reviews that mention 'disappointed'."),
+        task("other", website="shopping_admin", intent="Get the number of reviews"),
+    ]
+    assert kept(train, evaluation) == ["other"]
+
+
+def test_lite_training_tasks_with_the_words_of_verified_rows_are_dropped() -> None:
+    root = Path(__file__).parents[2]
+    files = (
+        root.parent / "shared/data/webarena_lite_train_647.json",
+        root / "data/benchmarks/webarena-verified.json",
+    )
+    if not all(file.exists() for file in files):
+        pytest.skip("the published files are not here")
+    train, evaluation = (load_files([file]).tasks for file in files)
+    assert len(kept(train, evaluation)) == 647 - 125
 
 
 def test_intents_with_different_numbers_do_not_overlap(task: MakeTask) -> None:

@@ -41,6 +41,38 @@ def test_a_number_may_have_a_unit_and_be_rounded(value: str, answer: str, is_rig
 
 
 @pytest.mark.parametrize(
+    ("value", "answer", "is_right"),
+    [
+        ("3", "There are three open tickets.", True),
+        ("3", "Three.", True),
+        ("1", "There is one open ticket.", True),
+        ("0", "Zero tickets are open.", True),
+        ("3", "There are two or three open tickets.", False),
+        ("3", "two, three, four", False),
+        ("2", "one or two", False),
+        ("2", "about one or two", False),
+        ("3", "There are three hundred.", False),
+        ("3", "It is a three-day trip.", False),
+        ("1", "I did not find the one that you mean.", False),
+        ("1", "one of them", False),
+        ("3", "minus three", False),
+        ("-3", "It is minus three.", True),
+        ("3", "minus 3", False),
+        ("3", "It is minus $3.", False),
+        ("-3", "minus 3", True),
+        ("2", "The three tickets: 2 are open", True),
+    ],
+)
+def test_a_lone_number_word_is_a_number_and_minus_is_a_sign(value: str, answer: str, is_right: bool) -> None:
+    assert Number(value).accepts(answer) is is_right
+
+
+@pytest.mark.parametrize("answer", ["This isn't possible: it is out of stock.", "It wasn’t possible, out of stock"])
+def test_a_refusal_may_be_contracted(answer: str) -> None:
+    assert Refusal(["out of stock"], {}).accepts(answer)
+
+
+@pytest.mark.parametrize(
     "answer",
     ["6k", "6 k", "6bn", "6 million", "6 thousand", "6M", "6 M", "6\N{VULGAR FRACTION ONE HALF}", "6 dozen",
      "6 hundred", "6 lakh", "6 Mio", "6x10^3 or 6", "6 or seven", "seven or 6", "6, maybe seven", "five to 6",

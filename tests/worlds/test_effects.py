@@ -62,6 +62,21 @@ def test_a_removed_row_is_no_added_one():
     assert check_changes([Added("basket_line", {"product_id": 5})], [], [removed], None, "").reward == 0
 
 
+@pytest.mark.parametrize("texts", [("milk", "oat milk"), ("oat milk", "milk")])
+@pytest.mark.parametrize("names", [("Buy oat milk", "Buy milk"), ("Buy milk", "Buy oat milk")])
+def test_effects_find_their_rows_whatever_the_order_of_both(texts, names):
+    effects = [Added("task", {"title": contains(text)}) for text in texts]
+    check = check_changes(effects, [], [added("task", title=name) for name in names], None, "")
+    assert (check.reward, check.missing, check.side_effects) == (1, [], [])
+
+
+@pytest.mark.parametrize("names", [("Buy milk", "A note"), ("A note", "Buy milk")])
+def test_an_effect_takes_the_row_that_would_be_a_side_effect(names):
+    effect, note = Added("task"), Incidental("task", {"title": "A note"})
+    check = check_changes([effect], [note], [added("task", title=name) for name in names], None, "")
+    assert (check.reward, check.side_effects) == (1, [])
+
+
 def test_values_are_compared_as_numbers_and_words():
     row = added("post", price="12.50", text="<p>Mine is a\n mushroom <b>anchor</b>.</p>", seen="1")
     values = {"price": 12.5, "text": words("mine is a mushroom anchor ."), "seen": True}

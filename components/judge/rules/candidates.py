@@ -16,6 +16,7 @@ every task that asks for a small number (`waymark judge attack` measures both). 
   one of them, which it singles out (`rivals`).
 - An amount in two units ("2.0 km or 1.2 mi") is one amount (`two_units`), and the numbers of rows ("1. …", "| 1 | …")
   are no numbers of the answer.
+- A date that a question has and its answer repeats ("3/2") is neither an answer nor a candidate.
 - An answer with far more numbers, items or words than were asked for (`MAX_…`) is a list, or a copy of a page.
 """
 
@@ -27,7 +28,7 @@ from collections.abc import Sequence
 from components.judge.rules.hedges import offers_several
 from components.judge.rules.matching import BOLD, plain
 from components.judge.rules.numbers import SIGN, split_lists, values
-from components.judge.rules.rivals import is_the_answer
+from components.judge.rules.rivals import POLAR, is_the_answer
 from components.judge.rules.two_units import in_one_unit
 
 _DECLINED = re.compile(r"[\W_]*n\s?/\s?a(?![\w/])")
@@ -81,6 +82,9 @@ _PIECE = re.compile(r"[,;|/\n•]|\bor\b|[.!?](?=\s)|(?<!\S)\(?\w{1,3}[:)=](?=\s
 MAX_PIECE_WORDS = 5
 """Words of a sentence up to which it may be an item of a list: "b: Pittsburgh. c: Boston."."""
 _ROW = re.compile(r"^[ \t]*(?:(\d{1,3})[.)]|#(\d{1,3}):|\|[ \t]*(\d{1,3})[ \t]*\|)[ \t]+(?=\S)", re.MULTILINE)
+_DATE = re.compile(r"(?<![\d/.-])\d{1,4}/\d{1,2}(?:/\d{1,4})?(?![\d/-]|\.\d)")
+_VALUE_BEHIND = re.compile(r"\d|\byes\b|\bno\b(?!\s+[a-z])")
+"""A number, "yes" or "no" behind the number of a row; "no others" is none."""
 _MEASURE = re.compile(r"[$€£¥]\s?\d|\d\s?(?:%|km|mi|m|min|mins|minutes?|h|hours?)(?!\w)")
 UNASKED = 2
 """Numbers that were not asked for, from which on numbers in a row are candidates."""
@@ -142,11 +146,20 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
     return _POLAR.sub(unless_both, text)
 
 
+def without_dates(answer: str, question: str, phrases: Sequence[str]) -> str:
+    """An answer without the dates that it repeats from the question ("2 commits on 3/2"), except those of a phrase."""
+    for date in dict.fromkeys(_DATE.findall(question)):
+        if not any(date in phrase for phrase in phrases):
+            answer = re.sub(rf"(?<![\d/.-]){re.escape(date)}(?![\d/-]|\.\d)", _REMOVED, answer)
+    return answer
+
+
 def without_row_numbers(answer: str) -> str:
     """An answer without the numbers of its rows, if these count from 1: "1. Boston", "#1: Boston", "| 1 | Boston |"."""
     rows = list(_ROW.finditer(answer))
     counted = [int(row[1] or row[2] or row[3]) for row in rows] == [*range(1, len(rows) + 1)]
-    is_one_sentence = len(rows) == 1 and not re.search(r"\d|\b(?:yes|no)\b", answer[rows[0].end() :], re.IGNORECASE)
+    rest = plain(answer[rows[0].end() :]) if len(rows) == 1 else ""
+    is_one_sentence = len(rows) == 1 and not _VALUE_BEHIND.search(rest) and POLAR.search(rest) is None
     return answer if not counted or is_one_sentence else _ROW.sub("", answer)
 
 

@@ -24,7 +24,7 @@ from components.numerals import with_ascii_digits
 
 _UNITS = "km|cm|mm|mi|m|ft|kg|mg|lbs?|g|oz|ml|hrs?|h|mins?|sec|[kmgt]b|mah|w|k"
 _CURRENCY = r"[$€£¥₹]\s?|(?<![a-z])(?:usd|eur|gbp|inr|rs\.?)\s?"
-_GROUPS = re.compile(r"(?<![\d.,'])[1-9]\d{0,2}(?:(?:,\d{3})+|(?:'\d{3})+)(?!\d|[,']\d)")
+_GROUPS = re.compile(r"(?<![\d.,])(?<!\d')[1-9]\d{0,2}(?:(?:,\d{3})+|(?:'\d{3})+)(?!\d|[,']\d)")
 _SPACED_GROUP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 """Spaces that group thousands in print; an ordinary space may also separate two numbers."""
 _PART = re.compile(r"(\d)\s?([¼-¾⅐-⅞])")

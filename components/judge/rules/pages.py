@@ -22,7 +22,7 @@ from components.judge.rules.conditions import ImagesShow, PageHas, WebArenaRule
 from components.judge.rules.page_texts import page_text, shop_text
 from components.judge.rules.specs import rule_of
 from components.judge.verified.rule import VerifiedRule, har_probe
-from components.records import Probe, Task
+from components.records import Probe, Task, start_tabs
 
 SHOP_ADMIN = {"username": "admin", "password": "admin1234"}
 """The account of WebArena's public shop image (its `browser_env/env_config.py`)."""
@@ -66,14 +66,14 @@ def probes_of(task: Task, final_url: str) -> list[Probe]:
 
 
 def probe_of(page: PageHas, start_url: str, final_url: str) -> Probe:
-    """The probe of one page check. `start_url` is that of the task, which has the shop's origin."""
+    """The probe of one page check. `start_url` is that of the task; its first tab has the shop's origin."""
     probe = Probe(url=page.url, locator=page.locator, prepare=page.prepare)
     changes = _place(page.page, start_url, final_url)
     match page.text_source:
         case TextCall() as call if (script := page_text(call)) is not None:
             changes["script"] = script
         case TextCall() as call:
-            changes |= {"address": origin_of(start_url), "script": _shop(shop_text(call)), "must_answer": True}
+            changes |= {"address": _shop_origin(start_url), "script": _shop(shop_text(call)), "must_answer": True}
         case str(script):
             changes["script"] = script
     return probe.model_copy(update=changes)
@@ -91,10 +91,14 @@ def _place(page: AddressCall | str | None, start_url: str, final_url: str) -> di
         case AddressCall(function="reddit_get_post_url"):
             return {"address": reddit_post(final_url)}
         case AddressCall():
-            return {"address": origin_of(start_url), "resolve": _shop(_NEWEST_ORDER)}
+            return {"address": _shop_origin(start_url), "resolve": _shop(_NEWEST_ORDER)}
         case str(address):
             return {"address": address}
     return {}
+
+
+def _shop_origin(start_url: str) -> str:
+    return origin_of(start_tabs(start_url)[0])
 
 
 def _shop(find: str) -> str:

@@ -4,7 +4,9 @@ An answer that names several numbers has at most one that it gives as its answer
 "so" marks, or the only one of the last sentence, or else the first, if the others are its details (behind a colon, in
 brackets) or few. So a list of candidates, whatever stands between them, wins no more than one constant. It wins
 nothing if its words say that it guesses ("alternatively", "if A then 0"), or if its items have labels of options ("A:
-0. B: 1."). One other number beside the right one is a detail, unless the words say that it is a guess.
+0. B: 1."). An "if" says so where a number, "yes" or "no" follows or stands in its sentence, and no word does so in a
+courtesy ("Let me know if you need more."). One other number beside the right one is a detail, unless the words say that
+it is a guess.
 
 Numbers compete if they have as many digits before the point as the right one, and both or neither are money. Dates,
 times, percentages and ordinals do not compete. "Yes" and "no" compete where both stand for a clause: "Yes, it can. No,
@@ -35,11 +37,17 @@ _MARK = re.compile(
 )
 _MARK_BEHIND = re.compile(r"[^\d.,;!?]{0,20}\b(?:in total|altogether|overall|in all)\b")
 _GUESS = re.compile(
-    r"\b(?:or|alternatively|alternative|maybe|perhaps|possibly|either|else|versus|vs|guess|option|choice|candidate|if"
+    r"\b(?:or|alternatively|alternative|maybe|perhaps|possibly|either|else|versus|vs|guess|option|choice|candidate"
     r"|might|could be)\b|或|\bat least\b.*\bat most\b|\d\s?/\s?\d"
 )
+_IF = re.compile(r"\bif\b")
+_COURTESY = re.compile(
+    r"\b(?:let me know|tell me|feel free|happy to|glad to|please ask|just ask|can help)\b"
+    r"|^\s*if you (?:need|want|have|would like|'d like)\b"
+)
+_YES_OR_NO = re.compile(r"\b(?:yes|no)\b")
 _LABEL = re.compile(r"(?:^|[\s.;,(])(?:[a-z]{1,2}|(?:option|choice|candidate) \w)\s?[:)=]\s?(?=\S)")
-_POLAR = re.compile(
+POLAR = re.compile(
     r"(?:(?:^|[.;:,!?(=]|\s-)\s*|\b(?:is|then|else|guess|or|maybe|perhaps|probably|however|but|wait)\s+)(?P<word>yes|no)"
     r"(?=\s*(?:$|[;,!:)]|\.(?!\s?\d)|\?(?!\s*$)|\s-|\b(?:it|he|she|they|there|that|this|not|if|wait|sorry|or|and)\b))"
 )
@@ -60,7 +68,7 @@ def is_the_answer(answer: str, phrases: Sequence[str]) -> bool:
     """
     targets = {bare(phrase) for phrase in phrases}
     text = "\n".join(BOLD.sub(r"\1", plain(line)) for line in answer.splitlines())
-    polar_words = {match["word"] for match in _POLAR.finditer(text)}
+    polar_words = {match["word"] for match in POLAR.finditer(text)}
     if targets <= {"yes", "no"}:
         return len(targets) != 1 or len(polar_words) < 2
     numbers = values(" ".join(targets))
@@ -79,7 +87,7 @@ def _gives(text: str, target: str, is_mixed: bool) -> bool:
         for number in numbers
         if number not in right and bool(number["currency"]) is has_currency and _size(_value(number)) == _size(target)
     }
-    is_guess = _GUESS.search(text) is not None or len(_LABEL.findall(text)) >= LABELS
+    is_guess = _guesses(text, [n for n in numbers if n in right or _value(n) in rivals])
     if not rivals:
         return not (is_mixed and is_guess)
     ends = [0, *(number.end() for number in numbers)]
@@ -96,6 +104,26 @@ def _gives(text: str, target: str, is_mixed: bool) -> bool:
         return True
     given = _singled_out(text, [n for n in numbers if n in right or _value(n) in rivals], len(rivals))
     return given is not None and _is(given, target)
+
+
+def _guesses(text: str, candidates: Sequence[re.Match[str]]) -> bool:
+    """Whether the words of an answer say that it guesses.
+
+    Args:
+        candidates: the right number and its rivals.
+    """
+    places = [*(number.start() for number in candidates), *(word.start() for word in _YES_OR_NO.finditer(text))]
+    ends = [0, *(end.end() for end in _SENTENCE.finditer(text)), len(text)]
+    sentences = [
+        (start, text[start:end])
+        for start, end in pairwise(ends)
+        if any(start <= place < end for place in places) or not _COURTESY.search(text[start:end])
+    ]
+    return (
+        len(_LABEL.findall(text)) >= LABELS
+        or _GUESS.search("".join(sentence for _, sentence in sentences)) is not None
+        or any(_IF.search(sentence) and any(place >= start for place in places) for start, sentence in sentences)
+    )
 
 
 def _is_marked(text: str, start: int, number: re.Match[str]) -> bool:

@@ -37,7 +37,7 @@ class ImageQuestion(NamedTuple):
 
 
 JUDGE, VERSION = "rules", "site-reward-2"
-VERSIONS = {VerifiedRule: f"webarena-verified-{VERIFIED_VERSION}", WebArenaRule: "webarena-5", QARule: "qa-em-3"}
+VERSIONS = {VerifiedRule: f"webarena-verified-{VERIFIED_VERSION}", WebArenaRule: "webarena-6", QARule: "qa-em-4"}
 """Versions of the rules that have a version of their own; all others have `VERSION`."""
 
 

@@ -31,7 +31,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from components.judge.rules.addresses import leads_to
-from components.judge.rules.candidates import declines, too_long, without_candidates, without_row_numbers
+from components.judge.rules.candidates import declines, too_long, without_candidates, without_dates, without_row_numbers
 from components.judge.rules.conditions import (
     Comparison,
     EndsAt,
@@ -148,7 +148,7 @@ def _meets(
         case Exactly(text=reference):
             return Finding(same(reference, text), f"is {_short([reference])}")
         case Includes(phrases=phrases):
-            searched = _settled(text, phrases) if is_answer else text
+            searched = _settled(text, phrases, question) if is_answer else text
             missing = [
                 alternatives
                 for alternatives in phrases
@@ -198,9 +198,10 @@ def _meets_bound(value: float, bound: Comparison) -> bool:
     return comparisons[bound.operator]
 
 
-def _settled(answer: str, phrases: Sequence[Sequence[str]]) -> str:
+def _settled(answer: str, phrases: Sequence[Sequence[str]], question: str) -> str:
     """The parts of an answer in which phrases are looked for: none if it declines and no phrase does."""
     every = [phrase for alternatives in phrases for phrase in alternatives]
+    answer = without_dates(answer, question, every)
     if declines(answer) and not any(declines(phrase) for phrase in every):
         return ""
     if len(phrases) == 1 and not any(_is_given(answer, phrase) for phrase in every):

@@ -74,8 +74,8 @@ class WebGymRow(Record):
 
     A text is one fact group with one fact; each of several texts is a group with one fact; each criterion is a group
     with its description as the fact, and its difficulty is kept in the evaluator, because its facts are not published.
-    `difficulty` is the published number of facts. `definite_answer` is the reference answer; if it is only `true`, the
-    text is the answer.
+    `difficulty` is the published number of facts; without it, the facts are counted, or the criteria's difficulties
+    added. `definite_answer` is the reference answer; if it is only `true`, the text is the answer.
     """
 
     benchmark_name: NonEmpty
@@ -95,11 +95,11 @@ class WebGymRow(Record):
         if answer is True:
             answer = reference if isinstance(reference, str) else None
         evaluator: dict[str, Any] = {"type": "webgym", "benchmark": self.benchmark_name}
-        if isinstance(reference, list) and isinstance(reference[0], Criterion):
-            evaluator["difficulties"] = [
-                criterion.difficulty for criterion in reference if isinstance(criterion, Criterion)
-            ]
         rubric = rubric_of(reference)
+        facts = sum(len(group.facts) for group in rubric)
+        if isinstance(reference, list) and isinstance(reference[0], Criterion):
+            difficulties = [criterion.difficulty for criterion in reference if isinstance(criterion, Criterion)]
+            evaluator["difficulties"], facts = difficulties, sum(difficulties)
         return Task(
             task_id=f"{source}/{self.task_id}",
             intent=self.task_name,
@@ -108,9 +108,7 @@ class WebGymRow(Record):
             source=source,
             domain=self.domain,
             subdomain=self.subdomain,
-            difficulty=sum(len(group.facts) for group in rubric) or None
-            if self.difficulty is None
-            else self.difficulty,
+            difficulty=facts or None if self.difficulty is None else self.difficulty,
             rubric=rubric,
             reference_answer=answer or None,
             evaluator=evaluator,
