@@ -17,8 +17,10 @@ from components.benchmarks.task_selection import SelectedTasks
 from components.evaluation import EvaluationError, SuccessSummary, success
 from components.params import OPENWEBRL_KEYS, Params
 from components.pipeline.stage_run import StageRun
-from components.records import Trajectory, Verdict
+from components.records import Outcome, Trajectory, Verdict
 from components.store import write_table
+
+DECIDED = (Outcome.SUCCESS, Outcome.FAILURE)
 
 
 def assemble_result(run: BenchmarkRun, selected: SelectedTasks, rolled_out: RolledOut) -> BenchmarkResult:
@@ -36,7 +38,8 @@ def assemble_result(run: BenchmarkRun, selected: SelectedTasks, rolled_out: Roll
         run.stage.check("trajectories", quality.trajectory_frame(trajectories), expected=len(trajectories))
     summaries, curve, undecided = _summarise(params, benchmark, options, trajectories, judged)
     stopped_by = rolled_out.stopped_by or judged.stopped_by
-    progress = _progress(benchmark, selected, trajectories, rolled_out.retried, stopped_by)
+    unjudged = {verdict.trajectory_id for verdict in official if verdict.outcome not in DECIDED}
+    progress = _progress(benchmark, selected, trajectories, unjudged, rolled_out.retried, stopped_by)
     headline = summaries.get(benchmark.judge)
     max_aborted = params.evaluation.max_aborted
     status, problem = _status(headline, progress, len(trajectories), max_aborted, [*judged.unfinished, *undecided])
@@ -99,10 +102,16 @@ def _progress(
     benchmark: Benchmark,
     selected: SelectedTasks,
     trajectories: Sequence[Trajectory],
+    unjudged: set[str],
     retried: int,
     stopped_by: str | None,
 ) -> Progress:
-    ended = Counter(trajectory.task_id for trajectory in trajectories)
+    """How much was measured.
+
+    Args:
+        unjudged: ids of the trajectories whose official verdict decides nothing.
+    """
+    ended = Counter(trajectory.task_id for trajectory in trajectories if trajectory.trajectory_id not in unjudged)
     return Progress(
         tasks=selected.in_set,
         rejected=selected.rejected,
@@ -142,6 +151,11 @@ def _status(
     reasons = [f"{progress.done} of {progress.tasks} tasks are done"]
     if progress.rejected:
         reasons.append(f"{progress.rejected} of {progress.tasks + progress.rejected} rows of the file are no tasks")
+    if headline is not None and headline.unjudged:
+        reasons.append(
+            f"{headline.unjudged} episodes have no verdict that can be read: run again to ask the judge about those "
+            "that it did not answer"
+        )
     reasons += [f"{len(ids)} left out ({reason})" for reason, ids in progress.skipped.items()]
     reasons += [f"not judged by {name}" for name in unfinished]
     if progress.stopped_by is not None:

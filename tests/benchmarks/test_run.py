@@ -17,10 +17,11 @@ import yaml
 
 from components.benchmarks.judging import JudgedEpisodes
 from components.benchmarks.options import Options
-from components.benchmarks.result_assembly import _status, _summarise
+from components.benchmarks.result_assembly import _progress, _status, _summarise
 from components.benchmarks.results import Progress
 from components.benchmarks.run import evaluate as evaluate_here
 from components.benchmarks.spec import BenchmarkError, load_benchmark
+from components.benchmarks.task_selection import SelectedTasks
 from components.cli.main import main
 from components.evaluation import EvaluationError, success
 from components.judge import RuleError
@@ -276,6 +277,24 @@ def test_a_set_with_rows_that_are_no_tasks_is_never_complete():
     headline = success([trajectory], [a_verdict(trajectory)])
     assert _status(headline, progress, 147, 0.1, []) == ("partial", said)
     assert _status(headline, progress.model_copy(update={"rejected": 0}), 147, 0.1, []) == ("complete", None)
+
+
+@pytest.mark.parametrize("undecided", [Outcome.ERROR, Outcome.UNPARSED])
+def test_a_benchmark_with_unjudged_tasks_is_not_complete(undecided):
+    benchmark = load_benchmark(ROOT / "recipes/benchmarks/webvoyager-595.yaml")
+    tasks = [a_task(number) for number in range(20)]
+    trajectories = [a_trajectory(task, turns=2) for task in tasks]
+    outcomes = [undecided, *[Outcome.SUCCESS] * 19]
+    verdicts = [a_verdict(*pair) for pair in zip(trajectories, outcomes, strict=True)]
+    selected = SelectedTasks(tasks=tasks, in_set=20, rejected=0, skipped={})
+    unjudged = {trajectories[0].trajectory_id}
+    progress = _progress(benchmark, selected, trajectories, unjudged, 0, None)
+    status, problem = _status(success(trajectories, verdicts), progress, 20, 0.1, [])
+    assert (progress.done, status) == (19, "partial")
+    assert problem is not None
+    assert problem.startswith("19 of 20 tasks are done, 1 episodes have no verdict that can be read: run again")
+    everything = _progress(benchmark, selected, trajectories, set(), 0, None)
+    assert everything.done == 20
 
 
 DECIDED_NONE = (
