@@ -75,7 +75,8 @@ def evaluate(named: str | Path, options: Options) -> BenchmarkResult:
             )
         )
         result = assemble_result(benchmark_run, selected, rolled_out)
-        run.is_partial = result.progress.stopped_by is not None
+        has_unjudged = result.summary is not None and result.summary.unjudged > 0
+        run.is_partial = result.progress.stopped_by is not None or has_unjudged
         path = write_result(result)
         print(f"{run.name}: {path}", flush=True)
         run.tracker.artifact(path)
