@@ -77,6 +77,6 @@ class EndpointPolicy:
             temperature=sampling.temperature,
             top_p=sampling.top_p,
             top_k=sampling.top_k,
-            seed=request.seed,
+            seed=request.seed % 2**63,  # OpenAI and vLLM take signed 64 bits
         )
         return Completion([], [], answer.text, answer.finish_reason, answer.completion_tokens, answer.usd)

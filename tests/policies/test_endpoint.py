@@ -40,12 +40,14 @@ def prompt() -> Prompt:
     return renderer().prompt(TASK, [turn], observation(2))
 
 
-def ask(server: Server, ledger: Path, times: int = 1, **params: object) -> tuple[list[Completion], EndpointPolicy]:
+def ask(
+    server: Server, ledger: Path, times: int = 1, seed: int = 5, **params: object
+) -> tuple[list[Completion], EndpointPolicy]:
     policy = EndpointPolicy(EndpointParams(url=server.url, model="m", **params), ledger / "spent.json")
 
     async def main() -> list[Completion]:
         async with policy:
-            request = Request(prompt(), (), SAMPLING, 64, 5)
+            request = Request(prompt(), (), SAMPLING, 64, seed)
             return await asyncio.gather(*(policy.complete(request) for _ in range(times)))
 
     return asyncio.run(main()), policy
@@ -82,6 +84,12 @@ def test_a_request_has_all_its_fields_and_an_answer_no_ids(server, tmp_path):
     assert (asked["model"], asked["temperature"], asked["max_completion_tokens"], asked["seed"]) == ("m", 0.7, 64, 5)
     assert asked["chat_template_kwargs"] == {"enable_thinking": True}
     assert server.headers[0]["authorization"] == "Bearer a-key"
+
+
+def test_a_seed_of_64_bits_becomes_one_that_the_api_accepts(server, tmp_path):
+    ask(server, tmp_path, seed=2**63 + 5)
+    ask(server, tmp_path, seed=2**63 - 1)
+    assert [asked["seed"] for asked in server.asked] == [5, 2**63 - 1]
 
 
 def test_separate_reasoning_of_a_server_is_part_of_the_response(server, tmp_path):
