@@ -14,7 +14,8 @@ class Server(Loopback):
     """Answers chat completions.
 
     `trouble` holds the statuses of the first responses (0 closes the connection). `reply` makes the answer to a
-    request's body; without it, `message` is the answer. `garbage` is sent instead of any answer.
+    request's body; without it, `message` is the answer. `garbage` is sent instead of any answer. `retry_headers` of
+    each response say when to ask again.
     """
 
     def __init__(self) -> None:
@@ -28,6 +29,7 @@ class Server(Loopback):
         self.garbage: bytes | None = None
         self.error_code: str | None = None
         self.finish, self.delay_s = "stop", 0.0
+        self.retry_headers = {"Retry-After-Ms": "10"}
         outer, lock = self, threading.Lock()
 
         class Answering(Handler):
@@ -47,7 +49,7 @@ class Server(Loopback):
                     self.close_connection = True
                     return
                 kind = "text/html" if outer.garbage else "application/json"
-                self.send_body(outer._answer(asked, status), kind, status, {"Retry-After-Ms": "10"})
+                self.send_body(outer._answer(asked, status), kind, status, outer.retry_headers)
 
         super().__init__(Answering)
         self.url = f"{self.origin}/v1"

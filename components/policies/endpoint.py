@@ -65,7 +65,8 @@ class EndpointPolicy:
         return round(total)
 
     async def complete(self, request: Request) -> Completion:
-        """Sample a response.
+        """Sample a response. The request's clock stands while the request waits for `max_in_flight`, for
+        `requests_per_minute` or before a retry.
 
         Raises:
             EndpointError: the endpoint refused the request, all retries failed, or the budget is spent.
@@ -78,5 +79,6 @@ class EndpointPolicy:
             top_p=sampling.top_p,
             top_k=sampling.top_k,
             seed=request.seed % 2**63,  # OpenAI and vLLM take signed 64 bits
+            waiting=request.clock.stopped,
         )
         return Completion([], [], answer.text, answer.finish_reason, answer.completion_tokens, answer.usd)

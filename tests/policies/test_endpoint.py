@@ -9,14 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from components.agent import Completion, Request
+from components.agent import (
+    Completion,
+    EpisodeSettings,
+    EpisodeSpec,
+    Renderer,
+    Request,
+    format_call,
+    format_response,
+    run_episode,
+)
 from components.agent.rendering import IM_END, IM_START, Prompt, Response, Text
 from components.params import EndpointParams, RecipeError, SamplingParams, parse
 from components.policies import EndpointError, EndpointPolicy
 from components.policies.chat import as_messages
-from components.records import Turn
+from components.records import Termination, Turn
+from tests.agent.test_billing import Page
 from tests.endpoint_server import Server
-from tests.samples import raw_recipe
+from tests.samples import raw_recipe, recipe
 from tests.vlm import TASK, observation, picture, renderer
 
 SAMPLING = SamplingParams(temperature=0.7)
@@ -135,6 +145,31 @@ def test_concurrency_and_requests_per_minute_are_limited(server, tmp_path):
     server.times.clear()
     ask(server, tmp_path, times=7, requests_per_minute=300)
     assert server.times[-1] - server.times[0] > 0.15, "300 a minute is one in 0.2 s, after five at once"
+
+
+@pytest.mark.parametrize(
+    "episodes, trouble, params",
+    [
+        pytest.param(6, [], {"max_in_flight": 1}, id="max_in_flight"),
+        pytest.param(4, [], {"requests_per_minute": 60}, id="requests_per_minute"),
+        pytest.param(1, [503], {}, id="retry"),
+    ],
+)
+def test_waiting_for_its_turn_costs_a_request_no_time(server, tmp_path, episodes, trouble, params):
+    server.message["content"] = format_response("Go on.", [format_call("wait", seconds=0)])
+    server.delay_s, server.trouble, server.retry_headers = 0.5, trouble, {"Retry-After-Ms": "2500"}
+    given = recipe()
+    agent = given.agent.model_copy(update={"inference_timeout_s": 2.0, "task_timeout_s": 2.5})
+    settings = EpisodeSettings(Renderer(agent, given.observation), agent, SAMPLING, 1, 64)
+    policy = EndpointPolicy(EndpointParams(url=server.url, model="m", **params), tmp_path / "spent.json")
+
+    async def main() -> list[Termination]:
+        async with policy:
+            specs = [EpisodeSpec(TASK, attempt, "m", attempt) for attempt in range(episodes)]
+            ended = await asyncio.gather(*(run_episode(spec, Page(), policy, settings) for spec in specs))
+        return [trajectory.termination for trajectory in ended]
+
+    assert asyncio.run(main()) == [Termination.MAX_STEPS] * episodes
 
 
 def test_a_budget_holds_across_interrupted_runs(server, tmp_path):
