@@ -3,8 +3,8 @@
     async with Endpoint(params, ledger=state / "spent.json", answers=ANSWERS) as endpoint:
         answer = await endpoint.ask([{"role": "user", "content": "…"}], max_tokens=512)
 
-- A semaphore limits the requests in flight, `aiolimiter` their rate; the client library retries with back-off and
-  jitter.
+- A semaphore limits the requests in flight, `aiolimiter` their rate; a request that may pass later is sent again with
+  back-off and jitter (`endpoint_retries`).
 - The ledger is a file of the stage's state that counts what was spent, so that a budget holds over restarts.
 - `answers` is a file (SQLite) of answers by content: the same request, after a crash or in another stage, gets the
   answer that was already paid for. The content is endpoint, model, messages with their images, decoding and seed.
@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from aiolimiter import AsyncLimiter
 from pydantic import ValidationError
 
+from components.endpoint_retries import retry_delay
 from components.params import EndpointParams
 from components.records import Image, Record
 from components.redaction import redacted
@@ -43,6 +44,7 @@ from components.store import STATE, read_json, write_json
 
 if TYPE_CHECKING:
     import openai  # 0.8 s to import, so it is loaded by the first endpoint that is entered
+    from openai.types.chat import ChatCompletion
 
 ANSWERS = STATE / "answers.sqlite"
 """The file of answers that all stages share. It is no DVC output and no stage's state, so `waymark clean` keeps it."""
@@ -52,6 +54,9 @@ _INCOMPLETE = ("length", "content_filter")
 
 Message = dict[str, Any]
 """A message of OpenAI's chat API."""
+
+Waiting = Callable[[], contextlib.AbstractContextManager[None]]
+"""Makes a context that is open while a request waits here and the endpoint does not work on it."""
 
 
 class EndpointError(RuntimeError):
@@ -162,7 +167,7 @@ class Endpoint:
         self._client = openai.AsyncOpenAI(
             base_url=self.params.url,
             api_key=os.environ[variable] if variable is not None else "none",
-            max_retries=self.params.max_retries,
+            max_retries=0,  # `_sent` retries
             timeout=self.params.timeout_s,
         )
         return self
@@ -186,6 +191,7 @@ class Endpoint:
         top_k: int = 0,
         seed: int | None = 0,
         response_format: Message | None = None,
+        waiting: Waiting = contextlib.nullcontext,
     ) -> Answer:
         """Request one answer, or read it from the file of answers.
 
@@ -196,6 +202,8 @@ class Endpoint:
             top_k: 0 omits it, because OpenAI's own API does not know it.
             seed: different seeds give different answers to the same messages, also in the file of answers.
             response_format: the API's parameter, such as `{"type": "json_object"}` or a JSON schema.
+            waiting: entered while the request waits for `max_in_flight`, for `requests_per_minute` or before a retry.
+                Of equal requests at the same time, the first one's is entered.
 
         Raises:
             EndpointDown: the endpoint does not answer after all retries.
@@ -210,20 +218,22 @@ class Endpoint:
             request["response_format"] = response_format
         extra = self.params.extra | ({"top_k": top_k} if top_k else {})
         if self._answers is None:
-            return await self._request(request, extra)
+            return await self._request(request, extra, waiting)
         key = self._key(request, extra)
         if (stored := self._answers.get(key)) is not None:
             self.spent.cached += 1
             return stored.model_copy(update={"cached": True})
-        return await self._shared_request(key, request, extra)
+        return await self._shared_request(key, request, extra, waiting)
 
-    async def _shared_request(self, key: str, request: dict[str, Any], extra: dict[str, Any]) -> Answer:
+    async def _shared_request(
+        self, key: str, request: dict[str, Any], extra: dict[str, Any], waiting: Waiting
+    ) -> Answer:
         """Equal requests at the same time share one answer. A caller that is cancelled does not cancel it for the
         others."""
 
         async def request_and_store() -> Answer:
             try:
-                answer = await self._request(request, extra)
+                answer = await self._request(request, extra, waiting)
                 assert self._answers is not None
                 self._answers.put(key, answer)
                 return answer
@@ -236,20 +246,19 @@ class Endpoint:
         answer = await asyncio.shield(self._pending[key])
         return answer if first else answer.model_copy(update={"cached": True})
 
-    async def _request(self, request: dict[str, Any], extra: dict[str, Any]) -> Answer:
+    async def _request(self, request: dict[str, Any], extra: dict[str, Any], waiting: Waiting) -> Answer:
         import openai
         from openai.types.chat import ChatCompletion
 
-        if self._client is None:
-            raise RuntimeError("use an Endpoint inside of `async with`")
         params = self.params
-        async with self._request_slot():
+        completion: ChatCompletion | None
+        async with self._request_slot(waiting):
             if params.max_usd is not None and self.spent.usd >= params.max_usd:
                 raise BudgetSpent(f"{params.model} has cost {self.spent.usd:.2f} USD, max_usd is {params.max_usd:.2f}")
             self._check_budget()
             began = time.monotonic()
             try:
-                completion = await self._client.chat.completions.create(model=params.model, **request, extra_body=extra)
+                completion = await self._sent(request, extra, waiting)
             except openai.OpenAIError as error:
                 raise self._translated(error) from error
             except ValueError:  # the body is not JSON
@@ -278,6 +287,31 @@ class Endpoint:
             latency_s=latency_s,
         )
 
+    async def _sent(self, request: dict[str, Any], extra: dict[str, Any], waiting: Waiting) -> ChatCompletion:
+        """Send a request, and send it again up to `max_retries` times after errors that may pass.
+
+        Raises:
+            openai.OpenAIError: the last error.
+            ValueError: the response is not JSON.
+        """
+        import openai
+
+        if self._client is None:
+            raise RuntimeError("use an Endpoint inside of `async with`")
+        model, completions = self.params.model, self._client.chat.completions
+        retries = 0
+        while True:
+            try:
+                completion: ChatCompletion = await completions.create(model=model, **request, extra_body=extra)
+                return completion
+            except openai.OpenAIError as error:
+                delay_s = retry_delay(error, retries)
+                if retries == self.params.max_retries or delay_s is None:
+                    raise
+            with waiting():
+                await asyncio.sleep(delay_s)
+            retries += 1
+
     def _translated(self, error: openai.OpenAIError) -> EndpointError:
         import openai
 
@@ -300,11 +334,16 @@ class Endpoint:
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
     @contextlib.asynccontextmanager
-    async def _request_slot(self) -> AsyncIterator[None]:
-        async with self._in_flight:
+    async def _request_slot(self, waiting: Waiting) -> AsyncIterator[None]:
+        with waiting():
+            await self._in_flight.acquire()
+        try:
             if self._rate is not None:
-                await self._rate.acquire()
+                with waiting():
+                    await self._rate.acquire()
             yield
+        finally:
+            self._in_flight.release()
 
 
 class Answers:

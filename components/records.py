@@ -64,6 +64,8 @@ class Termination(StrEnum):
     """The episode's wall-clock limit ran out."""
     INFERENCE_TIMEOUT = "inference_timeout"
     """The policy did not answer in time."""
+    REQUEST_REFUSED = "request_refused"
+    """The policy's endpoint refused the request, for example for its content."""
     ABORTED = "aborted"
     """The run was stopped."""
 

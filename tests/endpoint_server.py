@@ -14,7 +14,8 @@ class Server(Loopback):
     """Answers chat completions.
 
     `trouble` holds the statuses of the first responses (0 closes the connection). `reply` makes the answer to a
-    request's body; without it, `message` is the answer. `garbage` is sent instead of any answer.
+    request's body; without it, `message` is the answer. `garbage` is sent instead of any answer. `retry_headers` of
+    each response say when to ask again. Requests whose text `refuses` accepts get the status 400.
     """
 
     def __init__(self) -> None:
@@ -26,8 +27,10 @@ class Server(Loopback):
         self.message: dict = {"role": "assistant", "content": "Click it."}
         self.reply: Callable[[dict], str] | None = None
         self.garbage: bytes | None = None
+        self.refuses: Callable[[str], bool] = lambda text: False
         self.error_code: str | None = None
         self.finish, self.delay_s = "stop", 0.0
+        self.retry_headers = {"Retry-After-Ms": "10"}
         outer, lock = self, threading.Lock()
 
         class Answering(Handler):
@@ -40,6 +43,8 @@ class Server(Loopback):
                     outer.asked.append(asked)
                     outer.headers.append({name.lower(): value for name, value in self.headers.items()})
                     status = outer.trouble.pop(0) if outer.trouble else 200
+                    if outer.refuses(text_of(asked)):
+                        status = 400
                 time.sleep(outer.delay_s)
                 with lock:
                     outer.running -= 1
@@ -47,7 +52,7 @@ class Server(Loopback):
                     self.close_connection = True
                     return
                 kind = "text/html" if outer.garbage else "application/json"
-                self.send_body(outer._answer(asked, status), kind, status, {"Retry-After-Ms": "10"})
+                self.send_body(outer._answer(asked, status), kind, status, outer.retry_headers)
 
         super().__init__(Answering)
         self.url = f"{self.origin}/v1"

@@ -24,7 +24,7 @@ def test_records_import_nothing_of_ours() -> None:
 def test_only_these_five_endings_count_against_the_agent() -> None:
     agents = {t.value for t in Termination if t.is_agents_doing}
     assert agents == {"done", "max_steps", "response_length", "context_length", "format_error"}
-    assert len(Termination) == 13
+    assert len(Termination) == 14
 
 
 def test_an_unknown_termination_is_refused() -> None:

@@ -38,6 +38,7 @@ BASE = [
     "redaction",
     "store",
     "journal",
+    "endpoint_retries",
     "endpoint",
     "statistics",
     "ports",

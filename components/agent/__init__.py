@@ -10,7 +10,7 @@
 from components.agent.branching import Branch
 from components.agent.grammar import Parsed, format_call, format_response, parse_response
 from components.agent.loop import EpisodeSettings, EpisodeSpec, run_episode, trajectory_of
-from components.agent.policy import Completion, Policy, Request
+from components.agent.policy import Completion, Policy, Request, RequestRefusedError
 from components.agent.rendering import Prompt, Renderer
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Prompt",
     "Renderer",
     "Request",
+    "RequestRefusedError",
     "format_call",
     "format_response",
     "parse_response",

@@ -1,7 +1,8 @@
 """Keeps a bug of the harness within its episode.
 
 `HarnessError` is for code of this project: the session, rendering, parsing, and reading pages for rules. Errors of the
-policy and of its endpoint are not contained, because they would repeat in every other episode.
+policy and of its endpoint are not contained, because they would repeat in every other episode. A refused request alone
+(`policy.RequestRefusedError`) ends only its episode.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import Any
 
 from components.agent.branching import Branch, replay
 from components.agent.containment import contained
-from components.agent.policy import Completion, Policy, Request, RequestClock, Work
+from components.agent.policy import Completion, Policy, Request, RequestClock, RequestRefusedError, Work
 from components.agent.protocols import protocol
 from components.agent.rendering import Renderer
 from components.browser import BlockedError, EnvError, EnvInitError, Environment, HarnessError, SandboxError
@@ -156,7 +156,7 @@ async def run_episode(
 
     Raises:
         SandboxError: the browser died. The caller should run the episode again.
-        Exception: any error of the policy, unchanged.
+        Exception: any error of the policy but `RequestRefusedError`, unchanged.
     """
     episode = _Episode()
     started = time.monotonic()
@@ -236,6 +236,9 @@ async def _play(
                 completion = await policy.complete(replace(request, clock=clock))
         except TimeoutError:
             return Termination.INFERENCE_TIMEOUT
+        except RequestRefusedError as error:
+            episode.diagnostics["error"] = str(error)
+            return Termination.REQUEST_REFUSED
         answer_time = time.monotonic()
         _add_cost(episode.diagnostics, completion)
         _add_work(episode.diagnostics, completion.work)

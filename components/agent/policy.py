@@ -47,6 +47,10 @@ class Request:
     clock: RequestClock = field(default_factory=RequestClock, compare=False, repr=False)
 
 
+class RequestRefusedError(Exception):
+    """The policy refuses this request for good, and may answer others (`Termination.REQUEST_REFUSED`)."""
+
+
 @dataclass(frozen=True)
 class Work:
     """What a response took of the policy's time, in seconds. Work for several responses at once counts for each in
@@ -91,5 +95,10 @@ class Policy(Protocol):
 
     async def complete(self, request: Request) -> Completion:
         """Sample a response. Equal requests get equal responses. `request.clock` is stopped while no server can
-        answer."""
+        answer.
+
+        Raises:
+            RequestRefusedError: the policy refuses this request. It ends the episode.
+            Exception: any other error concerns all requests. It ends the stage.
+        """
         ...

@@ -81,7 +81,7 @@ class FailureKind(StrEnum):
     PAGE_UNAVAILABLE = "page_unavailable"
     """A page did not open, or a browser operation failed for good."""
     INFRASTRUCTURE = "infrastructure"
-    """The browser or its machine died, time ran out, or the run was stopped."""
+    """The browser or its machine died, time ran out, an endpoint refused a request, or the run was stopped."""
     CONSTRAINT_MISSED = "constraint_missed"
     """The judge's rationale names a requirement that was not met."""
     LOOP = "loop"
@@ -136,6 +136,7 @@ _ENDINGS = {
     Termination.HARNESS_ERROR: FailureKind.INFRASTRUCTURE,
     Termination.TASK_TIMEOUT: FailureKind.INFRASTRUCTURE,
     Termination.INFERENCE_TIMEOUT: FailureKind.INFRASTRUCTURE,
+    Termination.REQUEST_REFUSED: FailureKind.INFRASTRUCTURE,
     Termination.ABORTED: FailureKind.INFRASTRUCTURE,
     Termination.FORMAT_ERROR: FailureKind.FORMAT,
     Termination.RESPONSE_LENGTH: FailureKind.LENGTH,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from components.records import Termination
 
-LIMIT, AGENT, ENVIRONMENT, STOPPED = 3, 4, 5, 130
-"""Exit statuses besides 0 (`done`), 1 (the run could not begin, or the model failed) and 2 (wrong arguments)."""
+MODEL, LIMIT, AGENT, ENVIRONMENT, STOPPED = 1, 3, 4, 5, 130
+"""Exit statuses besides 0 (`done`) and 2 (wrong arguments). 1 also means that the run could not begin."""
 
 _STATUS = {
     Termination.DONE: 0,
@@ -15,6 +15,7 @@ _STATUS = {
     Termination.CONTEXT_LENGTH: AGENT,
     Termination.FORMAT_ERROR: AGENT,
     Termination.INFERENCE_TIMEOUT: AGENT,
+    Termination.REQUEST_REFUSED: MODEL,
     Termination.ABORTED: STOPPED,
 }
 
@@ -26,6 +27,7 @@ _SENTENCES = {
     Termination.CONTEXT_LENGTH: "The next prompt does not fit into agent.max_context_tokens.",
     Termination.FORMAT_ERROR: "Too many responses in a row could not be read; does the model know this protocol?",
     Termination.INFERENCE_TIMEOUT: "The model did not answer within evaluation.inference_timeout_s.",
+    Termination.REQUEST_REFUSED: "The model's endpoint refused the request; the trajectory has its reason.",
     Termination.ENV_ERROR: "The page stopped answering.",
     Termination.ENV_INIT_ERROR: "The first page could not be opened.",
     Termination.BLOCKED: "The site answered with a block page or a CAPTCHA.",
@@ -35,7 +37,8 @@ _SENTENCES = {
 
 
 def exit_status(termination: Termination) -> int:
-    """The exit status: 0 done, 3 a limit, 4 the agent, 5 the page or the browser, 130 stopped by the person."""
+    """The exit status: 0 done, 1 the model, 3 a limit, 4 the agent, 5 the page or the browser, 130 stopped by the
+    person."""
     return _STATUS.get(termination, ENVIRONMENT)
 
 

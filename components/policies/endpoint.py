@@ -11,9 +11,9 @@ from pathlib import Path
 
 from PIL import Image as PILImage
 
-from components.agent.policy import Completion, Request
+from components.agent.policy import Completion, Request, RequestRefusedError
 from components.agent.rendering import Prompt, Response, Text
-from components.endpoint import Endpoint, EndpointError, Spent
+from components.endpoint import Endpoint, EndpointError, RequestRefused, Spent
 from components.params import EndpointParams
 from components.policies.chat import as_messages
 from components.records import Image
@@ -65,18 +65,24 @@ class EndpointPolicy:
         return round(total)
 
     async def complete(self, request: Request) -> Completion:
-        """Sample a response.
+        """Sample a response. The request's clock stands while the request waits for `max_in_flight`, for
+        `requests_per_minute` or before a retry.
 
         Raises:
-            EndpointError: the endpoint refused the request, all retries failed, or the budget is spent.
+            RequestRefusedError: the endpoint refused the request.
+            EndpointError: all retries failed, the budget is spent, or the endpoint cannot be used.
         """
         sampling = request.sampling
-        answer = await self._endpoint.ask(
-            as_messages(request.prompt),
-            max_tokens=request.max_tokens,
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            top_k=sampling.top_k,
-            seed=request.seed,
-        )
+        try:
+            answer = await self._endpoint.ask(
+                as_messages(request.prompt),
+                max_tokens=request.max_tokens,
+                temperature=sampling.temperature,
+                top_p=sampling.top_p,
+                top_k=sampling.top_k,
+                seed=request.seed % 2**63,  # OpenAI and vLLM take signed 64 bits
+                waiting=request.clock.stopped,
+            )
+        except RequestRefused as error:
+            raise RequestRefusedError(str(error)) from error
         return Completion([], [], answer.text, answer.finish_reason, answer.completion_tokens, answer.usd)

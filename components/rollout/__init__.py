@@ -21,7 +21,7 @@ from components.rollout.endings import (
     require_agents_endings,
     termination_counts,
 )
-from components.rollout.groups import Branches, Group, NothingLearnableError, SampledGroups
+from components.rollout.groups import Branches, Group, NothingLearnableError, SampledGroups, rewards_differ
 from components.rollout.pacing import Budget, EpisodeNotStartedError, PacedSessions, RunCost, paced_sessions
 from components.rollout.sampling import SamplerState, TaskSampler, sample_groups
 from components.rollout.streaming import OpenGroups, Step, stream_groups
@@ -52,6 +52,7 @@ __all__ = [
     "harness_errors",
     "paced_sessions",
     "require_agents_endings",
+    "rewards_differ",
     "sample_groups",
     "stream_groups",
     "termination_counts",

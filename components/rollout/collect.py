@@ -3,7 +3,8 @@
 Episodes that the journal already holds are skipped. The others run in parallel, as many as the pool has slots. An
 episode whose browser died runs again, at most `SANDBOX_RETRIES` times, and is then recorded as `sandbox_error`:
 infrastructure failures are masked and never scored as 0. A bug of the harness ends one episode, as `harness_error`; the
-run stops only above `max_harness_errors`. The next run repeats the episodes that the environment ended,
+run stops only above `max_harness_errors`. A request that the policy's endpoint refuses ends one episode, as
+`request_refused`. The next run repeats the episodes that the environment ended,
 because the cause may be fixed by then, after those that never ran; the last record of an episode counts. It repeats
 none that the journal has as final (`journal.mark_final`): a model was trained on them. On public sites, `pacing`
 decides when an episode may start, or that it may not.
@@ -80,7 +81,7 @@ async def collect(
     Raises:
         TooManyHarnessErrors: they ended more. The finished episodes are in the journal.
         ChromiumNotFoundError: there is no browser that could be run.
-        Exception: any error of the policy, unchanged, because it is no fault of an episode.
+        Exception: any error of the policy but a refused request, unchanged, because it is no fault of an episode.
     """
     ended = {t.trajectory_id: t for t in journal.records}
     final = {t.trajectory_id for t in journal.records[: journal.final]}

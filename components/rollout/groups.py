@@ -1,7 +1,7 @@
 """Groups of trajectories per task (OpenWebRL, section 4.4).
 
-A group is effective if at least two of its members are scored and their rewards differ. For an objective that learns
-from successes alone, it is effective if one member succeeds. Only whole groups are kept or discarded.
+A group is effective if the objective can learn from it. By default at least two of its members must be scored, and
+their rewards must differ; an objective may have another rule. Only whole groups are kept or discarded.
 
 Only groups without a success get further attempts (`rl.extra_attempts`). Advantages are over all members. Figures of
 reward and success are over the first ones: with all members, the mean over groups would be too high, because only
@@ -10,6 +10,7 @@ groups with a mean of 0 are tried again, and the mean over episodes too low, bec
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from components.records import Reward, Task, Trajectory
@@ -17,7 +18,12 @@ from components.rollout.endings import commonest_reason
 
 
 class NothingLearnableError(RuntimeError):
-    """No sampled group has a spread of rewards, and more sampling will not change that. The message names the cause."""
+    """No sampled group can be learned from, and more sampling will not change that. The message names the cause."""
+
+
+def rewards_differ(rewards: Sequence[float]) -> bool:
+    """Whether a group with these rewards of its scored members teaches an objective that compares members."""
+    return len(rewards) >= 2 and max(rewards) > min(rewards)
 
 
 @dataclass(frozen=True)
@@ -51,8 +57,8 @@ class Group:
     task: Task
     trajectories: list[Trajectory]
     rewards: list[Reward]
-    needs_spread: bool = True
-    """Whether the objective needs different rewards within a group."""
+    can_teach: Callable[[Sequence[float]], bool] = rewards_differ
+    """The objective's rule: whether it can learn from the rewards of the scored members."""
     branches: tuple[Branches, ...] = ()
     """They count neither in the group's rewards nor in whether it is effective."""
     extra: int = 0
@@ -84,9 +90,7 @@ class Group:
     @property
     def is_effective(self) -> bool:
         """Whether the objective can learn from the group."""
-        if not self.needs_spread:
-            return any(value > 0 for value in self.scored)
-        return len(self.scored) >= 2 and max(self.scored) > min(self.scored)
+        return self.can_teach(self.scored)
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ class SampledGroups:
         """A sentence: why no group is effective, and what to change."""
         scored = self._scored
         masked = sum(reward.masked for group in self.groups for reward in group.rewards)
-        head = f"none of {len(self.groups)} sampled groups has a spread of rewards"
+        head = f"none of {len(self.groups)} sampled groups can be learned from"
         if not scored:
             why = f"all {masked} trajectories are masked, the environment or the judge fails"
             ended = [t for group in self.groups for t in group.trajectories if not t.termination.is_agents_doing]

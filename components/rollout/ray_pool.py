@@ -12,6 +12,7 @@ import contextlib
 import itertools
 import logging
 import os
+import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
@@ -52,6 +53,9 @@ class BrowserWorker:
         if self._started is None or (self._started.done() and self._started.exception() is not None):
             self._started = asyncio.create_task(self._pool.__aenter__())
         await asyncio.shield(self._started)
+
+    async def ping(self) -> None:
+        """Answer at once."""
 
     async def open(self, number: int, task: Task | None) -> WorkerAnswer:
         """Open session `number` on a free slot, for an episode of this task."""
@@ -113,6 +117,8 @@ class RayPool:
         self._worker_arguments = (params, list(sites), text)
         self._workers: list[Any] = []
         self._alive: set[int] = set()
+        self._last_answer = time.monotonic()
+        """When a worker answered last. It is not updated while workers are alive."""
         self._free: asyncio.Queue[int] = asyncio.Queue()
         self._repairs: dict[int, asyncio.Task[None]] = {}
         self._lost_slots: dict[int, int] = {}
@@ -169,6 +175,7 @@ class RayPool:
                 is_usable = await session.close()
             finally:  # the slot is not lost with an episode that is cancelled while it closes
                 if is_usable:
+                    self._last_answer = time.monotonic()
                     self._free.put_nowait(index)
                 else:
                     self._mark_lost(index, 1)
@@ -183,15 +190,21 @@ class RayPool:
             raise self._no_workers_error()
 
     async def _take_slot(self) -> int:
+        wait_s = CLUSTER_TIMEOUT_S
         while True:
             try:
-                return await asyncio.wait_for(self._free.get(), CLUSTER_TIMEOUT_S)
+                return await asyncio.wait_for(self._free.get(), wait_s)
             except TimeoutError:
-                if not self._alive:
+                wait_s = CLUSTER_TIMEOUT_S
+                if not self._alive:  # a repair may be under way
+                    wait_s -= time.monotonic() - self._last_answer
+                if wait_s <= 0:
                     raise self._no_workers_error() from None
 
     def _mark_lost(self, index: int, slots: int) -> None:
         """A worker does not answer: take `slots` of its slots out of use until it does."""
+        if self._alive == {index}:
+            self._last_answer = time.monotonic()
         self._alive.discard(index)
         self._lost_slots[index] = self._lost_slots.get(index, 0) + slots
         if index not in self._repairs:

@@ -14,7 +14,8 @@ from components.params import BrowserParams
 from components.records import Observation, Probe, Reading, StateCheck, Task, ToolCall
 
 TRANSPORT_LIMIT_S = 15.0
-"""Time for the way to a machine and back, in addition to the operation's own limit."""
+"""Time for the way to a machine and back, in addition to the operation's own limit. A machine that is asked whether it
+answers has this time, too."""
 OPEN_LIMIT_S = 150.0
 """For opening a session on a free slot. It may start a browser first, with two attempts."""
 
@@ -33,7 +34,9 @@ class WorkerAnswer:
 class RemoteSession:
     """An `Environment` on a worker.
 
-    Its methods raise what `Session` raises, and `SandboxError` if the machine was lost.
+    Its methods raise what `Session` raises, and `SandboxError` if the machine was lost. The worker alone enforces the
+    limits of operations, because only it knows how long they waited in its queues (`browser.queues`). An operation that
+    is late is given up once the machine does not answer.
 
     Args:
         worker: handle of the actor (`BrowserWorker`).
@@ -55,7 +58,7 @@ class RemoteSession:
         Raises:
             SandboxError: the machine was lost, or could not start a browser.
         """
-        answer = await self._request(OPEN_LIMIT_S, self._worker.open, self._number, task)
+        answer = await self._request(OPEN_LIMIT_S, False, self._worker.open, self._number, task)
         if answer.error is not None:
             raise answer.error
 
@@ -97,20 +100,31 @@ class RemoteSession:
         return await self._call(self._params.step_timeout_s, "oracle_elements")
 
     async def _call(self, limit_s: float, method: str, *arguments: Any) -> Any:
-        answer = await self._request(limit_s, self._worker.call, self._number, method, *arguments)
+        answer = await self._request(limit_s, True, self._worker.call, self._number, method, *arguments)
         self.timings, self.health, self.requests = answer.timings, answer.health, answer.requests
         if answer.error is not None:
             raise answer.error
         return answer.value
 
-    async def _request(self, limit_s: float, method: Any, *arguments: Any) -> WorkerAnswer:
+    async def _request(self, limit_s: float, may_be_late: bool, method: Any, *arguments: Any) -> WorkerAnswer:
+        """Send a request to the worker.
+
+        Args:
+            limit_s: after this time the machine is lost, unless the request may be late and the machine answers.
+        """
+        request: asyncio.Future[WorkerAnswer] = asyncio.ensure_future(method.remote(*arguments))
         try:
-            async with asyncio.timeout(limit_s + TRANSPORT_LIMIT_S):
-                answer: WorkerAnswer = await method.remote(*arguments)
+            while True:
+                await asyncio.wait([request], timeout=limit_s + TRANSPORT_LIMIT_S)
+                if request.done():
+                    return request.result()
+                if not (may_be_late and await answered(self._worker.ping.remote())):
+                    raise TimeoutError("it does not answer")
         except (RayError, TimeoutError) as error:
             self._worker_lost = True
             raise SandboxError(f"the machine with the browser was lost: {first_line(error)}") from error
-        return answer
+        finally:
+            request.cancel()
 
 
 async def answered(request: Awaitable[Any]) -> bool:

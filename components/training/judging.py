@@ -83,11 +83,17 @@ class EpisodeJudging:
     async def finish(self, trajectories: list[Trajectory]) -> Judged:
         """The answers about all trajectories. Those that nothing was asked about are judged now, together.
 
-        An error of the judge is raised here, when no episode runs that it could end.
+        An error of the judge is raised here, when no episode of this batch runs that it could end. With
+        `rl.open_groups` it ends the episodes of the other open groups. The other questions of the batch are awaited
+        before it is raised, because they may be paid for.
         """
         rest = [t for t in trajectories if needs_judge(t) and t.trajectory_id not in self._questions]
-        answers = [await self._ask(rest)] if rest else []
-        answers += await asyncio.gather(*self._questions.values())
+        questions = [*self._questions.values(), *([self._ask(rest)] if rest else [])]
+        answers: list[Judged] = []
+        for answer in await asyncio.gather(*questions, return_exceptions=True):
+            if isinstance(answer, BaseException):
+                raise answer
+            answers.append(answer)
         verdicts = {key: verdict for part in answers for key, verdict in part.verdicts.items()}
         audited = {verdict.trajectory_id: verdict for part in answers for verdict in part.audited}
         order = [trajectory.trajectory_id for trajectory in trajectories]

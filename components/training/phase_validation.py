@@ -72,12 +72,17 @@ class Watch:
         with Journal(self.state_dir / VALIDATIONS, Validation) as journal:
             return sorted((v for v in journal.records if v.iteration <= until), key=lambda v: v.iteration)
 
-    def divergence(self, number: int, rollouts: IterationRollouts) -> dict[str, tuple[float, int]]:
+    def divergence(
+        self, number: int, rollouts: IterationRollouts, is_last: bool = False
+    ) -> dict[str, tuple[float, int]]:
         """By family the KL of the policy to the SFT policy at the rollouts' tokens, summed in nats, and their number.
 
         It is measured in the iterations after which the policy is validated, before their update; else it is empty.
+
+        Args:
+            is_last: the phase ends early with this iteration.
         """
-        if self.setup is None or not self.is_due(number):
+        if self.setup is None or not self.is_due(number, is_last):
             return {}
         trajectories = [t for group in rollouts.sampled.groups for t in group.trajectories]
         return self.learners.run(kl_by_family, trajectories, self.setup.sft)

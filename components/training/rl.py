@@ -153,7 +153,7 @@ class RLTrainer:
                     idle = learner.params.rl.idle_iterations
                     ended = ended_by_idleness(rollouts.sampled, state.figures, not self._began_before, idle)
                 queue.settle(number)
-                kl = await self._compute(self._watch.divergence, number, rollouts)
+                kl = await self._compute(self._watch.divergence, number, rollouts, ended is not None)
                 figures = await self._update(number, rollouts, began, waited_s) | kl_figure(kl)
                 tallies = tallied(state.tallies, rollouts.sampled, kl) if self.validation else {}
                 figures_so_far = [*state.figures, figures]

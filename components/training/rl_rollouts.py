@@ -358,7 +358,7 @@ class RolloutQueue:
         )
 
     def _group(self, task: Task, attempts: list[Trajectory], verdicts: Mapping[str, Verdict]) -> Group:
-        return Group(task, attempts, self._rewards(attempts, verdicts), self.learner.objective.needs_spread)
+        return Group(task, attempts, self._rewards(attempts, verdicts), self.learner.objective.can_learn_from)
 
     def _rewards(self, trajectories: list[Trajectory], verdicts: Mapping[str, Verdict]) -> list[Reward]:
         rl = self._params.rl

@@ -25,6 +25,7 @@ TABLE = {
     Termination.HARNESS_ERROR: [MASKED] * 4,
     Termination.TASK_TIMEOUT: [MASKED] * 4,
     Termination.INFERENCE_TIMEOUT: [MASKED] * 4,
+    Termination.REQUEST_REFUSED: [MASKED] * 4,
     Termination.ABORTED: [MASKED] * 4,
 }
 CASES = [

@@ -9,14 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from components.agent import Completion, Request
+from components.agent import (
+    Completion,
+    EpisodeSettings,
+    EpisodeSpec,
+    Renderer,
+    Request,
+    format_call,
+    format_response,
+    run_episode,
+)
 from components.agent.rendering import IM_END, IM_START, Prompt, Response, Text
 from components.params import EndpointParams, RecipeError, SamplingParams, parse
 from components.policies import EndpointError, EndpointPolicy
 from components.policies.chat import as_messages
-from components.records import Turn
+from components.records import Termination, Turn
+from tests.agent.test_billing import Page
 from tests.endpoint_server import Server
-from tests.samples import raw_recipe
+from tests.samples import raw_recipe, recipe
 from tests.vlm import TASK, observation, picture, renderer
 
 SAMPLING = SamplingParams(temperature=0.7)
@@ -40,12 +50,14 @@ def prompt() -> Prompt:
     return renderer().prompt(TASK, [turn], observation(2))
 
 
-def ask(server: Server, ledger: Path, times: int = 1, **params: object) -> tuple[list[Completion], EndpointPolicy]:
+def ask(
+    server: Server, ledger: Path, times: int = 1, seed: int = 5, **params: object
+) -> tuple[list[Completion], EndpointPolicy]:
     policy = EndpointPolicy(EndpointParams(url=server.url, model="m", **params), ledger / "spent.json")
 
     async def main() -> list[Completion]:
         async with policy:
-            request = Request(prompt(), (), SAMPLING, 64, 5)
+            request = Request(prompt(), (), SAMPLING, 64, seed)
             return await asyncio.gather(*(policy.complete(request) for _ in range(times)))
 
     return asyncio.run(main()), policy
@@ -82,6 +94,12 @@ def test_a_request_has_all_its_fields_and_an_answer_no_ids(server, tmp_path):
     assert (asked["model"], asked["temperature"], asked["max_completion_tokens"], asked["seed"]) == ("m", 0.7, 64, 5)
     assert asked["chat_template_kwargs"] == {"enable_thinking": True}
     assert server.headers[0]["authorization"] == "Bearer a-key"
+
+
+def test_a_seed_of_64_bits_becomes_one_that_the_api_accepts(server, tmp_path):
+    ask(server, tmp_path, seed=2**63 + 5)
+    ask(server, tmp_path, seed=2**63 - 1)
+    assert [asked["seed"] for asked in server.asked] == [5, 2**63 - 1]
 
 
 def test_separate_reasoning_of_a_server_is_part_of_the_response(server, tmp_path):
@@ -127,6 +145,31 @@ def test_concurrency_and_requests_per_minute_are_limited(server, tmp_path):
     server.times.clear()
     ask(server, tmp_path, times=7, requests_per_minute=300)
     assert server.times[-1] - server.times[0] > 0.15, "300 a minute is one in 0.2 s, after five at once"
+
+
+@pytest.mark.parametrize(
+    "episodes, trouble, params",
+    [
+        pytest.param(6, [], {"max_in_flight": 1}, id="max_in_flight"),
+        pytest.param(4, [], {"requests_per_minute": 60}, id="requests_per_minute"),
+        pytest.param(1, [503], {}, id="retry"),
+    ],
+)
+def test_waiting_for_its_turn_costs_a_request_no_time(server, tmp_path, episodes, trouble, params):
+    server.message["content"] = format_response("Go on.", [format_call("wait", seconds=0)])
+    server.delay_s, server.trouble, server.retry_headers = 0.5, trouble, {"Retry-After-Ms": "2500"}
+    given = recipe()
+    agent = given.agent.model_copy(update={"inference_timeout_s": 2.0, "task_timeout_s": 2.5})
+    settings = EpisodeSettings(Renderer(agent, given.observation), agent, SAMPLING, 1, 64)
+    policy = EndpointPolicy(EndpointParams(url=server.url, model="m", **params), tmp_path / "spent.json")
+
+    async def main() -> list[Termination]:
+        async with policy:
+            specs = [EpisodeSpec(TASK, attempt, "m", attempt) for attempt in range(episodes)]
+            ended = await asyncio.gather(*(run_episode(spec, Page(), policy, settings) for spec in specs))
+        return [trajectory.termination for trajectory in ended]
+
+    assert asyncio.run(main()) == [Termination.MAX_STEPS] * episodes
 
 
 def test_a_budget_holds_across_interrupted_runs(server, tmp_path):

@@ -14,7 +14,7 @@ import pytest
 from components.browser import SandboxError
 from components.params import BrowserParams, RolloutParams
 from components.rollout import ray_pool, ray_session
-from components.rollout.ray_pool import BrowserWorker, RayPool
+from components.rollout.ray_pool import BrowserWorker, NoWorkersError, RayPool
 
 BROWSER = BrowserParams(step_timeout_s=0.05, start_timeout_s=0.05, concurrency=1)
 
@@ -47,18 +47,26 @@ class OneSlot:
 
 
 class LocalHandle:
-    """Calls an actor as Ray's handle does: `handle.method.remote(...)` runs even if its caller no longer waits."""
+    """Calls an actor as Ray's handle does: `handle.method.remote(...)` runs even if its caller no longer waits. Answers
+    to calls that are made now arrive `delay_s` late."""
 
     def __init__(self, actor: Any) -> None:
         self.actor = actor
+        self.delay_s = 0.0
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self.actor, name)
+        method, delay_s = getattr(self.actor, name), self.delay_s
+
+        async def answer(*arguments: Any) -> Any:
+            try:
+                return await method(*arguments)
+            finally:
+                await asyncio.sleep(delay_s)
 
         class Method:
             @staticmethod
             def remote(*arguments: Any) -> asyncio.Future[Any]:
-                return asyncio.shield(asyncio.ensure_future(method(*arguments)))
+                return asyncio.shield(asyncio.ensure_future(answer(*arguments)))
 
         return Method
 
@@ -90,13 +98,65 @@ def on_one_slot(monkeypatch):
     return run
 
 
-def test_a_step_that_answers_too_late_does_not_cost_the_slot(on_one_slot):
+def test_a_machine_that_answers_too_late_does_not_cost_the_slot(on_one_slot):
     async def scenario(pool: RayPool, machine: OneSlot) -> None:
+        handle = pool._workers[0]
         machine.step_s = 60
-        with pytest.raises(SandboxError, match="machine"):
+
+        async def episode() -> None:
             async with pool.session() as session:
+                handle.delay_s = 60
                 await session.step([])
+
+        with pytest.raises(SandboxError, match="was lost: it does not answer"):
+            await episode()
+        machine.step_s = handle.delay_s = 0
+
+    on_one_slot(scenario)
+
+
+def test_a_step_may_wait_in_a_queue_of_a_machine_that_answers(on_one_slot):
+    async def scenario(pool: RayPool, machine: OneSlot) -> None:
+        machine.step_s = 1.0  # its limit and the way there and back are 0.25 s
+        async with pool.session() as session:
+            assert await session.step([]) == "stepped"
         machine.step_s = 0
+
+    on_one_slot(scenario)
+
+
+def test_a_repair_at_the_end_of_the_wait_does_not_end_the_stage(on_one_slot, monkeypatch):
+    monkeypatch.setattr(ray_pool, "CLUSTER_TIMEOUT_S", 2.0)
+
+    async def scenario(pool: RayPool, machine: OneSlot) -> None:
+        handle = pool._workers[0]
+
+        async def episode() -> str:
+            async with pool.session() as session:
+                return await session.step([])
+
+        async with pool.session():
+            waiting = asyncio.create_task(episode())
+            await asyncio.sleep(1.5)
+            handle.delay_s = 1.0  # the first episode's end is answered too late, and the repair lasts until 2.7 s
+        await asyncio.sleep(0.1)
+        handle.delay_s = 0.0
+        assert await waiting == "stepped"
+
+    on_one_slot(scenario)
+
+
+def test_machines_that_stay_silent_end_the_stage(on_one_slot, monkeypatch):
+    monkeypatch.setattr(ray_pool, "CLUSTER_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(ray_pool, "REPAIR_POLL_S", 0.05)
+
+    async def scenario(pool: RayPool, machine: OneSlot) -> None:
+        handle = pool._workers[0]
+        handle.delay_s = 60
+        with pytest.raises(NoWorkersError, match="no machine of the Ray cluster has answered"):
+            async with pool.session():
+                pass
+        handle.delay_s = 0
 
     on_one_slot(scenario)
 

@@ -88,6 +88,7 @@ def test_figures_of_a_rollout_are_those_worked_out_by_hand():
             "masked_harness_error": 0,
             "masked_task_timeout": 0,
             "masked_inference_timeout": 0,
+            "masked_request_refused": 0,
             "masked_aborted": 0,
             "masked_judge": 0,
             "format_ok_share": 3 / 5,

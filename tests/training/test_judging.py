@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from components.endpoint import BudgetSpent
 from components.judge import needs_judge
 from components.records import Outcome, Trajectory, Verdict
 from components.training import judging
@@ -36,6 +37,27 @@ class Judge:
             return [a_verdict(trajectory, self.outcome) for trajectory in trajectories]
         finally:
             self.ended += 1
+
+
+def test_other_questions_are_awaited_when_the_budget_is_spent():
+    async def main() -> None:
+        answered: list[int] = []
+
+        async def judge(trajectories: list[Trajectory]) -> list[Verdict]:
+            if trajectories[0].attempt == 1:
+                raise BudgetSpent("m has cost 5.00 USD, max_usd is 5.00")
+            await asyncio.sleep(0.05)
+            answered.extend(trajectory.attempt for trajectory in trajectories)
+            return [a_verdict(trajectory) for trajectory in trajectories]
+
+        async with EpisodeJudging(judge, None, RolloutClock()) as questions:
+            questions.begin(EPISODES[0])
+            questions.begin(EPISODES[1])
+            with pytest.raises(BudgetSpent, match=r"cost 5\.00 USD"):
+                await questions.finish(EPISODES)
+            assert sorted(answered) == [0, 2]
+
+    asyncio.run(main())
 
 
 def test_an_episode_is_judged_when_it_ends_beside_those_that_run():
@@ -73,6 +95,7 @@ def test_an_error_of_the_judge_waits_until_the_episodes_have_ended():
                 questions.begin(EPISODES[0])
                 questions.begin(EPISODES[1])
                 await asyncio.sleep(0.01)  # an episode that still runs is not disturbed
+                asyncio.get_running_loop().call_later(0.05, open_question.may_answer.set)
                 await questions.finish(EPISODES[:2])
 
         with pytest.raises(ConnectionError, match="no judge"):

@@ -1,13 +1,15 @@
 """M-GRPO (WebAgent-R1, 2.3), filtered cloning (WebGym, 5), RFT (BrowserAgent, 2.4), SFT and the judge, by hand."""
 
 import math
+import pickle
+from dataclasses import replace
 
 import pytest
 import torch
 
 from components.params import FilteredBCParams, MGRPOParams, MMGRPOParams, RFTParams
 from components.records import Image, Observation, Outcome, Reward, Tab, Task, Termination, Trajectory, Turn
-from components.rollout import Group
+from components.rollout import Group, SampledGroups
 from components.tasks import mix
 from components.training.objectives import objective_class, objective_classes, objective_of
 from components.training.objectives.filtered_bc import FilteredBC
@@ -45,14 +47,14 @@ def trajectory(name: str, screens: str) -> Trajectory:
     )  # fmt: skip
 
 
-def group(members: dict[str, float | None], needs_spread: bool = True) -> Group:
+def group(members: dict[str, float | None]) -> Group:
     """Trajectories by their screens, with rewards; None is a masked one."""
     trajectories = [trajectory(f"{index}{screens}", screens) for index, screens in enumerate(members)]
     rewards = [
         Reward(trajectory_id=one.trajectory_id, value=value or 0.0, masked=value is None, format_ok=True)
         for one, value in zip(trajectories, members.values(), strict=True)
     ]
-    return Group(TASK, trajectories, rewards, needs_spread)
+    return Group(TASK, trajectories, rewards)
 
 
 # ---- what all have in common ----------------------------------------------------------------------------------------
@@ -84,8 +86,6 @@ def test_an_unknown_objective_is_refused_with_the_names_of_those_there_are():
 
 
 def test_an_objective_says_what_it_needs():
-    kinds = objective_classes().items()
-    assert {name for name, kind in kinds if not kind.needs_spread} == {"filtered_bc"}
     made = [RFT(), MMGRPO(), MMGRPO(MMGRPOParams(replay=0.1)), MGRPO(), FilteredBC()]
     assert [objective.needs_demonstrations for objective in made] == [True, False, True, False, False]
     objectives = [MGRPO(), MGRPO(MGRPOParams(kl=0)), MMGRPO(), MMGRPO(MMGRPOParams(kl=0.01))]
@@ -176,13 +176,27 @@ def test_the_loss_of_filtered_bc_is_the_mean_negative_log_likelihood():
     assert stats.ratio_sum == pytest.approx(2.0)
 
 
-def test_filtered_bc_uses_each_group_with_a_success():
-    for members, effective in (
-        ({"a": 1.0, "b": 1.0}, True),
-        ({"a": 0.0, "b": 0.0}, False),
-        ({"a": 1.0, "b": None}, True),
-    ):
-        assert group(members, FilteredBC.needs_spread).is_effective is effective
+@pytest.mark.parametrize(
+    "members, by_spread, by_success, by_mixture",
+    [
+        ({"a": 1.0, "b": 0.0}, True, True, True),
+        ({"a": 1.0, "b": -1.0}, True, True, True),
+        ({"a": 1.0, "b": 1.0}, False, True, False),
+        ({"a": 0.0, "b": 0.0}, False, False, False),
+        ({"a": 1.0, "b": None}, False, True, False),
+        ({"a": 0.0, "b": 0.0, "c": -1.0}, True, False, False),  # one format error
+        ({"a": 0.9, "b": 0.8}, True, True, False),  # right, with other numbers of actions
+        ({}, False, False, False),
+    ],
+)
+def test_the_objective_says_which_groups_are_effective(members, by_spread, by_success, by_mixture):
+    rules = ((MMGRPO(), by_spread), (MGRPO(), by_spread), (FilteredBC(), by_success), (RFT(), by_mixture))
+    for objective, effective in rules:
+        ruled = replace(group(members), can_teach=objective.can_learn_from)
+        sampled = SampledGroups([pickle.loads(pickle.dumps(ruled))])  # as other ranks get it
+        assert bool(sampled.effective) is effective
+        chosen, _ = select(sampled.groups, None, 0)
+        assert objective.name != "rft" or bool(chosen) is effective
 
 
 # ---- truncated importance sampling ----------------------------------------------------------------------------------

@@ -189,6 +189,12 @@ def test_an_ended_phase_that_is_killed_in_its_last_validation_stays_ended(ended_
     assert again == first, "a run after the end changes nothing"
 
 
+def test_a_phase_that_ends_early_measures_the_kl_of_its_last_policy(ended_phase):
+    trained = ended_phase()
+    assert [figures.get("kl_sft") is not None for figures in trained.figures] == [False, False, True]
+    assert [validation.kl_sft is not None for validation in trained.validations] == [False, True]
+
+
 def test_a_checkpoint_from_before_endings_were_saved_still_loads(tmp_path, monkeypatch):
     first, _ = rl_without_pages.train(monkeypatch, tmp_path, 1)
     newest = Checkpoints(tmp_path).newest

@@ -12,6 +12,7 @@ same, as in MM-GRPO.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
@@ -32,7 +33,6 @@ class FilteredBC(PolicyGradient):
     """The mean negative log-likelihood of the turns of successful trajectories."""
 
     name: ClassVar[str] = "filtered_bc"
-    needs_spread: ClassVar[bool] = False
     params: FilteredBCParams = field(default_factory=FilteredBCParams)
 
     @classmethod
@@ -46,6 +46,11 @@ class FilteredBC(PolicyGradient):
     @override
     def epochs(self) -> int:
         return self.params.epochs
+
+    @override
+    def can_learn_from(self, rewards: Sequence[float]) -> bool:
+        """One member succeeds."""
+        return any(value > 0 for value in rewards)
 
     @override
     def credits(self, group: Group) -> list[list[Credit | None]]:

@@ -18,7 +18,7 @@ from components.agent import Renderer
 from components.model import VLM, Encoder
 from components.params import Params
 from components.records import Task, Trajectory
-from components.rollout import Group, SampledGroups
+from components.rollout import Group, SampledGroups, rewards_differ
 from components.tasks import Funnel
 from components.training.workers import Workers
 
@@ -108,8 +108,6 @@ class Objective(ABC):
 
     name: ClassVar[str]
     """Its value of `rl.objective.name`."""
-    needs_spread: ClassVar[bool] = True
-    """A group is effective only if its rewards differ; otherwise one success is enough."""
 
     @classmethod
     @abstractmethod
@@ -130,6 +128,14 @@ class Objective(ABC):
     def problem(self, tasks: Sequence[Task]) -> str | None:
         """Why the objective's section does not fit the tasks of the RL pool, and the remedy; None by default."""
         return None
+
+    def can_learn_from(self, rewards: Sequence[float]) -> bool:
+        """Whether a group is effective. By default its rewards must differ.
+
+        Args:
+            rewards: of the members that are not masked.
+        """
+        return rewards_differ(rewards)
 
     def training_groups(self, sampled: SampledGroups) -> list[Group]:
         """The groups of an iteration that `update` gets; by default the effective ones."""

@@ -6,7 +6,7 @@
 The share is `rl.objective.demonstrations`; the paper's is 0.8.
 A question q is mixed if some of its scored attempts are right and some are wrong (the paper samples 4); tau_q is the
 right one with most turns (`tasks.curation`). With `rl.objective.name: rft` an iteration is a round: it samples groups,
-selects from all of them, also from those without a spread of rewards, and trains on D. A round with an empty D changes
+selects from all of them, also from those that are not mixed, and trains on D. A round with an empty D changes
 nothing. `rl.objective.epochs` are the epochs, `rl.batch_turns` the batch, `sft.warmup` the schedule's warm-up and
 `sft.shuffle` what is shuffled; each round has a schedule and an optimiser of its own. The policy's own turns are
 trained on by the ids that it sampled, a teacher's by this tokenizer's ids of its text.
@@ -79,6 +79,13 @@ class RFT(Objective):
             f"rl.objective.max_per_source limits {', '.join(unknown)}, and no task of the RL pool is from there: "
             f"correct the name, or leave it out; the sources are {', '.join(sorted(sources))}"
         )
+
+    @override
+    def can_learn_from(self, rewards: Sequence[float]) -> bool:
+        """The question is mixed. Rewards of right attempts may differ by `rl.action_cost`, and those of wrong ones by
+        `rl.format_error`; that alone teaches nothing."""
+        is_right = [value > 0 for value in rewards]
+        return any(is_right) and not all(is_right)
 
     @override
     def training_groups(self, sampled: SampledGroups) -> list[Group]:
