@@ -27,6 +27,23 @@ class GapLimits:
 
     token: float
     mean: float
+    truncation: float = 0.0
+    """Added to `token` for `rl.top_p`: a token that only one of both keeps by rounding divides the others by its
+    share."""
+
+    @property
+    def token_with_truncation(self) -> float:
+        """The largest gap on a token."""
+        return self.token + self.truncation
+
+    @property
+    def text(self) -> str:
+        """The keys that set the limits, with their values."""
+        allowance = f" (with rl.top_p {self.truncation:.2e} more)" if self.truncation else ""
+        return (
+            f"rl.objective.max_logprob_gap = {self.token:.0e}{allowance} or rl.objective.max_mean_logprob_gap = "
+            f"{self.mean:.0e}"
+        )
 
 
 class TrainerMismatch(RuntimeError):
@@ -63,12 +80,11 @@ def logprob_gaps(
     """
     gaps = torch.cat([(trainer_T - rollout_T).abs() for trainer_T, rollout_T in zip(trainer, recorded, strict=True)])
     gap, mean = gaps.max().item(), gaps.mean().item()
-    agree = gap <= limits.token and mean <= limits.mean  # False for NaN, too
+    agree = gap <= limits.token_with_truncation and mean <= limits.mean  # False for NaN, too
     if not agree and not (stale and math.isfinite(gap)):
         raise TrainerMismatch(
             f"trainer and rollout differ by {gap:.2e} nats on a token and by {mean:.2e} on average, more than "
-            f"rl.objective.max_logprob_gap = {limits.token:.0e} or rl.objective.max_mean_logprob_gap = "
-            f"{limits.mean:.0e} allows: the server must return log-probabilities after temperature and top-p, and must "
+            f"{limits.text} allows: the server must return log-probabilities after temperature and top-p, and must "
             "see the token ids and images that the trainer encodes"
         )
     return gap, mean

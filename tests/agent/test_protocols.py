@@ -275,6 +275,38 @@ PIECES = st.sampled_from(
 )
 
 
+def browseragent_calls(value: str) -> list[ToolCall]:
+    """A call of each tool that takes free text."""
+    typed = [call("write_element", element="12", text=value, submit=submit) for submit in (True, False)]
+    return [*typed, call("done", answer=value), call("goto_url", url=value)]
+
+
+@pytest.mark.parametrize(
+    "value", ['"quoted"', "'Dune'", "url=http://x", "[x]", "[1]", "a, 1", " x ", "(x)", "a [b] c", "a[", '"', "plain"]
+)
+def test_browseragent_writes_free_text_that_is_read_back_as_it_is(value):
+    written = protocol("browseragent")
+    for made in browseragent_calls(value):
+        assert written.parse(written.write("t", [made])).calls == [made]
+
+
+@settings(max_examples=150)
+@given(st.one_of(st.text(max_size=30), st.lists(PIECES | st.text(max_size=3), max_size=6).map("".join)))
+def test_browseragent_reads_back_what_it_writes_or_refuses_to_write(value):
+    written = protocol("browseragent")
+    for made in browseragent_calls(value):
+        try:
+            response = written.write("t", [made])
+        except ValueError:
+            continue
+        assert written.parse(response).calls == [made]
+
+
+def test_browseragent_refuses_to_write_what_no_command_can_hold():
+    with pytest.raises(ValueError, match=r"cannot write this so that it is read as it is: stop\(</action>\)"):
+        protocol("browseragent").write("t", [call("done", answer="</action>")])
+
+
 @pytest.mark.parametrize("name", PROTOCOLS)
 @settings(max_examples=150)
 @given(text=st.one_of(st.text(max_size=200), st.lists(PIECES | st.text(max_size=5), max_size=25).map("".join)))

@@ -55,6 +55,17 @@ def test_single_tokens_may_differ_more_than_the_mean_may(rolled):
         weights_after(vlm, group_of(shifted(trajectories, 0.06), [1, 0, 0, 1]), params)
 
 
+def test_the_error_names_the_key_as_it_is_and_the_allowance_for_top_p(rolled):
+    """A token that only one of both keeps has -ln(0.75) = 0.288 nats more."""
+    vlm, trajectories = rolled
+    params = RL.model_copy(update={"top_p": 0.75, "objective": parameters(max_logprob_gap=1e-3)})
+    with pytest.raises(TrainerMismatch, match=r"max_logprob_gap = 1e-03 \(with rl\.top_p 2\.88e-01 more\) or"):
+        weights_after(vlm, group_of(shifted(trajectories, 0.5), [1, 0, 0, 1]), params)
+    plain = params.model_copy(update={"top_p": 1.0})
+    with pytest.raises(TrainerMismatch, match=r"max_logprob_gap = 1e-03 or"):
+        weights_after(vlm, group_of(shifted(trajectories, 0.5), [1, 0, 0, 1]), plain)
+
+
 @pytest.fixture
 def unseen(rolled) -> Trajectory:
     """A trajectory whose turn renders to another prompt than the one that the policy saw."""

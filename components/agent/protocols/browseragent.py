@@ -71,10 +71,21 @@ def parse(text: str) -> Parsed:
 
 
 def write(thought: str, calls: list[ToolCall], note: str = "") -> str:
-    """A teacher's response: one command, with the note as its conclusion."""
+    """A teacher's response: one command, with the note as its conclusion. A value is quoted if `parse` would read it
+    otherwise without quotes, such as one that has quotes itself.
+
+    Raises:
+        ValueError: there is not one call, no command for it, or a value that no command can hold.
+    """
     if len(calls) != 1:
         raise ValueError(f"browseragent gives one command per turn, not {len(calls)}")
-    return f"<think>{thought}</think>\n<conclusion>{note}</conclusion>\n<action>{_command(calls[0])}</action>"
+    plain = _command(calls[0])
+    for text in (plain, _command(_quoted(calls[0]))):
+        response = f"<think>{thought}</think>\n<conclusion>{note}</conclusion>\n<action>{text}</action>"
+        parsed = parse(response)
+        if parsed.error is None and _command(parsed.calls[0]) == plain:
+            return response
+    raise ValueError(f"browseragent cannot write this so that it is read as it is: {plain}")
 
 
 def conclusion(response: str) -> str:
@@ -138,6 +149,12 @@ def _command(call: ToolCall) -> str:
         case "new_tab" | "close_tab" | "go_back" | "go_forward":
             return call.name
     raise ValueError(f"browseragent has no command for {call.name}")
+
+
+def _quoted(call: ToolCall) -> ToolCall:
+    """The call with its free text in quotes."""
+    free = {name: f'"{call.arguments[name]}"' for name in ("text", "url", "answer") if name in call.arguments}
+    return call.model_copy(update={"arguments": {**call.arguments, **free}})
 
 
 def _translate(name: str, rest: str) -> ToolCall:

@@ -258,12 +258,10 @@ class _PolicyUpdate:
     def _limits(self) -> GapLimits:
         """The recipe's limits, or those that follow from the dtype."""
         params, tolerances = self.objective.params, self.context.vlm.tolerances
-        edge = -math.log(
-            self.rl.top_p
-        )  # a token that only one of both keeps by rounding divides the others by its share
         return GapLimits(
-            edge + (params.max_logprob_gap or tolerances.logprob),
+            params.max_logprob_gap or tolerances.logprob,
             params.max_mean_logprob_gap or tolerances.mean_logprob,
+            truncation=-math.log(self.rl.top_p),
         )
 
     def _with_reference_and_correction(
