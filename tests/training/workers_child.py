@@ -41,8 +41,9 @@ OVERLAPPING = {
     "rl__micro_batch_tokens": 150,
     "rl__temperature": 0.9,
 }
-DEFAULT_TIMEOUT = timedelta(seconds=1)
-"""The limit of a collective call in the default group, in the kind `waits`."""
+DEFAULT_TIMEOUT = timedelta(seconds=15)
+"""The limit of a collective call in the default group, in the kind `waits`: so of the time between the starts of both
+processes, too."""
 
 
 def prepared(kind: str) -> VLM:
@@ -200,7 +201,7 @@ def number_of_every_rank(workers: Workers, number: int) -> list[int]:
 
 def wait_and_gather(workers: Workers) -> list[list[int]]:
     """Send a job after an idle time that the default group does not bear, and then jobs from four threads."""
-    time.sleep(3 * DEFAULT_TIMEOUT.total_seconds())
+    time.sleep(DEFAULT_TIMEOUT.total_seconds() + 5)
     found = [workers.run(number_of_every_rank, 0)]
     with ThreadPoolExecutor(4) as pool:
         return [*found, *pool.map(lambda number: workers.run(number_of_every_rank, number), range(1, 101))]
