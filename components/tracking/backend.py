@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SQLITE = "sqlite:///"
+_UNREACHABLE = re.compile(r"API request to \S+ failed with (?:timeout )?exception")
+"""What MLflow says if no server answers. Of an answer that is an error it says `failed with error code`."""
 _BUSY_WAITS_S = (0.2, 1.0, 5.0)
 """Seconds between attempts on a locked SQLite file; MLflow waits up to 20 s in each attempt."""
 
@@ -115,11 +118,11 @@ def with_retries(call: Callable[[], T]) -> T:
                     "the MLflow server wants a password, or has another one: set MLFLOW_TRACKING_USERNAME and "
                     "MLFLOW_TRACKING_PASSWORD"
                 ) from error
-            if "API request to " in str(error):
+            if _UNREACHABLE.search(str(error)):
                 raise TrackingError(
                     f"the MLflow server is out of reach: start it, or correct tracking.tracking_uri ({_said(error)})"
                 ) from None
-            if _said(error) != str(error):  # a kept cause would be printed with its password
+            if redacted(str(error)) != str(error):  # a kept cause would be printed with its password
                 raise TrackingError(_said(error)) from None
             if "database is locked" not in str(error):
                 raise

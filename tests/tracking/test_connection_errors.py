@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import http.server
+import threading
 import traceback
 
 import pytest
+from mlflow.exceptions import MlflowException
 
 from components.params import TrackingParams
 from components.tracking.backend import TrackingError, connect
@@ -24,3 +27,23 @@ def test_a_store_out_of_reach_is_named_without_its_password(monkeypatch, tmp_pat
         connect(TrackingParams(tracking_uri=address))
     assert "wonderland" not in "".join(traceback.format_exception(raised.value))
     assert "waymark:***@" in str(raised.value)
+
+
+class Failing(http.server.BaseHTTPRequestHandler):
+    """A server that answers each request with an error page, as a proxy may."""
+
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_server_that_answers_with_an_error_page_is_not_called_out_of_reach(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    server = http.server.HTTPServer(("127.0.0.1", 0), Failing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with pytest.raises(MlflowException, match="failed with error code 404"):
+        connect(TrackingParams(tracking_uri=f"http://127.0.0.1:{server.server_port}"))
+    server.shutdown()
+    server.server_close()

@@ -1,0 +1,183 @@
+"""Of several numbers, or of "yes" and "no", an answer gives at most one; courtesies and dates of the task give none."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.judge import rules_verdict
+from components.judge.rules.conditions import Includes, WebArenaRule
+from components.judge.rules.webarena import judge_webarena
+from components.records import Outcome
+from tests.judge.test_rule_candidates import has, wins
+from tests.judge.webarena_episodes import episode, ours
+
+DATED = {
+    number: ours(2) | {"intent": intent, "eval": ours(2)["eval"] | {"reference_answers": {"must_include": [phrase]}}}
+    for number, intent, phrase in (
+        (133, "How many commits did Eric make to a11yproject on 3/2?", "2"),
+        (206, "How many commits did Eric make on 3/2?", "2"),
+        (305, "How many commits did Philip make in 2023/1?", "0"),
+        (135, "How many commits did Eric and Kilian make to a11yproject on 1/3/2023?", "1"),
+    )
+}
+
+LABELLED = "A: Yes. B: No. C: 0. D: 1. E: 2. F: 3. G: 5. H: 6. I: 9. J: 14"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        LABELLED,
+        "0 apple 1 bean 2 corn 3 dates 4 eggs 5 figs 6 grapes",
+        "If A then 0, if B then 1, if C then 2.",
+        "First guess 0, second guess 1, third guess 2.",
+        "0或1或2",
+        "0 alternatively 1, or 2",
+        "a) 0 b) 1 c) 2",
+        "Option A: 0; option B: 1; option C: 2",
+        "zero=0 one=1 two=2",
+        "Answer: 0. Answer: 1. Answer: 2.",
+        "at least 0, at most 2",
+    ],
+)
+@pytest.mark.parametrize("phrase", ["0", "1", "2"])
+def test_a_labelled_list_of_numbers_contains_none_of_them(answer, phrase):
+    assert not has(answer, phrase)
+
+
+@pytest.mark.parametrize("answer", ["A: 1. B: 2. C: 3. D: 4", "3.25 stars, i.e. 3", "65% (3 stars)"])
+def test_of_two_alternatives_one_must_be_singled_out(answer):
+    rule = WebArenaRule(answer=[Includes(phrases=[["65", "3"]])], ends_at=None, pages=[])
+    is_right = judge_webarena(rule, "Which rating?", answer, None)[0] is Outcome.SUCCESS
+    assert is_right == ("stars" in answer)
+
+
+@pytest.mark.parametrize("answer", ["0/1", "0 alternatively 1", "0 versus 1", "0 if not 1"])
+@pytest.mark.parametrize("phrase", ["0", "1"])
+def test_two_guesses_at_a_number_are_no_answer(answer, phrase):
+    assert not has(answer, phrase)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        LABELLED,
+        "Yes, it can. No, it cannot.",
+        "Yes it is. However, no it is not.",
+        "No, wait, yes",
+        "Yes if it is open. No if it is closed.",
+        "Yes - or it may be that the answer is no.",
+    ],
+)
+@pytest.mark.parametrize("phrase", ["Yes", "No"])
+def test_yes_and_no_in_clauses_of_their_own_are_no_answer(answer, phrase):
+    assert not has(answer, phrase)
+
+
+@pytest.mark.parametrize(
+    ("answer", "phrase"),
+    [
+        ("Yes, no toll roads", "Yes"),
+        ("Yes; no traffic", "Yes"),
+        ("No. Yes is only the case at night.", "No"),
+        ("9, 7 and 5 are the top counts, so 9", "9"),
+        ("Ann: 9 orders, Bob: 7, Cy: 5", "9"),
+        ("I checked pages 1, 2, 3 and 4. There are 6 reviews.", "6"),
+        ("2 reviews, 1 with 4 stars and 1 with 5 stars", "2"),
+        ("346 approved, 5 pending, 0 not approved", "0"),
+        ("Feb: 3, Mar: 5, Apr: 4, May: 2, total 14", "14"),
+        ("3 orders in May, 4 in June and 2 in July, so there are 9", "9"),
+        ("$30.00 in May, $51.31 in June, total $81.31", "81.31"),
+        ("Between 08/2022 and 09/2022 he made 0 commits", "0"),
+        ("6 reviews:\n1. a\n2. b\n3. c\n4. d\n5. e\n6. f", "6"),
+    ],
+)
+def test_a_value_that_is_singled_out_is_an_answer(answer, phrase):
+    assert has(answer, phrase)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "2 of the 5 orders were cancelled. Let me know if you need more details.",
+        "2 of the 5 orders were cancelled. If you need anything else or want more, I might help.",
+        "There are 2 orders; 5 were open before. Feel free to ask if you want to see one or the other!",
+        "2 orders of 5. I looked if the filter was set.",
+    ],
+)
+def test_a_courtesy_or_an_if_without_a_candidate_is_no_guess(answer):
+    assert has(answer, "2")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "2. Let me know if 5 is what you need.",
+        "2. If not. 5.",
+        "2 if it is open. 5 otherwise, let me know.",
+        "Let me know if it is open: 2. Let me know if it is closed: 5.",
+    ],
+)
+@pytest.mark.parametrize("phrase", ["2", "5"])
+def test_an_if_with_a_candidate_is_a_guess_also_in_a_courtesy(answer, phrase):
+    assert not has(answer, phrase)
+
+
+@pytest.mark.parametrize(
+    ("number", "answer", "wanted"),
+    [
+        (133, "2 commits on 3/2.", Outcome.SUCCESS),
+        (206, "On 3/2, 2 commits were made.", Outcome.SUCCESS),
+        (305, "Philip made 0 commits in 2023/1.", Outcome.SUCCESS),
+        (305, "In 2023/1, 0 commits", Outcome.SUCCESS),
+        (133, "Eric made commits on 3/2.", Outcome.FAILURE),
+        (133, "2/3", Outcome.FAILURE),
+        (133, "3 commits on 3/2.", Outcome.FAILURE),
+        (305, "0 commits in 2023/1, 1 in 2023/2 or 2 in 2023/3", Outcome.FAILURE),
+        (135, "Eric and Kilian made commits on 1/3/2023.", Outcome.FAILURE),
+        (135, "1 commit on 1/3/2023.", Outcome.SUCCESS),
+    ],
+)
+def test_a_date_of_the_question_is_neither_an_answer_nor_a_candidate(number, answer, wanted):
+    assert rules_verdict(episode(DATED[number], answer)).outcome is wanted
+
+
+def test_a_date_of_the_question_that_is_asked_for_is_an_answer():
+    row = DATED[133] | {"eval": DATED[133]["eval"] | {"reference_answers": {"must_include": ["3/2"]}}}
+    assert wins(row, "On 3/2.")
+
+
+@pytest.mark.parametrize("answer", ["1. There are no others.", "1. No other order is open."])
+def test_a_row_number_is_the_answer_where_no_yes_or_no_follows(answer):
+    assert has(answer, "1")
+    assert not has("1. No, it is not.", "1")
+    assert not has("1. Yes", "1")
+
+
+def test_of_several_numbers_only_the_one_singled_out_is_an_answer():
+    answer = "3 orders in May, 4 in June and 2 in July, so there are 9"
+    assert [phrase for phrase in ("2", "3", "4", "9") if has(answer, phrase)] == ["9"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "In 2023 there were 5 orders: 3 shipped, 2 cancelled",
+        "Order #1234 has 5 items, 3 shirts and 2 hats",
+        "In hall 12, there are 5 chairs, 3 tables and 2 lamps.",
+        "The 12 reviewers left 5 reviews, 3 good, 2 bad",
+    ],
+)
+def test_a_number_of_another_size_is_no_first_answer(answer):
+    assert has(answer, "5")
+    assert not has("In 2023: 0, 1, 2, 5", "5")
+
+
+def test_a_price_may_end_before_its_last_zero():
+    assert has("The price is 15.1, before it was 12.5", "15.10")
+
+
+def test_a_list_of_labelled_names_is_no_answer():
+    names = [f"Name{chr(65 + number)}" for number in range(20)]
+    assert not has(" ".join(f"{name[-1].lower()}a: {name}." for name in names), "NameB")
+    assert not has(" ".join(f"{name}." for name in names), "NameB")
