@@ -188,6 +188,7 @@ lint: install
 	$(BIN)/python -m mypy
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/python -m flows.code_deps --check
+	$(BIN)/python -m pytest tests/test_style.py tests/test_structure.py
 
 # The dependencies in pyproject.toml to the versions in requirements/*.txt. Newer ones: make lock UPGRADE=--upgrade, or
 # make lock UPGRADE="--upgrade-package playwright".

@@ -39,7 +39,7 @@ class Failing(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_a_server_that_answers_with_an_error_page_is_not_called_out_of_reach(monkeypatch, tmp_path):
+def test_a_server_that_answers_with_an_error_page_is_in_reach(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     server = http.server.HTTPServer(("127.0.0.1", 0), Failing)
     threading.Thread(target=server.serve_forever, daemon=True).start()
