@@ -12,8 +12,8 @@ from components.agent import Renderer
 from components.model import VLM
 from components.params import AgentParams, ObservationParams, PretrainParams
 from components.records import Image, Observation, Tab, Task
+from components.training.new_base import new_vlm, train_tokenizer
 from components.training.page_rendering import Page
-from components.training.pretrain import new_vlm, train_tokenizer
 
 CONFIG = PretrainParams(hidden=48, layers=2, vision_hidden=32, vision_depth=2, vocabulary=1600, seed=3)
 TASK = Task(task_id="t", intent='Click on the "ok" button.', start_url="http://a/", website="a", source="test")

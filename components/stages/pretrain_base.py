@@ -1,6 +1,7 @@
 """The small base that the demo starts from. The stage is frozen: its output is in the repository (`data/base_model`).
 
 `python -m components.stages.pretrain_base` makes it anew in one go, as the section `pretrain` of params.yaml says.
+Killed and run again, it goes on from its last checkpoint.
 """
 
 from pathlib import Path
@@ -9,6 +10,7 @@ from components.pipeline.stage_run import stage
 from components.store import write_json
 from components.training.page_rendering import render_pages_in_processes
 from components.training.pretrain import pretrain
+from components.training.pretrain_progress import Figures
 
 
 def main() -> None:
@@ -20,14 +22,12 @@ def main() -> None:
         for kind in sorted({params.kind, *(params.kind_of(phase) for phase in params.phases)}):
             run.progress(0, steps, f"rendering {params.pages} pages of the kind {kind}")
             pages_of[kind] = render_pages_in_processes(params.pages, params.seed, kind)
-        curve: list[dict[str, float]] = []
 
-        def report(figures: dict[str, float]) -> None:
-            curve.append(figures)
+        def report(figures: Figures) -> None:
             run.metrics(figures, int(figures["step"]))
             run.progress(figures["step"], steps, str(figures))
 
-        vlm = pretrain(pages_of, params, report)
+        vlm, curve = pretrain(pages_of, params, report, run.state / "checkpoint.pt")
         out = Path(params.out)
         vlm.publish(out)
         write_json(out / "pretraining.json", {"curve": curve})

@@ -27,10 +27,11 @@ from components.params import ImageCacheParams, PretrainParams, SamplingParams
 from components.policies.generation import Row, generate_batch
 from components.records import Image
 from components.training.forward import Forward, token_count
+from components.training.new_base import new_vlm
 from components.training.objectives.supervised import WeightedSample
 from components.training.optim import optimizer_step
 from components.training.pages import Page
-from components.training.pretrain import new_vlm, same_calls
+from components.training.pretrain import same_calls
 from components.training.questions import Question, ask
 from components.training.supervised import add_gradients
 from components.training.workers import SINGLE_PROCESS
