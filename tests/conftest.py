@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -20,6 +21,25 @@ HEAVY = frozenset(
     """.split()
 )
 """Names of what starts a browser, a server or another process."""
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty MLflow database. MLflow takes seconds to make one."""
+    from mlflow import MlflowClient
+
+    path = tmp_path_factory.mktemp("mlflow") / "empty.db"
+    MlflowClient(f"sqlite:///{path}").search_experiments()
+    return path
+
+
+@pytest.fixture
+def mlflow_database(tmp_path: Path, migrated: Path) -> Path:
+    """The tracking store of a checkout in `tmp_path`: a real SQLite database, migrated once for all tests."""
+    path = tmp_path / "mlflow/store/mlflow.db"
+    path.parent.mkdir(parents=True)
+    shutil.copy(migrated, path)
+    return path
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path: Path, mlflow_database: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with an episode of an easy task that has a reference, and one of a hard task without."""
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(shipped("demo")))
     monkeypatch.chdir(tmp_path)

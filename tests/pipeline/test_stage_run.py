@@ -23,7 +23,7 @@ RECIPE = Path(__file__).parents[2] / "recipes/smoke.yaml"
 
 
 @pytest.fixture(autouse=True)
-def house(tmp_path, monkeypatch):
+def project(tmp_path, mlflow_database, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_text(complete(RECIPE))
     Path("input").write_text("one")

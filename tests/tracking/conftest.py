@@ -1,10 +1,9 @@
-"""Each test has its own tracking store: a real SQLite database, copied from one that was migrated once."""
+"""Each test has its own tracking store (`mlflow_database` in tests/conftest.py)."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import subprocess
 import sys
 from multiprocessing.context import ForkServerContext
@@ -21,20 +20,10 @@ ROOT = Path(__file__).parent.parent.parent
 DATABASE = Path("mlflow/store/mlflow.db")
 
 
-@pytest.fixture(scope="session")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty MLflow database."""
-    path = tmp_path_factory.mktemp("mlflow") / "empty.db"
-    MlflowClient(f"sqlite:///{path}").search_experiments()
-    return path
-
-
 @pytest.fixture
-def checkout(tmp_path: Path, migrated: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def checkout(tmp_path: Path, mlflow_database: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty directory to work in, with the tracking store of a checkout."""
     monkeypatch.chdir(tmp_path)
-    DATABASE.parent.mkdir(parents=True)
-    shutil.copy(migrated, DATABASE)
     return tmp_path
 
 
