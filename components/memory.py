@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 
 
 def release_free_memory() -> None:
@@ -14,3 +15,16 @@ def release_free_memory() -> None:
     """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def free_models() -> None:
+    """Free the models that no name refers to any more, on GPUs, too.
+
+    A model is in reference cycles (patched methods, the state of sharded layers), so it stays until the collector runs,
+    which can take hundreds of thousands of new objects.
+    """
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()

@@ -74,7 +74,7 @@ class DistilledJudge:
         self.vlm = vlm
         self.version = version
         self.params = params
-        self.encoder = Encoder(vlm)
+        self.encoder = Encoder(vlm, params.model.image_cache)
         self.batch = batch
         self.sampling = SamplingParams(temperature=temperature)
         self.seed = seed

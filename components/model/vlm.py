@@ -144,6 +144,23 @@ class VLM:
         model.requires_grad_(False)
         return VLM(model, self.tokenizer, self.images, self.compute_dtype)
 
+    def share_frozen_tower(self, other: VLM) -> None:
+        """Use the vision tower's weights of another model in place of this model's equal ones, if both are frozen.
+
+        Features of one model are then those of the other (`Vision.is_of`), and the tower is in memory once.
+        """
+        own, others = self.model.model.visual, other.model.model.visual
+        if any(parameter.requires_grad for tower in (own, others) for parameter in tower.parameters()):
+            return
+        there = dict(others.named_parameters())
+        here = dict(own.named_parameters())
+        if here.keys() != there.keys() or not all(torch.equal(here[name], there[name]) for name in here):
+            return
+        modules = dict(own.named_modules())
+        for name, parameter in there.items():
+            module, _, leaf = name.rpartition(".")
+            setattr(modules[module], leaf, parameter)
+
     def prepare(self, params: ModelParams, seed: int, dropout: bool = True) -> None:
         """Make the recipe's weights trainable: adapters, or all weights, perhaps without the vision tower.
 

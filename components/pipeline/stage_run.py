@@ -36,6 +36,9 @@ rollouts are stale when it changes, not when a number of tasks does."""
 FINISHED = "finished"
 """The file in a stage's state directory with the digest of the code with which the stage finished."""
 
+SAVED_EVERY_S = 2.0
+"""So much wall time of a killed try is lost at most."""
+
 
 class StageBusy(RuntimeError):
     """Another process works on the same stage: it was left over from a killed run, or two runs were started."""
@@ -81,7 +84,6 @@ class StageRun:
             return
         self._printed = now
         self.complete = done >= total
-        self._clock.save()
         value = {"stage": self.name, "done": done, "total": total, "message": message, "updated": now}
         path = store.STATE / "progress" / f"{self.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -156,15 +158,12 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
         _forget(state)
     first = stage_code.of_first_try(state, code)
     clock = _Clock(state / "spans.json")
-    with tracking.stage_run(params, name, key, state) as tracker:
+    with clock.running(), tracking.stage_run(params, name, key, state) as tracker:
         run = StageRun(name, params, key, state, tracker, clock)
         for table in (path for path in inputs or [] if path.suffix == ".parquet"):
             tracker.dataset(table, "input")
         run.progress(0, 1, "started")
-        try:
-            yield run
-        finally:
-            clock.save()
+        yield run
         _require_same_recipe(name, params)
         if changed := stage_code.changed(first, stage_code.digests(files)):
             _tell_changed_code(name, changed, state)
@@ -288,8 +287,23 @@ class _Clock:
     def seconds(self) -> float:
         return sum(end - begin for begin, end in self.spans)
 
-    def save(self) -> None:
-        store.write_json(self._path, self.spans)
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Write the times down every `SAVED_EVERY_S` seconds, and at the end."""
+        ended = threading.Event()
+
+        def save() -> None:
+            while not ended.wait(SAVED_EVERY_S):
+                store.write_json(self._path, self.spans)
+
+        thread = threading.Thread(target=save, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            store.write_json(self._path, self.spans)
 
 
 def _forget(state: Path) -> None:

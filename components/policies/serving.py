@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from components.agent.policy import Policy
+from components.memory import free_models
 from components.model.encoding import Encoder
 from components.model.lending import WeightLender
 from components.model.vlm import VLM
@@ -39,7 +40,11 @@ def open_model(path: str | Path, params: Params, version: str, work: Path) -> Ab
     """
     if params.inference.engine == "vllm":
         return _fixed_policy(path, params, version, work)
-    return TransformersPolicy(VLM.load(path, params.model), version, params.browser.concurrency)
+    return _embedded_policy(VLM.load(path, params.model), params, version)
+
+
+def _embedded_policy(vlm: VLM, params: Params, version: str) -> TransformersPolicy:
+    return TransformersPolicy(vlm, version, params.browser.concurrency, Encoder(vlm, params.model.image_cache))
 
 
 def server_settings(params: Params) -> ServerSettings:
@@ -81,7 +86,8 @@ async def training_policies(
         async def open_embedded(version: str) -> TransformersPolicy:
             if not params.rl.max_staleness:
                 return TransformersPolicy(vlm, version, params.browser.concurrency, encoder)
-            return TransformersPolicy(vlm.frozen_copy(), version, params.browser.concurrency)
+            free_models()  # copies of policies that have ended
+            return _embedded_policy(vlm.frozen_copy(), params, version)
 
         yield open_embedded
         return

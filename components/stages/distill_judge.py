@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from components.judge.calibration import Calibration, calibrate
 from components.judge.distilled import DistilledJudge, hold_out
 from components.judge.mismatched import mismatched
 from components.judge.protocols import voted
+from components.memory import free_models
 from components.model import VLM
 from components.params import Params, load
 from components.pipeline.curve import write_curve
@@ -91,6 +91,7 @@ def run_stage(workers: Workers) -> None:
         base = VLM.load(params.model.judge_base, params.model)
         base_verdicts = DistilledJudge(base, run.key, params).judge(tested)
         del base
+        free_models()
         untrained = agreement(labels, [verdict.outcome for verdict in base_verdicts])
         curve: list[dict[str, float]] = []
 
@@ -103,7 +104,7 @@ def run_stage(workers: Workers) -> None:
         trained.vlm.publish(OUT, state=trained.state)
         packing = trained.packing.figures
         del trained
-        gc.collect()  # sharded layers and their FSDP state are in reference cycles
+        free_models()
         vlm = VLM.load(OUT, params.model)
         verdicts = DistilledJudge(vlm, run.key, params).judge(tested)
         measured = agreement(labels, [verdict.outcome for verdict in verdicts])

@@ -38,6 +38,7 @@ def main() -> None:
             by_split["train"], held_to, run.params.filters, blocked, lambda texts: embed(texts, embedder)
         )
         worlds = worlds_of(run.params)
+        aside: list[Task] = []
         collected = sum(worlds.find(task) is not None for task in by_split["validation"])
         if (missing := _missing(run.params.rl.validation, collected)) > 0:
             print(f"filter_tasks: {missing} training tasks are set aside for validation")
@@ -50,7 +51,7 @@ def main() -> None:
             kept = apart
         run.check("tasks", quality.task_frame(kept + evaluation), max_rows=len(tasks))
         if run.params.judge.labels == "rules":
-            require_decisive_rules(task for task in [*kept, *evaluation] if worlds.find(task))
+            require_decisive_rules(task for task in [*kept, *aside, *evaluation] if worlds.find(task))
         elsewhere = sum(worlds.find(task) is None for task in evaluation)
         if elsewhere:
             print(f"filter_tasks: {elsewhere} evaluation tasks are on no world of this recipe and are not evaluated")

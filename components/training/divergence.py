@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from components.agent import Renderer
+from components.memory import free_models
 from components.model import VLM, Encoder, Sample
 from components.params import SamplingParams
 from components.records import Trajectory
@@ -67,6 +68,8 @@ def kl_by_family(learner: Learner, trajectories: Sequence[Trajectory], model: Pa
     for index, (trajectory, turn) in enumerate(drawn):
         nats, tokens = sums.get(trajectory.task.family, (0.0, 0))
         sums[trajectory.task.family] = nats + nats_by_index[index], tokens + len(turn.token_ids)
+    del other, encoder, forward
+    free_models()
     return sums
 
 

@@ -84,6 +84,7 @@ class Learner:
         rl, objective = params.rl, objective_of(params)
         if reference is not None:
             reference.model.eval().requires_grad_(False)
+            reference.share_frozen_tower(vlm)
         elif objective.needs_reference:
             reference = vlm.frozen_copy()
         if params.training.shard and workers.size > 1:
@@ -243,8 +244,9 @@ class Learner:
         if not path.exists():
             return None
         sharded = is_sharded(self.vlm)
-        device = "cpu" if sharded else self.vlm.model.device  # each rank copies its shard from the mapped file
-        saved: dict[str, Any] = torch.load(path, map_location=device, mmap=sharded, weights_only=True)
+        # mapped, so that neither a rank's memory nor the GPU's holds the file's tensors beside the model's own
+        mapped = sharded or self.vlm.model.device.type != "cpu"
+        saved: dict[str, Any] = torch.load(path, map_location="cpu", mmap=mapped, weights_only=True)
         trained = {name for name, parameter in self.vlm.model.named_parameters() if parameter.requires_grad}
         if missing := trained - saved["model"].keys():
             raise RuntimeError(
@@ -259,6 +261,8 @@ class Learner:
             set_model_state_dict(self.vlm.model, saved["model"], options=WHOLE)
             if saved["optimizer"]:
                 set_optimizer_state_dict(self.vlm.model, self.optimizer, saved["optimizer"], options=WHOLE)
+            else:
+                self.optimizer.state.clear()  # the checkpoint is of the time before the first step
         else:
             self.vlm.model.load_state_dict(saved["model"], strict=False)
             self.optimizer.load_state_dict(saved["optimizer"])

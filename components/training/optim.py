@@ -58,5 +58,6 @@ def optimizer_step(optimizer: torch.optim.Optimizer, vlm: VLM, max_grad_norm: fl
     if not norm < float("inf"):
         raise Diverged(f"the norm of the gradient is {norm}: lower the learning rate, or find what is not finite")
     optimizer.step()
+    torch.autograd.graph.increment_version(vlm.trainable())  # fused AdamW does not; `Vision` looks at it
     optimizer.zero_grad()
     return norm

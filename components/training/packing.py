@@ -40,18 +40,24 @@ def micro_batches(samples: Sequence[Sample], encoder: Encoder, tokens: int, shar
     """Indices of samples to compute together: neighbours in sorted order with at most `tokens` in all, or one sample.
 
     Args:
-        share: count a common prefix of neighbours once, as `pack` lays it out; otherwise it counts for each of them.
+        share: count a common prefix of neighbours once, as `pack` lays it out. Otherwise each sample counts as much as
+            the longest one, to which all are padded.
     """
     keys = _keys(samples, encoder.image_token_id)
     batch: list[int] = []
-    length = 0
+    length = longest = 0
     for index in _sorted(keys):
-        added = len(keys[index]) - (_shared(keys[batch[-1]], keys[index]) if share and batch else 0)
-        if batch and length + added > tokens:
+        own = len(keys[index])
+        longest = max(longest, own)
+        if share:
+            after = length + own - (_shared(keys[batch[-1]], keys[index]) if batch else 0)
+        else:
+            after = (len(batch) + 1) * longest
+        if batch and after > tokens:
             yield batch
-            batch, length, added = [], 0, len(keys[index])
+            batch, after, longest = [], own, own
         batch.append(index)
-        length += added
+        length = after
     if batch:
         yield batch
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from components.model import VLM, Encoder, vision
 from components.params import ImageCacheParams, ModelParams
+from components.training.optim import optimizer_step
 from tests.vlm import TASK, observation, picture, random_vlm, renderer
 
 MODEL = random_vlm()
@@ -117,3 +118,31 @@ def test_a_tower_in_mixed_precision_computes_in_that_dtype(tmp_path):
     encoder = Encoder(mixed)
     assert {part.dtype for part in features(encoder)} == {torch.bfloat16}
     assert encoder.vision.pixels(IMAGES[0])[0].dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_step_of_the_optimiser_is_a_change_of_the_tower(fused):
+    vlm = random_vlm()
+    encoder = Encoder(vlm)
+    before = features(encoder)
+    optimizer = torch.optim.AdamW(vlm.trainable(), lr=0.1, fused=fused)  # fused is that of GPUs
+    for parameter in vlm.trainable():
+        parameter.grad = torch.ones_like(parameter)
+    optimizer_step(optimizer, vlm, max_grad_norm=1.0)
+    after = features(encoder)
+    assert not alike(before, after)
+    assert alike(after, features(Encoder(vlm)))
+
+
+def test_equal_frozen_towers_of_two_models_become_one():
+    one, other, moved = random_vlm(), random_vlm(), random_vlm()
+    for vlm in (one, other, moved):
+        vlm.freeze_vision()
+    with torch.no_grad():
+        next(moved.model.model.visual.parameters()).add_(1.0)
+    before = features(Encoder(other))
+    other.share_frozen_tower(one)
+    moved.share_frozen_tower(one)
+    assert Encoder(one).vision.is_of(other)
+    assert not Encoder(one).vision.is_of(moved)
+    assert alike(features(Encoder(other)), before)

@@ -122,6 +122,16 @@ def test_a_second_process_for_the_same_work_is_refused():
         work()
 
 
+def test_the_time_of_a_killed_try_counts_though_it_reports_no_progress(monkeypatch):
+    monkeypatch.setattr(stage_run, "SAVED_EVERY_S", 0.1)
+    with stage("worker", inputs=[Path("input")]) as run:
+        saved = run.state / "spans.json"
+        began = time.monotonic()
+        while not saved.exists() or read_json(saved)[-1][1] - read_json(saved)[-1][0] < 0.5:
+            assert time.monotonic() - began < 30, "nothing is written while the stage computes"
+            time.sleep(0.05)
+
+
 def test_a_missing_input_names_the_command_that_makes_it():
     Path("input").unlink()
     with pytest.raises(FileNotFoundError, match="dvc repro worker"):

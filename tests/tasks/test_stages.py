@@ -175,3 +175,20 @@ def test_validation_tasks_on_no_world_of_the_recipe_do_not_count(project: Path) 
     assert ended.returncode == 0, ended.stderr[-3000:]
     pool = store.read_table(project / "data/pools/validation.parquet", Task)
     assert [task.website for task in pool] == ["click-button", "click-button"]
+
+
+@pytest.mark.slow
+def test_a_task_that_is_set_aside_and_has_no_rule_is_refused(project: Path) -> None:
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    recipe["rl"]["validation"] |= {"every": 5, "tasks": 2}
+    recipe["worlds"]["miniwob"]["train"] = ["click-test-2", "click-button"]
+    write_recipe(project, recipe | {"filters": recipe["filters"] | {"overlap_threshold": None}})
+    rule = {"evaluator": {"type": "site_reward"}}
+    training = [a_task(number, intent=f'Click on the "{number}" button.', **rule) for number in range(6)]
+    other = a_task(9, intent="Click anywhere.", website="click-test-2", evaluator={})
+    evaluation = a_task(80, intent="Close the page.", split="eval", **rule)
+    store.write_table(project / "data/tasks/tasks.parquet", Task, [*training, other, evaluation])
+    store.write_table(project / "data/tasks/unreachable.parquet", Task, [])
+    ended = run_stage(project, "filter_tasks")
+    assert ended.returncode != 0
+    assert f"1 tasks have no rule that could judge them ({other.task_id}" in ended.stderr

@@ -123,6 +123,14 @@ def test_a_learner_refers_to_the_model_of_another_directory(lora, tmp_path):
     assert made.vlm.trainable()
 
 
+def test_a_reference_with_an_equal_frozen_tower_encodes_nothing_again(tmp_path):
+    random_vlm().save(tmp_path / "sft")
+    params = recipe(rl__objective={"name": "mm_grpo", "kl": 0.1, "reference": "sft"})
+    made = Learner.load_model(SINGLE_PROCESS, tmp_path / "sft", params, "long", reference=tmp_path / "sft")
+    assert made.reference is not None
+    assert made.encoder.vision.is_of(made.reference)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [({"kl": 0.0}, "set kl above 0, or reference to phase"), ({"anchor_decay": 0.9}, "set anchor_decay to null")],

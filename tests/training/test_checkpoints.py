@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -190,3 +192,11 @@ def test_the_rate_grows_linearly_and_a_resumed_run_goes_on_with_it(tmp_path):
     resumed.load(tmp_path / "checkpoint.pt")
     assert rates(resumed, 4) == pytest.approx([6e-5, 8e-5, 8e-5, 8e-5])
     assert rates(learner, 4) == pytest.approx([6e-5, 8e-5, 8e-5, 8e-5])
+
+
+@pytest.mark.slow
+def test_a_sharded_phase_goes_back_to_its_beginning_without_moments(tmp_path):
+    command = [sys.executable, "-m", "tests.training.sharded_child", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert ended.stdout.splitlines()[-1] == "moments before and after: True 0"

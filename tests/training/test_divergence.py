@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -69,6 +71,26 @@ def test_the_kl_does_not_depend_on_top_p_and_is_0_to_itself(rolled, moved, tmp_p
 
     assert nats(0.5, "moved") == nats(1.0, "moved") > 1e-4
     assert nats(1.0, "itself") == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_other_model_is_freed_at_the_end_of_the_call(rolled, moved, tmp_path: Path, monkeypatch):
+    vlm, trajectories = rolled
+    moved.save(tmp_path / "moved")
+    learner = Learner.begin(copy.deepcopy(vlm), recipe_with(RL))
+    load, loaded = VLM.load, []
+
+    def noted(*arguments):
+        made = load(*arguments)
+        loaded.append(weakref.ref(made.model))
+        return made
+
+    monkeypatch.setattr(VLM, "load", noted)
+    gc.disable()  # models are in cycles, and a collection may be far away
+    try:
+        kl_by_family(learner, trajectories, tmp_path / "moved")
+        assert [model() for model in loaded] == [None]
+    finally:
+        gc.enable()
 
 
 def test_a_blank_sample_at_the_end_of_one_model_changes_nothing():

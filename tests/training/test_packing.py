@@ -270,6 +270,11 @@ def test_any_samples_are_cut_into_rows_that_hold_each_token_once(model, drawn, b
     for batch in batches:
         length = check_row([samples[index] for index in batch], encoder)
         assert len(batch) == 1 or length <= budget
+    padded = list(micro_batches(samples, encoder, budget, share=False))
+    assert sorted(index for batch in padded for index in batch) == list(range(len(samples)))
+    for batch in padded:
+        longest = max(len(samples[index].prompt.ids) + len(samples[index].response) for index in batch)
+        assert len(batch) == 1 or len(batch) * longest <= budget + len(batch)  # the last token predicts none
 
 
 def check_row(samples: list[Sample], encoder: Encoder) -> int:
