@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import yaml
 
 from flows import code_deps
@@ -53,6 +54,7 @@ def test_every_stage_names_its_own_module():
         assert f"components/stages/{name}.py" in (stage.get("do") or stage)["deps"]
 
 
+@pytest.mark.slow
 def test_check_says_what_to_run_and_changes_nothing(tmp_path, monkeypatch, capsys):
     (tmp_path / "dvc.yaml").write_text(DVC.replace("components/stages/curate_sft.py,", "components/nothing.py,"))
     for folder in ("components", "flows"):

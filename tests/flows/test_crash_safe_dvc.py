@@ -20,6 +20,8 @@ from flows import crash_safe_dvc, process
 from flows.crash_safe_dvc import GOOD_LOCK, InfrastructureFailed, Outcome, StageFailed, repair, repro
 from tests.flows.conftest import FINAL, ORDER, make_project, ran
 
+pytestmark = pytest.mark.slow  # each runs DVC several times
+
 
 def run_all(root: Path) -> list[Outcome]:
     return [repro(stage, root) for stage in ORDER]

@@ -93,6 +93,7 @@ def viewed(folder: Path, printed: str) -> str:
     return page.read_text()
 
 
+@pytest.mark.slow
 def test_a_person_answers_the_dialogs_of_a_page(recipe, tmp_path):
     style = "display:block;width:150px;height:60px"
     page = f"<button style='{style}' onclick=\"document.title = confirm('Sure?')\">Del</button>"

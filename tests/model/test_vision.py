@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.model import VLM, Encoder, vision
@@ -30,6 +30,7 @@ def alike(first: list[torch.Tensor], second: list[torch.Tensor]) -> bool:
     return all(torch.equal(one, two) for one, two in zip(first, second, strict=True))
 
 
+@settings(max_examples=30)  # each draws and encodes a picture of up to two megapixels
 @given(st.integers(1, 1400), st.integers(1, 1400))
 def test_the_grid_follows_from_the_size_alone(width, height):
     encoder, image = Encoder(MODEL), picture(1, width, height)

@@ -51,6 +51,7 @@ def test_too_few_visible_gpus_are_an_error_that_names_the_keys(visible, monkeypa
         server.environment()
 
 
+@pytest.mark.slow
 def test_nothing_of_a_launched_process_reaches_a_server(tmp_path):
     """What the launcher really sets."""
     (tmp_path / "show.py").write_text(

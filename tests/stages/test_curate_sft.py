@@ -44,6 +44,7 @@ def demonstration(**changes: object) -> Trajectory:
     return a_trajectory(task).model_copy(update={**fields, **changes})
 
 
+@pytest.mark.slow
 def test_demonstrations_are_added_beyond_the_caps(checkout: Path) -> None:
     by_person = demonstration()
     add_demonstration(by_person, FILE)
@@ -64,6 +65,7 @@ def test_demonstrations_that_are_added_at_once_are_all_kept(checkout: Path) -> N
     assert len({trajectory.trajectory_id for trajectory in kept}) == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -79,6 +79,7 @@ def test_the_closed_form_is_what_resampling_seeds_and_tasks_gives():
     assert crossed(diffs_ST).variance == pytest.approx(resampled, rel=0.04)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seeds", "between_seeds"), [(3, 0.0), (3, 0.1), (3, 0.3), (5, 0.1), (5, 0.3)])
 def test_an_interval_covers_the_true_effect(seeds, between_seeds):
     random, gain, covered = np.random.default_rng(seeds), 0.3, 0
@@ -91,6 +92,7 @@ def test_an_interval_covers_the_true_effect(seeds, between_seeds):
     assert covered >= 0.91 * 400  # 95% less three standard errors of 400 simulated studies is 92%
 
 
+@pytest.mark.slow
 def test_quantiles_of_resampled_means_cover_too_little():
     random, covered = np.random.default_rng(3), 0
     expected = truth(0.3, 0.3)
@@ -103,6 +105,7 @@ def test_quantiles_of_resampled_means_cover_too_little():
     assert covered <= 0.90 * 400
 
 
+@pytest.mark.slow
 def test_the_intervals_of_all_arms_hold_together():
     random, held = np.random.default_rng(7), 0
     expected = truth(0.3, 0.1)
@@ -113,6 +116,7 @@ def test_the_intervals_of_all_arms_hold_together():
     assert held >= 0.91 * 250
 
 
+@pytest.mark.slow
 def test_an_arm_without_effect_is_rarely_called_better_or_worse():
     random, called = np.random.default_rng(11), 0
     for _ in range(250):

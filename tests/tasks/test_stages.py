@@ -70,6 +70,7 @@ def test_too_many_rejected_rows_stop_the_stage_and_leave_the_reasons(project: Pa
     assert len((project / "reports/rejected.csv").read_text().splitlines()) == 3
 
 
+@pytest.mark.slow
 def test_a_family_that_does_not_exist_stops_the_stage_before_any_work(project: Path) -> None:
     recipe = yaml.safe_load((project / "params.yaml").read_text())
     recipe["worlds"]["miniwob"]["heldout"] = ["no-such-family"]
@@ -80,6 +81,7 @@ def test_a_family_that_does_not_exist_stops_the_stage_before_any_work(project: P
     assert not (project / "data").exists()
 
 
+@pytest.mark.slow
 def test_a_missing_evaluation_set_stops_the_stage_before_any_work(project: Path) -> None:
     recipe = yaml.safe_load((project / "params.yaml").read_text())
     pae = {"path": "data/pae.jsonl", "split": "train"}

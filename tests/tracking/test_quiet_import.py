@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.tracking.conftest import ROOT, start
 
 
+@pytest.mark.slow
 def test_the_directory_mlflow_does_not_shadow_the_library() -> None:
     assert (ROOT / "mlflow").is_dir()
     assert not (ROOT / "mlflow" / "__init__.py").exists()
@@ -41,6 +44,7 @@ with stage_run(recipe(), "train_sft", "key", Path("state")) as run:
 """
 
 
+@pytest.mark.slow
 def test_first_use_sends_nothing_over_the_network_and_prints_nothing(checkout: Path) -> None:
     Path("mlflow/store/mlflow.db").unlink()
     child = start(WATCHED, stderr=subprocess.PIPE)

@@ -186,6 +186,7 @@ def train_and_kill(forkserver: ForkServerContext, stop: int) -> None:
     assert child.exitcode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_a_stage_killed_mid_run_continues_its_own_run(
     checkout: Path, client: MlflowClient, forkserver: ForkServerContext
 ) -> None:
@@ -226,6 +227,7 @@ def test_a_killed_stage_moves_to_the_pipeline_that_runs_it_again(
     assert client.get_run(left.info.run_id).info.status == "FAILED"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [True, False], ids=["database there", "first use"])
 def test_stages_started_at_once_share_one_parent_and_lose_no_point(
     checkout: Path, made: bool, forkserver: ForkServerContext

@@ -107,6 +107,7 @@ def test_an_environment_ending_is_an_error_and_without_verdict_no_feedback(
     assert trace.info.assessments == []
 
 
+@pytest.mark.slow
 def test_an_evaluation_has_a_row_for_every_episode(params: Params, client: MlflowClient) -> None:
     """Task, answer and verdict of each of 120 episodes, though a page of traces has 100; turns of four of them."""
     rollouts = [a_trajectory(a_task(number), turns=1, final_screenshot=png("red")) for number in range(119)]

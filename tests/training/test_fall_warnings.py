@@ -101,6 +101,7 @@ def test_the_first_validation_of_a_phase_is_compared_with_the_phase_before():
     assert named([watched(0, [], {str(task): 0.0 for task in range(24)})], 3, earlier) == [TRAINED_TOGETHER]
 
 
+@pytest.mark.slow
 def test_a_phase_that_was_killed_compares_itself_with_the_phase_before(monkeypatch, tmp_path):
     """The long phase begins with the validation that the short one published, and again after a kill."""
     short, _ = train(monkeypatch, tmp_path / "short", 1, succeeds=is_right, validate=1)
@@ -202,6 +203,7 @@ def noise(rng: random.Random, names: str, chance: float, n: int, groups: tuple[i
     return families
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chance", [0.05, 0.5, 0.9])
 def test_noise_alone_seldom_raises_an_alarm(chance):
     """Phases of 5 validations of 12 families whose success never changes: at most 5% of them may warn."""
@@ -217,6 +219,7 @@ def test_noise_alone_seldom_raises_an_alarm(chance):
     assert alarms <= 8, "5% of 80, and two standard deviations"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chance", [0.2, 0.5, 0.8])
 def test_noise_alone_seldom_raises_an_alarm_in_a_phase_like_the_demos(chance):
     """Three validations after that of the phase before; 12 families with 2 tasks and a few groups, two held out."""

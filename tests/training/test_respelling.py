@@ -42,6 +42,7 @@ def test_pieces_are_all_letter_tokens_of_the_vocabulary(tokenizer):
     assert len(pieces) > 800
 
 
+@pytest.mark.slow
 def test_new_names_have_tokens_that_generated_titles_never_have(tokenizer):
     rng = random.Random(1)
     ell = tokenizer.convert_tokens_to_ids("ell")

@@ -109,6 +109,7 @@ async def refuses(trajectories: list[Trajectory]) -> list[Verdict]:
     return [a_verdict(one, Outcome.FAILURE) for one in trajectories]
 
 
+@pytest.mark.slow
 def test_a_run_without_successes_ends_with_a_reason_after_idle_iterations(tmp_path):
     """Real pages, rollouts and checkpoints, first, after a phase of 0 iterations, and after one that learned."""
     small = {"rl__group_size": 2, "rl__effective_groups": 1, "rl__max_sampled_groups": 1}

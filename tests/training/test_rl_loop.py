@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 
 from components.training import phase_validation
@@ -46,6 +47,7 @@ class Heart:
         return slow
 
 
+@pytest.mark.slow
 def test_the_event_loop_goes_on_during_checkpoints_kl_and_reports(tmp_path, monkeypatch):
     random_vlm().save(tmp_path / "sft")
     quiet, weights = rl_without_pages.train(monkeypatch, tmp_path / "quiet/s", 2, validate=1, sft=tmp_path / "sft")

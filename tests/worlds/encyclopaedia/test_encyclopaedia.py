@@ -39,6 +39,7 @@ def html_of(book: Archive, at: str) -> str:
 # ---- what it holds --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_all_links_lead_to_one_of_a_few_thousand_articles(book):
     assert len(entities()) > 3000
     for title in entities():
