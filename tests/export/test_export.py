@@ -17,9 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.cli.main import main
+from components.evaluation.episodes import join_verdicts
 from components.export import Origin, Source, dataset, export, recorded_seed
-from components.export.columns import EPISODES, TURNS
-from components.records import Outcome, RowChange, StateCheck, ToolCall, Trajectory, Verdict
+from components.export.columns import EPISODES, TURNS, Episode
+from components.records import Outcome, RowChange, StateCheck, Termination, ToolCall, Trajectory, Verdict
 from components.redaction import Redaction
 from components.store import write_table
 from tests.samples import a_task, a_trajectory, a_turn, a_verdict, png, shipped
@@ -32,11 +33,13 @@ SECRET = 'q"9\\zebra'
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """Two training episodes, one of them judged, and a held-out one without a verdict whose world knows the truth."""
+    """Two training episodes, one of them judged, and a held-out one out of steps, which needs no verdict."""
     trajectories = [
         a_trajectory(a_task(1), turns=3, final_screenshot=png("red")),
         a_trajectory(a_task(2), turns=1),
-        a_trajectory(a_task(3, split="heldout"), turns=2, state_check=PARTIAL),
+        a_trajectory(
+            a_task(3, split="heldout"), turns=2, state_check=PARTIAL, termination=Termination.MAX_STEPS, answer=None
+        ),
     ]
     path = tmp_path / "data/teacher/trajectories.parquet"
     write_table(path, Trajectory, trajectories)
@@ -61,7 +64,7 @@ def test_turns_and_episodes_are_read_back_by_split(table, tmp_path):
         {"name": "click", "arguments": {"coordinate": [512, 86]}, "error": None}
     ]
     episodes = rows(tmp_path / "out", "episodes", "train") + rows(tmp_path / "out", "episodes", "heldout")
-    assert [row["success"] for row in episodes] == [True, None, False], "by the verdict, unknown, by the state"
+    assert [row["success"] for row in episodes] == [True, None, False], "by the verdict, not judged, out of steps"
     assert [row["turns"] for row in episodes] == [3, 1, 2]
     assert (episodes[2]["state_credit"], episodes[2]["side_effects"]) == (0.5, ["x"])
     assert json.loads(episodes[2]["changes"]) == [CHANGE.model_dump()]
@@ -195,9 +198,20 @@ def test_a_trajectory_in_two_tables_is_refused(project, table, capsys):
     assert "name one of them" in capsys.readouterr().err
 
 
-def test_a_failed_verdict_outweighs_the_state():
-    from components.export.columns import Episode
+SOLVED = StateCheck(reward=1, credit=1)
 
-    trajectory = a_trajectory(state_check=StateCheck(reward=1, credit=1))
-    assert Episode(trajectory, a_verdict(trajectory, Outcome.FAILURE), "teacher").success is False
-    assert Episode(trajectory, a_verdict(trajectory, Outcome.ERROR), "teacher").success is True
+
+@pytest.mark.parametrize("late_actions", [None, 1])
+@pytest.mark.parametrize("answer", [None, "Done."])
+@pytest.mark.parametrize("outcome", Outcome)
+@pytest.mark.parametrize("ending", Termination)
+def test_an_episode_succeeds_where_the_evaluation_says_so(ending, outcome, answer, late_actions):
+    trajectory = a_trajectory(termination=ending, answer=answer, late_actions=late_actions, state_check=SOLVED)
+    verdict = a_verdict(trajectory, outcome)
+    (evaluated,) = join_verdicts([trajectory], [verdict])
+    exported = Episode(trajectory, verdict, "teacher").success
+    assert exported == (evaluated.success if ending.is_agents_doing else None)
+
+
+def test_a_missing_verdict_is_no_failure_and_the_state_no_verdict():
+    assert Episode(a_trajectory(state_check=SOLVED), None, "teacher").success is None
