@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from components import quality
 from components.benchmarks.judging import JudgedEpisodes, judge
 from components.benchmarks.options import BenchmarkRun, Options
-from components.benchmarks.results import TABLES, BenchmarkResult, Progress, Status
+from components.benchmarks.results import TABLES, BenchmarkResult, Progress, Status, free_name
 from components.benchmarks.rollouts import RolledOut
 from components.benchmarks.spec import Benchmark
 from components.benchmarks.step_budgets import BudgetPoint, budget_curve, within
@@ -89,7 +89,7 @@ def _summarise(
 
 def _log(stage: StageRun, result: BenchmarkResult, trajectories: Sequence[Trajectory], verdicts: list[Verdict]) -> None:
     """Write the tables of the result, and log its traces and figures to the MLflow run."""
-    folder = TABLES / result.name
+    folder = TABLES / free_name(result)
     write_table(folder / "trajectories.parquet", Trajectory, trajectories)
     write_table(folder / "verdicts.parquet", Verdict, verdicts)
     stage.evaluation(trajectories, verdicts)
@@ -183,6 +183,7 @@ def _settings(params: Params, benchmark: Benchmark, options: Options) -> dict[st
         "viewport": list(params.browser.viewport),
         "official_judge_model": benchmark.judge_model,
         "limit": options.limit,
+        "occasion": options.occasion,
         "budget": options.budget.model_dump(),
         "politeness": benchmark.politeness.model_dump(),
     }

@@ -23,7 +23,7 @@ from components.reports.stage_output import StageOutput, parsed, read_result, re
 from components.reports.stage_results import POLICIES
 from components.statistics import Interval
 
-SHOWN_SETTINGS = ("recipe", "protocol", "decoding", "max_steps", "repeats")
+SHOWN_SETTINGS = ("recipe", "protocol", "decoding", "max_steps", "repeats", "limit", "occasion")
 """Settings of a measured run that its row shows; a published row shows all its settings."""
 REMEDY = "run the evaluation again, or remove the file"
 NAMES = {"base": "base", "sft": "SFT", "rl": "RL"}
@@ -139,7 +139,7 @@ def _file_entries(path: Path) -> list[Entry]:
         entry = _measured(
             benchmark_of(result.benchmark), result.model, summary, result.status != "invalid", result.problem
         )
-        settings = {name: value for name in SHOWN_SETTINGS if (value := result.settings.get(name)) is not None}
+        settings = {name: value for name in SHOWN_SETTINGS if (value := result.settings.get(name)) not in (None, "")}
         context = result.settings.get("context", {})
         settings |= {key: value for key, value in context.items() if value is not OPENWEBRL_KEYS.get(key)}
         judged = {"judge": judge} if judge else {}

@@ -25,7 +25,8 @@ from components.benchmarks.task_selection import SelectedTasks
 from components.cli.main import main
 from components.evaluation import EvaluationError, success
 from components.judge import RuleError
-from components.records import Outcome
+from components.records import Outcome, Trajectory
+from components.store import read_table
 from tests.benchmarks.price_shops import Shop, answer, task_row, verdict
 from tests.endpoint_server import Server
 from tests.samples import a_task, a_trajectory, a_verdict, recipe, shipped
@@ -235,6 +236,29 @@ def test_another_occasion_draws_other_attempts_and_the_same_one_none(world):
     policies, seeds = zip(*((episode["policy"], episode["seed"]) for episode in journal(where)), strict=True)
     assert sorted(policy.partition("@")[2].partition(":")[0] for policy in policies) == ["2026-11-25", "2026-11-26"]
     assert len(set(seeds)) == 2
+    names = sorted(path.stem.partition(".")[2] for path in (where / "reports/benchmarks").glob("*.json"))
+    assert names == ["occasion-2026-11-25", "occasion-2026-11-26"]
+    assert len([*(where / "data/benchmarked").glob("*/trajectories.parquet")]) == 2
+
+
+@pytest.mark.slow
+def test_a_limited_run_leaves_the_complete_result_and_its_tables(world):
+    where, (shop, _, _), model = world
+    lay_out(where, [task_row(shop, "lamp"), task_row(shop, "chair")], model.url, [shop.host])
+    for options in ([], ["--limit", "1"]):
+        code, _, err = evaluate(where, "--model", "teacher", *options)
+        assert code == 0, err
+    results = {path.stem: json.loads(path.read_text()) for path in (where / "reports/benchmarks").glob("*.json")}
+    assert {name: (said["status"], said["summary"]["n"]) for name, said in results.items()} == {
+        "shops@a-model": ("complete", 2),
+        "shops@a-model.limit-1": ("partial", 1),
+    }
+    tables = {path.parent.name: path for path in (where / "data/benchmarked").glob("*/trajectories.parquet")}
+    assert {name: len(read_table(path, Trajectory)) for name, path in tables.items()} == {
+        "shops@a-model": 2,
+        "shops@a-model.limit-1": 1,
+    }
+    assert (where / "reports/leaderboard.md").read_text().count("| measured | a/model (teacher) |") == 2
 
 
 @pytest.mark.slow
