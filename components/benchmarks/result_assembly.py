@@ -41,8 +41,7 @@ def assemble_result(run: BenchmarkRun, selected: SelectedTasks, rolled_out: Roll
     unjudged = {verdict.trajectory_id for verdict in official if verdict.outcome not in DECIDED}
     progress = _progress(benchmark, selected, trajectories, unjudged, rolled_out.retried, stopped_by)
     headline = summaries.get(benchmark.judge)
-    max_aborted = params.evaluation.max_aborted
-    status, problem = _status(headline, progress, len(trajectories), max_aborted, [*judged.unfinished, *undecided])
+    status, problem = _status(headline, progress, len(trajectories), [*judged.unfinished, *undecided])
     is_invalid = status == "invalid"
     result = BenchmarkResult(
         benchmark=benchmark.name,
@@ -127,7 +126,6 @@ def _status(
     headline: SuccessSummary | None,
     progress: Progress,
     episodes: int,
-    max_aborted: float,
     unfinished: Sequence[str],
 ) -> tuple[Status, str | None]:
     """Complete, partial or invalid, and the reason.
@@ -142,10 +140,7 @@ def _status(
             "the rules need it"
         )
     if headline is not None and not headline.valid:
-        return "invalid", (
-            f"{headline.aborted} of {episodes} episodes were ended by the environment and {headline.unjudged} were not "
-            f"judged (evaluation.max_aborted is {max_aborted}): {headline.terminations}"
-        )
+        return "invalid", f"{'; '.join(headline.problems)}: {headline.terminations}"
     if progress.done == progress.tasks and progress.stopped_by is None and not progress.rejected and not unfinished:
         return "complete", None
     reasons = [f"{progress.done} of {progress.tasks} tasks are done"]

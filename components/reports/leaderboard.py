@@ -114,7 +114,9 @@ def run_entries(recipe: str, tasks: str, policy: str, overall: SuccessSummary) -
     entries = []
     for name, summary in ((tasks, overall), (f"{tasks}, new families", overall.heldout)):
         if summary is not None:
-            entry = _measured(f"{name} ({recipe})", f"{recipe} {NAMES[policy]}", summary, overall.valid)
+            entry = _measured(
+                f"{name} ({recipe})", f"{recipe} {NAMES[policy]}", summary, overall.valid, _why_invalid(overall)
+            )
             origin = {
                 "task_set": f"{name} of {recipe}" + (f", tasks {summary.task_set}" if summary.task_set else ""),
                 "source": f"evaluate@{policy}",
@@ -172,8 +174,16 @@ def _measured(
     if summary is not None and summary.valid and valid:
         figures = {"rate": summary.rate, "ci95": summary.ci95, "n": summary.n}
         return entry.model_copy(update=figures | {"without_aborted": summary.rate_without_aborted})
-    lost = f"{summary.aborted} episodes ended by the environment, {summary.unjudged} not judged" if summary else ""
-    return entry.model_copy(update={"note": problem or lost})
+    return entry.model_copy(update={"note": problem or (_why_invalid(summary) if summary is not None else "")})
+
+
+def _why_invalid(summary: SuccessSummary) -> str:
+    """The problems of an evaluation; if its file is of an earlier version and does not say, what was lost in all."""
+    if summary.problems:
+        return "; ".join(summary.problems)
+    parts = [part for part in (summary, summary.heldout) if part is not None]
+    unjudged = sum(part.unjudged for part in parts) + summary.heldout_unjudged
+    return f"{sum(part.aborted for part in parts)} episodes ended by the environment, {unjudged} not judged"
 
 
 def _settings_text(settings: Mapping[str, object]) -> str:

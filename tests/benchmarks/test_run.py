@@ -299,8 +299,8 @@ def test_a_set_with_rows_that_are_no_tasks_is_never_complete():
     said = "147 of 147 tasks are done, 3 of 150 rows of the file are no tasks"
     trajectory = a_trajectory()
     headline = success([trajectory], [a_verdict(trajectory)])
-    assert _status(headline, progress, 147, 0.1, []) == ("partial", said)
-    assert _status(headline, progress.model_copy(update={"rejected": 0}), 147, 0.1, []) == ("complete", None)
+    assert _status(headline, progress, 147, []) == ("partial", said)
+    assert _status(headline, progress.model_copy(update={"rejected": 0}), 147, []) == ("complete", None)
 
 
 @pytest.mark.parametrize("undecided", [Outcome.ERROR, Outcome.UNPARSED])
@@ -313,7 +313,7 @@ def test_a_benchmark_with_unjudged_tasks_is_not_complete(undecided):
     selected = SelectedTasks(tasks=tasks, in_set=20, rejected=0, skipped={})
     unjudged = {trajectories[0].trajectory_id}
     progress = _progress(benchmark, selected, trajectories, unjudged, 0, None)
-    status, problem = _status(success(trajectories, verdicts), progress, 20, 0.1, [])
+    status, problem = _status(success(trajectories, verdicts), progress, 20, [])
     assert (progress.done, status) == (19, "partial")
     assert problem is not None
     assert problem.startswith("19 of 20 tasks are done, 1 episodes have no verdict that can be read: run again")
@@ -353,7 +353,7 @@ def test_a_judge_that_decided_nothing_does_not_lose_the_result(official, also, s
     summaries, curve, undecided = _summarise(recipe(), benchmark, Options(steps=(1, 30)), trajectories, judged)
     assert ([*summaries], [point.steps for point in curve]) == (summarised, steps)
     progress = Progress(tasks=3, rejected=0, asked=3, done=3, skipped={}, retried=0, stopped_by=None)
-    assert _status(summaries.get(benchmark.judge), progress, 3, 0.1, undecided) == (status, problem)
+    assert _status(summaries.get(benchmark.judge), progress, 3, undecided) == (status, problem)
 
 
 def test_an_evaluation_without_a_figure_ends_the_command_with_one_sentence(monkeypatch, capsys):
