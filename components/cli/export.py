@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
         write(
             options,
             recipe,
-            [Source(table) for table in tables if table.is_file()],
+            Source.of([table for table in tables if table.is_file()]),
             Redaction(secrets_of(variables)),
             lambda episode: options.only is None or episode.success is (options.only == "success"),
         )

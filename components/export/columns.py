@@ -59,7 +59,7 @@ SUCCESS = (
 )
 EPISODES = (
     Column("trajectory_id", "string", "Hash of task, attempt, policy and seed; joins the two tables."),
-    Column("origin", "string", "The table that the episode comes from, such as `teacher`."),
+    Column("origin", "string", "The table of the episode: its folder's name, such as `teacher`, or its path."),
     Column("task_id", "string", "Id of the task."),
     Column("intent", "string", "The task in words."),
     Column("start_url", "string", "The page on which the episode starts."),

@@ -57,7 +57,7 @@ def header(folder: Path) -> dict:
 
 
 def test_turns_and_episodes_are_read_back_by_split(table, tmp_path):
-    export([Source(table)], tmp_path / "out", ORIGIN, str)
+    export(Source.of([table]), tmp_path / "out", ORIGIN, str)
     turns = rows(tmp_path / "out", "turns", "train")
     assert [(row["turn"], row["intent"]) for row in turns] == [(turn, a_task().intent) for turn in (0, 1, 2, 0)]
     assert json.loads(turns[0]["tool_calls"]) == [
@@ -72,7 +72,7 @@ def test_turns_and_episodes_are_read_back_by_split(table, tmp_path):
 
 
 def test_screenshots_are_images_for_the_library_datasets(table, tmp_path):
-    export([Source(table)], tmp_path / "out", ORIGIN, str)
+    export(Source.of([table]), tmp_path / "out", ORIGIN, str)
     schema = pq.read_schema(tmp_path / "out/turns/train-00000.parquet")
     assert schema.field("screenshot").type == pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
@@ -85,7 +85,7 @@ def test_screenshots_are_images_for_the_library_datasets(table, tmp_path):
 
 
 def test_the_card_names_licence_splits_and_every_column(table, tmp_path):
-    export([Source(table)], tmp_path / "out", ORIGIN, str)
+    export(Source.of([table]), tmp_path / "out", ORIGIN, str)
     assert header(tmp_path / "out")["license"] == "apache-2.0"
     for config in header(tmp_path / "out")["configs"]:
         assert [files["split"] for files in config["data_files"]] == ["heldout", "train"]
@@ -112,6 +112,23 @@ def test_a_seed_is_recorded_for_the_very_file_that_a_run_made(table, tmp_path, m
     assert recorded_seed(path) is None
 
 
+def test_tables_in_folders_of_one_name_are_told_apart(project, table):
+    """The seed of the one that `dvc.lock` records does not stand beside the other."""
+    other = Path("run2/data/teacher/trajectories.parquet")
+    write_table(other, Trajectory, [a_trajectory(a_task(9))])
+    content = other.read_bytes()
+    made = {"path": other.as_posix(), "size": len(content), "md5": hashlib.md5(content).hexdigest()}
+    stage = {"params": {"params.yaml": {"seed": 7}}, "outs": [made]}
+    Path("dvc.lock").write_text(yaml.safe_dump({"stages": {"teacher_rollouts": stage}}))
+    tables = ["--table", str(table), "--table", str(other)]
+    assert main(["export", "out", "--licence", "mit", *tables]) == 0
+    mine = "data/teacher/trajectories.parquet"
+    assert {row["origin"] for row in rows(Path("out"), "episodes", "train")} == {mine, other.as_posix()}
+    card = Path("out/README.md").read_text()
+    assert f"| {mine} | not recorded |" in card
+    assert f"| {other} | 7 |" in card
+
+
 @given(st.text(max_size=20), st.text(max_size=20), st.sampled_from([SECRET, "http://ada:swordfish@shop.test/"]))
 def test_no_secret_is_in_any_text(before, after, secret):
     text = f"{before}{secret}{after}"
@@ -127,7 +144,7 @@ def test_no_secret_is_in_any_text(before, after, secret):
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "teacher/trajectories.parquet"
         write_table(table, Trajectory, [trajectory.model_copy(update={"turns": [turn]})])
-        export([Source(table)], Path(folder) / "out", ORIGIN, Redaction([SECRET]))
+        export(Source.of([table]), Path(folder) / "out", ORIGIN, Redaction([SECRET]))
         exported = [rows(Path(folder) / "out", name, "train")[0] for name in ("turns", "episodes")]
     cells = [cell for row in exported for cell in row.values()]
     for known in (SECRET, json.dumps(SECRET)[1:-1], "swordfish"):
@@ -138,7 +155,7 @@ def test_no_secret_is_in_any_text(before, after, secret):
 def test_a_full_shard_is_followed_by_another(table, tmp_path, monkeypatch):
     monkeypatch.setattr(dataset, "SHARD_BYTES", 1)
     monkeypatch.setattr(dataset, "GROUP_ROWS", 3)
-    export([Source(table)], tmp_path / "out", ORIGIN, str)
+    export(Source.of([table]), tmp_path / "out", ORIGIN, str)
     names = sorted(path.name for path in (tmp_path / "out/turns").iterdir())
     assert names == ["heldout-00000.parquet", "train-00000.parquet", "train-00001.parquet"]
     assert [row["turn"] for row in rows(tmp_path / "out", "turns", "train")] == [0, 1, 2, 0]
