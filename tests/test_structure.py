@@ -41,6 +41,7 @@ BASE = [
     "endpoint_retries",
     "endpoint",
     "statistics",
+    "success",
     "ports",
     "memory",
     "numerals",

@@ -2,7 +2,7 @@
 
 Compared are the tasks that both attempted, under the benchmark's own step budget and by its official judge, from the
 results that `waymark evaluate` wrote. Two results of partial runs may share few tasks: `unpaired` counts the tasks that
-only one of them attempted.
+only one of them attempted, and `unjudged` those that both attempted and that lack a verdict of one.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class Comparison(Record):
     lost: int
     same: int
     unpaired: int
+    unjudged: int
 
 
 def compare(
@@ -85,6 +86,7 @@ def compare(
         lost=int((a_N < b_N).sum()),
         same=int((a_N == b_N).sum()),
         unpaired=len(scores_a.keys() ^ scores_b.keys()),
+        unjudged=len(common) - len(judged),
     )
 
 

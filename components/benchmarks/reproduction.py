@@ -129,6 +129,7 @@ def compare_with_claims(
     missing_for: dict[str, list[str]],
     model_key: str | None,
     folder: Path = FOLDER,
+    limit: int | None = None,
 ) -> Comparison:
     """Claimed beside reproduced.
 
@@ -136,6 +137,7 @@ def compare_with_claims(
         missing: what is missing for every benchmark.
         missing_for: what is missing for one, by its name.
         model_key: of the checkpoint's results in `folder`; None if the checkpoint is not here.
+        limit: number of tasks of the runs whose results count; without them, and by default, those on all tasks.
 
     Raises:
         BenchmarkError: the paper has no such row, or a benchmark is unknown.
@@ -150,7 +152,13 @@ def compare_with_claims(
         missing=list(missing),
         open=reproduction.open,
         benchmarks=[
-            _compared(load_benchmark(name), row, missing_for.get(name, []), model_key, folder, reproduction.harness)
+            _compared(
+                (benchmark := load_benchmark(name)),
+                row,
+                missing_for.get(name, []),
+                None if model_key is None else _result(benchmark, model_key, folder, limit),
+                reproduction.harness,
+            )
             for name in reproduction.benchmarks
         ],
     )
@@ -160,8 +168,7 @@ def _compared(
     benchmark: Benchmark,
     row: PublishedRow,
     missing: list[str],
-    model_key: str | None,
-    folder: Path,
+    result: BenchmarkResult | None,
     harness: Mapping[str, Any],
 ) -> ComparedBenchmark:
     official = benchmark.decoding["official"]
@@ -175,7 +182,6 @@ def _compared(
         max_steps=benchmark.max_steps,
         missing=missing,
     )
-    result = None if model_key is None else _result(folder / f"{benchmark.name}@{model_key}.json", benchmark)
     if result is None:
         return compared
     if other := _other_harness(result, harness):
@@ -209,16 +215,21 @@ def _other_harness(result: BenchmarkResult, harness: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} is {value!r} and not {harness[key]!r}" for key, value in others.items())
 
 
-def _result(path: Path, benchmark: Benchmark) -> BenchmarkResult | None:
-    """The result of a run on this revision of the benchmark; None if there is none.
+def _result(benchmark: Benchmark, model_key: str, folder: Path, limit: int | None) -> BenchmarkResult | None:
+    """The result of a run on this revision of the benchmark, of those with a limit first; None if there is none.
 
     Raises:
-        BenchmarkError: the file is no result.
+        BenchmarkError: a file is no result.
     """
-    if not path.exists():
-        return None
-    try:
-        result = BenchmarkResult.model_validate_json(path.read_text())
-    except ValidationError as error:
-        raise BenchmarkError(f"{path} is no result of a benchmark run; run `waymark evaluate` again") from error
-    return result if result.version == benchmark.identity else None
+    suffixes = ["", ".partial", ".invalid"] if limit is None else [f".limit-{limit}", "", ".partial", ".invalid"]
+    for suffix in suffixes:
+        path = folder / f"{benchmark.name}@{model_key}{suffix}.json"
+        if not path.exists():
+            continue
+        try:
+            result = BenchmarkResult.model_validate_json(path.read_text())
+        except ValidationError as error:
+            raise BenchmarkError(f"{path} is no result of a benchmark run; run `waymark evaluate` again") from error
+        if result.version == benchmark.identity:
+            return result
+    return None

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from components import quality
 from components.benchmarks.judging import JudgedEpisodes, judge
 from components.benchmarks.options import BenchmarkRun, Options
-from components.benchmarks.results import TABLES, BenchmarkResult, Progress, Status
+from components.benchmarks.results import TABLES, BenchmarkResult, Progress, Status, free_name
 from components.benchmarks.rollouts import RolledOut
 from components.benchmarks.spec import Benchmark
 from components.benchmarks.step_budgets import BudgetPoint, budget_curve, within
@@ -41,8 +41,7 @@ def assemble_result(run: BenchmarkRun, selected: SelectedTasks, rolled_out: Roll
     unjudged = {verdict.trajectory_id for verdict in official if verdict.outcome not in DECIDED}
     progress = _progress(benchmark, selected, trajectories, unjudged, rolled_out.retried, stopped_by)
     headline = summaries.get(benchmark.judge)
-    max_aborted = params.evaluation.max_aborted
-    status, problem = _status(headline, progress, len(trajectories), max_aborted, [*judged.unfinished, *undecided])
+    status, problem = _status(headline, progress, len(trajectories), [*judged.unfinished, *undecided])
     is_invalid = status == "invalid"
     result = BenchmarkResult(
         benchmark=benchmark.name,
@@ -89,7 +88,7 @@ def _summarise(
 
 def _log(stage: StageRun, result: BenchmarkResult, trajectories: Sequence[Trajectory], verdicts: list[Verdict]) -> None:
     """Write the tables of the result, and log its traces and figures to the MLflow run."""
-    folder = TABLES / result.name
+    folder = TABLES / free_name(result)
     write_table(folder / "trajectories.parquet", Trajectory, trajectories)
     write_table(folder / "verdicts.parquet", Verdict, verdicts)
     stage.evaluation(trajectories, verdicts)
@@ -127,7 +126,6 @@ def _status(
     headline: SuccessSummary | None,
     progress: Progress,
     episodes: int,
-    max_aborted: float,
     unfinished: Sequence[str],
 ) -> tuple[Status, str | None]:
     """Complete, partial or invalid, and the reason.
@@ -142,10 +140,7 @@ def _status(
             "the rules need it"
         )
     if headline is not None and not headline.valid:
-        return "invalid", (
-            f"{headline.aborted} of {episodes} episodes were ended by the environment and {headline.unjudged} were not "
-            f"judged (evaluation.max_aborted is {max_aborted}): {headline.terminations}"
-        )
+        return "invalid", f"{'; '.join(headline.problems)}: {headline.terminations}"
     if progress.done == progress.tasks and progress.stopped_by is None and not progress.rejected and not unfinished:
         return "complete", None
     reasons = [f"{progress.done} of {progress.tasks} tasks are done"]
@@ -183,6 +178,7 @@ def _settings(params: Params, benchmark: Benchmark, options: Options) -> dict[st
         "viewport": list(params.browser.viewport),
         "official_judge_model": benchmark.judge_model,
         "limit": options.limit,
+        "occasion": options.occasion,
         "budget": options.budget.model_dump(),
         "politeness": benchmark.politeness.model_dump(),
     }

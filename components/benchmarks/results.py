@@ -1,7 +1,12 @@
-"""The result of a benchmark run: `reports/benchmarks/<benchmark>@<model key>.json` and an HTML page beside it."""
+"""The result of a benchmark run: `reports/benchmarks/<benchmark>@<model key>.json` and an HTML page beside it.
+
+A run with other attempts or fewer tasks has a name of its own: that of its decoding, its occasion and its limit.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -69,14 +74,39 @@ class BenchmarkResult(Record):
 
     @property
     def name(self) -> str:
-        """The file's name without suffix; it contains the decoding unless that is the official one."""
-        decoding = self.settings["decoding"]
-        return f"{self.benchmark}@{self.model_key}" + ("" if decoding == "official" else f".{decoding}")
+        """The file's name without suffix. It contains the decoding unless that is the official one, the occasion if
+        there is one, and the limit if it leaves out tasks. Settings of earlier versions have no occasion."""
+        decoding, occasion, limit = (self.settings.get(key) for key in ("decoding", "occasion", "limit"))
+        parts = [f"{self.benchmark}@{self.model_key}"]
+        parts += [str(decoding)] if decoding not in (None, "official") else []
+        parts += [f"occasion-{_file_name(str(occasion))}"] if occasion else []
+        parts += [f"limit-{limit}"] if limit is not None and limit < self.progress.tasks else []
+        return ".".join(parts)
+
+
+def free_name(result: BenchmarkResult, folder: Path = FOLDER) -> str:
+    """The name under which a result is stored: its own, with its status if it would replace a complete result."""
+    if result.status != "complete" and _is_complete(folder / f"{result.name}.json"):
+        return f"{result.name}.{result.status}"
+    return result.name
+
+
+def _is_complete(path: Path) -> bool:
+    try:
+        return BenchmarkResult.model_validate_json(path.read_text(encoding="utf-8")).status == "complete"
+    except (OSError, ValueError):
+        return False
+
+
+def _file_name(text: str) -> str:
+    """A text as a part of a file's name; with a checksum if other texts would give the same."""
+    name = re.sub(r"[^A-Za-z0-9-]+", "-", text)
+    return name if name == text else f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 def write_result(result: BenchmarkResult, folder: Path = FOLDER) -> Path:
-    """Write the JSON and the page; returns the JSON's path."""
-    path = folder / f"{result.name}.json"
+    """Write the JSON and the page under a `free_name`; returns the JSON's path."""
+    path = folder / f"{free_name(result, folder)}.json"
     write_json(path, result.model_dump(mode="json"))
     curve = line_chart(
         "Success by step budget",

@@ -29,10 +29,11 @@ def run(options: argparse.Namespace) -> int:
         comparison = compare(options.first, options.second, recipe.evaluation.bootstrap, recipe.seed)
     except (EvaluationError, RecipeError) as error:
         return fail(error)
-    unpaired = f"; {comparison.unpaired} that only one attempted are left out" if comparison.unpaired else ""
+    counts = {"that only one attempted": comparison.unpaired, "without a verdict on one side": comparison.unjudged}
+    left_out = [f"{count} {which}" for which, count in counts.items() if count]
     print(
         f"{comparison.benchmark} ({comparison.version}), judged by {comparison.judge}: "
-        f"{comparison.paired.n} tasks{unpaired}"
+        f"{comparison.paired.n} tasks" + (f"; left out: {', '.join(left_out)}" if left_out else "")
     )
     for letter, side in (("A", comparison.first), ("B", comparison.second)):
         low, high = side.ci95

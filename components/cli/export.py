@@ -51,7 +51,7 @@ def add(commands: Subparsers) -> None:
         metavar="PATH",
         help="a trajectories.parquet; repeatable; default: every stage's",
     )
-    parser.add_argument("--only", choices=["success", "failure"], help="only episodes with this verdict")
+    parser.add_argument("--only", choices=["success", "failure"], help="only episodes that the evaluation counts so")
     parser.add_argument(
         "--title", metavar="TEXT", help="the title of a dataset's card; default: Trajectories of RECIPE"
     )
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
         write(
             options,
             recipe,
-            [Source(table) for table in tables if table.is_file()],
+            Source.of([table for table in tables if table.is_file()]),
             Redaction(secrets_of(variables)),
             lambda episode: options.only is None or episode.success is (options.only == "success"),
         )

@@ -65,6 +65,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the plan; returns the exit status."""
     from components.params import RecipeError
     from components.plan import PlanOptions, as_json, as_text, check_device, plan, time_plan
+    from components.plan.picture_file import require_picture_file
 
     if options.picture is not None and (problem := cannot_write(options.picture)):
         return fail(f"--picture {problem}")
@@ -77,6 +78,8 @@ def run(options: argparse.Namespace) -> int:
         device_memory=options.device_memory,
     )
     try:
+        if options.picture is not None:
+            require_picture_file(options.picture)
         planned = plan(options.recipe, wishes)
         timing = _time_options(options)
         if timing.rates is not None and options.device is None:

@@ -132,7 +132,8 @@ def _compare(
     key = None if checkpoint is None else resolve_subject(str(checkpoint), params).key
     benchmarks = [load_benchmark(name) for name in reproduction.benchmarks]
     lacking = {benchmark.name: missing_for(benchmark, params, options.files or FILES) for benchmark in benchmarks}
-    return compare_with_claims(reproduction, missing_everywhere(reproduction, params, checkpoint), lacking, key)
+    everywhere = missing_everywhere(reproduction, params, checkpoint)
+    return compare_with_claims(reproduction, everywhere, lacking, key, limit=options.limit)
 
 
 def _evaluate(

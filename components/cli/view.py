@@ -63,8 +63,8 @@ def run(options: argparse.Namespace) -> int:
         return fail(f"--out {page} is a folder: name a file, such as {page / 'page.html'}")
     if problem := cannot_write(page):
         return fail(f"--out {problem}")
-    if page.exists() and not is_page(page):
-        return fail(f"--out {page} exists and is no HTML page: name a new file")
+    if options.out is not None and page.exists() and not is_page(page):
+        return fail(f"--out {page} exists and is no page of `waymark view`: name a new file")
     write_page(trajectory, verdict, page)
     print(page)
     if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform == "darwin":

@@ -54,7 +54,8 @@ class SuccessSummary(SuccessRate):
     """One evaluation; `model_dump(mode="json", exclude_none=True)` is the stage's JSON.
 
     `n` counts the judged tasks, `ci95` is the interval over them, `wilson95` the Wilson interval over episodes.
-    `valid` is false if more than the allowed share of episodes was ended by the environment or left unjudged.
+    `valid` is false if more than the allowed share of episodes was ended by the environment or left unjudged, if the
+    environment ended most episodes of a family, or if either holds for the tasks of `heldout`; `problems` says which.
     `completed` is the share of tasks that were done, whatever else the agent did; `rate` counts only those with nothing
     else done. `actions` is over the successes. `heldout` summarises the tasks of families that are never trained on; it
     is None if none of them has a verdict, and `heldout_unjudged` counts them then. These and the fields after them are
@@ -68,6 +69,7 @@ class SuccessSummary(SuccessRate):
     aborted: int
     unjudged: int
     valid: bool
+    problems: list[str] = Field(default_factory=list)
     families: dict[str, Rate]
     terminations: dict[str, int]
     failures: dict[str, int]
@@ -109,11 +111,13 @@ def success(
     is_judged = any(episode.success is not None for episode in heldout)
     on_heldout = _summary(heldout, max_aborted) if is_judged else None
     whole = _summary(main, max_aborted)
+    problems = [*whole.problems, *(f"of the held-out tasks, {problem}" for problem in _problems(heldout, max_aborted))]
     return whole.model_copy(
         update={
             "heldout": on_heldout,
             "heldout_unjudged": 0 if is_judged else len(heldout),
-            "valid": whole.valid and (on_heldout is None or on_heldout.valid),
+            "valid": not problems,
+            "problems": problems,
         }
     )
 
@@ -124,8 +128,7 @@ def _summary(episodes: list[Episode], max_aborted: float) -> SuccessSummary:
         raise EvaluationError(f"none of {len(episodes)} episodes has a verdict; run the rollouts and the judge first")
     scores_N = _judged_scores(judged)
     kept_N = _judged_scores(episode for episode in judged if episode.termination.is_agents_doing)
-    aborted = sum(not episode.termination.is_agents_doing for episode in episodes)
-    unjudged = len(episodes) - len(judged)
+    problems = _problems(episodes, max_aborted)
     failed = [episode.failure for episode in episodes if episode.failure is not None]
     by_task = {task: score for task, score in scores(judged).items() if score is not None}
     return SuccessSummary(
@@ -133,9 +136,10 @@ def _summary(episodes: list[Episode], max_aborted: float) -> SuccessSummary:
         wilson95=wilson(sum(bool(episode.success) for episode in judged) / len(judged), len(judged)),
         rate_without_aborted=float(kept_N.mean()) if len(kept_N) else None,
         n_without_aborted=len(kept_N),
-        aborted=aborted,
-        unjudged=unjudged,
-        valid=aborted + unjudged <= max_aborted * len(episodes) and not _lost_family(episodes, max_aborted),
+        aborted=_aborted(episodes),
+        unjudged=len(episodes) - len(judged),
+        valid=not problems,
+        problems=problems,
         families=_by_family(judged),
         terminations=_counts(episode.termination for episode in episodes),
         failures=_counts(failed),
@@ -170,14 +174,31 @@ def _usage(episodes: list[Episode]) -> Usage:
     )
 
 
-def _lost_family(episodes: list[Episode], max_aborted: float) -> bool:
-    """True if the environment ended most episodes of a family of at least five: its rate would measure the
-    environment."""
-    families: dict[str, list[bool]] = {}
+def _problems(episodes: list[Episode], max_aborted: float) -> list[str]:
+    """Why the rate of these episodes would measure the environment or the judge, in words; empty if it does not.
+
+    A family is lost if it has at least five episodes and the environment ended most of them.
+    """
+    aborted, unjudged = _aborted(episodes), sum(episode.success is None for episode in episodes)
+    problems = []
+    if aborted + unjudged > max_aborted * len(episodes):
+        problems.append(
+            f"{aborted} of {len(episodes)} episodes were ended by the environment and {unjudged} were not judged "
+            f"(evaluation.max_aborted is {max_aborted:g})"
+        )
+    elif episodes and unjudged == len(episodes):
+        problems.append(f"none of {unjudged} episodes was judged")
+    families: dict[str, list[Episode]] = {}
     for episode in episodes:
-        families.setdefault(episode.family, []).append(not episode.termination.is_agents_doing)
-    limit = max(max_aborted, 0.5)
-    return any(len(ended) >= 5 and sum(ended) > limit * len(ended) for ended in families.values())
+        families.setdefault(episode.family, []).append(episode)
+    for name, members in sorted(families.items()):
+        if len(members) >= 5 and (ended := _aborted(members)) > max(max_aborted, 0.5) * len(members):
+            problems.append(f"{ended} of {len(members)} episodes of {name} were ended by the environment")
+    return problems
+
+
+def _aborted(episodes: list[Episode]) -> int:
+    return sum(not episode.termination.is_agents_doing for episode in episodes)
 
 
 def _by_family(judged: list[Episode]) -> dict[str, Rate]:

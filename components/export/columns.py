@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from components.records import Image, Outcome, ToolCall, Trajectory, Turn, Verdict
+from components.records import Image, ToolCall, Trajectory, Turn, Verdict
 from components.redaction import cleaned
+from components.success import success
 
 Kind = Literal["string", "int64", "float64", "bool", "strings", "integers", "image"]
 _ARROW: dict[Kind, pa.DataType] = {
@@ -48,16 +49,17 @@ class Episode:
 
     @property
     def success(self) -> bool | None:
-        """By the verdict, else by the state of the world; None if neither is known."""
-        if self.verdict is not None and self.verdict.outcome in (Outcome.SUCCESS, Outcome.FAILURE):
-            return self.verdict.outcome is Outcome.SUCCESS
-        check = self.trajectory.state_check
-        return None if check is None else check.reward == 1
+        """As the evaluation counts it; None if the environment ended the episode, or a verdict is missing."""
+        return success(self.trajectory, self.verdict)
 
 
+SUCCESS = (
+    "By the verdict if the agent ended the episode with an answer, else false; null if the environment ended the "
+    "episode, or if its verdict is missing or cannot be read."
+)
 EPISODES = (
     Column("trajectory_id", "string", "Hash of task, attempt, policy and seed; joins the two tables."),
-    Column("origin", "string", "The table that the episode comes from, such as `teacher`."),
+    Column("origin", "string", "The table of the episode: its folder's name, such as `teacher`, or its path."),
     Column("task_id", "string", "Id of the task."),
     Column("intent", "string", "The task in words."),
     Column("start_url", "string", "The page on which the episode starts."),
@@ -73,7 +75,7 @@ EPISODES = (
     Column("turns", "int64", "Number of turns."),
     Column("termination", "string", "Why the episode ended."),
     Column("answer", "string", "Argument of `done`."),
-    Column("success", "bool", "By the verdict, else by the state of the world; null if neither is known."),
+    Column("success", "bool", SUCCESS),
     Column("judge", "string", "Who gave the verdict."),
     Column("rationale", "string", "The verdict's reason."),
     Column("site_reward", "float64", "The site's own reward, if it has one."),

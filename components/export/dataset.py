@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,12 +38,18 @@ class Source:
     """A table of trajectories, with the `verdicts.parquet` of its folder if there is one."""
 
     table: Path
+    name: str
+    """In the column `origin` and on the card."""
 
-    @property
-    def name(self) -> str:
-        """The folder's name; below `evaluation`, the model's name with it."""
-        folder = self.table.parent
-        return f"{folder.parent.name}-{folder.name}" if folder.parent.name == "evaluation" else folder.name
+    @classmethod
+    def of(cls, tables: Sequence[Path]) -> list[Source]:
+        """The tables with the names of their folders, below `evaluation` with the model's name; where two folders have
+        one name, with their paths from the working directory."""
+        names = [_folder_name(table) for table in tables]
+        return [
+            cls(table, name if names.count(name) == 1 else Path(os.path.relpath(table)).as_posix())
+            for table, name in zip(tables, names, strict=True)
+        ]
 
     def episodes(self) -> Iterator[Episode]:
         """The trajectories with their verdicts.
@@ -55,6 +61,11 @@ class Source:
         verdicts = {row.trajectory_id: row for row in iter_named_table(beside, Verdict)} if beside.exists() else {}
         for trajectory in iter_named_table(self.table, Trajectory):
             yield Episode(trajectory, verdicts.get(trajectory.trajectory_id), self.name)
+
+
+def _folder_name(table: Path) -> str:
+    folder = table.parent
+    return f"{folder.parent.name}-{folder.name}" if folder.parent.name == "evaluation" else folder.name
 
 
 @dataclass

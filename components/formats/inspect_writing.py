@@ -1,8 +1,9 @@
 """Makes a sample of inspect_ai of a trajectory, and the header of a log of its samples.
 
 The task and the first page are a message of the user, each response one of the assistant with its calls, each feedback
-one of a tool, and each later page one of the user. A verdict of success or failure is the score; an unparsed verdict or
-an error is none. An episode that the environment ended is an error.
+one of a tool, and each later page one of the user. The score is whether the episode is a success, by the verdict or by
+an ending of the agent that needs none; an unparsed verdict or an error is no score. An episode that the environment
+ended is an error.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ from components.formats.inspect_records import (
     Usage,
 )
 from components.formats.interface import NotWritable
-from components.records import NO_SCREENSHOT, Image, Observation, Outcome, Termination, Trajectory, Turn, Verdict
+from components.records import NO_SCREENSHOT, Image, Observation, Termination, Trajectory, Turn, Verdict
+from components.success import needs_judge, success
 
 VERDICT, REWARD = "verdict", "site_reward"
-_VALUES = {Outcome.SUCCESS: "C", Outcome.FAILURE: "I"}
+_VALUES = {True: "C", False: "I"}
 _METRICS = {VERDICT: "accuracy", REWARD: "mean"}
 
 
@@ -200,16 +202,24 @@ def _text(text: str) -> Content:
 
 def _scores(trajectory: Trajectory, verdict: Verdict | None) -> dict[str, Score]:
     scores: dict[str, Score] = {}
-    if verdict is not None and verdict.outcome in _VALUES:
+    outcome = success(trajectory, verdict)
+    if outcome is not None:
+        judged = verdict if needs_judge(trajectory) else None
         scores[VERDICT] = Score(
-            value=_VALUES[verdict.outcome],
+            value=_VALUES[outcome],
             answer=trajectory.answer,
-            explanation=verdict.rationale,
-            metadata={"judge": verdict.judge, "judge_version": verdict.judge_version},
+            explanation=judged.rationale if judged else f"No judge is needed: {_ending(trajectory)}.",
+            metadata={"judge": judged.judge, "judge_version": judged.judge_version} if judged else None,
         )
     if trajectory.site_reward is not None:
         scores[REWARD] = Score(value=trajectory.site_reward)
     return scores
+
+
+def _ending(trajectory: Trajectory) -> str:
+    if trajectory.late_actions:
+        return "the agent acted on a page after the page had ended the task"
+    return f"the agent ended the episode without a valid answer ({trajectory.termination.value})"
 
 
 def _metadata(trajectory: Trajectory, verdict: Verdict | None) -> dict[str, Any]:

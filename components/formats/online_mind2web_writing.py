@@ -2,6 +2,7 @@
 
 A step is a turn with the screenshot that the agent saw; its action is the turn's calls. The last step is the agent's
 own account, which the benchmark does not show to its judge: the call of `done`, or how the episode ended without one.
+Other calls of the turn that calls `done` are a step before it.
 """
 
 from __future__ import annotations
@@ -57,13 +58,17 @@ def _steps(trajectory: Trajectory) -> Iterator[tuple[Turn, Image, str]]:
     """The turn, the picture and the action of each step."""
     *others, last = trajectory.turns
     yield from ((turn, turn.observation.screenshot, _action(turn.tool_calls)) for turn in others)
+    account = f"ENDED -> {trajectory.termination.value}"
+    calls = last.tool_calls
     if trajectory.termination is Termination.DONE:
-        yield last, last.observation.screenshot, f"TASK_COMPLETE -> ANSWER: {trajectory.answer or ''}"
-        return
-    yield last, last.observation.screenshot, _action(last.tool_calls)
-    account = last.model_copy(update={"response": "", "tool_calls": [], "parse_error": None})
+        account = f"TASK_COMPLETE -> ANSWER: {trajectory.answer or ''}"
+        calls = [call for call in calls if call.name != "done"]
+        if not calls:
+            yield last, last.observation.screenshot, account
+            return
+    yield last, last.observation.screenshot, _action(calls)
     image = trajectory.final_screenshot or last.observation.screenshot
-    yield account, image, f"ENDED -> {trajectory.termination.value}"
+    yield last.model_copy(update={"response": "", "tool_calls": [], "parse_error": None}), image, account
 
 
 def _failed(turn: Turn) -> bool:

@@ -16,9 +16,10 @@ from components.judge.assisted import assisted_rules, assisted_verdict
 from components.judge.clients import JudgeClients
 from components.judge.model_judge import Judgement, JudgeOutage, ModelJudge
 from components.judge.prompts import JudgePrompt, judge_prompt
-from components.judge.reward import JudgeFn, needs_judge, reward
+from components.judge.reward import JudgeFn, reward
 from components.judge.rules import RuleError, probes_of, require_rules, rules_verdict
 from components.judge.verdicts import parse_verdict, verdict_text
+from components.success import needs_judge
 
 __all__ = [
     "Agreement",

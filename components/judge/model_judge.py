@@ -29,9 +29,9 @@ from components.judge.protocols import (
 )
 from components.judge.protocols.images import SYSTEM as LOOK
 from components.judge.protocols.reference import SYSTEM as COMPARE
-from components.judge.reward import needs_judge
 from components.params import EndpointParams, ModelJudgeParams
 from components.records import ErrorCause, Image, Outcome, ProcessReport, Trajectory, Verdict
+from components.success import needs_judge
 
 PAUSES_S = (30.0, 60.0, 120.0, 300.0, 600.0)
 """Seconds to wait for an endpoint that is down; the last value repeats."""

@@ -12,19 +12,12 @@ from collections.abc import Awaitable, Callable
 
 from components.browser import acts
 from components.records import Outcome, Reward, Termination, Trajectory, Verdict
+from components.success import needs_judge
 
 MIN_SUCCESS = 0.1
 """The reward of a success whose actions cost more."""
 JudgeFn = Callable[[list[Trajectory]], Awaitable[list[Verdict]]]
 """Judges trajectories; it is called only with those that need a judge."""
-
-
-def needs_judge(trajectory: Trajectory) -> bool:
-    """True if only a judge can decide: the agent called `done` with an answer, in a valid response, and did not act on
-    a page after the page had ended the task. An episode with such an action is a failure, whatever a judge would say.
-    """
-    finished = trajectory.termination is Termination.DONE and trajectory.answer is not None
-    return finished and trajectory.format_ok and not trajectory.late_actions
 
 
 def reward(

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from components.judge.labels import CannotCompare
-from components.judge.reward import needs_judge
 from components.records import Outcome, Record, RowChange, StateCheck, Trajectory
+from components.success import needs_judge
 
 STATE = "state"
 """In place of a file of labels: the truth."""

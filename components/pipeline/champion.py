@@ -32,8 +32,7 @@ def decide(run: StageRun, model: Path, trajectories: list[Trajectory], verdicts:
         if not summary.valid:
             # aborted episodes count as failures, so a broken browser would make the champion lose
             raise NotComparable(
-                f"the champion's evaluation is invalid, since the environment ended {summary.aborted} of its "
-                f"{len(tasks)} episodes: {summary.terminations}"
+                f"the champion's evaluation is invalid: {'; '.join(summary.problems)}: {summary.terminations}"
             )
         return Compared(_scores(trajectories, verdicts), _scores(*evaluated))
 

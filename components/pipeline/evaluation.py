@@ -20,7 +20,7 @@ POOLS = [Path("data/pools/eval.parquet"), Path("data/pools/heldout.parquet")]
 
 
 class InvalidEvaluation(RuntimeError):
-    """The environment ended too many episodes, so neither the success rate of the rest nor 0% describes the model."""
+    """The environment ended too many episodes, or too few were judged: no rate would describe the model."""
 
 
 def evaluate_model(
@@ -39,7 +39,8 @@ def summarise(run: StageRun, trajectories: list[Trajectory], verdicts: list[Verd
     """Write the stage's figures.
 
     Raises:
-        InvalidEvaluation: the environment ended more than `evaluation.max_aborted` of the episodes.
+        InvalidEvaluation: more than `evaluation.max_aborted` of the episodes, of all or of the held-out tasks, were
+            ended by the environment or not judged, or the environment ended most of a family.
     """
     evaluation = run.params.evaluation
     summary = success(trajectories, verdicts, evaluation.max_aborted)
@@ -53,7 +54,5 @@ def summarise(run: StageRun, trajectories: list[Trajectory], verdicts: list[Verd
         ended = [trajectory for trajectory in trajectories if not trajectory.termination.is_agents_doing]
         reason = f"; the environment ended most by {commonest_reason(ended)}" if ended else ""
         raise InvalidEvaluation(
-            f"{run.name}: {summary.aborted} of {len(trajectories)} episodes were ended by the environment and "
-            f"{summary.unjudged} were not judged (evaluation.max_aborted is {evaluation.max_aborted}): "
-            f"{summary.terminations}{reason}; fix the cause and run again"
+            f"{run.name}: {'; '.join(summary.problems)}: {summary.terminations}{reason}; fix the cause and run again"
         )

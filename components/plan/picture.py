@@ -13,12 +13,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from components.params import RecipeError
+from components.plan.picture_file import require_picture_file
 from components.plan.setting import RESOURCES
 from components.plan.time_plan import TimePlan
 from components.plan.time_text import duration
 
-FORMATS = (".svg", ".png", ".pdf")
 WIDTH, ROW = 11.0, 0.3
 """Inches."""
 COLOURS = {
@@ -33,10 +32,9 @@ def draw(plan: TimePlan, title: str, path: Path) -> None:
     """Draw a plan into a file.
 
     Raises:
-        RecipeError: the name of the file has another ending than `.svg`, `.png` or `.pdf`.
+        RecipeError: the name of the file has another ending than `.svg`, `.png` or `.pdf`, or another file has it.
     """
-    if path.suffix.lower() not in FORMATS:
-        raise RecipeError(f"--picture {path}: the name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    require_picture_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     stages: Rows = {stage.stage: stage.parts for stage in plan.stages}
     iterations: Rows = {

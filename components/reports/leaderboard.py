@@ -23,7 +23,7 @@ from components.reports.stage_output import StageOutput, parsed, read_result, re
 from components.reports.stage_results import POLICIES
 from components.statistics import Interval
 
-SHOWN_SETTINGS = ("recipe", "protocol", "decoding", "max_steps", "repeats")
+SHOWN_SETTINGS = ("recipe", "protocol", "decoding", "max_steps", "repeats", "limit", "occasion")
 """Settings of a measured run that its row shows; a published row shows all its settings."""
 REMEDY = "run the evaluation again, or remove the file"
 NAMES = {"base": "base", "sft": "SFT", "rl": "RL"}
@@ -114,7 +114,9 @@ def run_entries(recipe: str, tasks: str, policy: str, overall: SuccessSummary) -
     entries = []
     for name, summary in ((tasks, overall), (f"{tasks}, new families", overall.heldout)):
         if summary is not None:
-            entry = _measured(f"{name} ({recipe})", f"{recipe} {NAMES[policy]}", summary, overall.valid)
+            entry = _measured(
+                f"{name} ({recipe})", f"{recipe} {NAMES[policy]}", summary, overall.valid, _why_invalid(overall)
+            )
             origin = {
                 "task_set": f"{name} of {recipe}" + (f", tasks {summary.task_set}" if summary.task_set else ""),
                 "source": f"evaluate@{policy}",
@@ -139,7 +141,7 @@ def _file_entries(path: Path) -> list[Entry]:
         entry = _measured(
             benchmark_of(result.benchmark), result.model, summary, result.status != "invalid", result.problem
         )
-        settings = {name: value for name in SHOWN_SETTINGS if (value := result.settings.get(name)) is not None}
+        settings = {name: value for name in SHOWN_SETTINGS if (value := result.settings.get(name)) not in (None, "")}
         context = result.settings.get("context", {})
         settings |= {key: value for key, value in context.items() if value is not OPENWEBRL_KEYS.get(key)}
         judged = {"judge": judge} if judge else {}
@@ -172,8 +174,16 @@ def _measured(
     if summary is not None and summary.valid and valid:
         figures = {"rate": summary.rate, "ci95": summary.ci95, "n": summary.n}
         return entry.model_copy(update=figures | {"without_aborted": summary.rate_without_aborted})
-    lost = f"{summary.aborted} episodes ended by the environment, {summary.unjudged} not judged" if summary else ""
-    return entry.model_copy(update={"note": problem or lost})
+    return entry.model_copy(update={"note": problem or (_why_invalid(summary) if summary is not None else "")})
+
+
+def _why_invalid(summary: SuccessSummary) -> str:
+    """The problems of an evaluation; if its file is of an earlier version and does not say, what was lost in all."""
+    if summary.problems:
+        return "; ".join(summary.problems)
+    parts = [part for part in (summary, summary.heldout) if part is not None]
+    unjudged = sum(part.unjudged for part in parts) + summary.heldout_unjudged
+    return f"{sum(part.aborted for part in parts)} episodes ended by the environment, {unjudged} not judged"
 
 
 def _settings_text(settings: Mapping[str, object]) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from components.evaluation.actions import ActionSummary, summarise_actions
-from components.evaluation.comparison import Difference, beats, paired_difference
+from components.evaluation.comparison import PairedDifference, beats, paired_difference
 from components.evaluation.episodes import Episode, headline, join_verdicts, scores
 from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import SuccessSummary
@@ -99,6 +99,7 @@ class RewardingJudgeReport(Record):
 class Report(Record):
     """`reports/<name>.json`. Times are in seconds, rates are shares of 1; `rl` has the iterations of both phases.
 
+    `paired` is over the tasks that have a verdict for both policies; its `n` may be less than a policy's own.
     `rewarding_judge` is None if no model rewarded, or if it was not measured (`judge.trust`).
     """
 
@@ -106,7 +107,7 @@ class Report(Record):
     stages: dict[str, StageReport]
     tasks: TaskReport
     success: dict[str, SuccessReport]
-    paired: dict[str, Difference]
+    paired: dict[str, PairedDifference]
     judge: JudgeReport
     rewarding_judge: RewardingJudgeReport | None
     rl: list[RLIteration]
@@ -166,7 +167,6 @@ def build(
         pipeline: the pipeline run that the report is of.
     """
     by_task = {policy: scores(headline(episodes)) for policy, episodes in evaluated.items()}
-    differences = {name: paired_difference(by_task[a], by_task[b], bootstrap, seed) for name, (a, b) in PAIRS.items()}
     return Report(
         wall_s=elapsed(results.spans),
         stages={
@@ -181,7 +181,7 @@ def build(
             rejected=results.collected.rejected,
         ),
         success={name: _success(results.success[name], teacher) for name in POLICIES},
-        paired={name: Difference(**_fields(difference, Difference)) for name, difference in differences.items()},
+        paired={name: paired_difference(by_task[a], by_task[b], bootstrap, seed) for name, (a, b) in PAIRS.items()},
         judge=JudgeReport(**_fields(results.judge, JudgeReport)),
         rewarding_judge=_rewarding_judge(results, bootstrap, seed),
         rl=results.iterations,

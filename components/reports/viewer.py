@@ -22,7 +22,9 @@ from components.reports.formats import duration
 from components.reports.html_pages import data_uri, templates, write_html
 from components.store import iter_named_table
 
-PAGE_START = b"<!doctype html>"
+PAGE_MARK = b'<meta name="generator" content="waymark view">'
+"""In the head of a trajectory's page, and of no other page."""
+_HEAD = 1000
 TINY = 480
 """Viewports up to this width, in px, are shown enlarged and pixelated."""
 
@@ -106,9 +108,9 @@ def write_page(trajectory: Trajectory, verdict: Verdict | None, path: Path | str
 
 
 def is_page(path: Path) -> bool:
-    """Whether a file begins as the pages of `write_page` do, so that another page may replace it."""
+    """Whether `write_page` wrote a file, so that another page may replace it."""
     with path.open("rb") as file:
-        return file.read(len(PAGE_START)) == PAGE_START
+        return PAGE_MARK in file.read(_HEAD)
 
 
 def view(trajectory: Trajectory, verdict: Verdict | None, label: str = "", limits: Limits = Limits()) -> TrajectoryView:

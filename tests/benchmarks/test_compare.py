@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from components.benchmarks.compare import Comparison, compare
 from components.benchmarks.results import write_result
+from components.cli.main import main
 from components.evaluation import EvaluationError, success
 from components.records import Outcome, Trajectory, Verdict
 from components.store import write_table
 from tests.benchmarks.test_results import a_result
 from tests.evaluation.run_records import DONE, task, trajectory, turn, verdict
+from tests.samples import shipped
 
 
 def lay_out(where: Path, key: str, outcomes: dict[str, str], **changes: object) -> str:
@@ -31,6 +34,20 @@ def lay_out(where: Path, key: str, outcomes: dict[str, str], **changes: object) 
     return result.name
 
 
+def test_the_command_says_how_many_tasks_it_leaves_out(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text(yaml.safe_dump(shipped("smoke")))
+    a = lay_out(tmp_path, "a", {"t0": "s", "t1": "e", "t2": "s", "t3": "s", "t4": "f"})
+    b = lay_out(tmp_path, "b", {"t0": "s", "t1": "s", "t2": "f", "t3": "e"})
+    Path("reports").mkdir()
+    Path("data").mkdir()
+    Path("results").rename("reports/benchmarks")
+    Path("tables").rename("data/benchmarked")
+    assert main(["compare", a, b]) == 0
+    tasks = "2 tasks; left out: 1 that only one attempted, 2 without a verdict on one side"
+    assert capsys.readouterr().out.splitlines()[0] == f"shops (1 sha256:0123456789ab), judged by rules: {tasks}"
+
+
 def compared(where: Path, first: str, second: str) -> Comparison:
     return compare(first, second, 2000, 0, where / "results", where / "tables")
 
@@ -40,7 +57,7 @@ def test_tasks_that_both_tried_are_compared_pairwise_within_the_steps(tmp_path):
     b = lay_out(tmp_path, "b", {"t0": "s", "t1": "f", "t2": "s", "t3": "f", "t4": "s", "t5": "late", "t7": "s"})
     found = compared(tmp_path, a, b)
     # t4 is unjudged on one side, t6 and t7 were tried by one of them; t5 came after the budget of two steps
-    assert (found.won, found.lost, found.same, found.unpaired) == (2, 1, 2, 2)
+    assert (found.won, found.lost, found.same, found.unpaired, found.unjudged) == (2, 1, 2, 2, 1)
     assert (found.first.rate, found.second.rate) == (pytest.approx(3 / 5), pytest.approx(2 / 5))
     assert (found.paired.diff, found.paired.n) == (pytest.approx(1 / 5), 5)
     assert found.paired.ci95[0] < 0 < found.paired.ci95[1]

@@ -92,9 +92,22 @@ def test_a_claim_is_held_against_the_interval(tmp_path: Path, interval: tuple[fl
     assert (line.claimed, line.reproduced, line.n, line.is_reproduced) == (0.64, 0.5, 4, holds)
     assert line.progress is not None
     assert (line.progress.tasks, line.progress.asked, line.progress.done) == (9, 4, 4)
-    write_result(result.model_copy(update=changes), tmp_path)
-    [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
+    write_result(result.model_copy(update=changes), tmp_path / "partial")
+    [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path / "partial").benchmarks
     assert (line.status, line.is_reproduced) == ("partial", None), "a partial result decides nothing"
+
+
+def test_a_limited_result_is_shown_where_the_limit_is_asked_for(tmp_path: Path) -> None:
+    result = a_result(benchmark="deepshop", version=load_benchmark("deepshop").identity)
+    whole = result.model_copy(update={"status": "complete", "problem": None})
+    few = result.model_copy(update={"settings": result.settings | {"limit": 4}})
+    for stored in (whole, few):
+        write_result(stored, tmp_path)
+    statuses = {
+        limit: compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path, limit).benchmarks[0].status
+        for limit in (None, 4, 5)
+    }
+    assert statuses == {None: "complete", 4: "partial", 5: "complete"}
 
 
 def test_results_on_another_revision_or_by_another_model_do_not_count(tmp_path: Path) -> None:

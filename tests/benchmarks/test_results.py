@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from components.benchmarks.results import BenchmarkResult, Progress, write_result
 from components.benchmarks.step_budgets import budget_curve
 from components.evaluation import success
@@ -105,3 +107,29 @@ def test_an_invalid_result_has_no_rate_on_its_page(tmp_path):
 def test_each_decoding_has_its_own_result_file(tmp_path):
     other = a_result(settings={"decoding": "without_aborted"})
     assert write_result(other, tmp_path).name == "shops@abc123.without_aborted.json"
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({}, "shops@abc123"),
+        ({"limit": None, "occasion": ""}, "shops@abc123"),
+        ({"limit": 4}, "shops@abc123.limit-4"),
+        ({"limit": 9}, "shops@abc123"),
+        ({"occasion": "2026-11-25"}, "shops@abc123.occasion-2026-11-25"),
+        ({"occasion": "a/b"}, "shops@abc123.occasion-a-b-c14cdd"),
+        ({"decoding": "greedy", "occasion": "x", "limit": 4}, "shops@abc123.greedy.occasion-x.limit-4"),
+    ],
+)
+def test_a_run_of_other_attempts_or_fewer_tasks_has_its_own_files(tmp_path, settings, name):
+    path = write_result(a_result(settings={"decoding": "official", "max_steps": 4} | settings), tmp_path)
+    assert path.name == f"{name}.json"
+    assert (tmp_path / f"{name}.html").exists()
+
+
+@pytest.mark.parametrize("status", ["partial", "invalid"])
+def test_an_incomplete_result_does_not_replace_a_complete_one(tmp_path, status):
+    whole = a_result(status="complete", problem=None)
+    paths = [write_result(result, tmp_path) for result in (whole, a_result(status=status), whole)]
+    assert [path.name for path in paths] == ["shops@abc123.json", f"shops@abc123.{status}.json", "shops@abc123.json"]
+    assert BenchmarkResult.model_validate_json(paths[0].read_text()).status == "complete"

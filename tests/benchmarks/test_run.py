@@ -25,7 +25,8 @@ from components.benchmarks.task_selection import SelectedTasks
 from components.cli.main import main
 from components.evaluation import EvaluationError, success
 from components.judge import RuleError
-from components.records import Outcome
+from components.records import Outcome, Trajectory
+from components.store import read_table
 from tests.benchmarks.price_shops import Shop, answer, task_row, verdict
 from tests.endpoint_server import Server
 from tests.samples import a_task, a_trajectory, a_verdict, recipe, shipped
@@ -235,6 +236,29 @@ def test_another_occasion_draws_other_attempts_and_the_same_one_none(world):
     policies, seeds = zip(*((episode["policy"], episode["seed"]) for episode in journal(where)), strict=True)
     assert sorted(policy.partition("@")[2].partition(":")[0] for policy in policies) == ["2026-11-25", "2026-11-26"]
     assert len(set(seeds)) == 2
+    names = sorted(path.stem.partition(".")[2] for path in (where / "reports/benchmarks").glob("*.json"))
+    assert names == ["occasion-2026-11-25", "occasion-2026-11-26"]
+    assert len([*(where / "data/benchmarked").glob("*/trajectories.parquet")]) == 2
+
+
+@pytest.mark.slow
+def test_a_limited_run_leaves_the_complete_result_and_its_tables(world):
+    where, (shop, _, _), model = world
+    lay_out(where, [task_row(shop, "lamp"), task_row(shop, "chair")], model.url, [shop.host])
+    for options in ([], ["--limit", "1"]):
+        code, _, err = evaluate(where, "--model", "teacher", *options)
+        assert code == 0, err
+    results = {path.stem: json.loads(path.read_text()) for path in (where / "reports/benchmarks").glob("*.json")}
+    assert {name: (said["status"], said["summary"]["n"]) for name, said in results.items()} == {
+        "shops@a-model": ("complete", 2),
+        "shops@a-model.limit-1": ("partial", 1),
+    }
+    tables = {path.parent.name: path for path in (where / "data/benchmarked").glob("*/trajectories.parquet")}
+    assert {name: len(read_table(path, Trajectory)) for name, path in tables.items()} == {
+        "shops@a-model": 2,
+        "shops@a-model.limit-1": 1,
+    }
+    assert (where / "reports/leaderboard.md").read_text().count("| measured | a/model (teacher) |") == 2
 
 
 @pytest.mark.slow
@@ -275,8 +299,8 @@ def test_a_set_with_rows_that_are_no_tasks_is_never_complete():
     said = "147 of 147 tasks are done, 3 of 150 rows of the file are no tasks"
     trajectory = a_trajectory()
     headline = success([trajectory], [a_verdict(trajectory)])
-    assert _status(headline, progress, 147, 0.1, []) == ("partial", said)
-    assert _status(headline, progress.model_copy(update={"rejected": 0}), 147, 0.1, []) == ("complete", None)
+    assert _status(headline, progress, 147, []) == ("partial", said)
+    assert _status(headline, progress.model_copy(update={"rejected": 0}), 147, []) == ("complete", None)
 
 
 @pytest.mark.parametrize("undecided", [Outcome.ERROR, Outcome.UNPARSED])
@@ -289,7 +313,7 @@ def test_a_benchmark_with_unjudged_tasks_is_not_complete(undecided):
     selected = SelectedTasks(tasks=tasks, in_set=20, rejected=0, skipped={})
     unjudged = {trajectories[0].trajectory_id}
     progress = _progress(benchmark, selected, trajectories, unjudged, 0, None)
-    status, problem = _status(success(trajectories, verdicts), progress, 20, 0.1, [])
+    status, problem = _status(success(trajectories, verdicts), progress, 20, [])
     assert (progress.done, status) == (19, "partial")
     assert problem is not None
     assert problem.startswith("19 of 20 tasks are done, 1 episodes have no verdict that can be read: run again")
@@ -329,7 +353,7 @@ def test_a_judge_that_decided_nothing_does_not_lose_the_result(official, also, s
     summaries, curve, undecided = _summarise(recipe(), benchmark, Options(steps=(1, 30)), trajectories, judged)
     assert ([*summaries], [point.steps for point in curve]) == (summarised, steps)
     progress = Progress(tasks=3, rejected=0, asked=3, done=3, skipped={}, retried=0, stopped_by=None)
-    assert _status(summaries.get(benchmark.judge), progress, 3, 0.1, undecided) == (status, problem)
+    assert _status(summaries.get(benchmark.judge), progress, 3, undecided) == (status, problem)
 
 
 def test_an_evaluation_without_a_figure_ends_the_command_with_one_sentence(monkeypatch, capsys):

@@ -215,14 +215,15 @@ def test_view_does_not_replace_a_folder(table: Path, tmp_path: Path, capsys: pyt
     assert (pages / "mine.txt").read_text() == "mine"
 
 
-def test_view_replaces_pages_and_no_other_files(
-    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("content", ["mine", "<!doctype html>\n<html><title>My notes</title></html>"])
+def test_view_replaces_its_own_pages_and_no_other_files(
+    content: str, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    notes, page = tmp_path / "notes.txt", tmp_path / "page.html"
-    notes.write_text("mine")
+    notes, page = tmp_path / "notes.html", tmp_path / "page.html"
+    notes.write_text(content)
     assert main.main(["view", "--table", str(table), "--out", str(notes)]) == 1
-    assert f"--out {notes} exists and is no HTML page: name a new file" in capsys.readouterr().err
-    assert notes.read_text() == "mine"
+    assert f"--out {notes} exists and is no page of `waymark view`: name a new file" in capsys.readouterr().err
+    assert notes.read_text() == content
     assert main.main(["view", "--table", str(table), "--out", str(page)]) == 0
     assert main.main(["view", "--table", str(table), "--out", str(page)]) == 0
 

@@ -84,9 +84,18 @@ def test_an_evaluation_with_more_aborted_episodes_than_allowed_is_invalid():
     assert not summary(*rows, max_aborted=0.09).valid
 
 
-def test_held_out_tasks_without_a_verdict_do_not_stop_the_main_table():
-    one = summary(("a", SUCCESS), ("b", FAILURE), ("c", ERROR, "click-pie", "heldout"))
-    assert (one.rate, one.n, one.heldout, one.heldout_unjudged, one.valid) == (0.5, 2, None, 1, True)
+@pytest.mark.parametrize(
+    ("max_aborted", "why"),
+    [
+        (0.1, "0 of 1 episodes were ended by the environment and 1 were not judged (evaluation.max_aborted is 0.1)"),
+        (1.0, "none of 1 episodes was judged"),
+    ],
+)
+def test_held_out_tasks_without_a_verdict_make_the_evaluation_invalid(max_aborted, why):
+    rows = ("a", SUCCESS), ("b", FAILURE), ("c", ERROR, "click-pie", "heldout")
+    one = summary(*rows, max_aborted=max_aborted)
+    assert (one.rate, one.n, one.heldout, one.heldout_unjudged) == (0.5, 2, None, 1)
+    assert (one.valid, one.problems) == (False, [f"of the held-out tasks, {why}"])
 
 
 def test_families_never_trained_on_are_apart_from_the_headline_rate():
@@ -251,6 +260,7 @@ def test_one_family_that_never_loaded_makes_the_evaluation_invalid():
     ]
     assert summary(*rows).aborted / 220 < 0.1
     assert not summary(*rows).valid
+    assert summary(*rows).problems == ["20 of 20 episodes of family-0 were ended by the environment"]
 
 
 def test_failures_are_counted_by_group():

@@ -17,9 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.cli.main import main
+from components.evaluation.episodes import join_verdicts
 from components.export import Origin, Source, dataset, export, recorded_seed
-from components.export.columns import EPISODES, TURNS
-from components.records import Outcome, RowChange, StateCheck, ToolCall, Trajectory, Verdict
+from components.export.columns import EPISODES, TURNS, Episode
+from components.records import Outcome, RowChange, StateCheck, Termination, ToolCall, Trajectory, Verdict
 from components.redaction import Redaction
 from components.store import write_table
 from tests.samples import a_task, a_trajectory, a_turn, a_verdict, png, shipped
@@ -32,11 +33,13 @@ SECRET = 'q"9\\zebra'
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """Two training episodes, one of them judged, and a held-out one without a verdict whose world knows the truth."""
+    """Two training episodes, one of them judged, and a held-out one out of steps, which needs no verdict."""
     trajectories = [
         a_trajectory(a_task(1), turns=3, final_screenshot=png("red")),
         a_trajectory(a_task(2), turns=1),
-        a_trajectory(a_task(3, split="heldout"), turns=2, state_check=PARTIAL),
+        a_trajectory(
+            a_task(3, split="heldout"), turns=2, state_check=PARTIAL, termination=Termination.MAX_STEPS, answer=None
+        ),
     ]
     path = tmp_path / "data/teacher/trajectories.parquet"
     write_table(path, Trajectory, trajectories)
@@ -54,14 +57,14 @@ def header(folder: Path) -> dict:
 
 
 def test_turns_and_episodes_are_read_back_by_split(table, tmp_path):
-    export([Source(table)], tmp_path / "out", ORIGIN, str)
+    export(Source.of([table]), tmp_path / "out", ORIGIN, str)
     turns = rows(tmp_path / "out", "turns", "train")
     assert [(row["turn"], row["intent"]) for row in turns] == [(turn, a_task().intent) for turn in (0, 1, 2, 0)]
     assert json.loads(turns[0]["tool_calls"]) == [
         {"name": "click", "arguments": {"coordinate": [512, 86]}, "error": None}
     ]
     episodes = rows(tmp_path / "out", "episodes", "train") + rows(tmp_path / "out", "episodes", "heldout")
-    assert [row["success"] for row in episodes] == [True, None, False], "by the verdict, unknown, by the state"
+    assert [row["success"] for row in episodes] == [True, None, False], "by the verdict, not judged, out of steps"
     assert [row["turns"] for row in episodes] == [3, 1, 2]
     assert (episodes[2]["state_credit"], episodes[2]["side_effects"]) == (0.5, ["x"])
     assert json.loads(episodes[2]["changes"]) == [CHANGE.model_dump()]
@@ -69,7 +72,7 @@ def test_turns_and_episodes_are_read_back_by_split(table, tmp_path):
 
 
 def test_screenshots_are_images_for_the_library_datasets(table, tmp_path):
-    export([Source(table)], tmp_path / "out", ORIGIN, str)
+    export(Source.of([table]), tmp_path / "out", ORIGIN, str)
     schema = pq.read_schema(tmp_path / "out/turns/train-00000.parquet")
     assert schema.field("screenshot").type == pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
@@ -82,7 +85,7 @@ def test_screenshots_are_images_for_the_library_datasets(table, tmp_path):
 
 
 def test_the_card_names_licence_splits_and_every_column(table, tmp_path):
-    export([Source(table)], tmp_path / "out", ORIGIN, str)
+    export(Source.of([table]), tmp_path / "out", ORIGIN, str)
     assert header(tmp_path / "out")["license"] == "apache-2.0"
     for config in header(tmp_path / "out")["configs"]:
         assert [files["split"] for files in config["data_files"]] == ["heldout", "train"]
@@ -109,6 +112,23 @@ def test_a_seed_is_recorded_for_the_very_file_that_a_run_made(table, tmp_path, m
     assert recorded_seed(path) is None
 
 
+def test_tables_in_folders_of_one_name_are_told_apart(project, table):
+    """The seed of the one that `dvc.lock` records does not stand beside the other."""
+    other = Path("run2/data/teacher/trajectories.parquet")
+    write_table(other, Trajectory, [a_trajectory(a_task(9))])
+    content = other.read_bytes()
+    made = {"path": other.as_posix(), "size": len(content), "md5": hashlib.md5(content).hexdigest()}
+    stage = {"params": {"params.yaml": {"seed": 7}}, "outs": [made]}
+    Path("dvc.lock").write_text(yaml.safe_dump({"stages": {"teacher_rollouts": stage}}))
+    tables = ["--table", str(table), "--table", str(other)]
+    assert main(["export", "out", "--licence", "mit", *tables]) == 0
+    mine = "data/teacher/trajectories.parquet"
+    assert {row["origin"] for row in rows(Path("out"), "episodes", "train")} == {mine, other.as_posix()}
+    card = Path("out/README.md").read_text()
+    assert f"| {mine} | not recorded |" in card
+    assert f"| {other} | 7 |" in card
+
+
 @given(st.text(max_size=20), st.text(max_size=20), st.sampled_from([SECRET, "http://ada:swordfish@shop.test/"]))
 def test_no_secret_is_in_any_text(before, after, secret):
     text = f"{before}{secret}{after}"
@@ -124,7 +144,7 @@ def test_no_secret_is_in_any_text(before, after, secret):
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "teacher/trajectories.parquet"
         write_table(table, Trajectory, [trajectory.model_copy(update={"turns": [turn]})])
-        export([Source(table)], Path(folder) / "out", ORIGIN, Redaction([SECRET]))
+        export(Source.of([table]), Path(folder) / "out", ORIGIN, Redaction([SECRET]))
         exported = [rows(Path(folder) / "out", name, "train")[0] for name in ("turns", "episodes")]
     cells = [cell for row in exported for cell in row.values()]
     for known in (SECRET, json.dumps(SECRET)[1:-1], "swordfish"):
@@ -135,7 +155,7 @@ def test_no_secret_is_in_any_text(before, after, secret):
 def test_a_full_shard_is_followed_by_another(table, tmp_path, monkeypatch):
     monkeypatch.setattr(dataset, "SHARD_BYTES", 1)
     monkeypatch.setattr(dataset, "GROUP_ROWS", 3)
-    export([Source(table)], tmp_path / "out", ORIGIN, str)
+    export(Source.of([table]), tmp_path / "out", ORIGIN, str)
     names = sorted(path.name for path in (tmp_path / "out/turns").iterdir())
     assert names == ["heldout-00000.parquet", "train-00000.parquet", "train-00001.parquet"]
     assert [row["turn"] for row in rows(tmp_path / "out", "turns", "train")] == [0, 1, 2, 0]
@@ -195,9 +215,20 @@ def test_a_trajectory_in_two_tables_is_refused(project, table, capsys):
     assert "name one of them" in capsys.readouterr().err
 
 
-def test_a_failed_verdict_outweighs_the_state():
-    from components.export.columns import Episode
+SOLVED = StateCheck(reward=1, credit=1)
 
-    trajectory = a_trajectory(state_check=StateCheck(reward=1, credit=1))
-    assert Episode(trajectory, a_verdict(trajectory, Outcome.FAILURE), "teacher").success is False
-    assert Episode(trajectory, a_verdict(trajectory, Outcome.ERROR), "teacher").success is True
+
+@pytest.mark.parametrize("late_actions", [None, 1])
+@pytest.mark.parametrize("answer", [None, "Done."])
+@pytest.mark.parametrize("outcome", Outcome)
+@pytest.mark.parametrize("ending", Termination)
+def test_an_episode_succeeds_where_the_evaluation_says_so(ending, outcome, answer, late_actions):
+    trajectory = a_trajectory(termination=ending, answer=answer, late_actions=late_actions, state_check=SOLVED)
+    verdict = a_verdict(trajectory, outcome)
+    (evaluated,) = join_verdicts([trajectory], [verdict])
+    exported = Episode(trajectory, verdict, "teacher").success
+    assert exported == (evaluated.success if ending.is_agents_doing else None)
+
+
+def test_a_missing_verdict_is_no_failure_and_the_state_no_verdict():
+    assert Episode(a_trajectory(state_check=SOLVED), None, "teacher").success is None

@@ -108,6 +108,10 @@ def test_a_sample_says_how_the_episode_went(folder):
     assert first["model_usage"]["sample"] == {"input_tokens": 80, "output_tokens": 6, "total_tokens": 86}
     assert out_of_steps["limit"] == {"type": "turn", "limit": 1.0}
     assert out_of_steps["scores"]["site_reward"] == {"value": 0.5}
+    assert out_of_steps["scores"]["verdict"] == {
+        "value": "I",
+        "explanation": "No judge is needed: the agent ended the episode without a valid answer (max_steps).",
+    }
     assert "env_init_error" in broken["error"]["message"]
     assert (broken.get("scores"), broken["metadata"]["verdict"]) == (None, "error")
 
@@ -131,10 +135,10 @@ def test_messages_are_pages_responses_and_feedback_in_order(folder):
 
 
 def test_the_accuracy_is_over_tasks_and_leaves_out_what_was_not_judged(folder):
-    """Task 0 has a half, task 1 is a success, task 2 has no verdict: 0.75 over two tasks."""
+    """Task 0 has a half, task 1 is a failure, the environment ended task 2: 0.25 over two tasks."""
     (verdict, reward) = logs(folder)["sample"]["results"]["scores"]
     assert (verdict["metrics"]["accuracy"]["value"], verdict["scored_samples"], verdict["unscored_samples"]) == (
-        0.75,
+        0.25,
         2,
         1,
     )
@@ -149,7 +153,7 @@ def test_inspects_own_reader_finds_the_same_values(folder):
     read = {log["model"]: log for log in json.loads(printed.stdout)}
     written = logs(folder)
     assert read.keys() == written.keys()
-    assert read["sample"]["written"] == read["sample"]["recomputed"] == {"verdict": 0.75, "site_reward": 0.5}
+    assert read["sample"]["written"] == read["sample"]["recomputed"] == {"verdict": 0.25, "site_reward": 0.5}
     for model, log in written.items():
         for ours, theirs in zip(log["samples"], read[model]["samples"], strict=True):
             assert _is_within(ours, theirs), theirs

@@ -10,7 +10,7 @@ from components.formats import Damaged, ReadTrajectory, format_named, format_of
 from components.judge.prompts import distinct_images
 from components.records import NO_SCREENSHOT, Termination, ToolCall
 from tests.formats.samples import online_mind2web_steps, online_mind2web_task
-from tests.samples import a_task, a_trajectory, png
+from tests.samples import a_task, a_trajectory, a_turn, png
 
 OM2W = format_named("online_mind2web")
 
@@ -111,7 +111,8 @@ def written(folder, *trajectories) -> list[dict]:
 
 
 def test_our_trajectories_are_written_and_read_back(tmp_path):
-    ours = a_trajectory(a_task(1), turns=3, answer="It is 23 kg, hunter2.")
+    ours = a_trajectory(a_task(1), turns=2, answer="It is 23 kg, hunter2.")
+    ours = ours.model_copy(update={"turns": [*ours.turns, a_turn(2, tool_calls=[ToolCall(name="done")])]})
     (result,) = written(tmp_path / "out", ours)
     assert [step["action"] for step in result["action_history"]][-1] == "TASK_COMPLETE -> ANSWER: It is 23 kg, ***."
     assert (result["schema_version"], result["task_id"]) == ("online-mind2web-v2", ours.task_id)
@@ -123,6 +124,24 @@ def test_our_trajectories_are_written_and_read_back(tmp_path):
         turn.observation.screenshot for turn in ours.turns
     ]
     assert [turn.observation.url for turn in read.trajectory.turns] == [turn.observation.url for turn in ours.turns]
+
+
+@pytest.mark.parametrize("final", [None, png("red")])
+def test_calls_beside_done_are_a_step_before_the_account(tmp_path, final):
+    """As most episodes end: the last click and `done` are calls of one turn."""
+    press = ToolCall(name="press_keys", arguments={"keys": ["Enter"]})
+    last = a_turn(1, tool_calls=[press, ToolCall(name="done", arguments={"answer": "23 kg"})])
+    ours = a_trajectory(a_task(1), turns=1, answer="23 kg", final_screenshot=final)
+    ours = ours.model_copy(update={"turns": [*ours.turns, last]})
+    (result,) = written(tmp_path / "out", ours)
+    assert [step["action"] for step in result["action_history"]] == [
+        'click -> {"coordinate": [512, 86]}',
+        'press_keys -> {"keys": ["Enter"]}',
+        "TASK_COMPLETE -> ANSWER: 23 kg",
+    ]
+    read = one(tmp_path / "out").trajectory
+    assert sum(len(turn.tool_calls) for turn in read.turns) == sum(len(turn.tool_calls) for turn in ours.turns)
+    assert read.turns[-1].observation.screenshot == (final or png())
 
 
 def test_an_episode_without_done_ends_with_its_last_page_and_how_it_ended(tmp_path):

@@ -249,10 +249,32 @@ def test_a_picture_shows_every_stage(tmp_path, small):
     text = (tmp_path / "plan.svg").read_text()
     assert root.tag.endswith("svg")
     assert all(f"<!-- {stage} -->" in text for stage in STAGES)
+    for _ in range(2):  # a picture of its kind is replaced
+        draw(small, "demo", tmp_path / "plan.svg")
     draw(small, "demo", tmp_path / "plan.png")
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(RecipeError, match="must end in"):
         draw(small, "demo", tmp_path / "plan.gif")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("folder.svg", "folder.svg is a folder: name a file, such as"),
+        ("mine.svg", "mine.svg exists and is no .svg picture: name a new file"),
+        ("mine.png", "mine.png exists and is no .png picture: name a new file"),
+        ("notes.txt", "the name must end in .svg, .png or .pdf"),
+    ],
+)
+def test_a_picture_replaces_pictures_alone(capsys, tmp_path, name, why):
+    """Refused before the recipe is read, so that nobody waits for the plan."""
+    (tmp_path / "folder.svg").mkdir()
+    mine = [tmp_path / name for name in ("mine.svg", "mine.png", "notes.txt")]
+    for file in mine:
+        file.write_text("mine")
+    assert main(["plan", "no such recipe", "--picture", str(tmp_path / name)]) == 1
+    assert why in capsys.readouterr().err
+    assert {file.read_text() for file in mine} == {"mine"}
 
 
 def test_the_command_prints_memory_then_time(capsys, tmp_path):

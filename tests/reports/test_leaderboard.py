@@ -88,13 +88,17 @@ def test_a_set_is_among_the_published_rows_of_its_own_name_alone(name, group):
     assert benchmark_of(name) == group
 
 
+OF_EARLIER = "2 episodes ended by the environment, 0 not judged"
+BROKEN = "5 of 15 episodes were ended by the environment and 0 were not judged (evaluation.max_aborted is 0.1)"
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"summary": summary(9, broken=5)}, "5 episodes ended by the environment, 0 not judged"),
+        ({"summary": summary(9, broken=5)}, BROKEN),
         ({"summary": None, "status": "invalid", "problem": "no network"}, "no network"),
         ({"status": "invalid", "problem": "blocked everywhere"}, "blocked everywhere"),
-        ({"summary": {**summary(9), "valid": False}}, "0 episodes ended by the environment, 0 not judged"),
+        ({"summary": {**summary(9), "valid": False, "aborted": 2}}, OF_EARLIER),
     ],
 )
 def test_an_invalid_run_has_no_number_and_says_why(folder, tmp_path, changes, why):

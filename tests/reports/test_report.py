@@ -13,7 +13,7 @@ from PIL import Image as Pillow
 
 from components.evaluation import ActionSummary, EvaluationError
 from components.evaluation.actions import MeanActions
-from components.evaluation.comparison import Difference
+from components.evaluation.comparison import PairedDifference
 from components.judge.labelled_verdicts import LabelledVerdict, LabelledVerdicts
 from components.records import Image, Outcome, Trajectory, Verdict
 from components.reports import build, read_episodes, read_results, read_teacher, with_plan, write_report
@@ -49,8 +49,8 @@ def test_the_json_has_the_promised_keys(made):
     success = {"rate", "n", "ci95", "rate_without_aborted", "completed", "actions", "actions_of_teacher"}
     assert {key for one in value["success"].values() for key in one} == success
     assert {name: list(one) for name, one in value["paired"].items()} == {
-        "sft_minus_base": ["diff", "ci95"],
-        "rl_minus_sft": ["diff", "ci95"],
+        "sft_minus_base": ["diff", "ci95", "n", "p_value"],
+        "rl_minus_sft": ["diff", "ci95", "n", "p_value"],
     }
     judge = {"n", "accuracy", "precision", "recall", "f1", "majority_accuracy", "untrained_accuracy"}
     assert set(value["judge"]) == judge
@@ -80,7 +80,7 @@ def test_held_out_families_are_compared_where_there_are_no_others(made):
 )
 def test_the_page_says_on_which_side_of_0_an_interval_is(run_on_disk, made, tmp_path, interval, tag):
     results, evaluated, report = made
-    pair = Difference(diff=sum(interval) / 2, ci95=Interval(*interval))
+    pair = PairedDifference(diff=sum(interval) / 2, ci95=Interval(*interval), n=20, p_value=0.5)
     changed = report.model_copy(update={"paired": {"sft_minus_base": pair, "rl_minus_sft": pair}})
     write_report(changed, results, evaluated, run_on_disk.evaluation, "demo", tmp_path / "demo.html")
     assert (tmp_path / "demo.html").read_text().count(f"interval {tag} 0<") == 2
@@ -121,6 +121,26 @@ def test_what_an_iteration_could_not_measure_is_null(made):
 def test_the_paired_difference_is_that_of_the_rates(made):
     _, _, report = made
     assert report.paired["rl_minus_sft"].diff == pytest.approx(report.success["rl"].rate - report.success["sft"].rate)
+
+
+def test_an_unjudged_task_is_in_no_pair_and_the_page_names_each_n(run_on_disk, made, page, tmp_path):
+    """One answered task of SFT loses its verdict: SFT has 107 tasks of 108, and so has each pair."""
+    lead = r'<p class="lead">([^:]+): ([^,]+),'
+    assert re.search(lead, page)[1] == "Success on the same 108 tasks, none of them seen in training"
+    results, evaluated, _ = made
+    (first, *others) = evaluated["sft"]
+    assert first.split != "heldout"
+    unjudged = evaluated | {"sft": [first.model_copy(update={"success": None}), *others]}
+    sft = results.success["sft"].model_copy(update={"n": 107, "unjudged": 1})
+    changed = results.model_copy(update={"success": results.success | {"sft": sft}})
+    report = build(changed, unjudged, TEACHER, 500, 0, "this")
+    assert {name: pair.n for name, pair in report.paired.items()} == {"sft_minus_base": 107, "rl_minus_sft": 107}
+    write_report(report, changed, evaluated, run_on_disk.evaluation, "demo", tmp_path / "demo.html")
+    text = (tmp_path / "demo.html").read_text()
+    assert re.search(lead, text)[1] == "Success on the tasks with a verdict, none of them seen in training"
+    assert f"{100 * report.success['sft'].rate:.1f}% of 107 after supervised fine-tuning" in text
+    assert f"{100 * report.success['rl'].rate:.1f}% of 108 after online RL" in text
+    assert text.count("paired on 107 tasks") == 2
 
 
 def test_families_never_trained_on_are_not_in_the_headline(made):
