@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from components.judge.history import calls
 from components.judge.prompts import last_images
-from components.judge.protocols.base import Ask, JudgeProtocol, Ruling, cut, question
+from components.judge.protocols.base import Ask, JudgeProtocol, Ruling, ask_once, cut, question
 from components.judge.protocols.reference import references_of
 from components.judge.protocols.universal.form import json_schema, one_of, text
 from components.judge.verdicts import read_object
@@ -54,7 +54,8 @@ def instructed(
                 return Ruling(outcome, str(reply.get("rationale", "")))
         return Ruling(Outcome.UNPARSED, answer.text)
 
-    return JudgeProtocol(judge, (system, f"{screenshots} screenshots") if screenshots else (system,))
+    prompts = (system, f"{screenshots} screenshots") if screenshots else (system,)
+    return JudgeProtocol(judge, prompts, ask_once(screenshots))
 
 
 def _inputs(trajectory: Trajectory) -> str:

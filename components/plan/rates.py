@@ -12,7 +12,9 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from components.params import Params, RecipeError
+from components.judge.protocols import judge_protocol
+from components.judge.protocols.base import FACTS
+from components.params import ModelJudgeParams, Params, RecipeError
 from components.plan.hardware import Device
 from components.store import read_json
 
@@ -20,6 +22,8 @@ Share = Annotated[float, Field(gt=0)]
 """A share of a peak. A calibrated one may be above 1, because what is counted as work is a model of it."""
 Seconds = Annotated[float, Field(ge=0)]
 DEFAULTS = "defaults"
+EXAMPLE_PAGES = 10
+"""Pages of the trajectory for which the assumptions count the judge's questions."""
 """The source of rates that are assumed."""
 EVERY = "*"
 """The key of a stage that has no entry of its own."""
@@ -35,7 +39,7 @@ class Habits(BaseModel):
     response: float = Field(gt=0, le=1)
     """Tokens of a response as a share of their limit."""
     judged: float = Field(ge=0, le=1)
-    """Share of the episodes that end with an answer, so that a judge is asked."""
+    """Share of the episodes that end with an answer, so that a judge is questions."""
 
 
 class Counts(BaseModel):
@@ -88,7 +92,8 @@ class Rates(BaseModel):
     """Seconds of a core to open a browser on the start page."""
     open_wait_s: Seconds
     judge_s: Seconds
-    """Seconds of a question to a judge behind an endpoint."""
+    """Seconds of a verdict of a judge behind an endpoint, all its questions together, where that was measured; else of
+    one question."""
     endpoint_tokens_per_s: float = Field(gt=0)
     """Tokens that a teacher behind an endpoint gives to one request in a second."""
     startup_s: dict[str, Seconds]
@@ -202,10 +207,20 @@ def assumptions(rates: Rates, params: Params) -> list[str]:
         + (" (OpenWebRL: 54K trajectories in 90 iterations of 48 groups of 5)" if not rates.are_measured else "")
     )
     if params.judge.model is not None:
-        lines.append(f"the judge's endpoint gets one question per trajectory, which takes {rates.judge_s:.3g} s")
+        lines.append(_questions_of(params.judge.model, rates))
     if params.rollout.per_host is not None or params.rollout.host_delay_s:
         lines.append("the limits per website (rollout.per_host, rollout.host_delay_s) delay nothing")
     return lines
+
+
+def _questions_of(model: ModelJudgeParams, rates: Rates) -> str:
+    questions = judge_protocol(model.protocol, model.screenshots).questions(EXAMPLE_PAGES)
+    what = "a verdict" if rates.are_measured else "a question"
+    return (
+        f"the protocol {model.protocol} asks the judge's endpoint at most {questions.requests} questions with "
+        f"{questions.screenshots} screenshots in all about a trajectory of {EXAMPLE_PAGES} pages; {what} takes "
+        f"{rates.judge_s:.3g} s. Calls, tokens and dollars are these upper bounds, with {FACTS} facts in a rubric"
+    )
 
 
 def read_rates(path: Path) -> Rates:

@@ -14,6 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cache
 
+from components.judge.protocols import judge_protocol
 from components.params import POINTED, EndpointTeacherParams, RLPhase
 from components.plan.episodes import FEEDBACK, PromptShape, draw_episodes, mean_turns
 from components.plan.placement import judge_rows, served_judge
@@ -158,27 +159,34 @@ def facilities_of(setting: Setting, batch: Batch, context: float) -> Facilities:
     return Facilities(browsers, cores, servers, setting.slots(context), prefill_s, token_s_of)
 
 
+def pages_of(turns: float) -> int:
+    """Pages of a trajectory: one before each turn, and the last one."""
+    return math.ceil(turns) + 1
+
+
 def judged_by_model(setting: Setting, stage: str, calls: float, turns: float, resource: str = "judge") -> Timed:
     """Questions to the judge's endpoint, and to its voters; no time without one. Servers are asked at the same time."""
     model = setting.params.judge.model
     if model is None or not round(calls):
         return Timed()
     endpoints = [model.endpoint, *model.voters]
-    questions = round(calls * len(endpoints))
+    questions = judge_protocol(model.protocol, model.screenshots).questions(pages_of(turns))
+    verdicts = round(calls * len(endpoints))
     image = setting.policy.image_tokens(setting.params.browser.viewport)
-    prompt = JUDGE_INSTRUCTIONS["full"] + turns * (CALL + FEEDBACK["full"]) + model.screenshots * image
+    history = JUDGE_INSTRUCTIONS["full"] + turns * (CALL + FEEDBACK["full"])
+    prompt = questions.requests * history + questions.screenshots * image
+    completion = questions.requests * ENDPOINT_VERDICT
     usd = sum(
-        calls
-        * (endpoint.usd_per_million_prompt * prompt + endpoint.usd_per_million_completion * ENDPOINT_VERDICT)
-        / 1e6
+        calls * (endpoint.usd_per_million_prompt * prompt + endpoint.usd_per_million_completion * completion) / 1e6
         for endpoint in endpoints
     )
-    tokens = Tokens(0, 0, 0, questions, questions * prompt, questions * ENDPOINT_VERDICT, usd)
+    tokens = Tokens(0, 0, 0, verdicts * questions.requests, verdicts * prompt, verdicts * completion, usd)
+    verdict_s = setting.rates.judge_s * (1 if setting.rates.are_measured else questions.requests)
     usages = []
     for server, models in Counter(endpoint.url for endpoint in endpoints).items():
         own = server == model.endpoint.url
         limit = next(endpoint.max_in_flight for endpoint in endpoints if endpoint.url == server)
-        jobs = [setting.rates.judge_s] * round(calls * models)
+        jobs = [verdict_s] * round(calls * models)
         usages.append(queue(jobs, setting.units(stage)[resource] if own else limit, resource))
     return Timed(max(usages, key=lambda usage: usage.seconds), tokens)
 

@@ -313,3 +313,22 @@ def test_no_prompt_contains_a_readable_verdict() -> None:
         for prompt in prompts
         for form in (VERDICT, STATUS)
     } == {U}
+
+
+@pytest.mark.parametrize("name", ["openwebrl", "webvoyager", "webvoyager_hinted", "agenttrek", "deepshop"])
+def test_a_protocol_that_asks_once_shows_as_many_screenshots_as_it_states(episode: Episode, name: str) -> None:
+    model = Model({system(name): ["Fine."]})
+    rule(name, episode(*[["click"]] * 40), model)
+    stated = judge_protocol(name, 3).questions(41)
+    assert (len(model.asked), images_of(model.asked[0])) == (stated.requests, stated.screenshots)
+
+
+def test_protocols_with_questions_about_pages_ask_no_more_than_they_state(episode: Episode) -> None:
+    points = webjudge(["Score: 5"])
+    rule("webjudge", episode(*THREE), points)
+    _, facts_of_three = rubric(episode, [YES], [YES])
+    for name, model, facts_left in (("webjudge", points, 0), ("webgym_rubric", facts_of_three, 1)):
+        pages = 4  # before each of three turns, and the last one
+        stated = judge_protocol(name, 3).questions(pages)
+        assert len(model.asked) == stated.requests - facts_left
+        assert sum(images_of(one) for one in model.asked) == stated.screenshots - facts_left * pages

@@ -34,11 +34,31 @@ class Ruling(NamedTuple):
     """None unless the outcome is an error. A protocol's error without a cause is `no_rule`."""
 
 
+class Questions(NamedTuple):
+    """What a protocol asks about one trajectory at most."""
+
+    requests: int
+    screenshots: int
+    """In all requests together."""
+
+
+FACTS = 4
+"""So many facts or criteria of a task are assumed where none is at hand; WebGym's tasks of medium difficulty have 4 to
+6."""
+
+
+def ask_once(screenshots: int) -> Callable[[int], Questions]:
+    """One request with at most so many of the trajectory's pages."""
+    return lambda pages: Questions(1, min(screenshots, pages))
+
+
 class JudgeProtocol(NamedTuple):
-    """A protocol: `judge` may ask several times; `prompts` are its texts, whose hash is its version."""
+    """A protocol: `judge` may ask several times; `prompts` are its texts, whose hash is its version. `questions` says
+    what it asks at most about a trajectory with a number of pages, the last one included."""
 
     judge: Callable[[Trajectory, Ask], Awaitable[Ruling]]
     prompts: tuple[str, ...]
+    questions: Callable[[int], Questions] = ask_once(1)
 
 
 def question(system: str, *parts: str | Image) -> list[Message]:

@@ -8,7 +8,7 @@ asked for it in the prompt.
 from __future__ import annotations
 
 from components.judge.prompts import last_images
-from components.judge.protocols.base import Ask, JudgeProtocol, Ruling, cut, question
+from components.judge.protocols.base import Ask, JudgeProtocol, Ruling, ask_once, cut, question
 from components.judge.verdicts import read_object
 from components.records import Image, Outcome, Trajectory
 
@@ -63,4 +63,4 @@ def parse(text: str, truncated: bool = False) -> Ruling:
     return Ruling(Outcome.UNPARSED, text.strip())
 
 
-DEEPSHOP = JudgeProtocol(judge, (SYSTEM,))
+DEEPSHOP = JudgeProtocol(judge, (SYSTEM,), ask_once(SCREENSHOTS))

@@ -6,7 +6,7 @@ The protocol asks one question. The wording is our own (`judge/prompts.py`); the
 from __future__ import annotations
 
 from components.judge.prompts import FULL, judge_prompt
-from components.judge.protocols.base import Ask, JudgeProtocol, Ruling, cut, question
+from components.judge.protocols.base import Ask, JudgeProtocol, Ruling, ask_once, cut, question
 from components.judge.verdicts import parse_verdict
 from components.records import Trajectory
 
@@ -22,4 +22,4 @@ def openwebrl(screenshots: int) -> JudgeProtocol:
         answer = await ask(question(prompt.system, prompt.text, *prompt.images))
         return Ruling(*parse_verdict(answer.text, cut(answer)))
 
-    return JudgeProtocol(judge, (FULL, str(screenshots)))
+    return JudgeProtocol(judge, (FULL, str(screenshots)), ask_once(screenshots))

@@ -18,7 +18,7 @@ import asyncio
 
 from components.judge.prompts import distinct_images
 from components.judge.protocols import reference
-from components.judge.protocols.base import ENDING, Ask, JudgeProtocol, Ruling, cut, question
+from components.judge.protocols.base import ENDING, FACTS, Ask, JudgeProtocol, Questions, Ruling, cut, question
 from components.judge.protocols.reference import references_of, says_the_same
 from components.judge.rules.webvoyager import hint_of
 from components.judge.verdicts import KEEP, parse_verdict, read
@@ -97,4 +97,10 @@ async def _key_pages(trajectory: Trajectory, task_text: str, ask: Ask) -> list[I
     return [*(image for image, keep in zip(images, kept, strict=False) if keep), *images[-1:]][-MAX_PAGES:]
 
 
-WEBGYM_RUBRIC = JudgeProtocol(judge, (reference.SYSTEM, KEYPAGE, SUPPORT, FACT))
+def questions(pages: int) -> Questions:
+    """One about each page but the last, then the claims of the answer and each fact with all pages that are kept."""
+    checks = 1 + FACTS
+    return Questions(pages - 1 + checks, pages - 1 + checks * min(MAX_PAGES, pages))
+
+
+WEBGYM_RUBRIC = JudgeProtocol(judge, (reference.SYSTEM, KEYPAGE, SUPPORT, FACT), questions)

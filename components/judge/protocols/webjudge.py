@@ -16,7 +16,7 @@ import asyncio
 
 from components.judge.history import calls
 from components.judge.prompts import distinct_images
-from components.judge.protocols.base import Ask, JudgeProtocol, Ruling, cut, question
+from components.judge.protocols.base import Ask, JudgeProtocol, Questions, Ruling, cut, question
 from components.judge.verdicts import STATUS, parse_verdict, read_points, read_score
 from components.records import Image, Outcome, Trajectory
 
@@ -86,4 +86,6 @@ async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
     return Ruling(*parse_verdict(answer.text, cut(answer), STATUS))
 
 
-WEBJUDGE = JudgeProtocol(judge, (POINTS, SCORE, VERDICT))
+WEBJUDGE = JudgeProtocol(
+    judge, (POINTS, SCORE, VERDICT), lambda pages: Questions(pages + 2, pages + min(MAX_PAGES, pages))
+)

@@ -12,7 +12,7 @@ has one. The published script never shows it.
 from __future__ import annotations
 
 from components.judge.prompts import last_images
-from components.judge.protocols.base import ENDING, Ask, JudgeProtocol, Ruling, cut, question
+from components.judge.protocols.base import ENDING, Ask, JudgeProtocol, Ruling, ask_once, cut, question
 from components.judge.rules import hint_of
 from components.judge.verdicts import parse_verdict
 from components.records import Trajectory
@@ -55,5 +55,5 @@ async def _grade(trajectory: Trajectory, ask: Ask, hint: str | None) -> Ruling:
     return Ruling(*parse_verdict(answer.text, cut(answer)))
 
 
-WEBVOYAGER = JudgeProtocol(judge, (SYSTEM,))
-WEBVOYAGER_HINTED = JudgeProtocol(judge_hinted, (SYSTEM, HINT))
+WEBVOYAGER = JudgeProtocol(judge, (SYSTEM,), ask_once(SCREENSHOTS))
+WEBVOYAGER_HINTED = JudgeProtocol(judge_hinted, (SYSTEM, HINT), ask_once(SCREENSHOTS))

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from components.endpoint import Message
 from components.judge.history import events
-from components.judge.protocols.base import Ask, JudgeProtocol, Ruling, cut, question
-from components.judge.protocols.universal.criteria import CRITERION, CriterionRuling, rule_criteria
+from components.judge.protocols.base import FACTS, Ask, JudgeProtocol, Questions, Ruling, cut, question
+from components.judge.protocols.universal.criteria import CRITERION, SHOWN, CriterionRuling, rule_criteria
 from components.judge.protocols.universal.evidence import EVIDENCE, Page, read_pages
 from components.judge.protocols.universal.form import json_schema, one_of, text, texts
 from components.judge.protocols.universal.rubric import RUBRIC, Rubric, are_texts, rubric_of
@@ -126,4 +126,10 @@ def _named(values: list[str]) -> list[str]:
     return [entry for entry in entries if entry and not _NOTHING.fullmatch(entry)]
 
 
-UNIVERSAL = JudgeProtocol(judge, (RUBRIC, EVIDENCE, CRITERION, OUTCOME))
+def questions(pages: int) -> Questions:
+    """The rubric, one about each page, one about each criterion, and the outcome."""
+    shown = FACTS * min(SHOWN, pages) + min(LAST_SCREENSHOTS, pages)
+    return Questions(pages + FACTS + 2, pages + shown)
+
+
+UNIVERSAL = JudgeProtocol(judge, (RUBRIC, EVIDENCE, CRITERION, OUTCOME), questions)
