@@ -39,7 +39,7 @@ class Habits(BaseModel):
     response: float = Field(gt=0, le=1)
     """Tokens of a response as a share of their limit."""
     judged: float = Field(ge=0, le=1)
-    """Share of the episodes that end with an answer, so that a judge is questions."""
+    """Share of the episodes that end with an answer, so that a judge is asked."""
 
 
 class Counts(BaseModel):
