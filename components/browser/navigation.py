@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 from playwright.async_api import CDPSession
 
+from components.browser.listener_errors import ListenerErrors
+
 
 class Navigation:
     """Knows whether a main frame is navigating, and counts its documents.
@@ -29,13 +31,13 @@ class Navigation:
         """Set while no navigation is under way."""
         self._idle.set()
 
-    def follow(self, cdp: CDPSession) -> None:
+    def follow(self, cdp: CDPSession, errors: ListenerErrors) -> None:
         """Listen to the events of a page, whose domain `Page` is enabled."""
-        cdp.on("Page.frameRequestedNavigation", self._on_requested)
-        cdp.on("Page.frameStartedNavigating", self._on_requested)
-        cdp.on("Page.frameNavigated", self._on_document)
-        cdp.on("Page.navigatedWithinDocument", self._on_ended)
-        cdp.on("Page.frameStoppedLoading", self._on_ended)
+        cdp.on("Page.frameRequestedNavigation", errors.guarded(self._on_requested))
+        cdp.on("Page.frameStartedNavigating", errors.guarded(self._on_requested))
+        cdp.on("Page.frameNavigated", errors.guarded(self._on_document))
+        cdp.on("Page.navigatedWithinDocument", errors.guarded(self._on_ended))
+        cdp.on("Page.frameStoppedLoading", errors.guarded(self._on_ended))
 
     @property
     def is_under_way(self) -> bool:

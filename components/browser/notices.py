@@ -57,8 +57,9 @@ class Notices:
         self.note("service worker", "The page tried to register a service worker, which is blocked.")
 
     def on_file_chooser(self, event: dict) -> None:
-        """Note a file chooser. It stays closed if there are no files to choose."""
-        if self.uploads is None:
+        """Note a file chooser. It stays closed if there are no files to choose, or no `<input>` that takes them:
+        `showOpenFilePicker()` has none."""
+        if self.uploads is None or "backendNodeId" not in event:
             self.note("file", "The page asked for a file; there are none to choose.")
         else:
             self.chooser = FileChooser.opened(event, self.uploads)

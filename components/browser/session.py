@@ -131,6 +131,7 @@ class Session:
                 self._har = HarRecording(self._context)
                 await self._har.start()
             self.tabs[0].notices.take()
+            self.tabs[0].listener_errors.forget()
             self._step.begin()
             async with self._step.operation("navigate"):
                 wait_until: WaitUntil = "load" if self._site is not None else "domcontentloaded"
@@ -157,6 +158,7 @@ class Session:
             EnvError: the page does not answer any more, the site on which the episode began cannot be reached any more,
                 or the turn took longer than `step_timeout_s`.
             BlockedError: the calls led to a page that asks whether the visitor is human.
+            HarnessError: a listener to the events of the episode's tabs raised an unexpected exception.
             SandboxError: the browser died.
         """
         async with self._guard.operation(EnvError, self.params.step_timeout_s, "a step"):
@@ -167,6 +169,7 @@ class Session:
                     self._step.is_last_call = index + 1 == len(calls)
                     lines.append(await self._run(call))
             observation, notices = await self._observe_dialog_or_page()
+            self.tabs.raise_listener_error()
             if lines and notices:
                 lines[-1] = f"{lines[-1]} {notices}"
             if self._open_web is not None and self.answer is None and not self._has_dialog:

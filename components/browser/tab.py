@@ -19,6 +19,7 @@ from components.browser.devtools import PROBE_TIMEOUT_S, DevTools
 from components.browser.errors import EnvError, SandboxError
 from components.browser.foreign_frames import ForeignFrames, FrameWorld
 from components.browser.isolated_world import IsolatedWorld
+from components.browser.listener_errors import ListenerErrors
 from components.browser.navigation import Navigation
 from components.browser.network import NetworkActivity
 from components.browser.notices import Notices
@@ -49,6 +50,8 @@ class Tab:
         self.clipboard = Clipboard()
         """The clipboard of the episode; its tabs share one."""
         self.element_ids = ElementIds()
+        self.listener_errors = ListenerErrors()
+        """What the listeners to the page's events raised."""
         self.limits = PageLimits()
         """The time limits of operations on the page."""
         self._network = NetworkActivity()
@@ -56,6 +59,7 @@ class Tab:
         self._navigation = Navigation(frame_id, self._network.on_new_document)
         self._world = IsolatedWorld(self._devtools, frame_id, self._navigation)
         self._messages = 0
+        self._console_listener = self.listener_errors.guarded(self._on_console)
         self._service_worker_document = -1
         """Number of the document that last tried to register a service worker."""
         self._opaque = OpaqueParts(page, cdp)
@@ -77,15 +81,16 @@ class Tab:
             isolate_clipboard(cdp),
         )
         tab = cls(page, cdp, answers[0]["frameTree"]["frame"]["id"])
-        tab._navigation.follow(cdp)
-        cdp.on("Page.windowOpen", tab._on_window)
-        cdp.on("Page.fileChooserOpened", tab.notices.on_file_chooser)
-        page.on("crash", tab._on_crash)
-        page.on("dialog", tab.notices.on_dialog)
-        page.on("download", tab.notices.on_download)
+        guarded = tab.listener_errors.guarded
+        tab._navigation.follow(cdp, tab.listener_errors)
+        cdp.on("Page.windowOpen", guarded(tab._on_window))
+        cdp.on("Page.fileChooserOpened", guarded(tab.notices.on_file_chooser))
+        page.on("crash", guarded(tab._on_crash))
+        page.on("dialog", guarded(tab.notices.on_dialog))
+        page.on("download", guarded(tab.notices.on_download))
         if watches_network:
-            tab._network.watch(page)
-            page.on("console", tab._on_console)
+            tab._network.watch(page, tab.listener_errors)
+            page.on("console", tab._console_listener)
         return tab
 
     @property
@@ -304,7 +309,7 @@ class Tab:
     def _on_console(self, message: ConsoleMessage) -> None:
         self._messages += 1
         if self._messages > MAX_MESSAGES:
-            self.page.remove_listener("console", self._on_console)
+            self.page.remove_listener("console", self._console_listener)
         elif message.text == _SERVICE_WORKER and self._service_worker_document != self.documents:
             self._service_worker_document = self.documents
             self.notices.on_service_worker()

@@ -96,3 +96,13 @@ def test_a_long_folder_is_listed_in_part(tmp_path):
     for index in range(25):
         (tmp_path / f"{index:02}.txt").touch()
     assert Uploads(tmp_path).listing().endswith('"19.txt" and 5 more')
+
+
+PICKER = f"<button style='{PLACE}' onclick='showOpenFilePicker()'>Pick</button><input type=file id=field hidden>"
+
+
+def test_a_picker_without_an_input_is_noted_and_opens_no_chooser(choose):
+    lines, files = choose(PICKER, CLICK, write("a.txt"))
+    assert lines[0].endswith("The page asked for a file; there are none to choose.")
+    assert lines[1].startswith("Failed: `write`")
+    assert files == []
