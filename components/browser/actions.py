@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser import feedback, tools
 from components.browser.axtree_element import UnknownElementError
-from components.browser.effects import ActingSession, ObservedCall, closed_tab, navigation_timeout_ms, to_viewport
+from components.browser.effects import ActingSession, ObservedCall, UnansweredError, closed_tab, navigate, to_viewport
 from components.browser.element_actions import ELEMENT_ACTIONS, Actions, drag, press
 from components.browser.errors import EnvError, SandboxError
 from components.browser.held_keys import held
@@ -50,7 +51,7 @@ async def execute(session: ActingSession, call: ToolCall) -> str:
         if not isinstance(arguments, tools.Wait):
             notices.chooser = None
         return await _ACTIONS[type(arguments)](session, arguments)
-    except UnknownElementError as error:
+    except (UnknownElementError, UnansweredError) as error:
         return feedback.failed(call.name, error)
     except (PlaywrightError, EnvError) as error:
         if await session.tabs.lost(tab, error):
@@ -154,9 +155,7 @@ async def _goto_url(session: ActingSession, call: tools.GotoUrl) -> str:
     if scheme not in ("http", "https") and url != "about:blank":
         return feedback.failed("goto_url", f"only http and https pages can be opened, not {call.url}")
     async with ObservedCall(session) as observed:
-        response = await observed.tab.page.goto(
-            url, wait_until="domcontentloaded", timeout=navigation_timeout_ms(session)
-        )
+        response = await navigate(session, partial(observed.tab.page.goto, url))
     if response is not None and (refusal := session.refusal(response)):
         return feedback.failed("goto_url", refusal)
     return feedback.succeed("`goto_url` executed.", f"Page navigated to {observed.url}.", *observed.effect.notices)
@@ -167,7 +166,7 @@ async def _go_back(session: ActingSession, _: tools.GoBack) -> str:
     if index == 0:
         return feedback.failed("go_back", "there is no previous page")
     async with ObservedCall(session) as observed:
-        await observed.tab.page.go_back(wait_until="domcontentloaded", timeout=navigation_timeout_ms(session))
+        await navigate(session, observed.tab.page.go_back)
     return feedback.succeed("`go_back` executed.", f"Page navigated to {observed.url}.", *observed.effect.notices)
 
 

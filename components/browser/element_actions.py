@@ -12,7 +12,7 @@ from typing import Any
 
 from components.browser import feedback, tools
 from components.browser.axtree_element import Field, PageElement, UnknownElementError
-from components.browser.effects import ActingSession, ObservedCall, navigation_timeout_ms, to_viewport
+from components.browser.effects import ActingSession, ObservedCall, navigate, to_viewport
 from components.browser.feedback import Element
 from components.browser.field_values import field_value
 from components.browser.keys import is_typed, normalise_keys
@@ -167,7 +167,7 @@ async def _go_forward(session: ActingSession, _: tools.GoForward) -> str:
     if index + 1 >= entries:
         return feedback.failed("go_forward", "there is no next page")
     async with ObservedCall(session) as observed:
-        await observed.tab.page.go_forward(wait_until="domcontentloaded", timeout=navigation_timeout_ms(session))
+        await navigate(session, observed.tab.page.go_forward)
     return feedback.succeed("`go_forward` executed.", f"Page navigated to {observed.url}.", *observed.effect.notices)
 
 

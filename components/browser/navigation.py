@@ -27,6 +27,8 @@ class Navigation:
         """Number of documents that the frame has shown so far."""
         self._frame_id = frame_id
         self._on_new_document = on_document
+        self.unanswered: str | None = None
+        """The address of the document that was requested and is not shown yet; None without such a request."""
         self._idle = asyncio.Event()
         """Set while no navigation is under way."""
         self._idle.set()
@@ -58,12 +60,15 @@ class Navigation:
             "historySameDocument",
         ):
             self._idle.clear()
+            self.unanswered = event["url"]
 
     def _on_document(self, event: dict) -> None:
         if event["frame"]["id"] == self._frame_id:
             self.documents += 1
+            self.unanswered = None
             self._on_new_document()
 
     def _on_ended(self, event: dict) -> None:
         if event["frameId"] == self._frame_id:
             self._idle.set()
+            self.unanswered = None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -34,6 +35,7 @@ MAX_MESSAGES = 2000
 _SERVICE_WORKER = "Service Worker registration blocked by Playwright"
 """What a page's console says when the context blocks the registration of a service worker."""
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
+AnyValue = TypeVar("AnyValue")
 
 
 class Tab:
@@ -129,7 +131,7 @@ class Tab:
             SandboxError: the renderer or the browser died.
             NavigatedError: the document was replaced meanwhile.
         """
-        return await self._world.evaluate(expression, timeout_s)
+        return await self._freed(self._world.evaluate(expression, timeout_s), self.limits.navigation_s)
 
     async def mark(self, at: tuple[float, float] | None = None, live: bool = False) -> Mark:
         """The state before a call, with the element at a point in CSS pixels.
@@ -288,9 +290,35 @@ class Tab:
         """Send a DevTools command, which may take `PROBE_TIMEOUT_S`."""
         return await self._devtools.send(method, arguments or {}, PROBE_TIMEOUT_S)
 
+    async def stop_navigation(self) -> str | None:
+        """Stop the navigation whose server has not answered, so that the page answers again. Raises as `command`.
+
+        Returns:
+            the address that was requested; None if no server is awaited.
+        """
+        url = self._navigation.unanswered
+        if url is not None:
+            await self.command("Page.stopLoading")
+        return url
+
+    async def _freed(self, question: Coroutine[Any, Any, AnyValue], limit_s: float) -> AnyValue:
+        """The answer to a question. A navigation that keeps the page from answering is stopped after `limit_s`."""
+        task = asyncio.create_task(question)
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with self.limits.limit(limit_s):
+                    await asyncio.wait({task})
+            if not task.done() and (url := await self.stop_navigation()) is not None:
+                reason = f"its server did not answer within {limit_s:.0f} s"
+                self.notices.note("navigation", f"The navigation to {url} was stopped, because {reason}.")
+            return await task
+        finally:
+            task.cancel()
+
     async def _probe(self, request: dict, timeout_s: float) -> dict:
         """The answer of `probe.js` to a request. What the document copied goes to the episode's clipboard."""
-        answer = await self._world.probe(request, timeout_s)
+        navigation_s = self.limits.navigation_s + request.get("settle", 0) / 1000
+        answer = await self._freed(self._world.probe(request, timeout_s), navigation_s)
         self.clipboard.keep(answer.pop("copied", None))
         return answer
 
