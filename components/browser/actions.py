@@ -104,9 +104,14 @@ async def _upload(session: ActingSession, chooser: FileChooser, tool: str, text:
     except ValueError as error:
         return feedback.failed(tool, error)
     session.tabs.active.notices.chooser = None
+    files = {"files": [str(path) for path in paths], "backendNodeId": chooser.node}
     async with ObservedCall(session) as observed:
-        files = {"files": [str(path) for path in paths], "backendNodeId": chooser.node}
-        await observed.tab.command("DOM.setFileInputFiles", files)
+        try:
+            await observed.tab.cdp.send("DOM.setFileInputFiles", files)
+        except PlaywrightError as error:
+            if isinstance(translate(error), SandboxError | ClosedError):
+                raise
+            return feedback.failed(tool, "the input that asked for a file is gone; click again what asks for it")
     chosen = ", ".join(f'"{path.name}"' for path in paths)
     return feedback.succeed(f"`{tool}` chose {chosen}.", str(observed.effect))
 

@@ -135,7 +135,7 @@ class Session:
             if task.evaluator.get("har") is True:
                 self._har = HarRecording(self._context)
                 await self._har.start()
-            self.tabs[0].notices.take()
+            self.tabs[0].notices.begin_episode()
             self.tabs[0].listener_errors.forget()
             self.tabs[0].limits.navigation_s = NAVIGATION_S
             self._step.begin()

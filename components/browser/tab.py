@@ -6,7 +6,7 @@ import asyncio
 import base64
 import contextlib
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -58,7 +58,7 @@ class Tab:
         """The time limits of operations on the page."""
         self._network = NetworkActivity()
         self._devtools = DevTools(cdp, self.limits)
-        self._navigation = Navigation(frame_id, self._network.on_new_document)
+        self._navigation = Navigation(frame_id, self._on_new_document)
         self._world = IsolatedWorld(self._devtools, frame_id, self._navigation)
         self._messages = 0
         self._console_listener = self.listener_errors.guarded(self._on_console)
@@ -86,7 +86,7 @@ class Tab:
         guarded = tab.listener_errors.guarded
         tab._navigation.follow(cdp, tab.listener_errors)
         cdp.on("Page.windowOpen", guarded(tab._on_window))
-        cdp.on("Page.fileChooserOpened", guarded(tab.notices.on_file_chooser))
+        cdp.on("Page.fileChooserOpened", guarded(tab._on_file_chooser))
         page.on("crash", guarded(tab._on_crash))
         page.on("dialog", guarded(tab.notices.on_dialog))
         page.on("download", guarded(tab.notices.on_download))
@@ -330,6 +330,20 @@ class Tab:
             except NavigatedError:
                 await asyncio.sleep(0.02)
         raise EnvError("the page kept navigating while it was read")
+
+    def _on_new_document(self) -> None:
+        self._network.on_new_document()
+        self.notices.on_new_document()
+
+    def _on_file_chooser(self, event: dict) -> Awaitable[None] | None:
+        self.notices.on_file_chooser(event)
+        chooser = self.notices.chooser
+        return self._hold(chooser.node) if chooser is not None else None
+
+    async def _hold(self, node: int) -> None:
+        """Keep an element that is in no document from being collected until the next document."""
+        with contextlib.suppress(PlaywrightError):
+            await self.cdp.send("DOM.resolveNode", {"backendNodeId": node})
 
     def _on_window(self, event: dict) -> None:
         self.on_window()
