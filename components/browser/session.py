@@ -142,11 +142,11 @@ class Session:
             async with self._step.operation("navigate"):
                 wait_until: WaitUntil = "load" if self._site is not None else "domcontentloaded"
                 response = await open_start(self, task.start_url, wait_until)
-            tab = self.tabs[0]
+            for tab in self.tabs:
+                await tab.reset_history()  # `go_back` leads to no page before the start page
             if self._episode is not None:
-                await tab.command("Page.resetNavigationHistory")
                 self._require_site()
-                wrong = await self._episode.ready(tab.page)
+                wrong = await self._episode.ready(self.tabs[0].page)
                 if wrong:
                     raise EnvInitError(f"{task.start_url}: {wrong}")
             observation = (await self._observer.observe(shows_windows=False))[0]

@@ -275,12 +275,20 @@ class Tab:
             return ""
 
     async def history(self) -> tuple[int, int]:
-        """Index of the current entry and number of entries. The browser does not tell them while it swaps renderers."""
+        """Index of the current entry and number of entries."""
+        answer = await self._history_command("Page.getNavigationHistory")
+        return answer["currentIndex"], len(answer["entries"])
+
+    async def reset_history(self) -> None:
+        """Forget all entries but the current one."""
+        await self._history_command("Page.resetNavigationHistory")
+
+    async def _history_command(self, method: str) -> dict:
+        """The answer to a command about the history, which the browser refuses while it swaps renderers."""
         deadline = time.monotonic() + PROBE_TIMEOUT_S
         while True:
             try:
-                answer = await self._devtools.send("Page.getNavigationHistory", {}, PROBE_TIMEOUT_S)
-                return answer["currentIndex"], len(answer["entries"])
+                return await self.command(method)
             except NavigatedError:
                 if time.monotonic() > deadline:
                     raise
