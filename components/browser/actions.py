@@ -18,6 +18,7 @@ from components.browser.axtree_element import UnknownElementError
 from components.browser.effects import ActingSession, ObservedCall, UnansweredError, closed_tab, navigate, to_viewport
 from components.browser.element_actions import ELEMENT_ACTIONS, Actions, drag, press
 from components.browser.errors import EnvError, SandboxError
+from components.browser.focused_frame import FRAMES
 from components.browser.held_keys import held
 from components.browser.keys import normalise_keys
 from components.browser.page_state import Aim
@@ -75,7 +76,7 @@ async def _click(session: ActingSession, call: tools.Click) -> str:
             *pixels, button=call.button, click_count=2 if call.click_type == "double" else 1
         )
     line = feedback.click(observed.target, point, observed.effect, observed.state, clamped)
-    if not session.names_options or observed.target is None or observed.target.tag not in ("select", "iframe"):
+    if not session.names_options or observed.target is None or observed.target.tag not in ("select", *FRAMES):
         return line
     if observed.effect.navigated_to or observed.effect.new_tab is not None or observed.effect.now_active:
         return line

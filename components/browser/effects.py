@@ -11,7 +11,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from components.browser import feedback, tools
 from components.browser.errors import EnvError
 from components.browser.feedback import Effect, Element
-from components.browser.page_state import Focus, Mark, PageState, Turned
+from components.browser.page_state import Mark, PageState, Turned
 from components.browser.tab import Tab
 from components.browser.tabs import EpisodeTabs, PageSession
 
@@ -70,8 +70,6 @@ class ObservedCall:
         self.effect = Effect()
         self.state = ""
         """Of a clicked element: checked, unchecked, or that a field got the focus."""
-        self.focus: Focus | None = None
-        """The focused element after the call."""
         self.url = ""
         """The page's address after the call."""
         self.wheel: Turned | None = None
@@ -109,7 +107,7 @@ class ObservedCall:
             unwatched=after.unwatched,
             notices=(*self.tab.notices.take(), *changes.notices),
         )
-        self.focus, self.url, self.wheel = after.focus, after.url, after.wheel
+        self.url, self.wheel = after.url, after.wheel
         self.state = after.toggled or (feedback.FOCUSED if after.field else "")
 
 

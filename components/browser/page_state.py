@@ -88,7 +88,7 @@ class Focus(Described):
 
 
 class Focused(Answer):
-    """The answer to `focus` and `clear`."""
+    """The answer to `focus`, `hold`, `clear` and `written`."""
 
     focus: Focus | None = None
     """The focused element, before `clear`; None if the document itself has the focus."""

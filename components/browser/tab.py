@@ -154,6 +154,15 @@ class Tab:
         """
         return answer.model_validate(await self._probe_again(request, PROBE_TIMEOUT_S))
 
+    async def world_in(self, around: FrameWorld | None, frame: str) -> FrameWorld:
+        """Our world in a frame; see `ForeignFrames.world_in`. `around` is None for the main frame's world."""
+        if around is None:
+            context = self._world.context
+            if context is None:
+                raise NavigatedError("the document was replaced while it was read")
+            around = FrameWorld(self.cdp, context)
+        return await self._foreign_frames.world_in(around, frame)
+
     async def look(
         self,
         settle_ms: int,
