@@ -141,10 +141,13 @@
       if (index < 0) index = labels.findIndex((label) => label.toLowerCase() === clean(text).toLowerCase());
       if (index < 0 || field.localName !== 'select') return { chosen: null, frozen: false };
       if (field.disabled || options[index].matches(':disabled')) return { chosen: null, frozen: true };
-      options.forEach((option, number) => { if (option.selected !== (number === index)) option.selected = number === index; });
+      const selected = () => options.flatMap((option, number) => (option.selected ? [labels[number]] : []));
+      if (field.multiple) options[index].selected = true;
+      else options.forEach((option, number) => { if (option.selected !== (number === index)) option.selected = number === index; });
       field.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
       field.dispatchEvent(new Event('change', { bubbles: true }));
-      return { chosen: labels[index], frozen: false };
+      const multiple = field.multiple, kept = !field.isConnected || options[index].selected;
+      return { chosen: labels[index], frozen: false, multiple, kept, selected: selected() };
     }
   },
 })

@@ -66,6 +66,12 @@ class Choice(_Answer):
     chosen: str | None
     """The option's label; None if the element has no such option."""
     frozen: bool
+    multiple: bool = False
+    """Whether the select takes several options."""
+    kept: bool = True
+    """Whether the option is still selected after the page has heard of it."""
+    selected: tuple[str, ...] = ()
+    """The labels of all options that are selected then."""
 
 
 class Content(_Answer):
@@ -114,7 +120,7 @@ class PageElement:
         return Field.model_validate(await self.ask("edit", clear))
 
     async def choose(self, option: str) -> Choice:
-        """Choose an option of a select by its label. Raises as `ask`."""
+        """Choose an option of a select by its label, beside others if it takes several. Raises as `ask`."""
         return Choice.model_validate(await self.ask("choose", option))
 
     async def value(self) -> str | None:

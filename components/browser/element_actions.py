@@ -123,7 +123,10 @@ async def _select_option(session: ActingSession, call: tools.SelectOption) -> st
         if choice.chosen is None:
             option = " ".join(call.option.split())
             raise UnknownElementError(f'element {call.element} has no option "{option[:60]}"')
-    return feedback.succeed(f'`select_option` chose "{choice.chosen}".', str(observed.effect))
+    effect = observed.effect
+    return feedback.choose(
+        choice.chosen, choice.selected, choice.multiple, choice.kept or bool(effect.navigated_to), effect
+    )
 
 
 async def drag(tab: Tab, start: tuple[float, float], end: tuple[float, float]) -> None:

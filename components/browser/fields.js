@@ -63,6 +63,8 @@ function tell(el) {
   el.dispatchEvent(new Event('change', { bubbles: true }));
 }
 
+const selectedOf = (el) => [...el.selectedOptions].map(labelOf);
+
 // Chooses the options of a <select> by their labels, or by their values; `keep` leaves the present choice of several.
 function choose({ texts, keep }) {
   const el = deepFocus(), open = choosable(el);
@@ -74,8 +76,9 @@ function choose({ texts, keep }) {
   if (!el.multiple) el.value = chosen[0].value;
   else if (!keep) for (const option of el.options) option.selected = false;
   for (const option of chosen) option.selected = true;
+  const requested = selectedOf(el);
   tell(el);
-  return { missing };
+  return { missing, requested, selected: el.isConnected ? selectedOf(el) : null };
 }
 
 // Sets the value of a field that people pick from. The field may change it, as a slider does to the nearest step.

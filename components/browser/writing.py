@@ -98,11 +98,13 @@ async def _choose(session: ActingSession, frame: FrameWorld | None, focus: Focus
     async with ObservedCall(session) as observed:
         if focus.expanded:
             await tab.page.keyboard.press("Escape")
-        missing = (await ask_frame(tab, frame, Chosen, op="choose", texts=texts, keep=not call.clear)).missing
-    if not missing:
-        return feedback.write(focus.element, call.text, None, observed.effect)
+        choice = await ask_frame(tab, frame, Chosen, op="choose", texts=texts, keep=not call.clear)
+    if not choice.missing:
+        refused = choice.selected is not None and choice.selected != choice.requested
+        actual = ", ".join(choice.selected or ()) if refused else None
+        return feedback.write(focus.element, call.text, actual, observed.effect)
     options = f"; its options are {_listed_options(focus)}" if session.names_options and focus.options else ""
-    text = " ".join(missing[0].split())[:60]
+    text = " ".join(choice.missing[0].split())[:60]
     return feedback.failed("write", f'{focus.element} has no option "{text}"{options}')
 
 

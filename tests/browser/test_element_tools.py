@@ -152,3 +152,18 @@ def test_elements_in_a_frame_of_another_origin_are_acted_on(use, pages):
     script = "<script>onmessage = () => document.title = 'inside'</script>"
     body = f"<h1>Outer</h1><iframe src='{other}/inner'></iframe>{script}"
     assert use(body, ("click_element", {"element": "Inside"}))[1] == "inside"
+
+
+def test_options_are_chosen_beside_others_and_rejections_are_said(use):
+    body = (
+        "<select multiple size=3 aria-label=Colours><option>red<option>green<option>blue</select>"
+        "<select aria-label=Size onchange='value = `S`'><option>S<option>L</select>"
+    )
+    lines, _, _ = use(
+        body,
+        ("select_option", {"element": "Colours", "option": "red"}),
+        ("select_option", {"element": "Colours", "option": "blue"}),
+        ("select_option", {"element": "Size", "option": "L"}),
+    )
+    assert lines[1].startswith('Succeed: `select_option` chose "blue". Selected: "red, blue".')
+    assert 'chose "L". Note: the field\'s actual value is "S", which differs from the chosen option.' in lines[2]

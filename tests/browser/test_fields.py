@@ -221,3 +221,10 @@ def test_a_field_is_read_again_though_the_focus_moved_on(fill, text, note):
     lines, values = fill(CODE, CLICK, write(text), value="[field, second, third].map(({ value }) => value).join('')")
     assert values == text
     assert lines[1].removesuffix(" The page changed.") == f'Succeed: `write` typed "{text}" into <input> "First".{note}'
+
+
+def test_an_option_that_the_page_rejects_is_reported(fill):
+    body = f"<select id=field aria-label=Size style='{PLACE}' onchange='value = `S`'><option>S<option>L</select>"
+    lines, value = fill(body, CLICK, write("L"))
+    assert value == "S"
+    assert 'Note: the field\'s actual value is "S", which differs from the typed text.' in lines[1]
