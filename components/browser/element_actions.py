@@ -151,6 +151,8 @@ async def _point_of(session: ActingSession, shown: str) -> tuple[tuple[float, fl
     """A point of an element that nothing covers: in CSS pixels of the viewport, and on the 0-1000 scale."""
     tab = session.tabs.active
     place = await PageElement(tab, shown).place()
+    if not (0 <= place.x < tab.viewport[0] and 0 <= place.y < tab.viewport[1]):
+        raise UnknownElementError(f"element {shown} is outside of the view and cannot be scrolled into it")
     pixels, point = _in_viewport(session, place.x, place.y)
     if not place.own:
         cover = (await tab.mark(pixels)).target
