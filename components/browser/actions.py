@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser import feedback, tools
 from components.browser.axtree_element import UnknownElementError
-from components.browser.effects import ActingSession, ObservedCall, closed_tab, navigation_timeout_ms, to_viewport
+from components.browser.effects import ActingSession, ObservedCall, UnansweredError, closed_tab, navigate, to_viewport
 from components.browser.element_actions import ELEMENT_ACTIONS, Actions, drag, press
 from components.browser.errors import EnvError, SandboxError
+from components.browser.focused_frame import FRAMES
 from components.browser.held_keys import held
 from components.browser.keys import normalise_keys
 from components.browser.page_state import Aim
@@ -50,7 +52,7 @@ async def execute(session: ActingSession, call: ToolCall) -> str:
         if not isinstance(arguments, tools.Wait):
             notices.chooser = None
         return await _ACTIONS[type(arguments)](session, arguments)
-    except UnknownElementError as error:
+    except (UnknownElementError, UnansweredError) as error:
         return feedback.failed(call.name, error)
     except (PlaywrightError, EnvError) as error:
         if await session.tabs.lost(tab, error):
@@ -74,7 +76,7 @@ async def _click(session: ActingSession, call: tools.Click) -> str:
             *pixels, button=call.button, click_count=2 if call.click_type == "double" else 1
         )
     line = feedback.click(observed.target, point, observed.effect, observed.state, clamped)
-    if not session.names_options or observed.target is None or observed.target.tag not in ("select", "iframe"):
+    if not session.names_options or observed.target is None or observed.target.tag not in ("select", *FRAMES):
         return line
     if observed.effect.navigated_to or observed.effect.new_tab is not None or observed.effect.now_active:
         return line
@@ -103,9 +105,14 @@ async def _upload(session: ActingSession, chooser: FileChooser, tool: str, text:
     except ValueError as error:
         return feedback.failed(tool, error)
     session.tabs.active.notices.chooser = None
+    files = {"files": [str(path) for path in paths], "backendNodeId": chooser.node}
     async with ObservedCall(session) as observed:
-        files = {"files": [str(path) for path in paths], "backendNodeId": chooser.node}
-        await observed.tab.command("DOM.setFileInputFiles", files)
+        try:
+            await observed.tab.cdp.send("DOM.setFileInputFiles", files)
+        except PlaywrightError as error:
+            if isinstance(translate(error), SandboxError | ClosedError):
+                raise
+            return feedback.failed(tool, "the input that asked for a file is gone; click again what asks for it")
     chosen = ", ".join(f'"{path.name}"' for path in paths)
     return feedback.succeed(f"`{tool}` chose {chosen}.", str(observed.effect))
 
@@ -154,9 +161,7 @@ async def _goto_url(session: ActingSession, call: tools.GotoUrl) -> str:
     if scheme not in ("http", "https") and url != "about:blank":
         return feedback.failed("goto_url", f"only http and https pages can be opened, not {call.url}")
     async with ObservedCall(session) as observed:
-        response = await observed.tab.page.goto(
-            url, wait_until="domcontentloaded", timeout=navigation_timeout_ms(session)
-        )
+        response = await navigate(session, partial(observed.tab.page.goto, url))
     if response is not None and (refusal := session.refusal(response)):
         return feedback.failed("goto_url", refusal)
     return feedback.succeed("`goto_url` executed.", f"Page navigated to {observed.url}.", *observed.effect.notices)
@@ -167,7 +172,7 @@ async def _go_back(session: ActingSession, _: tools.GoBack) -> str:
     if index == 0:
         return feedback.failed("go_back", "there is no previous page")
     async with ObservedCall(session) as observed:
-        await observed.tab.page.go_back(wait_until="domcontentloaded", timeout=navigation_timeout_ms(session))
+        await navigate(session, observed.tab.page.go_back)
     return feedback.succeed("`go_back` executed.", f"Page navigated to {observed.url}.", *observed.effect.notices)
 
 

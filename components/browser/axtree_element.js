@@ -9,6 +9,7 @@
     const [reference, request, encoded] = selector.split(' ');
     const answer = (value) => [Object.assign(document.createElement('data'), { textContent: JSON.stringify(value) })];
     if (globalThis.waymark) globalThis.waymark.naming = false;
+    if (request === 'uncovered') return answer(uncovered(root, ...JSON.parse(decodeURIComponent(encoded))));
     const el = globalThis.waymark?.elements.get(reference)?.deref();
     if (request === 'self') return el?.isConnected ? [el] : [];
     if (!el?.isConnected) return answer(null);
@@ -22,6 +23,13 @@
     function within(node, ancestor) {
       for (; node; node = parentOf(node)) if (node === ancestor) return true;
       return false;
+    }
+
+    // Whether a frame is on top at a point of it, given as fractions of its box.
+    function uncovered(frame, right, down) {
+      const { left, top, width, height } = frame.getBoundingClientRect();
+      const hit = topAt(document.defaultView, left + width * right, top + height * down);
+      return !!hit && within(hit, frame);
     }
 
     function topAt(view, x, y) {
@@ -50,11 +58,16 @@
     // innermost frame, whose place this world cannot see. Null if the element is not drawn.
     function place() {
       const view = document.defaultView;
-      const isInside = ({ x, y }) => x >= 0 && y >= 0 && x < view.innerWidth && y < view.innerHeight;
+      const isIn = (around, { x, y }) => x >= 0 && y >= 0 && x < around.innerWidth && y < around.innerHeight;
+      const isInside = (point) => {
+        const { x, y, remote } = outside(view, point, true);
+        return isIn(view, point) && (remote || isIn(view.top, { x, y }));
+      };
       const at = ({ left, top, width, height }, right, down) => ({ x: left + width * right, y: top + height * down });
       if (!rectangles().length) return null;
       let smooth = false; // the page would still move after the answer
-      for (let node = el; node; node = parentOf(node)) smooth ||= getComputedStyle(node).scrollBehavior === 'smooth';
+      const around = (node) => parentOf(node) || node.ownerDocument.defaultView.frameElement;
+      for (let node = el; node; node = around(node)) smooth ||= getComputedStyle(node).scrollBehavior === 'smooth';
       if (isArea(el)) bringArea();
       else if (!smooth) el.scrollIntoViewIfNeeded();
       else if (![at(bounds(), 0, 0), at(bounds(), 0.99, 0.99)].every(isInside)) {
@@ -68,7 +81,7 @@
       const point = points.find(({ x, y }) => owns(topAt(view, x, y)));
       if (point) return outside(view, point, true);
       const hits = points.map(({ x, y }) => topAt(view, x, y));
-      return outside(view, centre, !hits.length || hits.some((hit) => !hit || within(el, hit)));
+      return outside(view, points[0] || centre, !hits.length || hits.some((hit) => !hit || within(el, hit)));
     }
 
     // An area cannot be scrolled to: its image can, which may be larger than the view.
@@ -88,12 +101,13 @@
     }
 
     // A point of a document in the top document, and whether nothing covers the frames around it there.
-    function outside(view, { x, y }, own) {
+    function outside(view, inner, own) {
+      let { x, y } = inner;
       while (view !== view.top) {
         const frame = view.frameElement; // null in a frame of another origin
         if (!frame) {
           const { left, top } = el.getBoundingClientRect();
-          return { x: x - left, y: y - top, own, remote: true };
+          return { x: inner.x - left, y: inner.y - top, own, remote: true };
         }
         const { left, top, width, height } = frame.getBoundingClientRect(), style = getComputedStyle(frame);
         x = left + (frame.clientLeft + parseFloat(style.paddingLeft) + x) * (width / frame.offsetWidth || 1);
@@ -141,10 +155,13 @@
       if (index < 0) index = labels.findIndex((label) => label.toLowerCase() === clean(text).toLowerCase());
       if (index < 0 || field.localName !== 'select') return { chosen: null, frozen: false };
       if (field.disabled || options[index].matches(':disabled')) return { chosen: null, frozen: true };
-      options.forEach((option, number) => { if (option.selected !== (number === index)) option.selected = number === index; });
+      const selected = () => options.flatMap((option, number) => (option.selected ? [labels[number]] : []));
+      if (field.multiple) options[index].selected = true;
+      else options.forEach((option, number) => { if (option.selected !== (number === index)) option.selected = number === index; });
       field.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
       field.dispatchEvent(new Event('change', { bubbles: true }));
-      return { chosen: labels[index], frozen: false };
+      const multiple = field.multiple, kept = !field.isConnected || options[index].selected;
+      return { chosen: labels[index], frozen: false, multiple, kept, selected: selected() };
     }
   },
 })

@@ -66,6 +66,12 @@ class Choice(_Answer):
     chosen: str | None
     """The option's label; None if the element has no such option."""
     frozen: bool
+    multiple: bool = False
+    """Whether the select takes several options."""
+    kept: bool = True
+    """Whether the option is still selected after the page has heard of it."""
+    selected: tuple[str, ...] = ()
+    """The labels of all options that are selected then."""
 
 
 class Content(_Answer):
@@ -103,7 +109,26 @@ class PageElement:
         box = await locator.bounding_box(timeout=PROBE_TIMEOUT_S * 500)
         if box is None:
             raise UnknownElementError(f"the page has no visible element {self._shown}")
-        return place.model_copy(update={"x": box["x"] + place.x, "y": box["y"] + place.y})
+        x, y = box["x"] + place.x, box["y"] + place.y
+        return place.model_copy(update={"x": x, "y": y, "own": place.own and await self._is_uncovered(frame, x, y)})
+
+    async def _is_uncovered(self, frame: Frame | None, x: float, y: float) -> bool:
+        """Whether the documents around a frame cover none of its frames at a point of the viewport."""
+        try:
+            async with asyncio.timeout(PROBE_TIMEOUT_S):
+                while frame is not None and frame.parent_frame is not None:
+                    element = await frame.frame_element()
+                    box = await element.bounding_box()
+                    if box is None:
+                        return False
+                    point = [(x - box["x"]) / box["width"], (y - box["y"]) / box["height"]]
+                    answer = await element.query_selector(f"{ENGINE}=- uncovered {quote(json.dumps(point), safe='')}")
+                    if answer is None or not json.loads(await answer.text_content() or "false"):
+                        return False
+                    frame = frame.parent_frame
+        except TimeoutError as error:
+            raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
+        return True
 
     async def focus(self) -> bool:
         """Focus the element. Returns whether it took the focus. Raises as `ask`."""
@@ -114,7 +139,7 @@ class PageElement:
         return Field.model_validate(await self.ask("edit", clear))
 
     async def choose(self, option: str) -> Choice:
-        """Choose an option of a select by its label. Raises as `ask`."""
+        """Choose an option of a select by its label, beside others if it takes several. Raises as `ask`."""
         return Choice.model_validate(await self.ask("choose", option))
 
     async def value(self) -> str | None:

@@ -8,6 +8,7 @@
 // first in the document. With a third word, `no-frames`, it passes over frames.
 //
 // `waymark-view=frame THRESHOLD BUDGET` prepares a child frame in the same way for the snapshot of its parent.
+// `waymark-view=editors` answers the texts of editors by their references, as far as the snapshot has less of them.
 // `waymark-view=left` answers how many elements in view the last snapshot left out; `null` if none was taken. An answer
 // is the JSON text of an element outside of the document. In this world password fields read as asterisks, and slots have
 // the box of their content, and areas of image maps have that of their shape. It needs image_maps.js.
@@ -17,6 +18,7 @@
     const OPTIONS = 300;
     const DEPTH = 400;
     const GRID = 16; // points per axis
+    const EDITED = 2000; // characters of an editor's text
     const TEXTS = 300; // texts measured: in a long paragraph each takes milliseconds
 
     const document = root.ownerDocument || root;
@@ -25,6 +27,7 @@
     const top = document.body || document.documentElement;
     const answer = (value) => [Object.assign(document.createElement('data'), { textContent: JSON.stringify(value) })];
     if (op === 'left') return answer(world.left);
+    if (op === 'editors') return answer(Object.fromEntries(editors().map(([reference, el]) => [reference, el.innerText.slice(0, EDITED)])));
     world.plan = null;
     world.plan = planned(Number(threshold), Number(budget));
     world.naming = true;
@@ -64,6 +67,13 @@
         set(given) { references.set(this, given); world.elements.set(given.ref, new WeakRef(this)); },
       });
       return world;
+    }
+
+    // The editors that are textboxes, with text that is in no element of its own: Playwright leaves that out.
+    function editors() {
+      const isOwn = (node) => node.nodeType === 3 && node.data.trim();
+      return [...world.elements].map(([reference, el]) => [reference, el.deref()]).filter(([, el]) => el?.isConnected && el.isContentEditable
+        && el.getAttribute('role')?.trim().toLowerCase() === 'textbox' && [...el.childNodes].some(isOwn));
     }
 
     // The box of an element that has none itself: with `display: contents`, as a slot has.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from playwright.async_api import Frame, Page, Playwright
 
-from components.browser.axtree import Node
+from components.browser.axtree import ACTIONABLE, Node
 from components.browser.axtree_snapshot import parse
 from components.browser.playwright_errors import NavigatedError
 
@@ -61,6 +61,7 @@ async def take_snapshot(page: Page, timeout_s: float) -> Snapshot:
     answers = await _prepare(children) if children else True
     root = f"{ENGINE}=body {LARGE} {BUDGET}" + ("" if answers else " no-frames")
     nodes = parse(await page.locator(root).aria_snapshot(mode="ai", boxes=True, timeout=timeout_s * 1000))
+    await _read_editors(nodes, page.frames)
     frames = [page.main_frame] if sum(1 for root in nodes for _ in root.walk()) > BUDGET // 2 else []
     if answers and any(_has_fields(root) for root in nodes):
         frames += children
@@ -76,6 +77,29 @@ async def _prepare(frames: list[Frame]) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+async def _read_editors(nodes: list[Node], frames: list[Frame]) -> None:
+    """Give editors their text, of which Playwright leaves out what is directly in a textbox.
+
+    The elements in an editor are left out then, unless one of them can be acted on.
+    """
+    boxes = [node for root in nodes for node in root.walk() if node.role == "textbox" and not node.text]
+    in_frames = [(node.id or "").startswith("f") for node in boxes]
+    places = [*([] if all(in_frames) else frames[:1]), *(frames[1:] if any(in_frames) else [])]
+    texts: dict[str, str] = {}
+    for answer in await asyncio.gather(*(_editors(frame) for frame in places)):
+        texts |= answer
+    for node in boxes:
+        if node.id in texts:
+            node.text = " ".join(texts[node.id].split())
+            inside = [child for root in node.children for child in root.walk()]
+            if not any(child.role in ACTIONABLE for child in inside):
+                node.children = []
+
+
+async def _editors(frame: Frame) -> dict[str, str]:
+    return json.loads(await frame.locator(f"{ENGINE}=editors").text_content() or "{}")
 
 
 async def _left_out(frame: Frame) -> int:

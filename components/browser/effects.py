@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+from playwright.async_api import Response
+from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from components.browser import feedback, tools
 from components.browser.errors import EnvError
 from components.browser.feedback import Effect, Element
-from components.browser.page_state import Focus, Mark, PageState, Turned
+from components.browser.page_state import Mark, PageState, Turned
 from components.browser.tab import Tab
 from components.browser.tabs import EpisodeTabs, PageSession
+
+AnyResponse = TypeVar("AnyResponse", bound=Response | None)
 
 
 class ActingSession(PageSession, Protocol):
@@ -20,6 +26,11 @@ class ActingSession(PageSession, Protocol):
     @property
     def step_left_s(self) -> float:
         """Seconds until the step's limit."""
+        ...
+
+    @property
+    def calls_left_s(self) -> float:
+        """Seconds until no further call of the step begins."""
         ...
 
     async def look(self, tab: Tab, before: Mark, since: int, hovered: bool) -> PageState:
@@ -59,8 +70,6 @@ class ObservedCall:
         self.effect = Effect()
         self.state = ""
         """Of a clicked element: checked, unchecked, or that a field got the focus."""
-        self.focus: Focus | None = None
-        """The focused element after the call."""
         self.url = ""
         """The page's address after the call."""
         self.wheel: Turned | None = None
@@ -98,7 +107,7 @@ class ObservedCall:
             unwatched=after.unwatched,
             notices=(*self.tab.notices.take(), *changes.notices),
         )
-        self.focus, self.url, self.wheel = after.focus, after.url, after.wheel
+        self.url, self.wheel = after.url, after.wheel
         self.state = after.toggled or (feedback.FOCUSED if after.field else "")
 
 
@@ -124,6 +133,28 @@ def to_viewport(session: ActingSession, x: float, y: float) -> tuple[tuple[int, 
     return (round(inside[0]), round(inside[1])), pixels, inside != (x, y)
 
 
-def navigation_timeout_ms(session: ActingSession) -> float:
-    """Milliseconds for one navigation: half of the step's limit."""
-    return session.params.step_timeout_s * 500
+class UnansweredError(Exception):
+    """The server of a navigation did not answer in time; the navigation was stopped."""
+
+
+async def navigate(session: ActingSession, navigation: Callable[..., Awaitable[AnyResponse]]) -> AnyResponse:
+    """Run a navigation of the active tab (`goto`, `go_back`, `go_forward`) until its document is read.
+
+    It may take half of the step's limit, and no longer than the step has time for calls.
+
+    Args:
+        navigation: takes Playwright's arguments `wait_until` and `timeout`.
+
+    Raises:
+        UnansweredError: the server did not answer in time.
+        playwright.async_api.Error: the navigation failed, or its document was not read in time.
+    """
+    tab = session.tabs.active
+    limit_s = min(session.params.step_timeout_s / 2, max(1.0, session.calls_left_s))
+    try:
+        return await navigation(wait_until="domcontentloaded", timeout=limit_s * 1000)
+    except PlaywrightTimeoutError as error:
+        url = await tab.stop_navigation()
+        if url is None:
+            raise
+        raise UnansweredError(f"{url} did not answer within {limit_s:.0f} s") from error

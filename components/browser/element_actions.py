@@ -12,7 +12,7 @@ from typing import Any
 
 from components.browser import feedback, tools
 from components.browser.axtree_element import Field, PageElement, UnknownElementError
-from components.browser.effects import ActingSession, ObservedCall, navigation_timeout_ms, to_viewport
+from components.browser.effects import ActingSession, ObservedCall, navigate, to_viewport
 from components.browser.feedback import Element
 from components.browser.field_values import field_value
 from components.browser.keys import is_typed, normalise_keys
@@ -123,7 +123,10 @@ async def _select_option(session: ActingSession, call: tools.SelectOption) -> st
         if choice.chosen is None:
             option = " ".join(call.option.split())
             raise UnknownElementError(f'element {call.element} has no option "{option[:60]}"')
-    return feedback.succeed(f'`select_option` chose "{choice.chosen}".', str(observed.effect))
+    effect = observed.effect
+    return feedback.choose(
+        choice.chosen, choice.selected, choice.multiple, choice.kept or bool(effect.navigated_to), effect
+    )
 
 
 async def drag(tab: Tab, start: tuple[float, float], end: tuple[float, float]) -> None:
@@ -148,6 +151,8 @@ async def _point_of(session: ActingSession, shown: str) -> tuple[tuple[float, fl
     """A point of an element that nothing covers: in CSS pixels of the viewport, and on the 0-1000 scale."""
     tab = session.tabs.active
     place = await PageElement(tab, shown).place()
+    if not (0 <= place.x < tab.viewport[0] and 0 <= place.y < tab.viewport[1]):
+        raise UnknownElementError(f"element {shown} is outside of the view and cannot be scrolled into it")
     pixels, point = _in_viewport(session, place.x, place.y)
     if not place.own:
         cover = (await tab.mark(pixels)).target
@@ -167,7 +172,7 @@ async def _go_forward(session: ActingSession, _: tools.GoForward) -> str:
     if index + 1 >= entries:
         return feedback.failed("go_forward", "there is no next page")
     async with ObservedCall(session) as observed:
-        await observed.tab.page.go_forward(wait_until="domcontentloaded", timeout=navigation_timeout_ms(session))
+        await navigate(session, observed.tab.page.go_forward)
     return feedback.succeed("`go_forward` executed.", f"Page navigated to {observed.url}.", *observed.effect.notices)
 
 

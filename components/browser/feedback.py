@@ -8,12 +8,14 @@ changed without navigating and a clamped coordinate.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 NO_EFFECT = "Note: no visible navigation or new tab detected."
 FOCUSED = "the field is focused"
 CHANGED = "The page changed."
 ENDED = "The page has ended its task and no longer reacts."
+TOO_LATE = "it was not run, because the turn's time is over"
 AT_BOUNDARY = "Note: page scroll position did not change and may be at a boundary."
 TOOK_WHEEL = "Note: page scroll position did not change; the page took the wheel without a visible change."
 UNKNOWN_SCROLL = "Note: page scroll position did not change; whether the frame at the point scrolled is unknown."
@@ -108,6 +110,22 @@ def write(
         mismatch = f'Note: the field\'s actual value is "{_cut(actual)}", {DIFFERS}'
     entered = " and pressed Enter" if submit else ""
     return succeed(f'`{tool}` typed "{_cut(text)}" into {target}{entered}.', mismatch, str(effect))
+
+
+def choose(label: str, selected: Sequence[str], multiple: bool, kept: bool, effect: Effect) -> str:
+    """An option that was chosen.
+
+    Args:
+        selected: the labels of all options that are selected afterwards.
+        multiple: whether several may be.
+        kept: whether the option is one of them.
+    """
+    listed = ", ".join(selected)
+    refused = (
+        "" if kept else f'Note: the field\'s actual value is "{_cut(listed)}", which differs from the chosen option.'
+    )
+    others = f'Selected: "{_cut(listed)}".' if multiple and kept else ""
+    return succeed(f'`select_option` chose "{label}".', refused, others, str(effect))
 
 
 def press_keys(keys: list[str], effect: Effect) -> str:

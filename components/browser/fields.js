@@ -1,5 +1,5 @@
-// The focused field: what it is (`focus`), and what `write` does inside of the page: select its content (`clear`), choose
-// its options (`choose`), or set a value that people pick (`set`). It needs composed.js, elements.js and
+// The focused field: what it is (`focus`), and what `write` does inside of the page: remember it (`hold`) and read it again
+// (`written`), select its content (`clear`), choose its options (`choose`), or set a value that people pick (`set`). It needs composed.js, elements.js and
 // `describe` of probe.js.
 
 const MAX_OPTIONS = 30;
@@ -27,8 +27,7 @@ const rawValue = (el, hidden) => (hidden || el.editContext ? null : el.isContent
 const labelOf = (option) => clean(option.label);
 const choosable = (el) => [...el.options].filter((option) => !option.hidden && !option.matches(':disabled'));
 
-function focused() {
-  const el = deepFocus();
+function focused(el = deepFocus()) {
   if (!el || el === document.documentElement || el === document.body && !el.isContentEditable) return null;
   const open = editable(el), closed = !!(el.disabled || el.readOnly), hidden = open && unseen(el);
   const editor = open && (el.isContentEditable || !!el.editContext || hidden);
@@ -42,9 +41,19 @@ function focused() {
     value: open ? rawValue(el, hidden) : null, secret: el.type === 'password' };
 }
 
+let held = null; // the field into which `write` writes; the page may move the focus on while it does
+
+function hold() {
+  held = deepFocus();
+  return { focus: focused() };
+}
+
+// The held field as it is now; null once it has left the page.
+const written = () => ({ focus: held?.isConnected ? focused(held) : null });
+
 // Selects the content of a plain field. An editor may keep a selection of its own, so it is cleared with keys.
 function clear() {
-  const el = deepFocus(), before = focused();
+  const el = deepFocus(), before = hold().focus;
   if (before?.editable && !before.editor && !before.picked && before.value) el.select();
   return { focus: before };
 }
@@ -53,6 +62,8 @@ function tell(el) {
   el.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
   el.dispatchEvent(new Event('change', { bubbles: true }));
 }
+
+const selectedOf = (el) => [...el.selectedOptions].map(labelOf);
 
 // Chooses the options of a <select> by their labels, or by their values; `keep` leaves the present choice of several.
 function choose({ texts, keep }) {
@@ -65,8 +76,9 @@ function choose({ texts, keep }) {
   if (!el.multiple) el.value = chosen[0].value;
   else if (!keep) for (const option of el.options) option.selected = false;
   for (const option of chosen) option.selected = true;
+  const requested = selectedOf(el);
   tell(el);
-  return { missing };
+  return { missing, requested, selected: el.isConnected ? selectedOf(el) : null };
 }
 
 // Sets the value of a field that people pick from. The field may change it, as a slider does to the nearest step.

@@ -1,50 +1,62 @@
-"""The frame of a page that has the focus, and questions to `probe.js` in it, whatever the frame's origin."""
+"""The document that has the focus, in whatever frame, and questions to `probe.js` in it, whatever the frame's origin.
+
+The probe runs in our isolated world of the frame, as in the main frame: a script of the page may have replaced the
+built-ins of its own world. React, for one, ignores a value that was set through its `value` property.
+"""
 
 from __future__ import annotations
 
-from playwright.async_api import Frame
+from playwright.async_api import Error as PlaywrightError
 
 from components.browser.devtools import PROBE_TIMEOUT_S
-from components.browser.elements import script
 from components.browser.errors import EnvError
+from components.browser.foreign_frames import MAX_DEPTH, FrameWorld
+from components.browser.page_state import Focus, Focused
 from components.browser.tab import AnyAnswer, Tab
 
+FRAMES = ("iframe", "frame", "object")
+"""The elements that show a document of their own."""
 
-async def focused_frame(tab: Tab) -> Frame:
-    """The innermost frame that has the focus; the main frame if no frame has it.
+
+async def focused_element(tab: Tab, operation: str) -> tuple[FrameWorld | None, Focus | None]:
+    """Run an operation of the probe (`focus`, `clear` or `hold`) in the innermost frame that has the focus.
+
+    Returns:
+        our world in that frame, which is None for the main frame, and the focused element.
 
     Raises:
         EnvError: a frame did not answer in time.
+        playwright.async_api.Error: a frame left the page.
     """
-    frame = tab.page.main_frame
-    try:
-        async with tab.limits.limit(PROBE_TIMEOUT_S):
-            while inner := await _focused_child(frame):
-                frame = inner
-    except TimeoutError as error:
-        raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
-    return frame
+    world = None
+    focus = (await tab.ask(Focused, op=operation)).focus
+    for _ in range(MAX_DEPTH + 1):
+        if focus is None or focus.tag not in FRAMES:
+            break
+        try:
+            async with tab.limits.limit(PROBE_TIMEOUT_S):
+                world = await tab.world_in(world, "waymark.focusedFrame()")
+        except TimeoutError as error:
+            raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
+        focus = (await ask_frame(tab, world, Focused, op=operation)).focus
+    return world, focus
 
 
-async def ask_frame(tab: Tab, frame: Frame, answer: type[AnyAnswer], **request: object) -> AnyAnswer:
-    """`Tab.ask`, in the document of a frame.
+async def ask_frame(tab: Tab, world: FrameWorld | None, answer: type[AnyAnswer], **request: object) -> AnyAnswer:
+    """`Tab.ask`, in a world of `focused_element`.
 
     Raises:
         EnvError: the frame did not answer in time.
+        playwright.async_api.Error: the frame left the page.
     """
-    if frame is tab.page.main_frame:
+    if world is None:
         return await tab.ask(answer, **request)
     try:
         async with tab.limits.limit(PROBE_TIMEOUT_S):
-            return answer.model_validate(await frame.evaluate(script(request)))
+            reply = await world.ask(request)
     except TimeoutError as error:
         raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
-
-
-async def _focused_child(frame: Frame) -> Frame | None:
-    """The child frame that has the focus."""
-    for child in frame.child_frames:
-        element = await child.frame_element()
-        if await element.evaluate("el => el === el.getRootNode().activeElement"):
-            return child
-    return None
+    if reply is None:
+        raise PlaywrightError("the frame with the focus could not be read")
+    tab.clipboard.keep(reply.pop("copied", None))
+    return answer.model_validate(reply)

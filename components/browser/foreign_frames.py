@@ -37,6 +37,13 @@ class FrameWorld:
     cdp: CDPSession
     context: int
 
+    async def ask(self, request: Mapping[str, object]) -> Any:
+        """The answer of `probe.js`, for the caller to parse; None if it threw."""
+        answer = await _evaluate(self, f"globalThis.waymark ? {question(dict(request))} : 0")
+        if answer == 0:  # the document does not have the source yet
+            answer = await _evaluate(self, script(dict(request), keep=True))
+        return answer
+
 
 class ForeignFrames:
     """The frames of another origin in a page."""
@@ -79,7 +86,7 @@ class ForeignFrames:
         part = FramePart()
         try:
             async with asyncio.timeout(FRAME_TIMEOUT_S):
-                world = await self._world(around, index)
+                world = await self.world_in(around, f"waymark.frame({index})")
                 part = await self._answer(world, request)
                 part = await self._with_discoveries(world, request, part)
                 if not part.frames or depth == MAX_DEPTH:
@@ -89,11 +96,23 @@ class ForeignFrames:
         except (TimeoutError, PlaywrightError):
             return part  # what was read in time
 
-    async def _world(self, around: FrameWorld, index: int) -> FrameWorld:
-        arguments = {"expression": f"waymark.frame({index})", "contextId": around.context}
-        frame = await around.cdp.send("Runtime.evaluate", arguments)
-        described = await around.cdp.send("DOM.describeNode", {"objectId": frame["result"]["objectId"]})
-        frame_id = described["node"]["frameId"]
+    async def world_in(self, around: FrameWorld, frame: str) -> FrameWorld:
+        """Our world in the document of a frame.
+
+        Args:
+            frame: expression for the frame's element in the world of the document around it.
+
+        Raises:
+            playwright.async_api.Error: there is no such frame, or it left the page.
+        """
+        arguments = {"expression": frame, "contextId": around.context}
+        element = (await around.cdp.send("Runtime.evaluate", arguments))["result"].get("objectId")
+        if element is None:
+            raise PlaywrightError("the frame is gone")
+        described = await around.cdp.send("DOM.describeNode", {"objectId": element})
+        frame_id = described["node"].get("frameId")
+        if frame_id is None:
+            raise PlaywrightError("the frame is gone")
         arguments = {"frameId": frame_id, "worldName": "waymark"}
         try:
             answer = await around.cdp.send("Page.createIsolatedWorld", arguments)
@@ -114,9 +133,7 @@ class ForeignFrames:
         return part
 
     async def _answer(self, world: FrameWorld, request: dict[str, object]) -> FramePart:
-        answer = await _evaluate(world, f"globalThis.waymark ? {question(request)} : 0")
-        if answer == 0:  # the document does not have the source yet
-            answer = await _evaluate(world, script(request, keep=True))
+        answer = await world.ask(request)
         return FramePart.model_validate(answer) if answer else FramePart()
 
     async def _session(self, frame_id: str) -> CDPSession:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 from playwright.async_api import CDPSession
 
+from components.browser.listener_errors import ListenerErrors
+
 
 class Navigation:
     """Knows whether a main frame is navigating, and counts its documents.
@@ -25,17 +27,19 @@ class Navigation:
         """Number of documents that the frame has shown so far."""
         self._frame_id = frame_id
         self._on_new_document = on_document
+        self.unanswered: str | None = None
+        """The address of the document that was requested and is not shown yet; None without such a request."""
         self._idle = asyncio.Event()
         """Set while no navigation is under way."""
         self._idle.set()
 
-    def follow(self, cdp: CDPSession) -> None:
+    def follow(self, cdp: CDPSession, errors: ListenerErrors) -> None:
         """Listen to the events of a page, whose domain `Page` is enabled."""
-        cdp.on("Page.frameRequestedNavigation", self._on_requested)
-        cdp.on("Page.frameStartedNavigating", self._on_requested)
-        cdp.on("Page.frameNavigated", self._on_document)
-        cdp.on("Page.navigatedWithinDocument", self._on_ended)
-        cdp.on("Page.frameStoppedLoading", self._on_ended)
+        cdp.on("Page.frameRequestedNavigation", errors.guarded(self._on_requested))
+        cdp.on("Page.frameStartedNavigating", errors.guarded(self._on_requested))
+        cdp.on("Page.frameNavigated", errors.guarded(self._on_document))
+        cdp.on("Page.navigatedWithinDocument", errors.guarded(self._on_ended))
+        cdp.on("Page.frameStoppedLoading", errors.guarded(self._on_ended))
 
     @property
     def is_under_way(self) -> bool:
@@ -56,12 +60,15 @@ class Navigation:
             "historySameDocument",
         ):
             self._idle.clear()
+            self.unanswered = event["url"]
 
     def _on_document(self, event: dict) -> None:
         if event["frame"]["id"] == self._frame_id:
             self.documents += 1
+            self.unanswered = None
             self._on_new_document()
 
     def _on_ended(self, event: dict) -> None:
         if event["frameId"] == self._frame_id:
             self._idle.set()
+            self.unanswered = None

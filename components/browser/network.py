@@ -8,6 +8,8 @@ from collections import Counter
 
 from playwright.async_api import Page, Request, Response
 
+from components.browser.listener_errors import ListenerErrors
+
 _AWAITED_TYPES = frozenset({"document", "stylesheet", "script", "xhr", "fetch"})
 """Resource types that change what a page shows. Sockets, event streams, pings and media are not awaited; images and
 fonts in view are awaited by `waiting.js`."""
@@ -33,12 +35,12 @@ class NetworkActivity:
         self._answers: list[tuple[int, float]] = []
         self._changed = asyncio.Event()
 
-    def watch(self, page: Page) -> None:
+    def watch(self, page: Page, errors: ListenerErrors) -> None:
         """Follow the requests of a page."""
-        page.on("request", self._on_request)
-        page.on("response", self._on_response)
-        page.on("requestfinished", self._on_request_ended)
-        page.on("requestfailed", self._on_request_ended)
+        page.on("request", errors.guarded(self._on_request))
+        page.on("response", errors.guarded(self._on_response))
+        page.on("requestfinished", errors.guarded(self._on_request_ended))
+        page.on("requestfailed", errors.guarded(self._on_request_ended))
 
     def is_loading(self, since: int) -> bool:
         """Whether a request after request number `since` is still loading."""

@@ -32,6 +32,16 @@ class Notices:
         """Whether a download is among the pending notices."""
         return any(kind == "download" for kind, _ in self._pending)
 
+    def begin_episode(self) -> None:
+        """Forget what an earlier episode left."""
+        self._pending, self.chooser = [], None
+
+    def on_new_document(self) -> None:
+        """Close the file chooser of the document that was shown before."""
+        if self.chooser is not None:
+            self.chooser = None
+            self._pending = [(kind, sentence) for kind, sentence in self._pending if kind != "file"]
+
     def take(self) -> tuple[str, ...]:
         """The pending sentences, which are then no longer pending."""
         sentences = tuple(sentence for _, sentence in self._pending)
@@ -57,8 +67,9 @@ class Notices:
         self.note("service worker", "The page tried to register a service worker, which is blocked.")
 
     def on_file_chooser(self, event: dict) -> None:
-        """Note a file chooser. It stays closed if there are no files to choose."""
-        if self.uploads is None:
+        """Note a file chooser. It stays closed if there are no files to choose, or no `<input>` that takes them:
+        `showOpenFilePicker()` has none."""
+        if self.uploads is None or "backendNodeId" not in event:
             self.note("file", "The page asked for a file; there are none to choose.")
         else:
             self.chooser = FileChooser.opened(event, self.uploads)

@@ -34,8 +34,11 @@ class OpenWeb:
         self._refusal = refusal
         self._start_site = StartSite()
         self._statuses = DocumentStatuses()
-        context.on("request", self._on_request)
-        context.on("response", self._statuses.on_response)
+        guarded = tabs[0].listener_errors.guarded
+        self._request_listener = guarded(self._on_request)
+        self._response_listener = guarded(self._statuses.on_response)
+        context.on("request", self._request_listener)
+        context.on("response", self._response_listener)
 
     async def check_start(self, start_url: str, observation: Observation) -> None:
         """Check the observed start page, and remember its site.
@@ -61,8 +64,8 @@ class OpenWeb:
 
     def detach(self) -> None:
         """Stop following the requests."""
-        self._context.remove_listener("request", self._on_request)
-        self._context.remove_listener("response", self._statuses.on_response)
+        self._context.remove_listener("request", self._request_listener)
+        self._context.remove_listener("response", self._response_listener)
 
     async def _evidence(self, observation: Observation) -> PageEvidence | None:
         """What the observed page shows of a block; None if it is being replaced by another page."""

@@ -6,11 +6,17 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
+NAVIGATION_S = 8.0
+"""A page answers nothing while it navigates and the server has not answered. After so many seconds the navigation is
+stopped; a `goto_url` has a limit of its own. It is less than `PROBE_TIMEOUT_S`, so that the page can still answer."""
+
 
 class PageLimits:
     """The limits of one tab. A page with an open dialog answers nothing, so its time does not count."""
 
     def __init__(self) -> None:
+        self.navigation_s = NAVIGATION_S
+        """Seconds for which the page may leave a question unanswered because it navigates."""
         self._is_frozen = False
         self._running: dict[asyncio.Timeout, float] = {}
 

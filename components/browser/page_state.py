@@ -88,7 +88,7 @@ class Focus(Described):
 
 
 class Focused(Answer):
-    """The answer to `focus` and `clear`."""
+    """The answer to `focus`, `hold`, `clear` and `written`."""
 
     focus: Focus | None = None
     """The focused element, before `clear`; None if the document itself has the focus."""
@@ -99,6 +99,10 @@ class Chosen(Answer):
 
     missing: tuple[Text, ...] = ()
     """The texts that are no option of the focused `<select>`. If there are any, nothing was chosen."""
+    requested: tuple[Text, ...] = ()
+    """The labels of the options that were selected."""
+    selected: tuple[Text, ...] | None = None
+    """Those that are selected after the page has heard of it; None if the `<select>` has left the page."""
 
 
 class ValueSet(Answer):

@@ -15,6 +15,7 @@ from functools import partial
 
 from playwright.async_api import BrowserContext, Page, Response
 
+from components.browser import feedback
 from components.browser.actions import execute
 from components.browser.axtree import Placed, placed
 from components.browser.dialogs import Dialogs
@@ -25,6 +26,7 @@ from components.browser.observing import Observer
 from components.browser.open_web import OpenWeb
 from components.browser.operation_guard import OperationGuard
 from components.browser.page_ending import PageEnding, read_reward
+from components.browser.page_limits import NAVIGATION_S
 from components.browser.page_state import Mark, PageState
 from components.browser.pool_context import PoolContext
 from components.browser.reading import read_page, unread
@@ -35,6 +37,9 @@ from components.browser.step_state import StepState
 from components.browser.tab import Tab
 from components.browser.tabs import EpisodeTabs
 from components.records import Observation, Probe, Reading, StateCheck, Task, ToolCall
+
+LEAST_NAVIGATION_S = 1.0
+"""For a server to answer a navigation at the end of a step's time."""
 
 
 class Session:
@@ -130,16 +135,18 @@ class Session:
             if task.evaluator.get("har") is True:
                 self._har = HarRecording(self._context)
                 await self._har.start()
-            self.tabs[0].notices.take()
+            self.tabs[0].notices.begin_episode()
+            self.tabs[0].listener_errors.forget()
+            self.tabs[0].limits.navigation_s = NAVIGATION_S
             self._step.begin()
             async with self._step.operation("navigate"):
                 wait_until: WaitUntil = "load" if self._site is not None else "domcontentloaded"
                 response = await open_start(self, task.start_url, wait_until)
-            tab = self.tabs[0]
+            for tab in self.tabs:
+                await tab.reset_history()  # `go_back` leads to no page before the start page
             if self._episode is not None:
-                await tab.command("Page.resetNavigationHistory")
                 self._require_site()
-                wrong = await self._episode.ready(tab.page)
+                wrong = await self._episode.ready(self.tabs[0].page)
                 if wrong:
                     raise EnvInitError(f"{task.start_url}: {wrong}")
             observation = (await self._observer.observe(shows_windows=False))[0]
@@ -157,16 +164,19 @@ class Session:
             EnvError: the page does not answer any more, the site on which the episode began cannot be reached any more,
                 or the turn took longer than `step_timeout_s`.
             BlockedError: the calls led to a page that asks whether the visitor is human.
+            HarnessError: a listener to the events of the episode's tabs raised an unexpected exception.
             SandboxError: the browser died.
         """
         async with self._guard.operation(EnvError, self.params.step_timeout_s, "a step"):
-            self._step.begin(self.tabs, self.params.step_timeout_s)
+            self._step.begin(self.tabs, self.params.step_timeout_s, self.params.settle_ms / 1000)
             async with self._step.operation("act"):
                 lines = []
                 for index, call in enumerate(calls):
                     self._step.is_last_call = index + 1 == len(calls)
-                    lines.append(await self._run(call))
+                    lines.append(await self._run_in_time(call))
+            self._limit_navigations()
             observation, notices = await self._observe_dialog_or_page()
+            self.tabs.raise_listener_error()
             if lines and notices:
                 lines[-1] = f"{lines[-1]} {notices}"
             if self._open_web is not None and self.answer is None and not self._has_dialog:
@@ -259,6 +269,11 @@ class Session:
         return self._step.left_s
 
     @property
+    def calls_left_s(self) -> float:
+        """Seconds until no further call of the step begins."""
+        return self._step.calls_left_s
+
+    @property
     def names_options(self) -> bool:
         """Whether feedback names the options of a `<select>`."""
         return self._site is None or self._site.names_options
@@ -292,6 +307,18 @@ class Session:
     def _require_site(self) -> None:
         if self._episode is not None and self._episode.loss is not None:
             raise SandboxError(self._episode.loss)
+
+    async def _run_in_time(self, call: ToolCall) -> str:
+        """Run one call, unless the time that the step has for calls is over. `done` needs none."""
+        if not self._step.calls_left_s and call.name != "done":
+            return feedback.failed(call.name or "tool call", feedback.TOO_LATE)
+        self._limit_navigations()
+        return await self._run(call)
+
+    def _limit_navigations(self) -> None:
+        """Let no server that does not answer take more time than the step has."""
+        for tab in self.tabs:
+            tab.limits.navigation_s = min(NAVIGATION_S, max(LEAST_NAVIGATION_S, self._step.calls_left_s))
 
     async def _run(self, call: ToolCall) -> str:
         """Run one call, unless the page has ended its task and the call acts on it."""

@@ -11,6 +11,9 @@ from components.browser.page_state import PageState
 from components.browser.queues import OperationQueues
 from components.browser.tab import Tab
 
+OBSERVATION_S = 3.0
+"""For the observation of a quiet page, on a busy machine."""
+
 
 class StepState:
     """The state of the `start` or `step` that runs, or of the last one.
@@ -31,20 +34,33 @@ class StepState:
         self._guard = guard
         self._ends_at = 0.0
         """End of the step's time limit on the monotonic clock. It moves by the time spent in queues."""
+        self._reserve_s = 0.0
+        """Seconds of the step that are kept for its observation and the end of a call."""
         self._page_state: tuple[Tab, int, PageState] | None = None
 
-    def begin(self, tabs: Iterable[Tab] = (), limit_s: float = 0.0) -> None:
-        """Forget the last step. The next one may take `limit_s` seconds; `start` has no calls, and so no limit here."""
+    def begin(self, tabs: Iterable[Tab] = (), limit_s: float = 0.0, settle_s: float = 0.0) -> None:
+        """Forget the last step. `start` has no calls, and so no limit here.
+
+        Args:
+            limit_s: seconds that the next step may take.
+            settle_s: the longest wait for a quiet page, after a call and before the observation.
+        """
         self.timings = {}
         self.is_last_call = False
         self.requests_before = {tab: tab.requests for tab in tabs}
         self._ends_at = time.monotonic() + limit_s
+        self._reserve_s = min(2 * settle_s + OBSERVATION_S, limit_s / 2)
         self._page_state = None
 
     @property
     def left_s(self) -> float:
         """Seconds until the step's time limit."""
         return max(0.0, self._ends_at - time.monotonic())
+
+    @property
+    def calls_left_s(self) -> float:
+        """Seconds until no further call begins, so that the page can still be observed."""
+        return max(0.0, self.left_s - self._reserve_s)
 
     @contextlib.asynccontextmanager
     async def operation(self, kind: str) -> AsyncIterator[None]:

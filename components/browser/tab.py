@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ from components.browser.devtools import PROBE_TIMEOUT_S, DevTools
 from components.browser.errors import EnvError, SandboxError
 from components.browser.foreign_frames import ForeignFrames, FrameWorld
 from components.browser.isolated_world import IsolatedWorld
+from components.browser.listener_errors import ListenerErrors
 from components.browser.navigation import Navigation
 from components.browser.network import NetworkActivity
 from components.browser.notices import Notices
@@ -33,6 +35,7 @@ MAX_MESSAGES = 2000
 _SERVICE_WORKER = "Service Worker registration blocked by Playwright"
 """What a page's console says when the context blocks the registration of a service worker."""
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
+AnyValue = TypeVar("AnyValue")
 
 
 class Tab:
@@ -49,13 +52,16 @@ class Tab:
         self.clipboard = Clipboard()
         """The clipboard of the episode; its tabs share one."""
         self.element_ids = ElementIds()
+        self.listener_errors = ListenerErrors()
+        """What the listeners to the page's events raised."""
         self.limits = PageLimits()
         """The time limits of operations on the page."""
         self._network = NetworkActivity()
         self._devtools = DevTools(cdp, self.limits)
-        self._navigation = Navigation(frame_id, self._network.on_new_document)
+        self._navigation = Navigation(frame_id, self._on_new_document)
         self._world = IsolatedWorld(self._devtools, frame_id, self._navigation)
         self._messages = 0
+        self._console_listener = self.listener_errors.guarded(self._on_console)
         self._service_worker_document = -1
         """Number of the document that last tried to register a service worker."""
         self._opaque = OpaqueParts(page, cdp)
@@ -77,15 +83,16 @@ class Tab:
             isolate_clipboard(cdp),
         )
         tab = cls(page, cdp, answers[0]["frameTree"]["frame"]["id"])
-        tab._navigation.follow(cdp)
-        cdp.on("Page.windowOpen", tab._on_window)
-        cdp.on("Page.fileChooserOpened", tab.notices.on_file_chooser)
-        page.on("crash", tab._on_crash)
-        page.on("dialog", tab.notices.on_dialog)
-        page.on("download", tab.notices.on_download)
+        guarded = tab.listener_errors.guarded
+        tab._navigation.follow(cdp, tab.listener_errors)
+        cdp.on("Page.windowOpen", guarded(tab._on_window))
+        cdp.on("Page.fileChooserOpened", guarded(tab._on_file_chooser))
+        page.on("crash", guarded(tab._on_crash))
+        page.on("dialog", guarded(tab.notices.on_dialog))
+        page.on("download", guarded(tab.notices.on_download))
         if watches_network:
-            tab._network.watch(page)
-            page.on("console", tab._on_console)
+            tab._network.watch(page, tab.listener_errors)
+            page.on("console", tab._console_listener)
         return tab
 
     @property
@@ -124,7 +131,7 @@ class Tab:
             SandboxError: the renderer or the browser died.
             NavigatedError: the document was replaced meanwhile.
         """
-        return await self._world.evaluate(expression, timeout_s)
+        return await self._freed(self._world.evaluate(expression, timeout_s), self.limits.navigation_s)
 
     async def mark(self, at: tuple[float, float] | None = None, live: bool = False) -> Mark:
         """The state before a call, with the element at a point in CSS pixels.
@@ -146,6 +153,15 @@ class Tab:
             answer: the record that the action's answer is parsed into.
         """
         return answer.model_validate(await self._probe_again(request, PROBE_TIMEOUT_S))
+
+    async def world_in(self, around: FrameWorld | None, frame: str) -> FrameWorld:
+        """Our world in a frame; see `ForeignFrames.world_in`. `around` is None for the main frame's world."""
+        if around is None:
+            context = self._world.context
+            if context is None:
+                raise NavigatedError("the document was replaced while it was read")
+            around = FrameWorld(self.cdp, context)
+        return await self._foreign_frames.world_in(around, frame)
 
     async def look(
         self,
@@ -268,12 +284,20 @@ class Tab:
             return ""
 
     async def history(self) -> tuple[int, int]:
-        """Index of the current entry and number of entries. The browser does not tell them while it swaps renderers."""
+        """Index of the current entry and number of entries."""
+        answer = await self._history_command("Page.getNavigationHistory")
+        return answer["currentIndex"], len(answer["entries"])
+
+    async def reset_history(self) -> None:
+        """Forget all entries but the current one."""
+        await self._history_command("Page.resetNavigationHistory")
+
+    async def _history_command(self, method: str) -> dict:
+        """The answer to a command about the history, which the browser refuses while it swaps renderers."""
         deadline = time.monotonic() + PROBE_TIMEOUT_S
         while True:
             try:
-                answer = await self._devtools.send("Page.getNavigationHistory", {}, PROBE_TIMEOUT_S)
-                return answer["currentIndex"], len(answer["entries"])
+                return await self.command(method)
             except NavigatedError:
                 if time.monotonic() > deadline:
                     raise
@@ -283,9 +307,35 @@ class Tab:
         """Send a DevTools command, which may take `PROBE_TIMEOUT_S`."""
         return await self._devtools.send(method, arguments or {}, PROBE_TIMEOUT_S)
 
+    async def stop_navigation(self) -> str | None:
+        """Stop the navigation whose server has not answered, so that the page answers again. Raises as `command`.
+
+        Returns:
+            the address that was requested; None if no server is awaited.
+        """
+        url = self._navigation.unanswered
+        if url is not None:
+            await self.command("Page.stopLoading")
+        return url
+
+    async def _freed(self, question: Coroutine[Any, Any, AnyValue], limit_s: float) -> AnyValue:
+        """The answer to a question. A navigation that keeps the page from answering is stopped after `limit_s`."""
+        task = asyncio.create_task(question)
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with self.limits.limit(limit_s):
+                    await asyncio.wait({task})
+            if not task.done() and (url := await self.stop_navigation()) is not None:
+                reason = f"its server did not answer within {limit_s:.0f} s"
+                self.notices.note("navigation", f"The navigation to {url} was stopped, because {reason}.")
+            return await task
+        finally:
+            task.cancel()
+
     async def _probe(self, request: dict, timeout_s: float) -> dict:
         """The answer of `probe.js` to a request. What the document copied goes to the episode's clipboard."""
-        answer = await self._world.probe(request, timeout_s)
+        navigation_s = self.limits.navigation_s + request.get("settle", 0) / 1000
+        answer = await self._freed(self._world.probe(request, timeout_s), navigation_s)
         self.clipboard.keep(answer.pop("copied", None))
         return answer
 
@@ -298,13 +348,27 @@ class Tab:
                 await asyncio.sleep(0.02)
         raise EnvError("the page kept navigating while it was read")
 
+    def _on_new_document(self) -> None:
+        self._network.on_new_document()
+        self.notices.on_new_document()
+
+    def _on_file_chooser(self, event: dict) -> Awaitable[None] | None:
+        self.notices.on_file_chooser(event)
+        chooser = self.notices.chooser
+        return self._hold(chooser.node) if chooser is not None else None
+
+    async def _hold(self, node: int) -> None:
+        """Keep an element that is in no document from being collected until the next document."""
+        with contextlib.suppress(PlaywrightError):
+            await self.cdp.send("DOM.resolveNode", {"backendNodeId": node})
+
     def _on_window(self, event: dict) -> None:
         self.on_window()
 
     def _on_console(self, message: ConsoleMessage) -> None:
         self._messages += 1
         if self._messages > MAX_MESSAGES:
-            self.page.remove_listener("console", self._on_console)
+            self.page.remove_listener("console", self._console_listener)
         elif message.text == _SERVICE_WORKER and self._service_worker_document != self.documents:
             self._service_worker_document = self.documents
             self.notices.on_service_worker()

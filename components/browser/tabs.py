@@ -82,7 +82,8 @@ class EpisodeTabs:
         self._page_event = asyncio.Event()
         self._announced = self._arrived = 0
         self._append(first)
-        context.on("page", self._on_page)
+        self._page_listener = first.listener_errors.guarded(self._on_page)
+        context.on("page", self._page_listener)
 
     def __len__(self) -> int:
         return len(self._tabs)
@@ -183,13 +184,22 @@ class EpisodeTabs:
         is_alive = browser is None or browser.is_connected()
         return is_alive and tab.page.is_closed() and not self.crashed
 
+    def raise_listener_error(self) -> None:
+        """Raise what a listener to the events of these tabs raised.
+
+        Raises:
+            Exception: the first such error.
+        """
+        for tab in self._tabs:
+            tab.listener_errors.raise_first()
+
     async def detach(self) -> Tab:
         """End the episode: close every tab but the first, which the next episode may use.
 
         Raises:
             EnvError: no tab is left.
         """
-        self._context.remove_listener("page", self._on_page)
+        self._context.remove_listener("page", self._page_listener)
         for page in [*self._pages, *[tab.page for tab in self._tabs[1:]]]:
             await page.close()
         if self._tabs[0].page.is_closed():

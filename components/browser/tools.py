@@ -207,7 +207,7 @@ class PressElement(PressKeys):
 
 
 class SelectOption(Arguments):
-    """Choose an option of a select element by its label."""
+    """Choose an option of a select element by its label, beside those chosen before if it takes several."""
 
     category: ClassVar[str] = "keyboard"
     element: str = Field(max_length=40)

@@ -6,13 +6,17 @@ because it may keep a selection of its own. A line break inserts a line where th
 
 from __future__ import annotations
 
-from playwright.async_api import Frame, Keyboard
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Keyboard
 
 from components.browser import feedback, tools
 from components.browser.effects import ActingSession, ObservedCall
 from components.browser.field_values import field_value
-from components.browser.focused_frame import ask_frame, focused_frame
+from components.browser.focused_frame import ask_frame, focused_element
+from components.browser.foreign_frames import FrameWorld
 from components.browser.page_state import Chosen, Focus, Focused, ValueSet
+from components.browser.playwright_errors import ClosedError, NavigatedError
+from components.browser.tab import Tab
 
 TYPED_KEY_BY_KEY = 200
 """Characters; of longer text, only the last character is typed and the rest is inserted at once."""
@@ -24,7 +28,7 @@ ONE_LINE = "Note: the field takes one line, so line breaks were left out; press 
 async def write(session: ActingSession, call: tools.Write) -> str:
     """Write into the focused field and return the line of feedback. Raises as `actions.execute`."""
     tab = session.tabs.active
-    frame, focus = await _focus(session, "clear" if call.clear else "focus")
+    frame, focus = await focused_element(tab, "clear" if call.clear else "hold")
     if focus is None:
         return feedback.failed("write", "no field has the focus; click a field first")
     if focus.select:
@@ -40,16 +44,15 @@ async def write(session: ActingSession, call: tools.Write) -> str:
     text = call.text.replace("\r\n", "\n")
     if not focus.lines:
         text = " ".join(text.split("\n")).rstrip(" " if "\n" in text else "")
+    documents = tab.documents
     async with ObservedCall(session) as observed:
         if call.clear:
             await _clear(tab.page.keyboard, focus)
         elif focus.value != "":
             await tab.page.keyboard.press("Control+End")
         await _type(tab.page.keyboard, text, focus)
-    after = observed.focus
-    if after is not None and after.tag == "iframe":
-        after = (await _focus(session, "focus"))[1]
-    actual = after.value if after and after.tag == focus.tag else None
+    after = await _written(tab, frame) if tab.documents == documents else None
+    actual = after.value if after else None
     expected = text if call.clear else (focus.value or "") + text
     if actual is not None and (actual == expected or (focus.editor and actual.split() == expected.split())):
         actual = text
@@ -61,7 +64,7 @@ async def write(session: ActingSession, call: tools.Write) -> str:
 
 async def option_notes(session: ActingSession) -> list[str]:
     """What to say of the focused `<select>`, in whatever frame; empty if something else has the focus."""
-    focus = (await _focus(session, "focus"))[1]
+    focus = (await focused_element(session.tabs.active, "focus"))[1]
     if focus is None or not focus.select or not focus.options:
         return []
     how = "`write` chooses several, one per line" if focus.multiple else "the list is not drawn; `write` chooses one"
@@ -79,32 +82,33 @@ def _listed_options(focus: Focus) -> str:
     return ", ".join(listed) + (f" and {left} more" if left else "")
 
 
-async def _focus(session: ActingSession, operation: str) -> tuple[Frame, Focus | None]:
-    """The focused element in the innermost frame that has the focus, and that frame."""
-    tab = session.tabs.active
-    frame = tab.page.main_frame
-    focus = (await tab.ask(Focused, op=operation)).focus
-    if focus is not None and focus.tag == "iframe":
-        frame = await focused_frame(tab)
-        focus = (await ask_frame(tab, frame, Focused, op=operation)).focus
-    return frame, focus
+async def _written(tab: Tab, frame: FrameWorld | None) -> Focus | None:
+    """The field that was written into, wherever the focus is now; None if it has left the page."""
+    if tab.page.is_closed():
+        return None
+    try:
+        return (await ask_frame(tab, frame, Focused, op="written")).focus
+    except (PlaywrightError, ClosedError, NavigatedError):
+        return None
 
 
-async def _choose(session: ActingSession, frame: Frame, focus: Focus, call: tools.Write) -> str:
+async def _choose(session: ActingSession, frame: FrameWorld | None, focus: Focus, call: tools.Write) -> str:
     texts = [line for line in call.text.splitlines() if line.strip()] if focus.multiple else [call.text]
     tab = session.tabs.active
     async with ObservedCall(session) as observed:
         if focus.expanded:
             await tab.page.keyboard.press("Escape")
-        missing = (await ask_frame(tab, frame, Chosen, op="choose", texts=texts, keep=not call.clear)).missing
-    if not missing:
-        return feedback.write(focus.element, call.text, None, observed.effect)
+        choice = await ask_frame(tab, frame, Chosen, op="choose", texts=texts, keep=not call.clear)
+    if not choice.missing:
+        refused = choice.selected is not None and choice.selected != choice.requested
+        actual = ", ".join(choice.selected or ()) if refused else None
+        return feedback.write(focus.element, call.text, actual, observed.effect)
     options = f"; its options are {_listed_options(focus)}" if session.names_options and focus.options else ""
-    text = " ".join(missing[0].split())[:60]
+    text = " ".join(choice.missing[0].split())[:60]
     return feedback.failed("write", f'{focus.element} has no option "{text}"{options}')
 
 
-async def _pick(session: ActingSession, frame: Frame, focus: Focus, call: tools.Write) -> str:
+async def _pick(session: ActingSession, frame: FrameWorld | None, focus: Focus, call: tools.Write) -> str:
     try:
         value = field_value(focus.picked, call.text)
     except ValueError as error:

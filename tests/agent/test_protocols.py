@@ -214,6 +214,7 @@ def test_webagent_r1_runs_the_first_of_two_actions_and_reports_the_second():
         ("scroll(down)", call("scroll", direction="down", amount=0.9)),
         ("scroll [direction=up]", call("scroll", direction="up", amount=0.9)),
         ("type(4, one, two, press_enter_after=1)", call("write_element", element="4", text="one, two", submit=True)),
+        ("type(4, 12 Main St, Apt 1)", call("write_element", element="4", text="12 Main St, Apt 1", submit=False)),
         ("type(4, in 1984, 0)", call("write_element", element="4", text="in 1984", submit=False)),
         ("type(4, 1)", call("write_element", element="4", text="1", submit=False)),
         ('type [4] [who [is] it] [press_enter_after=1]',

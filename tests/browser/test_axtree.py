@@ -251,3 +251,22 @@ def test_the_active_element_of_a_frame_has_the_focus_if_the_frame_has(frame, sho
   - textbox "outer" [ref=e3]"""
     (root,) = parse(text)
     assert [node.name for node in root.walk() if "focused" in node.states] == shown
+
+
+def test_an_editor_shows_its_lines_and_keeps_what_can_be_clicked(pages):
+    editor = "<div contenteditable role=textbox aria-label={}>{}</div>"
+    pages.add("/editor", editor.format("Inner", "in a<div>frame</div>"))
+    body = editor.format("Body", "one<div>two</div>") + editor.format("Linked", "see <a href=/x>this</a>")
+    url = pages.add("/editors", body + "<iframe src=/editor></iframe>")
+
+    async def scenario():
+        async with BrowserPool(PARAMS, text="axtree") as pool, pool.session() as session:
+            return (await session.start(task(url))).text
+
+    assert asyncio.run(scenario()).splitlines() == [
+        '[1] textbox "Body" value "one two"',
+        '[2] textbox "Linked" value "see this"',
+        '  [3] link "this"',
+        "[4] iframe",
+        '  [5] textbox "Inner" value "in a frame"',
+    ]

@@ -152,3 +152,52 @@ def test_elements_in_a_frame_of_another_origin_are_acted_on(use, pages):
     script = "<script>onmessage = () => document.title = 'inside'</script>"
     body = f"<h1>Outer</h1><iframe src='{other}/inner'></iframe>{script}"
     assert use(body, ("click_element", {"element": "Inside"}))[1] == "inside"
+
+
+def test_options_are_chosen_beside_others_and_rejections_are_said(use):
+    body = (
+        "<select multiple size=3 aria-label=Colours><option>red<option>green<option>blue</select>"
+        "<select aria-label=Size onchange='value = `S`'><option>S<option>L</select>"
+    )
+    lines, _, _ = use(
+        body,
+        ("select_option", {"element": "Colours", "option": "red"}),
+        ("select_option", {"element": "Colours", "option": "blue"}),
+        ("select_option", {"element": "Size", "option": "L"}),
+    )
+    assert lines[1].startswith('Succeed: `select_option` chose "blue". Selected: "red, blue".')
+    assert 'chose "L". Note: the field\'s actual value is "S", which differs from the chosen option.' in lines[2]
+
+
+def test_an_element_in_a_frame_of_a_smoothly_scrolling_page_is_hit(use, pages):
+    inner = (
+        "<div style='height:1600px;padding-top:200px'><button onclick='top.document.title = `inside`'>Inside</button>"
+    )
+    frame = f"<iframe src='{pages.add('/tall', inner)}' width=600 height=1800></iframe>"
+    body = (
+        f"<style>html {{ scroll-behavior: smooth }}</style>{frame}<div style='height:1500px'></div>"
+        "<button onclick='document.title = `banner`' "
+        "style='position:fixed;top:0;left:0;width:700px;height:30px'>Banner</button>"
+    )
+    calls = ("scroll", {"direction": "down", "amount": 1.5}), ("click_element", {"element": "Inside"})
+    assert use(body, *calls)[1] == "inside"
+
+
+def test_an_element_that_stays_out_of_view_is_not_clicked(use):
+    body = (
+        "<button onclick='setTimeout(() => away.style.left = `-500px`, 100)'>Hide</button>"
+        "<button id=away style='position:fixed;left:0;top:300px'>Away</button>"
+        "<div style='position:fixed;left:0;top:250px;width:50px;height:200px' onclick='document.title = `edge`'></div>"
+    )
+    lines, title, _ = use(body, ("click_element", {"element": "Hide"}), ("click_element", {"element": "Away"}))
+    assert lines[1].endswith("is outside of the view and cannot be scrolled into it.")
+    assert title == "a page"
+
+
+def test_what_covers_a_frame_of_another_origin_is_named(use, pages):
+    pages.add("/inner", "<button>Inside</button>")
+    other = pages.origin.replace("127.0.0.1", "localhost")
+    cover = "<div role=button onclick='document.title = `covered`' style='position:fixed;inset:0'>Overlay</div>"
+    lines, title, _ = use(f"<iframe src='{other}/inner'></iframe>{cover}", ("click_element", {"element": "Inside"}))
+    assert lines[0].endswith(' is covered by <div> role=button "Overlay".')
+    assert title == "a page"

@@ -207,3 +207,24 @@ def test_an_unknown_key_names_the_valid_ones(fill):
         'Failed: `press_keys` execution failed: unknown key "nokey"; valid keys are single characters'
     )
     assert line.endswith("as in ctrl+a.")
+
+
+CODE = f"""<input id=field maxlength=1 style='{PLACE}' aria-label=First oninput='second.focus()'>
+<input id=second maxlength=1 aria-label=Second oninput='third.focus()'><input id=third maxlength=1 aria-label=Third>"""
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [("1", ""), ("123", ' Note: the field\'s actual value is "1", which differs from the typed text.')],
+)
+def test_a_field_is_read_again_though_the_focus_moved_on(fill, text, note):
+    lines, values = fill(CODE, CLICK, write(text), value="[field, second, third].map(({ value }) => value).join('')")
+    assert values == text
+    assert lines[1].removesuffix(" The page changed.") == f'Succeed: `write` typed "{text}" into <input> "First".{note}'
+
+
+def test_an_option_that_the_page_rejects_is_reported(fill):
+    body = f"<select id=field aria-label=Size style='{PLACE}' onchange='value = `S`'><option>S<option>L</select>"
+    lines, value = fill(body, CLICK, write("L"))
+    assert value == "S"
+    assert 'Note: the field\'s actual value is "S", which differs from the typed text.' in lines[1]

@@ -40,3 +40,41 @@ def test_a_field_in_a_frame_is_written_into(pages, visit, origin):
     assert said[5].startswith('Succeed: `write` typed "L" into <select> "Size".')
     clicked = '<input> "Name"' if origin == "same" else "<iframe>"
     assert said[0].startswith(f"Succeed: `click` on {clicked} at (")
+
+
+TRACKED = """<input type=date aria-label=Day id=day style="width:200px;height:40px"><b id=log>none</b><script>
+const native = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value');
+let tracked = '';
+Object.defineProperty(day, 'value', { configurable: true, get() { return native.get.call(this); },
+  set(value) { tracked = value; native.set.call(this, value); } });
+day.addEventListener('input', () => { log.textContent = native.get.call(day) === tracked ? 'ignored' : 'heard'; });
+</script>"""
+
+
+def test_a_date_in_a_frame_is_set_behind_the_tracker_of_its_page(pages, visit):
+    inner = pages.add("/tracked", TRACKED)
+    url = pages.add("/outer", f'<iframe src="{inner}" style="border:0;width:400px;height:300px"></iframe>')
+
+    async def body(session, _):
+        await session.step(calls("2024-05-06", 20))
+        return await session.page.frames[1].evaluate("[day.value, log.textContent]")
+
+    assert visit(url, body) == ["2024-05-06", "heard"]
+
+
+@pytest.mark.parametrize(
+    "outer",
+    [
+        '<frameset cols="100%"><frame src="{}" frameborder=0 marginheight=0 marginwidth=0></frameset>',
+        '<body style="margin:0"><object data="{}" type="text/html" style="width:400px;height:300px"></object></body>',
+    ],
+)
+def test_frames_of_a_frameset_and_objects_are_written_into(pages, visit, outer):
+    pages.pages["/frames"] = (200, "<!DOCTYPE html>" + outer.format(pages.add("/inner", INNER)), {})
+
+    async def body(session, _):
+        lines = (await session.step(calls("Bob", 20))).feedback
+        return lines[1], await session.page.frames[1].evaluate("document.querySelector('input').value")
+
+    line, value = visit(pages.origin + "/frames", body)
+    assert (line, value) == ('Succeed: `write` typed "Bob" into <input> "Name".', "Bob")

@@ -183,6 +183,10 @@ def test_going_back_needs_a_previous_page(tell, pages):
     assert lines[1] == f"Succeed: `go_back` executed. Page navigated to {pages.origin}/page."
 
 
+def test_going_back_from_the_start_page_fails(tell):
+    assert tell("", ("go_back", {})).feedback == ["Failed: `go_back` execution failed: there is no previous page."]
+
+
 def test_going_back_waits_while_the_browser_swaps_renderers(tell, pages, monkeypatch):
     url, send, times = pages.add("/next", "there"), CDPSession.send, []
 

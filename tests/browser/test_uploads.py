@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from components.browser import BrowserPool, check_call
 from components.browser.uploads import Uploads
 
 from .conftest import PARAMS, task
+from .test_isolation import OurSite
 
 PLACE = "position:absolute;left:300px;top:250px;width:200px;height:100px"
 CLICK = ("click", {"x": 500, "y": 500})
@@ -96,3 +98,80 @@ def test_a_long_folder_is_listed_in_part(tmp_path):
     for index in range(25):
         (tmp_path / f"{index:02}.txt").touch()
     assert Uploads(tmp_path).listing().endswith('"19.txt" and 5 more')
+
+
+PICKER = f"<button style='{PLACE}' onclick='showOpenFilePicker()'>Pick</button><input type=file id=field hidden>"
+
+
+def test_a_picker_without_an_input_is_noted_and_opens_no_chooser(choose):
+    lines, files = choose(PICKER, CLICK, write("a.txt"))
+    assert lines[0].endswith("The page asked for a file; there are none to choose.")
+    assert lines[1].startswith("Failed: `write`")
+    assert files == []
+
+
+LEAVING = ONE.replace("id=", "onclick=\"setTimeout(() => location.href = '/left', 500)\" id=")
+DETACHED = """
+let field = document.createElement('input');
+Object.assign(field, { type: 'file', onchange: ({ target }) => document.title = target.files[0].name });
+field.click(); field = null"""
+
+
+def test_another_document_closes_the_chooser(choose, pages):
+    pages.add("/left", f"<input id=field type=file style='{PLACE}'>")
+    lines, files = choose(LEAVING, CLICK, ("wait", {"seconds": 2}), write("a.txt"))
+    assert lines[2].startswith("Failed: `write`")
+    assert files == []
+
+
+@pytest.fixture
+def turns(pages, folder):
+    """Runs `await body(session)` on a page of HTML; returns its result."""
+
+    def run(html, body):
+        async def episode():
+            params = PARAMS.model_copy(update={"uploads": str(folder)})
+            async with BrowserPool(params) as pool, pool.session() as session:
+                await session.start(task(pages.add("/upload", html)))
+                return await body(session)
+
+        return asyncio.run(episode())
+
+    return run
+
+
+def test_an_input_in_no_document_is_held_until_write(turns):
+    async def body(session):
+        await session.step([check_call(*CLICK)])
+        await session.tabs.active.command("HeapProfiler.collectGarbage")
+        return await session.step([check_call(*write("a.txt"))])
+
+    result = turns(f'<button style="{PLACE}" onclick="{DETACHED}">Upload</button>', body)
+    assert result.feedback[0].startswith('Succeed: `write` chose "a.txt".')
+    assert result.observation.tabs[0].title == "a.txt"
+
+
+def test_a_chooser_whose_input_is_gone_fails_with_a_sentence(turns):
+    async def body(session):
+        await session.step([check_call(*CLICK)])
+        assert session.tabs.active.notices.chooser is not None
+        session.tabs.active.notices.chooser = replace(session.tabs.active.notices.chooser, node=10**6)
+        return await session.step([check_call(*write("a.txt"))])
+
+    assert turns(ONE, body).feedback == [
+        "Failed: `write` execution failed: the input that asked for a file is gone; click again what asks for it."
+    ]
+
+
+def test_a_chooser_does_not_reach_the_next_episode(pages, folder):
+    async def episodes():
+        pages.add("/jar", ONE + "<input autofocus aria-label=Name>")
+        params = PARAMS.model_copy(update={"uploads": str(folder), "concurrency": 1})
+        async with BrowserPool(params, site=OurSite(pages.port)) as pool:
+            for calls in ([CLICK], [write("hello")]):
+                async with pool.session() as session:
+                    await session.start(task("http://ours/jar"))
+                    result = await session.step([check_call(*call) for call in calls])
+            return result.feedback
+
+    assert asyncio.run(episodes()) == ['Succeed: `write` typed "hello" into <input> "Name".']

@@ -51,7 +51,7 @@ _BLOCK = {
     name: re.compile(rf"<{name}>(.*?)(?:</{name}>|$)", re.DOTALL | re.IGNORECASE) for name in ("conclusion", "action")
 }
 _COMMAND = re.compile(rf"\s*`*\s*({'|'.join(COMMANDS)})\b\s*(.*)", re.DOTALL | re.IGNORECASE)
-_ENTER = re.compile(r"[,\]\[\s]+(?:press_enter_after\s*=\s*)?\[?([01])\]?\s*$")
+_ENTER = re.compile(r",\s*(?:press_enter_after\s*=\s*)?\[?([01])\]?\s*$")
 
 
 def parse(text: str) -> Parsed:
