@@ -178,7 +178,7 @@ async def _go_back(session: ActingSession, _: tools.GoBack) -> str:
 
 async def _wait(session: ActingSession, call: tools.Wait) -> str:
     async with ObservedCall(session) as observed:
-        seconds = min(call.seconds, session.step_left_s / 2)  # a wait must not end the episode
+        seconds = min(call.seconds, session.calls_left_s / 2)  # a wait must leave time for further calls
         await asyncio.sleep(seconds)
     return feedback.succeed(f"`wait` {round(seconds, 1):g} s executed.", str(observed.effect))
 

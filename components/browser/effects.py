@@ -24,11 +24,6 @@ class ActingSession(PageSession, Protocol):
     answer: str | None
 
     @property
-    def step_left_s(self) -> float:
-        """Seconds until the step's limit."""
-        ...
-
-    @property
     def calls_left_s(self) -> float:
         """Seconds until no further call of the step begins."""
         ...

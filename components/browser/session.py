@@ -264,11 +264,6 @@ class Session:
     # ---- for actions (`effects.ActingSession`) ----------------------------------------------------------------------
 
     @property
-    def step_left_s(self) -> float:
-        """Seconds until the step's limit."""
-        return self._step.left_s
-
-    @property
     def calls_left_s(self) -> float:
         """Seconds until no further call of the step begins."""
         return self._step.calls_left_s
