@@ -1,6 +1,6 @@
-// The focused field: what it is (`focus`), and what `write` does inside of the page: remember it (`hold`) and read it again
-// (`written`), select its content (`clear`), choose its options (`choose`), or set a value that people pick (`set`). It needs composed.js, elements.js and
-// `describe` of probe.js.
+// The focused field: what it is (`focus`), and what `write` does inside of the page: remember it (`hold`) and read it
+// again (`written`), select its content (`clear`), choose its options (`choose`), or set a value that people pick (`set`).
+// It needs composed.js, elements.js and `describe` of probe.js.
 
 const MAX_OPTIONS = 30;
 const TAKES_NO_TEXT = /^(button|submit|reset|image|checkbox|radio|file|hidden|range|color)$/;
