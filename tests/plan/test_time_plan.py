@@ -267,7 +267,7 @@ def test_a_picture_shows_every_stage(tmp_path, small):
     ],
 )
 def test_a_picture_replaces_pictures_alone(capsys, tmp_path, name, why):
-    """Refused before the recipe is read, so that nobody waits for the plan."""
+    """Refused before the recipe is read, because a plan takes time."""
     (tmp_path / "folder.svg").mkdir()
     mine = [tmp_path / name for name in ("mine.svg", "mine.png", "notes.txt")]
     for file in mine:
