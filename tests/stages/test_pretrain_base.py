@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -69,6 +72,24 @@ def test_the_stage_trains_all_phases_and_measures_each_on_held_out_pages(project
     assert all(0 <= figures["accuracy_list"] <= 1 for figures in curve)
     result = json.loads((project / "reports/stages/pretrain_base.json").read_text())
     assert result["step"] == 6
+
+
+@pytest.mark.slow
+def test_a_killed_stage_goes_on_and_makes_the_same_base(project: Path, tmp_path: Path) -> None:
+    shutil.copy(project / "params.yaml", tmp_path)
+    command = [sys.executable, "-m", "components.stages.pretrain_base"]
+    began = time.monotonic()
+    with subprocess.Popen(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}) as killed:
+        while not list(tmp_path.glob(".waymark/state/pretrain_base/*/checkpoint.pt")):
+            assert killed.poll() is None, "it ended before it could be killed"
+            assert time.monotonic() - began < 200, "no checkpoint was written"
+            time.sleep(0.02)
+        killed.send_signal(signal.SIGKILL)
+    assert not (tmp_path / "data/base_model").exists()
+    run_stage(tmp_path)
+    for name in ("model.safetensors", "tokenizer.json"):
+        again, undisturbed = (where / "data/base_model" / name for where in (tmp_path, project))
+        assert again.read_bytes() == undisturbed.read_bytes(), name
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ PARAMS = PretrainParams(
 
 
 class Killed(RuntimeError):
-    """Ends training in place of SIGKILL."""
+    """Ends training at a known step; `stages/test_pretrain_base.py` sends SIGKILL to the stage."""
 
 
 @pytest.fixture(scope="module")
