@@ -8,6 +8,11 @@ const ARIA = {
   menuitemradio: 'radio', tab: 'tab', option: 'option', textbox: 'field', searchbox: 'field', spinbutton: 'field',
   combobox: 'select', menuitem: 'menuitem', slider: 'slider', treeitem: 'option', gridcell: null,
 };
+const SAME = {
+  button: 'button, input', checkbox: 'input[type="checkbox"], input[type="radio"]', radio: 'input[type="radio"]', field: 'input, textarea',
+  select: 'input, select, textarea, button', slider: 'input',
+}; // the native controls that such an element may be drawn with
+const OWN = 'a[href], button, input, select, textarea';
 const NATIVE = 'a[href], button, input, select, textarea, summary';
 const INPUTS = {
   button: 'button', submit: 'button', reset: 'button', image: 'button', checkbox: 'checkbox', radio: 'radio',
@@ -59,7 +64,7 @@ function declaredRole(el) {
   if (aria === 'presentation' || aria === 'none') { // a part of a widget, whose parent is listed
     if (ARIA[(parentOf(el)?.getAttribute('role') || '').toLowerCase()]) return null;
   }
-  if (ARIA[aria] && !el.matches(NATIVE) && holdsNative(el)) return null; // the control inside is listed
+  if (ARIA[aria] && !el.matches(NATIVE) && holdsItself(el, ARIA[aria])) return null; // the control inside is listed
   if (ARIA[aria]) return aria === 'combobox' && el.matches('input, textarea, [contenteditable]') ? 'field' : ARIA[aria];
   switch (el.tagName) {
     case 'AREA': return el.hasAttribute('href') ? 'link' : null;
@@ -73,10 +78,12 @@ function declaredRole(el) {
   return isEditor(el) ? 'field' : null;
 }
 
-// Whether a native control is drawn in an element. A switch often hides a checkbox that only keeps its state.
-function holdsNative(el) {
+// Whether a native control that is drawn in an element is what the element's role says, or has all of its text. A switch often
+// hides a checkbox that only keeps its state. Others are controls of their own, such as the button that closes a tab.
+function holdsItself(el, role) {
   const controls = [el, shadowOf(el)].flatMap((root) => [...(root?.querySelectorAll(':is(button, input, select, textarea):not([role])') || [])]);
-  return controls.some((control) => isVisible(control) && control.getClientRects().length > 0);
+  const isItself = (control) => SAME[role] && control.matches(SAME[role]) || textOf(control) === textOf(el);
+  return controls.some((control) => isVisible(control) && control.getClientRects().length > 0 && isItself(control));
 }
 
 // The outermost editable element; the body where the whole document is (`designMode`).

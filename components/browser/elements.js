@@ -23,6 +23,7 @@ class Candidates {
     this.note = instruction ? document.querySelector(instruction) : null;
     this.roles = new Map();
     this.insides = new Map(); // whether an element is in an atomic one
+    this.inner = new Map(); // native controls that have lines of their own in an atomic element, by that element
     this.found = [];
     this.survey = new Survey((el, isInView) => this.visit(el, isInView));
   }
@@ -33,7 +34,9 @@ class Candidates {
     if (isInView || el.localName.includes('-')) suspect(el); // what a host without a size holds may be in view
     if (!isInView && !(LABELLED.test(el.tagName) && (el.tagName === 'TEXTAREA' || labelsOf(el).length))) return; // a styled control may be out of view, and its label in view
     const role = this.roleOf(el);
-    if (role && !this.isInside(el)) this.found.push({ el, role, index: this.found.length, onlyListens: listening.has(el) });
+    const outer = role && this.isInside(el) ? this.outerOf(el) : null;
+    if (role && (outer || !this.isInside(el))) this.found.push({ el, role, outer, index: this.found.length, onlyListens: listening.has(el) });
+    if (outer) this.inner.set(outer, [...(this.inner.get(outer) || []), el]);
     if (this.listeners && isInView && (!role || listening.has(el)) && !this.isInside(el) && !this.isNote(el)) collectDrawn(el);
   }
 
@@ -44,6 +47,14 @@ class Candidates {
 
   isNote(el) {
     return !!this.note && within(el, this.note);
+  }
+
+  // The link, or the element with an ARIA role, in which a native control does something else; null if it is a part of it.
+  outerOf(el) {
+    if (!this.details || !el.matches(OWN)) return null;
+    let outer = parentOf(el);
+    while (outer && !ATOMIC.has(this.roleOf(outer))) outer = parentOf(outer);
+    return outer && outer.matches('a[href], [role]:not(button, select, summary)') && textOf(outer) !== textOf(el) ? outer : null;
   }
 
   isInside(el) {
@@ -82,7 +93,7 @@ function placed(candidates) {
   let rowEnd = Infinity;
   const test = (item) => {
     if (items.length >= MAX_LINES && item.middle >= rowEnd) return;
-    const place = hits.placeOf(item.el, item.role);
+    const place = item.outer ? hits.ownPlaceOf(item.el) : hits.placeOf(item.el, item.role, candidates.inner.get(item.el));
     if (!place) return;
     const box = item.box && !place.surface ? item.box : [...place.point, ...place.point];
     items.push({ ...item, place: place.point, surface: place.surface, top: box[1], bottom: box[3] });

@@ -82,10 +82,17 @@ class HitTests {
     return point;
   }
 
+  // Where to click a control in another one: only at a point of its own.
+  ownPlaceOf(el) {
+    const point = isVisible(el) && this.pointOf(el, (other) => other && within(other, el));
+    return point ? { point } : null;
+  }
+
   // Where to click an element: { point }, or null. An editor that draws its own text has a `surface` in place of its field.
-  placeOf(el, role) {
+  // The controls in `inner` have lines of their own.
+  placeOf(el, role, inner = []) {
     const through = getComputedStyle(el).pointerEvents === 'none';
-    const isHit = (other) => other && (within(other, el) || through && within(el, other));
+    const isHit = (other) => other && (within(other, el) || through && within(el, other)) && !inner.some((part) => within(other, part));
     const own = isVisible(el) && this.pointOf(el, isHit);
     if (own) return { point: own };
     if (role === 'field' && el.type !== 'file') return this.surfaceOf(el);

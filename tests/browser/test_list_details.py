@@ -103,3 +103,25 @@ def test_a_list_without_details_has_none(pages, visit):
 
     listed = visit(pages.add("/plain", body), look).splitlines()
     assert [line.rsplit(" ", 2)[0] for line in listed] == ["- field", '- select value "a"']
+
+
+PAD = "display:block;padding:8px"
+
+
+@pytest.mark.parametrize(
+    ("body", "listed"),
+    [
+        (f"<div role=tab style='{PAD}'>Report <button aria-label=Close>x</button></div>", ["Close", "Report x"]),
+        (f"<div role=option style='{PAD}'>Apple <input type=checkbox aria-label=Pick></div>", ["Apple", "Pick"]),
+        (f"<a href=/x style='{PAD}'>Lamp <button aria-label=Save>s</button></a>", ["Lamp s", "Save"]),
+        (f"<div role=button style='{PAD}'>Card <a href=/x>Details</a></div>", ["Card Details", "Details"]),
+        (f"<div role=menuitem style='{PAD}'><button>Cut</button></div>", ["Cut"]),
+        (f"<a href=/x style='{PAD}'><button>Buy</button></a>", ["Buy"]),
+        (f"<div role=switch style='{PAD}'><input type=checkbox aria-label=Wifi></div>", ["Wifi"]),
+        (f"<div role=combobox style='{PAD}'><input aria-label=City></div>", ["City"]),
+    ],
+)
+def test_a_control_in_another_one_is_listed_unless_it_is_the_same(lines, body, listed):
+    elements = parse_elements("\n".join(lines(body)))
+    assert sorted(element.name for element in elements) == listed
+    assert len({(element.x, element.y) for element in elements}) == len(listed)
