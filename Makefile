@@ -121,7 +121,9 @@ sites: .venv-sites/.stamp
 test-city: browser city
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile $(ONLY) tests/worlds/city
 
-city: .venv-city/.stamp
+# The image of the sites is built here too, so that the first run need not wait for it.
+city: install .venv-city/.stamp
+	$(BIN)/python -c 'from components.worlds.city.image import ensure; print(ensure())'
 
 .venv-city/.stamp: requirements/city.txt requirements/install.py
 	@$(MAKE) --no-print-directory check-python
