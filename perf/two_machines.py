@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,7 @@ from components.ports import free_port
 
 ROOT = Path(__file__).parents[1]
 MACHINES = {"a": "cpu", "b": "gpu", "c": "gpu"}
+RESULTS = ("params.yaml", "dvc.lock", ".dvc/cache", "data", "models", "reports")
 POOLS = {"train_*": "gpu", "distill_judge": "gpu", "*_rollouts": "cpu"}
 """The tasks, the labels, the evaluations and the report are made where the pipeline runs."""
 ITERATIONS = 5
@@ -51,9 +53,23 @@ def main() -> None:
         print(json.dumps(measure(folder, options.recipe, options.kill, stack)))
 
 
-def measure(folder: Path, recipe: str, kill: str | None, stack: contextlib.ExitStack) -> dict[str, object]:
-    """Set the machines up, run the pipeline, and say what happened."""
+def measure(
+    folder: Path, recipe: str, kill: str | None, stack: contextlib.ExitStack, begun: Path | None = None
+) -> dict[str, object]:
+    """Set the machines up, run the pipeline, and say what happened.
+
+    Args:
+        folder: where the clones, the servers' data and the logs are made.
+        recipe: the name of a recipe.
+        kill: the stage of RL whose machine is lost; None: no machine is.
+        stack: ends the servers and workers.
+        begun: a checkout in which the recipe has run. Machine `a` begins with its results, and all have its recipes.
+    """
     clones = {name: clone(folder / name) for name in MACHINES}
+    if begun:
+        for path in clones.values():
+            shutil.copytree(begun / "recipes", path / "recipes", dirs_exist_ok=True)
+        take_results(begun, clones["a"])
     shared, tracking = environment(folder), f"http://127.0.0.1:{free_port()}"
     serve(shared, folder, tracking, stack)
     placement = {"store": "s3://waymark/run", "pools": POOLS, "sync_s": 2.0, "lost_after_s": 15.0}
@@ -103,6 +119,15 @@ def clone(path: Path) -> Path:
     return path
 
 
+def take_results(begun: Path, path: Path) -> None:
+    """Copy the recipe in use and the outputs of all stages into a clone."""
+    for name in RESULTS:
+        if (begun / name).is_dir():
+            shutil.copytree(begun / name, path / name, dirs_exist_ok=True)
+        else:
+            shutil.copy2(begun / name, path / name)
+
+
 def environment(folder: Path) -> dict[str, str]:
     """What all machines have in their environment."""
     keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1"}
@@ -118,7 +143,8 @@ def environment(folder: Path) -> dict[str, str]:
 
 def machine(shared: dict[str, str], path: Path) -> dict[str, str]:
     """The environment of one machine: the code is that of its clone."""
-    return {**shared, "PYTHONPATH": str(path), "WAYMARK_PROJECT": str(path)}
+    packages = [str(path), *filter(None, [shared.get("PYTHONPATH")])]
+    return {**shared, "PYTHONPATH": os.pathsep.join(packages), "WAYMARK_PROJECT": str(path)}
 
 
 def serve(shared: dict[str, str], folder: Path, tracking: str, stack: contextlib.ExitStack) -> None:

@@ -51,13 +51,28 @@ def no_verified_evaluator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(client, "_evaluator", lambda _: client.find_python())
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark a test `heavy` if it, its fixtures or functions of `tests` that they use name something of `HEAVY`."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark a test `heavy` if it, its fixtures or functions of `tests` that they use name something of `HEAVY`.
+
+    With --no-loadscope-reorder, the files whose tests may take longest run first: at the end of a run of several
+    processes, one long file would leave all but one idle.
+    """
+    if config.getoption("loadscopereorder", True) is False:
+        longest: dict[Path, float] = {}
+        for item in items:
+            longest[item.path] = max(longest.get(item.path, 0), time_limit(item))
+        items.sort(key=lambda item: -longest[item.path])
     for item in items:
         if isinstance(item, pytest.Function):
             fixtures = [found.func for found in item._fixtureinfo.name2fixturedefs.values() for found in found]
             if any(is_heavy(function) for function in (item.function, *fixtures)):
                 item.add_marker(pytest.mark.heavy)
+
+
+def time_limit(item: pytest.Item) -> float:
+    """The seconds of a test's marker `timeout`; 0 without one."""
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0]) if marker else 0.0
 
 
 def is_heavy(function: object) -> bool:

@@ -41,6 +41,7 @@ def of_two_processes(tmp_path_factory) -> Callable[[str], dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("kind", "objective"), [(kind, name) for kind, names in OBJECTIVES.items() for name in names])
 def test_two_processes_take_the_steps_of_one(tmp_path, of_two_processes, objective, kind):
     two = of_two_processes(kind)[objective]

@@ -57,8 +57,9 @@ def test_every_family_is_solved_with_nothing_else_done():
 
 
 @pytest.mark.slow
-def test_of_twenty_seeds_per_family_at_least_99_percent_are_solved():
-    results = play_all(PLANS, range(100, 120))
+@pytest.mark.timeout(600)
+def test_of_eight_seeds_per_family_at_least_99_percent_are_solved():
+    results = play_all(PLANS, range(100, 108))
     solved = sum(ending == [1.0, 0, True] for _, _, *ending in results)
     assert solved >= 0.99 * len(results)
 
