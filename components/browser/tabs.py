@@ -21,6 +21,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from components.browser.clipboard import Clipboard
 from components.browser.errors import EnvError
+from components.browser.listener_errors import ListenerErrors
 from components.browser.playwright_errors import ClosedError, translate
 from components.browser.tab import Tab
 from components.browser.uploads import Uploads
@@ -77,6 +78,7 @@ class EpisodeTabs:
         self._uploads = uploads
         self._clipboard = Clipboard()
         self._tabs: list[Tab] = []
+        self._listener_errors: list[ListenerErrors] = []  # of all tabs of the episode, closed ones too
         self._openers: dict[Tab, Tab] = {}
         self._pages: list[Page] = []
         self._page_event = asyncio.Event()
@@ -185,13 +187,13 @@ class EpisodeTabs:
         return is_alive and tab.page.is_closed() and not self.crashed
 
     def raise_listener_error(self) -> None:
-        """Raise what a listener to the events of these tabs raised.
+        """Raise what a listener to the events of these tabs raised, though its tab was closed meanwhile.
 
         Raises:
             Exception: the first such error.
         """
-        for tab in self._tabs:
-            tab.listener_errors.raise_first()
+        for errors in self._listener_errors:
+            errors.raise_first()
 
     async def detach(self) -> Tab:
         """End the episode: close every tab but the first, which the next episode may use.
@@ -276,6 +278,7 @@ class EpisodeTabs:
         tab.clipboard = self._clipboard
         tab.on_window = self._on_window
         self._tabs.append(tab)
+        self._listener_errors.append(tab.listener_errors)
 
     def _on_window(self) -> None:
         """A page announces a window, which arrives as soon as its server answers."""
