@@ -23,6 +23,16 @@ PATH = Path("data/blocklist.json")
 REFUSALS = frozenset({Termination.BLOCKED, Termination.ENV_INIT_ERROR})
 UNRECOGNISED = frozenset({*AGENT_TERMINATIONS, Termination.TASK_TIMEOUT})
 """Endings in which the browser recognised neither a refusal nor an error."""
+NO_EVIDENCE = frozenset(
+    {
+        Termination.SANDBOX_ERROR,
+        Termination.HARNESS_ERROR,
+        Termination.INFERENCE_TIMEOUT,
+        Termination.REQUEST_REFUSED,
+        Termination.ABORTED,
+    }
+)
+"""Endings that come from this machine or from the model, and say nothing about the host."""
 MAX_EVIDENCE = 5
 
 Why = Literal["refuses", "unstable"]
@@ -56,8 +66,8 @@ def learn(
 
     A host is listed if it refused at least `least_refused` episodes and at least `least_share` of its episodes. It is
     listed as unstable if only refusals and failed episodes together are that many. An entry stays until its day, or
-    until an episode on the host is neither refused nor, if the host is unstable, failed. Hosts of this machine or
-    network are never listed.
+    until an episode on the host is neither refused nor, if the host is unstable, failed. Episodes that ended for a
+    reason of this machine or of the model do not count. Hosts of this machine or network are never listed.
 
     Args:
         blocked_pages: a judge's rationale for each last page that keeps the agent out, by trajectory id; these
@@ -68,7 +78,7 @@ def learn(
     tried = defaultdict[str, int](int)
     for trajectory in trajectories:
         host = start_host_of(trajectory.task)
-        if host is None:
+        if host is None or trajectory.termination in NO_EVIDENCE:
             continue
         tried[host] += 1
         ending = f"{trajectory.trajectory_id}: {trajectory.termination}"

@@ -77,7 +77,8 @@ async def decompose(
 ) -> Constructed:
     """The tasks, each followed by the tasks that it is decomposed into; the arguments are those of `add_rubrics`.
 
-    Only training tasks that were not themselves decomposed from others are decomposed. A subset is rejected if the
+    Only training tasks that were not themselves decomposed from others are decomposed, and those of which the tasks
+    have parts already are not. A subset is rejected if the
     model gives no usable intent, or the intent of its parent or of a smaller sibling.
     """
 
@@ -86,8 +87,9 @@ async def decompose(
 
     rejections: list[Rejection] = []
     parts: list[tuple[Task, Subset]] = []
+    parents = {task.decomposed_from for task in tasks}
     for task in tasks:
-        if task.split != "train" or task.decomposed_from is not None:
+        if task.split != "train" or task.decomposed_from is not None or task.task_id in parents:
             continue
         if len({group.id for group in task.rubric}) < len(task.rubric):
             rejections.append(_rejection(task, origins, "two fact groups have the same id"))

@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -96,8 +97,14 @@ def words(intent: str) -> str:
 
 
 def is_blocked(website: str, blocked: Sequence[str]) -> bool:
-    """True if a website, or a domain that it belongs to, is blocked."""
-    return any(website == domain or website.endswith(f".{domain}") for domain in blocked)
+    """True if a website, or a domain that it belongs to, is blocked.
+
+    Args:
+        website: a host name without `www.`.
+        blocked: host names, with or without it, or shell patterns of them.
+    """
+    names = [pattern.removeprefix("www.") for pattern in blocked]
+    return any(fnmatchcase(website, name) or fnmatchcase(website, f"*.{name}") for name in names)
 
 
 def _same_as(evaluation: Sequence[Task]) -> DropReason:

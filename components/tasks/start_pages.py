@@ -66,7 +66,7 @@ def _problems(urls: Sequence[str], timeout_s: float) -> dict[str, str | None]:
 
 
 def _problem(url: str, timeout_s: float) -> str | None:
-    """None if the page answers. A refused HEAD is repeated as GET, because many sites do not support HEAD."""
+    """None if the page answers. A HEAD that is refused or cut off is repeated as GET, which more sites support."""
     status = _status(url, "HEAD", timeout_s)
     if isinstance(status, int) and status >= 400:
         status = _status(url, "GET", timeout_s)
@@ -85,4 +85,6 @@ def _status(url: str, method: str, timeout_s: float) -> int | str:
         error.close()
         return error.code
     except (OSError, ValueError, HTTPException) as error:
+        if method == "HEAD" and isinstance(error, ConnectionResetError):  # `http.client.RemoteDisconnected` is one
+            return _status(url, "GET", timeout_s)
         return f"{_NO_ANSWER} at {url}: {type(error).__name__}: {error}"

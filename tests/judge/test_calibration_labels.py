@@ -32,11 +32,13 @@ def benchmark(tmp_path: Path) -> tuple[Path, Path]:
     return cleaned(tmp_path), labels
 
 
-def test_labels_of_a_table_have_no_experts_and_no_ceiling(table: Path) -> None:
+def test_labels_of_a_table_have_no_experts_and_no_ceiling(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    params = recipe()
+    monkeypatch.chdir(table.parent)  # there is no distilled judge
     known = read_calibration_labels(table, table.with_name("labels.csv"), None)
     assert list(known.outcomes.values()) == [Outcome.FAILURE]
     assert len(known.left_out) == 1
-    assert (known.experts, known.second_expert(recipe()), known.judges(recipe())) == (None, None, ["rules"])
+    assert (known.experts, known.second_expert(params), known.judges(params)) == (None, None, ["rules"])
 
 
 def test_the_benchmarks_files_have_experts_and_its_own_reward(benchmark: tuple[Path, Path]) -> None:

@@ -148,6 +148,8 @@ def test_a_host_listed_again_keeps_its_first_day(roll):
         ("refuses", [Termination.ENV_ERROR], False),
         ("unstable", [Termination.ENV_ERROR, REFUSED], True),
         ("unstable", [DONE], False),
+        ("refuses", [REFUSED, Termination.ABORTED], True),
+        ("refuses", [Termination.SANDBOX_ERROR, Termination.REQUEST_REFUSED], True),
     ],
 )
 def test_an_entry_stays_until_its_day_while_its_host_goes_on(roll, why, endings, stays):
@@ -221,7 +223,7 @@ def test_a_model_is_asked_about_failed_episodes_alone_and_never_twice(judge, cap
     assert read() == []
     assert main.main(["blocklist", "--learn", "--ask"]) == 0
     (found,) = read()
-    assert (found.host, found.refused, found.tried) == ("a.org", 3, 5)
+    assert (found.host, found.refused, found.tried) == ("a.org", 3, 4), "the aborted one says nothing of the host"
     assert "max_steps: a model saw: A wall that asks for traffic lights." in found.evidence[1]
     assert [images_of(asked) for asked in judge.asked] == [1, 1, 1]
     assert "3 last pages judged: 3 block the agent, 0 unclear; 3.0000 USD" in capsys.readouterr().out

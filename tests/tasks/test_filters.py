@@ -82,13 +82,19 @@ def test_subtasks_go_only_if_the_recipe_says_so(task: MakeTask) -> None:
     assert kept(train, [], drop_decomposed=False) == ["parent", "child"]
 
 
-def test_a_blocked_domain_blocks_its_subdomains_but_no_similar_ending(task: MakeTask) -> None:
+@pytest.mark.parametrize("blocked", ["bad.example", "www.bad.example", "b?d.example"])
+def test_a_blocked_domain_blocks_its_subdomains_but_no_similar_ending(task: MakeTask, blocked: str) -> None:
     train = [
         task("1", website="bad.example"),
         task("2", website="shop.bad.example"),
         task("3", website="notbad.example"),
     ]
-    assert kept(train, [], blocked_websites=["bad.example"]) == ["3"]
+    assert kept(train, [], blocked_websites=[blocked]) == ["3"]
+
+
+def test_a_pattern_of_subdomains_leaves_the_domain(task: MakeTask) -> None:
+    train = [task("1", website="bad.example"), task("2", website="shop.bad.example")]
+    assert kept(train, [], blocked_websites=["*.bad.example"]) == ["1"]
 
 
 def test_the_long_tail_is_counted_after_the_earlier_steps(task: MakeTask) -> None:

@@ -13,13 +13,16 @@ from tests.loopback import Handler, Loopback
 
 
 class _Site(Handler):
-    """/no-head knows GET only; /gone and /broken do not answer; /wall blocks plain clients; all else is fine."""
+    """/no-head and /cut-off know GET only; /gone and /broken do not answer; /wall blocks plain clients; others do."""
 
     asked: list[str]
     is_over: threading.Event
 
     def do_HEAD(self) -> None:
         self.asked.append(self.path)
+        if self.path == "/cut-off":
+            self.close_connection = True
+            return
         if self.path.startswith("/slow"):
             self.is_over.wait()
         status = {"/no-head": 405, "/gone": 404, "/broken": 503, "/wall": 403}.get(self.path, 200)
@@ -28,7 +31,7 @@ class _Site(Handler):
         self.end_headers()
 
     def do_GET(self) -> None:
-        if self.path == "/no-head":
+        if self.path in ("/no-head", "/cut-off"):
             self.path = "/ok"
         self.do_HEAD()
 
@@ -47,7 +50,7 @@ def check(tasks: list[Task], timeout_s: float = 30.0) -> tuple[list[Task], list[
     return check_start_pages(tasks, origins, timeout_s)
 
 
-@pytest.mark.parametrize("page", ["/ok", "/no-head", "/wall"])
+@pytest.mark.parametrize("page", ["/ok", "/no-head", "/cut-off", "/wall"])
 def test_a_page_that_answers_is_kept(site: tuple[str, list[str]], task: Callable[..., Task], page: str) -> None:
     tasks = [task("t", start_url=site[0] + page)]
     assert check(tasks) == (tasks, [])

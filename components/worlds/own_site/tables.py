@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -22,6 +23,8 @@ FILES = "files"
 """The table of files."""
 _WAL, _NO_WAL = b"\x02\x02", b"\x01\x01"
 """Bytes 18 and 19 of a database with a write-ahead log, and of one without (SQLite's file format, section 1.3)."""
+LOCKED_S = 10.0
+"""So long a copy waits for an application that keeps its database locked."""
 MAX_TEXT = 20_000
 """Characters of a file or value that are kept; the digest of a longer one stands for its rest."""
 
@@ -47,10 +50,10 @@ def copy_of(database: Path) -> bytes:
     """
     address = f"file:{database}?mode=ro"
     with (
-        closing(sqlite3.connect(address, uri=True, timeout=10)) as source,
+        closing(sqlite3.connect(address, uri=True, timeout=LOCKED_S)) as source,
         closing(sqlite3.connect(":memory:")) as copy,
     ):
-        source.backup(copy)
+        _back_up(source, copy)
         content = copy.serialize()
     if content[18:20] == _WAL:  # a copy in memory has no file for a log
         return content[:18] + _NO_WAL + content[20:]
@@ -59,9 +62,20 @@ def copy_of(database: Path) -> bytes:
 
 def overwrite(database: Path, content: bytes) -> None:
     """Gives a database the content of a copy, while an application has it open. Raises as `copy_of`."""
-    with closing(sqlite3.connect(":memory:")) as copy, closing(sqlite3.connect(database, timeout=10)) as target:
+    with closing(sqlite3.connect(":memory:")) as copy, closing(sqlite3.connect(database, timeout=LOCKED_S)) as target:
         copy.deserialize(content)
-        copy.backup(target)
+        _back_up(copy, target)
+
+
+def _back_up(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    """Copy a database. SQLite's own copy tries for ever while another process keeps one of the two locked."""
+    ends = time.monotonic() + LOCKED_S
+
+    def give_up(status: int, remaining: int, total: int) -> None:
+        if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and time.monotonic() > ends:
+            raise sqlite3.OperationalError(f"the database stays locked for {LOCKED_S:g} s")
+
+    source.backup(target, progress=give_up, sleep=0.05)
 
 
 def file_rows(folder: Path, patterns: Sequence[str]) -> Rows:

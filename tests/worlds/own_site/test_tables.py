@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.records import RowChange
+from components.worlds.own_site import tables
 from components.worlds.own_site.site_file import OwnSiteError
 from components.worlds.own_site.tables import Snapshot, copy_of, differences, overwrite, query
 
@@ -107,6 +108,20 @@ def test_a_database_with_a_write_ahead_log_is_compared_and_overwritten(tmp_path)
         assert query(before, "SELECT number FROM line", {}) == [{"number": 1}]
         overwrite(path, before)
         assert opened.execute("SELECT number FROM line").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize("lock", ["BEGIN EXCLUSIVE", "BEGIN; SELECT * FROM line"])
+def test_a_database_that_stays_locked_is_an_error(tmp_path, monkeypatch, lock):
+    monkeypatch.setattr(tables, "LOCKED_S", 0.2)
+    path = tmp_path / "app.db"
+    with closing(sqlite3.connect(path)) as opened:
+        opened.executescript(LINES.format("(1, 'lamp', 1)"))
+    before = copy_of(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as opened:
+        for statement in lock.split("; "):
+            opened.execute(statement).fetchall()
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            overwrite(path, before)
 
 
 def test_names_with_quotes_are_names():
