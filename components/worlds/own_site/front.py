@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 
 from components.browser.egress_proxy import HEAD_LIMIT, HEAD_TIMEOUT_S, relay
 
 COOKIE = "waymark-episode"
 """The cookie with the key of an episode; the application does not see it."""
+READS = (b"GET ", b"HEAD ", b"OPTIONS ")
+"""How the heads of requests begin that change no data."""
 
 
 class Front:
@@ -21,7 +24,12 @@ class Front:
 
     def __init__(self) -> None:
         self.routes: dict[str, int] = {}
+        self._writes = Counter[str]()
         self._server: asyncio.Server | None = None
+
+    def is_writing(self, key: str) -> bool:
+        """Whether the application has not yet answered a request of an episode that may change its data."""
+        return self._writes[key] > 0
 
     async def start(self) -> None:
         """Listen on a free port of loopback."""
@@ -46,6 +54,7 @@ class Front:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         upstream: asyncio.StreamWriter | None = None
+        writing = ""
         try:
             async with asyncio.timeout(HEAD_TIMEOUT_S):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -54,6 +63,9 @@ class Front:
             if port is None:
                 _answer(writer, "403 Forbidden", "This address belongs to no running episode.")
                 return
+            if not head.startswith(READS):
+                writing = key
+                self._writes[key] += 1
             from_application, upstream = await asyncio.open_connection("127.0.0.1", port)
             upstream.write(forwarded)
             await relay((reader, upstream), (from_application, writer))
@@ -61,6 +73,8 @@ class Front:
             if upstream is None:
                 _answer(writer, "502 Bad Gateway", "The application does not answer.")
         finally:
+            if writing:
+                self._writes[writing] -= 1
             for end in (upstream, writer):
                 if end is not None:
                     with contextlib.suppress(Exception):

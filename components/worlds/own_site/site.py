@@ -101,6 +101,10 @@ class OwnPages:
         self._front.routes[key] = application.port
         return OwnEpisode(self, instance, application, before, key, cookies)
 
+    def is_writing(self, key: str) -> bool:
+        """Whether an episode has a request under way that may change data."""
+        return self._front.is_writing(key)
+
     def free(self, application: Application, key: str) -> None:
         """Take back the process of an episode that has ended."""
         self._front.routes.pop(key, None)
@@ -216,7 +220,10 @@ class OwnEpisode:
         )
 
     async def end(self) -> None:
-        """Give the process back."""
+        """Give the process back. One that still works for this episode is stopped, because what it writes would be in
+        the next episode's data; the next reset starts it."""
+        if self._pages.is_writing(self._key):
+            await asyncio.to_thread(self.application.stop)
         self._pages.free(self.application, self._key)
 
     def _failed_requests(self) -> list[str]:

@@ -17,7 +17,7 @@ import pytest
 
 from components.browser import BrowserPool, SandboxError
 from components.params import BrowserParams
-from components.records import Task, ToolCall
+from components.records import StateCheck, Task, ToolCall
 from components.store import read_table
 from components.worlds.own_site import OwnSite, OwnSiteError
 from components.worlds.own_site.front import COOKIE
@@ -100,6 +100,31 @@ def test_two_episodes_at_once_have_processes_and_data_of_their_own(world: OwnSit
     assert [change.table for change in first.changes] == ["item"]
     assert second.changes == []
     assert instance.facts["title"] not in text
+
+
+@pytest.mark.timeout(200)
+def test_a_request_that_an_episode_leaves_behind_changes_no_other(written: Path, world: OwnSite) -> None:
+    app, add = written / "waymark_notes/app.py", '        if self.path == "/add":\n'
+    text = app.read_text()
+    assert text.count(add) == 1
+    app.write_text(text.replace(add, f"{add}            __import__('time').sleep(2)\n"))
+    task = Task.model_validate(world.templates().instances("add_item", 1, 1)[0].row("eval"))
+    send = "() => { fetch('/add', {method: 'POST', body: new URLSearchParams({title: 'late'})}); }"
+
+    async def episodes() -> StateCheck | None:
+        async with BrowserPool(BrowserParams(concurrency=1), world.site(), "elements") as pool:
+            async with pool.session(task) as one:
+                await one.start(task)
+                await one.page.evaluate(send)
+                await asyncio.sleep(0.5)
+            async with pool.session(task) as two:
+                await two.start(task)
+                await asyncio.sleep(3)
+                return await two.check_state()
+
+    check = asyncio.run(episodes())
+    assert check is not None
+    assert check.changes == []
 
 
 @pytest.mark.timeout(200)

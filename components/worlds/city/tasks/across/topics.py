@@ -12,6 +12,7 @@ from components.worlds.city.tasks.across import named
 from components.worlds.city.tasks.across.named import money, numbers, open_article, says
 from components.worlds.city.tasks.forum import posting
 from components.worlds.city.tasks.forum.posting import member, pick, reply, reply_with
+from components.worlds.city.tasks.shop.queries import customers
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
 from components.worlds.effects import Added, Effect, Incidental
 from components.worlds.oracle import Step, click, goto
@@ -38,6 +39,11 @@ def _asked(data: Data, rng: random.Random, count: int, *patterns: str, user: boo
     """A topic that names so many articles, and a member who did not open it."""
     topic = pick([row for row in named.topics(data, *patterns) if len(row["articles"]) >= count], rng)
     return topic | (member(data, rng, topic["opener"]) if user else {})
+
+
+def _buyer(data: Data, rng: random.Random, opener: str) -> dict[str, Any]:
+    """A member with an empty cart who did not open the topic. One more of what is in a cart adds no line to it."""
+    return member(data, rng, opener, *(user["username"] for user in customers(data) if user["in_cart"]))
 
 
 class ReplyWithPrice(Template):
@@ -188,7 +194,9 @@ class BuyRecommended(Template):
     )
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
-        topic = _asked(data, rng, 1, "A present for my brother", "What to give to a godchild.", "Farewell to .*")
+        patterns = "A present for my brother", "What to give to a godchild.", "Farewell to .*"
+        topic = _asked(data, rng, 1, *patterns, user=False)
+        topic |= _buyer(data, rng, topic["opener"])
         article = topic.pop("articles")[0]
         if article["free"] < 1:
             raise Unsuitable("the article is sold out")
@@ -225,7 +233,9 @@ class BuyBoth(Template):
     )
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
-        topic = _asked(data, rng, 2, "First things for a new boat", "What was missing on your last trip.")
+        patterns = "First things for a new boat", "What was missing on your last trip."
+        topic = _asked(data, rng, 2, *patterns, user=False)
+        topic |= _buyer(data, rng, topic["opener"])
         articles = topic.pop("articles")[:2]
         if any(article["free"] < 1 for article in articles):
             raise Unsuitable("an article is sold out")

@@ -200,6 +200,11 @@ class RenameArticle(DashboardTask):
         return [f'The article is called "{facts["new"]}".', "Nothing else changed."]
 
 
+def _is_open(title: str, stock: int) -> bool:
+    """Whether an article's title does not have the number in stock, in digits or in words."""
+    return not Number(stock).accepts(title) and str(stock) not in re.findall(r"\d+", title)
+
+
 class StockQuestion(DashboardTask):
     """How many pieces of an article are in stock."""
 
@@ -213,7 +218,7 @@ class StockQuestion(DashboardTask):
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
         rows = goods(data)
-        good = rng.choice([row for row in rows if str(row["stock"]) not in re.findall(r"\d+", row["title"])])
+        good = rng.choice([row for row in rows if _is_open(row["title"], row["stock"])])
         rivals = {row["stock"] for row in rows} | {good["allocated"], good["stock"] - good["allocated"]}
         return {**good, "rivals": sorted(rivals - {good["stock"]})[:5]}
 

@@ -24,6 +24,17 @@ def _line(data: Data, rng: random.Random, least: int) -> tuple[Row, Row]:
     return user, pick(cart(data, user["id"]), rng, "line in the cart")
 
 
+def _require_in_stock(data: Data, lines: Sequence[Row]) -> None:
+    """Require that the shop has what is in these lines: one that is sold out keeps it from changing any of the cart.
+
+    Raises:
+        Unsuitable: an article is sold out.
+    """
+    free = {article["id"]: article["free"] for article in goods(data)}
+    if any(line["quantity"] > free.get(line["product"], 0) for line in lines):
+        raise Unsuitable("an article in the cart is sold out")
+
+
 class ChangeQuantity(Template):
     """Change the quantity of a line of the cart."""
 
@@ -39,6 +50,7 @@ class ChangeQuantity(Template):
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
         user, line = _line(data, rng, 1)
+        _require_in_stock(data, [other for other in cart(data, user["id"]) if other["id"] != line["id"]])
         free = {article["id"]: article["free"] for article in goods(data)}
         counts = [count for count in range(1, 7) if count != line["quantity"] and count <= free[line["product"]]]
         if not counts:
@@ -110,6 +122,7 @@ class SaveForLater(Template):
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
         user, line = _line(data, rng, 2)
+        _require_in_stock(data, cart(data, user["id"]))
         return {
             "user": user["username"],
             "line": line["id"],

@@ -21,8 +21,9 @@ def numbers(text: str) -> list[str]:
 
 
 def _is_open(title: str, value: Decimal | int | float | str) -> bool:
-    """Whether a question about an article does not have its answer in the article's title."""
-    return Decimal(str(value)) not in {Decimal(number) for number in numbers(title)}
+    """Whether a question about an article does not have its answer in the article's title, in digits or in words."""
+    digits = {Decimal(number) for number in numbers(title)}
+    return Decimal(str(value)) not in digits and not Number(value).accepts(title)
 
 
 def _by_category(data: Data) -> dict[str, list[Row]]:
