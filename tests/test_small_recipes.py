@@ -1,8 +1,8 @@
 """The protocols `browseragent` (encyclopaedia, RFT) and `webagent_r1` (text, M-GRPO) through the whole pipeline.
 
-Their demo recipes with fewer tasks and iterations, run as `make demo` runs them: what holds however little is learned.
-SFT has as many steps as it takes until some attempts are right and some are not; `test_smoke` does the same for
-`openwebrl`.
+Their demo recipes with fewer tasks and iterations: what holds however little is learned. SFT has as many steps as it
+takes until some attempts are right and some are not. All stages run in one process (`all_stages`); `test_smoke` runs
+those of `openwebrl` as `make demo` does.
 """
 
 from __future__ import annotations
@@ -133,7 +133,8 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         assert key in section, f"{path} is no key of {request.param}"
         section[key] = value
     (where / "recipes/small.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
-    run(where, "-m", "flows.demo", "--recipe", "recipes/small.yaml")
+    run(where, "-m", "components.cli.main", "use", "--force", "recipes/small.yaml")
+    run(where, "-m", "tests.all_stages")
     return Ran(where, load(where / "params.yaml"))
 
 

@@ -1,0 +1,29 @@
+"""`python -m tests.all_stages`: all stages of the recipe in use, in the order of the DAG and in this process.
+
+DVC starts a process for each stage, and each takes about ten seconds of CPU to import MLflow, Great Expectations and
+torch. `test_smoke` runs the stages as users do; tests of what the stages make with a recipe need not wait for that.
+"""
+
+from __future__ import annotations
+
+import runpy
+import shlex
+import sys
+
+from flows import graph
+
+
+def main() -> None:
+    """Run the stages as their commands in dvc.yaml do."""
+    for stage in graph.read().values():
+        _, _, module, *arguments = shlex.split(stage.command)
+        sys.argv[1:] = arguments
+        try:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        except SystemExit as exit_:
+            if exit_.code:
+                raise
+
+
+if __name__ == "__main__":
+    main()
