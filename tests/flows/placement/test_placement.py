@@ -84,7 +84,7 @@ def test_a_lost_machine_is_replaced_and_nothing_is_done_twice(prefect, bucket, t
     if is_killed:
         text = (leader / "params.yaml").read_text()
         (leader / "params.yaml").write_text(text.replace("gpu", "gpus"))
-        assert pipeline(prefect, leader).wait(60) != 0
+        assert pipeline(prefect, leader).wait(150) != 0
         assert "does not exist: prefect work-pool create gpus --type process" in (tmp_path / "flow.log").read_text()
         assert not (leader / "data/collect.txt").exists()
         (leader / "params.yaml").write_text(text)
