@@ -89,6 +89,18 @@ class Instance:
         steps = [fill("user ?name.*", *users), fill("password.*", PASSWORD), click("button", "log ?in|sign in")]
         return reworded(steps, self.wording.labels, {})
 
+    def _credentials(self) -> str:
+        """What an agent is told to log in again with; empty if no session expires. The words are none by which
+        `filters.drop_login` finds tasks behind a login."""
+        users = self.users()
+        if "expired_session" not in self.modifiers or not users:
+            return ""
+        if len({*users.values()}) == 1:
+            names = f"user name {next(iter(users.values()))}"
+        else:
+            names = ", ".join(f"user name {name} at {host}" for host, name in sorted(users.items()))
+        return f" If a site asks who you are: {names}, password {PASSWORD}."
+
     def row(self, split: Split) -> dict[str, Any]:
         """The task row."""
         template = self.template
@@ -96,7 +108,7 @@ class Instance:
         suffix = "".join(f"+{name}" for name in self.modifiers)
         return {
             "task_id": f"{WORLD}/{template.name}/{self.seed}{suffix}",
-            "intent": template.instruction(self.facts, rng),
+            "intent": template.instruction(self.facts, rng) + self._credentials(),
             "start_url": f"http://{template.sites[0]}.test{template.start.format(**self.facts)}",
             "website": f"{WORLD}/{template.name}",
             "source": WORLD,

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from components.worlds.city.instances import CopyData
+from components.params import FilterParams
+from components.records import Task
+from components.tasks import filter_tasks
+from components.worlds.city.instances import CopyData, instance
 from components.worlds.city.server_process import CityServer
 from components.worlds.city.tasks.dashboard import goods
 from components.worlds.city.tasks.registry import templates
@@ -56,6 +59,20 @@ def test_no_line_that_is_sold_out_keeps_the_cart_from_changing(city, name):
     for facts, cart in found:
         others = [line for line in cart if name == "shop_save_for_later" or line["id"] != facts["line"]]
         assert all(line["quantity"] <= line["free"] for line in others)
+
+
+@pytest.mark.parametrize("name", ["shop_change_quantity", "across_buy_recommended"])
+def test_who_may_have_to_log_in_again_is_told_the_password(city, name):
+    intents = {}
+    for modifiers in ((), ("expired_session",)):
+        task = Task.model_validate(instance(city, templates()[name], 3, modifiers).row("train"))
+        assert filter_tasks([task], [], FilterParams())[0] == [task], "it is no task behind a login"
+        intents[modifiers] = task.intent
+    user = {*instance(city, templates()[name], 3).users().values()}
+    assert len(user) == 1
+    assert intents["expired_session",] == (
+        f"{intents[()]} If a site asks who you are: user name {user.pop()}, password sea-breeze."
+    )
 
 
 @pytest.mark.parametrize("is_open", [questions._is_open, goods._is_open])
