@@ -49,12 +49,14 @@ class Candidates {
     return !!this.note && within(el, this.note);
   }
 
-  // The link, or the element with an ARIA role, in which a native control does something else; null if it is a part of it.
+  // The link, or the element with an ARIA role, in which a native control does something else; null if it is a part of it, as one
+  // without a name is: the file input that lies over an upload button.
   outerOf(el) {
     if (!this.details || !el.matches(OWN)) return null;
     let outer = parentOf(el);
     while (outer && !ATOMIC.has(this.roleOf(outer))) outer = parentOf(outer);
-    return outer && outer.matches('a[href], [role]:not(button, select, summary)') && textOf(outer) !== textOf(el) ? outer : null;
+    const isOther = (inner) => textOf(inner) !== textOf(el) && nameOf(el, this.roleOf(el));
+    return outer && outer.matches('a[href], [role]:not(button, select, summary)') && isOther(outer) ? outer : null;
   }
 
   isInside(el) {

@@ -106,6 +106,7 @@ def test_a_list_without_details_has_none(pages, visit):
 
 
 PAD = "display:block;padding:8px"
+OVER, COVER = "position:relative;width:80px;cursor:pointer", "position:absolute;inset:0;opacity:0"
 
 
 @pytest.mark.parametrize(
@@ -119,6 +120,7 @@ PAD = "display:block;padding:8px"
         (f"<a href=/x style='{PAD}'><button>Buy</button></a>", ["Buy"]),
         (f"<div role=switch style='{PAD}'><input type=checkbox aria-label=Wifi></div>", ["Wifi"]),
         (f"<div role=combobox style='{PAD}'><input aria-label=City></div>", ["City"]),
+        (f"<a role=button tabindex=0 style='{PAD};{OVER}'>add<input type=file style='{COVER}'></a>", ["add"]),
     ],
 )
 def test_a_control_in_another_one_is_listed_unless_it_is_the_same(lines, body, listed):
