@@ -77,9 +77,9 @@ def writer(data: Data, rng: random.Random, *without: str) -> dict[str, Any]:
     return {"user": row["username"], "user_id": row["person_id"]}
 
 
-def number_in(text: str, data: Data) -> Row | None:
-    """The only order or ticket that a text names, as `name` and `kind`."""
-    known = {row["name"]: row for row in data.rows(NUMBERS)}
+def number_in(text: str, numbers: Sequence[Row]) -> Row | None:
+    """The only one of the orders and tickets (`NUMBERS`) that a text names, as `name` and `kind`."""
+    known = {row["name"]: row for row in numbers}
     named = {name for name in _NUMBER.findall(text) if name in known}
     return known[named.pop()] if len(named) == 1 else None
 

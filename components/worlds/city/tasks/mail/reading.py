@@ -116,7 +116,7 @@ class NumberInLetter(Template):
             (row, number)
             for row, name in zip(letters, names, strict=True)
             if names.count(name) == 1
-            and (number := number_in(row["body"], data))
+            and (number := number_in(row["body"], numbers))
             and number["name"] not in row["subject"]
         ]
         if not candidates:

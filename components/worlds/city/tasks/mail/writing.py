@@ -165,7 +165,7 @@ class PassNumberOn(Template):
         candidates = [
             (row, number)
             for row in inbox(data)
-            if (number := number_in(texts[row["thread"] or -row["letter"]], data))
+            if (number := number_in(texts[row["thread"] or -row["letter"]], numbers))
             and number["name"] not in row["subject"]
         ]
         if not candidates:
