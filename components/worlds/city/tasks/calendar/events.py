@@ -41,6 +41,12 @@ class Date:
     start: dt.datetime
     end: dt.datetime
 
+    def touches(self, first: dt.date, last: dt.date | None = None) -> bool:
+        """Whether it is on one of these days; without `last`, on the first."""
+        begin = dt.datetime.combine(first, dt.time())
+        end = dt.datetime.combine(last or first, dt.time()) + dt.timedelta(days=1)
+        return self.start < end and self.end > begin
+
 
 def pick(rows: Sequence[Row], rng: random.Random) -> dict[str, Any]:
     """One of the rows.
@@ -55,7 +61,6 @@ def pick(rows: Sequence[Row], rng: random.Random) -> dict[str, Any]:
 
 def dates(data: Data, first: dt.date, last: dt.date) -> list[Date]:
     """The dates of all events that touch these days, by time; those that are moved or cancelled are as they are now."""
-    begin = dt.datetime.combine(first, dt.time())
     end = dt.datetime.combine(last, dt.time()) + dt.timedelta(days=1)
     exceptions = {(row["event"], moment(row["original_start"])): row for row in data.rows(EXCEPTIONS)}
     touching = []
@@ -66,7 +71,7 @@ def dates(data: Data, first: dt.date, last: dt.date) -> list[Date]:
                 continue
             row = change or {"start": start.isoformat(), "end": (start + _duration(event)).isoformat()}
             date = Date(event, moment(row["start"]), moment(row["end"]))
-            if date.start < end and date.end > begin:
+            if date.touches(first, last):
                 touching.append(date)
     return sorted(touching, key=lambda date: (date.start, date.event["event"]))
 

@@ -130,7 +130,8 @@ class CountDay(Question):
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
         calendar, user = pick(data.rows(CALENDARS), rng), pick(data.rows(VISITORS), rng)
         month = [TODAY.replace(day=1) + dt.timedelta(days=number) for number in range(31)]
-        counts = {day: sum(date.event["slug"] == calendar["slug"] for date in dates(data, day, day)) for day in month}
+        shown = [date for date in dates(data, month[0], month[-1]) if date.event["slug"] == calendar["slug"]]
+        counts = {day: sum(date.touches(day) for date in shown) for day in month}
         busy = [day for day in month if counts[day]]
         if not busy:
             raise Unsuitable("the calendar is empty")
