@@ -16,8 +16,8 @@ BIN := .venv/bin
 RECIPE ?=
 OPTIONS ?=
 UPGRADE ?=
-# Tests at a time. A test of the browser waits for a third of its time, so that two cores have room for three.
-JOBS ?= 3
+# Tests at a time. A test of the browser or of a server waits for a third of its time, so that two cores have room for four.
+JOBS ?= 4
 # A test that fails is tried once more, except in test-fast, and the summary names those that passed only then: each is a
 # fault of the test or of the code, which shows on a busy machine. RERUNS=0: no second try.
 RERUNS ?= 1
@@ -121,7 +121,7 @@ sites: .venv-sites/.stamp
 
 # The world city: its sites, tasks and oracles.
 test-city: browser city
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile $(ONLY) tests/worlds/city
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ONLY) tests/worlds/city
 
 # The image of the sites is built here too, so that the first run need not wait for it.
 city: install .venv-city/.stamp

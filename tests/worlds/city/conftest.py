@@ -15,7 +15,8 @@ def pytest_collection_modifyitems(items) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents and {"server", "image"} & {*item.fixturenames}:
             item.add_marker(pytest.mark.slow)
-            item.add_marker(pytest.mark.timeout(600))
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(600))
             if not (ENVIRONMENT / ".stamp").exists():
                 item.add_marker(pytest.mark.skip(reason="`make city` makes the environment of the city"))
 

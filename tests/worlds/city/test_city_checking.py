@@ -13,6 +13,8 @@ from components.worlds.city import City, checking
 from components.worlds.city.params import CityParams
 
 BROWSER = BrowserParams(concurrency=2, start_timeout_s=60, step_timeout_s=60)
+pytestmark = pytest.mark.timeout(700)
+
 QUESTIONS = ("shop_price_extreme", "desk_count_in_queue", "forum_last_poster", "calendar_what_next", "mail_who_wrote")
 """Short tasks with an answer, so that all runs apply; one per site."""
 CHANGES = ("shop_change_name", "dashboard_create_category")

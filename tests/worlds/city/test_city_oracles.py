@@ -16,6 +16,8 @@ from components.worlds.city.site import CitySite
 from components.worlds.city.tasks.registry import templates
 from components.worlds.playing import play
 
+pytestmark = pytest.mark.timeout(900)  # the longest file, so that it runs first
+
 AT_ONCE = 4
 BROWSER = BrowserParams(concurrency=AT_ONCE, start_timeout_s=60, step_timeout_s=60)
 
