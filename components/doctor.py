@@ -8,6 +8,7 @@ to type is printed.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib.metadata
 import os
@@ -103,8 +104,11 @@ def parse_lock(text: str) -> dict[str, str]:
 
 
 def chromium() -> Check:
-    """Chromium. It is started once for its version, because it may lack a library and not run."""
+    """Chromium. It is started once, because it may lack a library and not run, or have no font and draw no text."""
+    from playwright.async_api import Error as PlaywrightError
+
     from components.browser import ChromiumNotFoundError, find_chromium
+    from components.browser.chromium import try_out
 
     try:
         path = find_chromium()
@@ -115,6 +119,10 @@ def chromium() -> Check:
     except (OSError, subprocess.SubprocessError) as error:
         fix = f"run `{path} --version` to see what it lacks"
         return Check("chromium", False, f"{path} does not start: {error}", fix)
+    try:
+        asyncio.run(try_out(path))
+    except (ChromiumNotFoundError, PlaywrightError) as error:
+        return Check("chromium", False, str(error).splitlines()[0], "as the finding says")
     return Check("chromium", True, f"{completed.stdout.strip()} ({path})")
 
 

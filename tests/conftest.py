@@ -43,6 +43,15 @@ def mlflow_database(tmp_path: Path, migrated: Path) -> Path:
 
 
 @pytest.fixture
+def no_fonts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that are started find no font, as on a machine that has none."""
+    nothing = tmp_path / "fonts.conf"
+    nothing.write_text('<?xml version="1.0"?><fontconfig></fontconfig>')
+    monkeypatch.setenv("FONTCONFIG_FILE", str(nothing))
+    monkeypatch.setattr("components.browser.chromium._drew_text", set())
+
+
+@pytest.fixture
 def no_verified_evaluator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The evaluator of webarena-verified is not installed, and none runs from an earlier test."""
     from components.judge.verified import client

@@ -111,6 +111,12 @@ def test_a_named_chromium_that_does_not_start_is_a_failure(tmp_path: Path, monke
     assert check.fix
 
 
+def test_a_chromium_without_fonts_is_a_failure(no_fonts: None) -> None:
+    check = doctor.chromium()
+    assert not check.ok
+    assert "fonts-dejavu-core" in check.finding
+
+
 def test_a_wrongly_named_chromium_is_refused_before_anything_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     from components.browser import ChromiumNotFoundError
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from playwright.async_api import Browser, Playwright
+from playwright.async_api import Browser, Playwright, async_playwright
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser.errors import ChromiumNotFoundError
@@ -38,6 +38,15 @@ FLAGS = [
 ]
 
 HIDE_SCROLL_BARS = "--hide-scrollbars"
+
+_WIDTH_OF_TEXT = """() => {
+  const text = document.body.appendChild(document.createElement('span'));
+  text.textContent = 'text';
+  return text.offsetWidth;
+}"""
+
+_drew_text: set[Path] = set()
+"""The programs that have drawn text in this process."""
 
 _WEBRTC = ("webrtc-ip-handling-policy", "force-webrtc-ip-handling-policy")  # its name has changed over the versions
 
@@ -106,9 +115,50 @@ async def launch(
         scroll_bars: draw the bars of what can be scrolled. They take 15 pixels of the width or height of a page.
 
     Raises:
-        ChromiumNotFoundError: it is missing or cannot be run; the message names the fix.
+        ChromiumNotFoundError: it is missing, cannot be run or finds no font; the message names the fix.
         playwright.async_api.Error: it did not start for another reason.
     """
+    browser = await _launch(playwright, path, arguments, headless, scroll_bars)
+    if headless and path not in _drew_text:  # a window would appear for a moment
+        try:
+            await _require_text(browser, path)
+        except BaseException:
+            await browser.close()
+            raise
+        _drew_text.add(path)
+    return browser
+
+
+async def try_out(path: Path) -> None:
+    """Start a Chromium and stop it again.
+
+    Raises:
+        ChromiumNotFoundError: it cannot be run or finds no font; the message names the fix.
+        playwright.async_api.Error: it did not start for another reason.
+    """
+    async with async_playwright() as playwright:
+        browser = await launch(playwright, path, launch_flags())
+        await browser.close()
+
+
+async def _require_text(browser: Browser, path: Path) -> None:
+    """Refuses a Chromium that finds no font. It draws no letters: buttons and links have no size and cannot be clicked,
+    and nothing else says why."""
+    page = await browser.new_page()
+    try:
+        width = await page.evaluate(_WIDTH_OF_TEXT)
+    finally:
+        await page.close()
+    if not width:
+        raise ChromiumNotFoundError(
+            f"the Chromium {path} draws no text, because it finds no font: install some, such as Debian's package "
+            "fonts-dejavu-core, or correct FONTCONFIG_FILE or FONTCONFIG_PATH if one of them is set"
+        )
+
+
+async def _launch(
+    playwright: Playwright, path: Path, arguments: list[str], headless: bool, scroll_bars: bool
+) -> Browser:
     try:
         return await playwright.chromium.launch(
             executable_path=path,

@@ -44,4 +44,4 @@ class HarnessError(EnvError):
 
 
 class ChromiumNotFoundError(RuntimeError):
-    """This machine has no Chromium. The message names the command that installs it."""
+    """This machine has no Chromium that can be run and draws text. The message names the fix."""

@@ -124,3 +124,12 @@ def test_a_program_that_cannot_be_run_is_reported_with_the_fix(tmp_path, monkeyp
 
 def test_a_program_that_starts_has_no_defect():
     assert defect(find_chromium()) is None
+
+
+def test_a_browser_that_finds_no_font_ends_the_stage_and_not_each_episode(no_fonts):
+    async def start():
+        async with BrowserPool(PARAMS):
+            pass
+
+    with pytest.raises(ChromiumNotFoundError, match=r"draws no text.*fonts-dejavu-core"):
+        asyncio.run(start())
