@@ -36,6 +36,8 @@ import zc.lockfile
 from flows import process
 
 GOOD_LOCK = Path(".waymark/dvc.lock.good")
+PATIENCE_S = 5.0
+"""How long a lock is awaited without a word."""
 LOGS = Path(".waymark/logs")
 ATTEMPTS = 3
 EX_TEMPFAIL = 75
@@ -127,12 +129,16 @@ def keep_good_lock(root: Path | str = ".") -> None:
 def held(path: Path) -> Iterator[None]:
     """Hold a lock file, such as one of DVC's own, as `dvc --wait-for-lock` does. Only a living process can hold it."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    tells_at = time.monotonic() + PATIENCE_S
     while True:
         try:
             lock = zc.lockfile.LockFile(str(path))
             break
         except zc.lockfile.LockError:
             time.sleep(0.05)
+        if time.monotonic() > tells_at:
+            print(f"waiting for {path}, which another process holds, such as `dvc push`", file=sys.stderr, flush=True)
+            tells_at = float("inf")
     try:
         yield
     finally:

@@ -58,7 +58,10 @@ def compare(
     """
     result_a, result_b = (_read_result(name, results, tables) for name in (first, second))
     for field, a, b in zip(
-        ("benchmark", "version", "judge", "max_steps"), _conditions(result_a), _conditions(result_b), strict=True
+        ("benchmark", "version", "judge", "max_steps", "version of the judge"),
+        _conditions(result_a),
+        _conditions(result_b),
+        strict=True,
     ):
         if a != b:
             raise EvaluationError(
@@ -90,9 +93,10 @@ def compare(
     )
 
 
-def _conditions(result: BenchmarkResult) -> tuple[str, str, str, int]:
-    """What two results must share to be compared."""
-    return result.benchmark, result.version, result.judge, result.settings["max_steps"]
+def _conditions(result: BenchmarkResult) -> tuple[str, str, str, int, str]:
+    """What two results must share to be compared. Results of earlier versions do not say the version of their judge."""
+    versions = ", ".join(result.settings.get("judge_versions", ["unknown"]))
+    return result.benchmark, result.version, result.judge, result.settings["max_steps"], versions
 
 
 def _read_result(name: str, results: Path, tables: Path) -> BenchmarkResult:

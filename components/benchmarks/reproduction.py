@@ -187,6 +187,9 @@ def _compared(
     if other := _other_harness(result, harness):
         problem = f"{other}: run `waymark reproduce` with --run again"
         return compared.model_copy(update={"status": "of another harness", "problem": problem})
+    if other := _other_judge(result, benchmark):
+        problem = f"{other}: run `waymark reproduce` with --run again"
+        return compared.model_copy(update={"status": "of another judge", "problem": problem})
     summary = result.summary
     return compared.model_copy(
         update={
@@ -213,6 +216,16 @@ def _other_harness(result: BenchmarkResult, harness: Mapping[str, Any]) -> str:
     }
     others = {key: recorded[key] for key in harness if recorded.get(key) not in (None, harness[key])}
     return ", ".join(f"{key} is {value!r} and not {harness[key]!r}" for key, value in others.items())
+
+
+def _other_judge(result: BenchmarkResult, benchmark: Benchmark) -> str:
+    """In what a result was judged otherwise than the claim; empty if in nothing that the result records."""
+    claimed = {"judge": benchmark.judge, "max_steps": benchmark.max_steps, "judge_model": benchmark.judge_model}
+    recorded = {"judge": result.judge} | {key: result.settings.get(key) for key in ("max_steps", "judge_model")}
+    others = {
+        key: value for key, value in claimed.items() if None not in (value, recorded[key]) and recorded[key] != value
+    }
+    return ", ".join(f"{key} is {recorded[key]!r} and not {value!r}" for key, value in others.items())
 
 
 def _result(benchmark: Benchmark, model_key: str, folder: Path, limit: int | None) -> BenchmarkResult | None:

@@ -59,7 +59,7 @@ def assemble_result(run: BenchmarkRun, selected: SelectedTasks, rolled_out: Roll
         progress=progress,
         spent=rolled_out.spent.model_copy(update={"usd": round(rolled_out.spent.usd + judged.usd, 6)}),
         judge_usd=judged.usd,
-        settings=_settings(params, benchmark, options),
+        settings=_settings(params, benchmark, options) | {"judge_versions": _versions(official)},
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     _log(run.stage, result, trajectories, official)
@@ -158,6 +158,11 @@ def _status(
     return "partial", ", ".join(reasons)
 
 
+def _versions(verdicts: Sequence[Verdict]) -> list[str]:
+    """The versions of the judges that decided, sorted."""
+    return sorted({verdict.judge_version for verdict in verdicts if verdict.outcome in DECIDED})
+
+
 def _settings(params: Params, benchmark: Benchmark, options: Options) -> dict[str, object]:
     """The settings that the result depends on."""
     evaluation = params.evaluation
@@ -177,6 +182,7 @@ def _settings(params: Params, benchmark: Benchmark, options: Options) -> dict[st
         "observation": params.observation.model_dump(),
         "viewport": list(params.browser.viewport),
         "official_judge_model": benchmark.judge_model,
+        "judge_model": params.judge.model.endpoint.model if params.judge.model is not None else None,
         "limit": options.limit,
         "occasion": options.occasion,
         "budget": options.budget.model_dump(),

@@ -24,6 +24,8 @@ TABLES = Path("data/benchmarked")
 """A folder per result, with the same name, for the trajectories and the official judge's verdicts."""
 
 Status = Literal["complete", "partial", "invalid"]
+STATUSES: tuple[Status, ...] = ("complete", "partial", "invalid")
+"""The best first."""
 
 
 class Progress(Record):
@@ -85,17 +87,20 @@ class BenchmarkResult(Record):
 
 
 def free_name(result: BenchmarkResult, folder: Path = FOLDER) -> str:
-    """The name under which a result is stored: its own, with its status if it would replace a complete result."""
-    if result.status != "complete" and _is_complete(folder / f"{result.name}.json"):
+    """The name under which a result is stored: its own, with its status if it would replace a result with a better
+    one. A complete result is better than a partial one, and that better than an invalid one."""
+    better = STATUSES[: STATUSES.index(result.status)]
+    if _status(folder / f"{result.name}.json") in better:
         return f"{result.name}.{result.status}"
     return result.name
 
 
-def _is_complete(path: Path) -> bool:
+def _status(path: Path) -> Status | None:
+    """The status of a stored result; None if there is none that can be read."""
     try:
-        return BenchmarkResult.model_validate_json(path.read_text(encoding="utf-8")).status == "complete"
+        return BenchmarkResult.model_validate_json(path.read_text(encoding="utf-8")).status
     except (OSError, ValueError):
-        return False
+        return None
 
 
 def _file_name(text: str) -> str:

@@ -93,7 +93,7 @@ async def roll_out_paced(
     is_live = all(map(worlds.is_live, tasks))
     if subject.open is None and not all(worlds.of(task).can_teach(task) for task in tasks):
         raise BenchmarkError("the scripted teacher cannot do all of these tasks: name a model with --model")
-    version = f"{subject.label}{occasion and f'@{occasion}'}:{run.key}"
+    version = f"{subject.key}{occasion and f'@{occasion}'}:{run.key}"
     try:
         policy = subject.open(params, version, run.state) if subject.open is not None else None
     except OSError as error:

@@ -131,7 +131,8 @@ def _page_tasks(run: StageRun, benchmark: Benchmark, params: Params) -> list[Tas
 
 
 def _describe(run: BenchmarkRun) -> None:
-    """Log the benchmark and the model as parameters and tags of the MLflow run."""
+    """Log the benchmark and the model as parameters and tags of the MLflow run. The parameters of a run cannot change
+    when it goes on, and one model has several names, so the model's name is only a tag."""
     benchmark = run.benchmark
     description = {
         "name": benchmark.name,
@@ -139,10 +140,11 @@ def _describe(run: BenchmarkRun) -> None:
         "sha256": benchmark.sha256 or "",
         "judge": benchmark.judge,
         "decoding": run.options.decoding,
-        "model": run.subject.label,
+        "model_key": run.subject.key,
     }
     run.stage.tracker.params({"benchmark": description})
-    run.stage.tracker.tags({f"waymark.benchmark.{name}": value for name, value in description.items()})
+    named = description | {"model": run.subject.label}
+    run.stage.tracker.tags({f"waymark.benchmark.{name}": value for name, value in named.items()})
 
 
 def _refresh_leaderboard(run: StageRun) -> None:

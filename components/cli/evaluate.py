@@ -55,17 +55,8 @@ def run(options: argparse.Namespace) -> int:
     """Measure the model and print its rate; returns the exit status."""
     from components.benchmarks.options import Options
     from components.benchmarks.run import evaluate
-    from components.benchmarks.spec import FILES, BenchmarkError
-    from components.browser import ChromiumNotFoundError
-    from components.endpoint import EndpointError
-    from components.evaluation import EvaluationError
-    from components.judge import JudgeOutage, RuleError
-    from components.params import RecipeError
-    from components.pipeline.evaluation import InvalidEvaluation
-    from components.pipeline.stage_run import StageBusy
-    from components.policies.vllm import ServerError
+    from components.benchmarks.spec import FILES
     from components.rollout import Budget
-    from components.tracking import TrackingError
 
     settings = Options(
         model=options.model,
@@ -78,19 +69,7 @@ def run(options: argparse.Namespace) -> int:
     )
     try:
         result = evaluate(options.benchmark, settings)
-    except (
-        BenchmarkError,
-        ChromiumNotFoundError,
-        EndpointError,
-        EvaluationError,
-        InvalidEvaluation,
-        JudgeOutage,
-        RecipeError,
-        RuleError,
-        ServerError,
-        StageBusy,
-        TrackingError,
-    ) as error:
+    except user_errors() as error:
         return fail(error)
     if result.summary is not None:
         low, high = result.summary.ci95
@@ -118,3 +97,37 @@ class _ListBenchmarks(ListAndExit):
 
 def _counts(text: str) -> tuple[int, ...]:
     return tuple(positive(part) for part in text.split(","))
+
+
+def user_errors() -> tuple[type[Exception], ...]:
+    """The errors of an evaluation whose message names the fix."""
+    from components.benchmarks.spec import BenchmarkError
+    from components.browser import ChromiumNotFoundError, SandboxError
+    from components.endpoint import EndpointError
+    from components.evaluation import EvaluationError
+    from components.judge import JudgeOutage, RuleError
+    from components.params import RecipeError
+    from components.pipeline.evaluation import InvalidEvaluation
+    from components.pipeline.stage_run import RecipeChanged, StageBusy
+    from components.policies.vllm import ServerError
+    from components.policies.vllm.policy import ServerMismatchError
+    from components.tracking import TrackingError
+    from components.worlds import WorldError
+
+    return (
+        BenchmarkError,
+        ChromiumNotFoundError,
+        EndpointError,
+        EvaluationError,
+        InvalidEvaluation,
+        JudgeOutage,
+        RecipeChanged,
+        RecipeError,
+        RuleError,
+        SandboxError,
+        ServerError,
+        ServerMismatchError,
+        StageBusy,
+        TrackingError,
+        WorldError,
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.cli.command import Subparsers, fail, positive
+from components.cli.evaluate import user_errors
 
 if TYPE_CHECKING:
     from components.benchmarks.reproduction import ComparedBenchmark, Comparison, Reproduction
@@ -44,16 +45,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the comparison, after the runs that --run asks for; returns the exit status."""
     from components.benchmarks.reproduction import load_reproduction
     from components.benchmarks.requirements import cached_checkpoint
-    from components.benchmarks.spec import BenchmarkError
-    from components.browser import ChromiumNotFoundError
-    from components.endpoint import EndpointError
-    from components.evaluation import EvaluationError
-    from components.judge import JudgeOutage, RuleError
-    from components.params import RecipeError, load
-    from components.pipeline.evaluation import InvalidEvaluation
-    from components.pipeline.stage_run import StageBusy
-    from components.policies.vllm import ServerError
-    from components.tracking import TrackingError
+    from components.params import load
 
     try:
         reproduction = load_reproduction(options.name)
@@ -64,19 +56,7 @@ def run(options: argparse.Namespace) -> int:
         comparison = _compare(reproduction, options, params, checkpoint)
         if options.evaluate and checkpoint is not None and _evaluate(reproduction, comparison, options, checkpoint):
             comparison = _compare(reproduction, options, params, checkpoint)
-    except (
-        BenchmarkError,
-        ChromiumNotFoundError,
-        EndpointError,
-        EvaluationError,
-        InvalidEvaluation,
-        JudgeOutage,
-        RecipeError,
-        RuleError,
-        ServerError,
-        StageBusy,
-        TrackingError,
-    ) as error:
+    except user_errors() as error:
         return fail(error)
     print(comparison.model_dump_json(indent=1) if options.format == "json" else as_text(comparison))
     return 0 if comparison.is_complete else INCOMPLETE

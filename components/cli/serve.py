@@ -37,7 +37,11 @@ def add(commands: Subparsers) -> None:
         "--fixed", action="store_true", help="refuse other weights, so that several stages may share it"
     )
     parser.add_argument(
-        "--work", type=Path, metavar="DIR", help="where weights that stages send are kept; default: .waymark/serve-PORT"
+        "--work",
+        type=Path,
+        metavar="DIR",
+        default=Path(".waymark"),
+        help="where weights that stages send are kept, in a folder serve-PORT, which is emptied; default: %(default)s",
     )
     parser.set_defaults(run=run)
 
@@ -49,7 +53,6 @@ def run(options: argparse.Namespace) -> int:
     from components.policies.serving import server_settings
     from components.policies.vllm.environment import without_launch
     from components.policies.vllm.local import SCRIPT
-    from components.store import STATE
 
     try:
         params = load(find(str(options.recipe)))
@@ -71,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
         )
     settings = judge_settings(params, vllm) if options.judge else server_settings(params)
     engine = settings.engine(options.model or (params.model.judge_base if options.judge else params.model.base))
-    work = options.work or STATE / f"serve-{options.port}"
+    work = options.work / f"serve-{options.port}"
     arguments = [vllm.python, "-P", str(SCRIPT), "--engine", json.dumps(engine), "--host", options.host]
     arguments += ["--port", str(options.port), "--key-variable", vllm.key_variable, "--work", str(work.resolve())]
     arguments += ["--fixed"] if options.fixed else []

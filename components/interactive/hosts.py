@@ -44,7 +44,7 @@ class HostRules:
         apex = host.removeprefix("www.")
         allowed, private = [apex] if is_ip(apex) else [apex, f"*.{apex}"], list(recipe.private_hosts)
         if _is_private(host):
-            private.append(address)
+            private, allowed = [*private, address], []  # its other ports are other servers
         for given in allow:
             try:
                 pattern = host_pattern(given)
@@ -61,8 +61,7 @@ class HostRules:
     @property
     def hosts(self) -> list[str]:
         """The allowed hosts and patterns, as a person reads them."""
-        allowed = [name for name in self.egress.allowed_hosts if f"{name}:" not in "".join(self.egress.private_hosts)]
-        return [*self.egress.private_hosts, *allowed]
+        return [*self.egress.private_hosts, *self.egress.allowed_hosts]
 
     def allows(self, url: str) -> bool:
         """Whether a request to this address is allowed. Addresses without a host, such as `about:blank`, are.
@@ -71,9 +70,6 @@ class HostRules:
         """
         if urlsplit(url).scheme not in _DEFAULT_PORTS:
             return True
-        private, host = self.egress.private_hosts, _host(url)
-        if any(name.startswith(f"{host}:") for name in private) and not {host, _host_and_port(url)} & {*private}:
-            return False  # another port of a host of which some ports are allowed
         return allows(self.egress, url)
 
     def with_host_of(self, *urls: str) -> HostRules:

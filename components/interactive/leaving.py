@@ -76,8 +76,13 @@ class HostGate:
         for call in calls:
             if call.name == "goto_url" and call.error is None:
                 url = absolute(str(call.arguments["url"]))
-                if not await self._ask(url):
-                    call = call.model_copy(update={"error": f"{option_for(url)} is outside of this run's hosts"})
+                try:
+                    is_allowed = await self._ask(url)
+                except ValueError:  # such as a port that is no number
+                    call = call.model_copy(update={"error": f"{url[:200]} is no address"})
+                else:
+                    if not is_allowed:
+                        call = call.model_copy(update={"error": f"{option_for(url)} is outside of this run's hosts"})
             checked.append(call)
         return checked
 

@@ -46,6 +46,8 @@ class Screencast:
         self.frames: list[Frame] = []
         self._tab: Tab | None = None
         self._pending: set[asyncio.Task[None]] = set()
+        self._heard: list[Tab] = []
+        """The tabs whose frames are listened to."""
 
     async def follow(self, tab: Tab) -> None:
         """Record this tab from now on. A tab that is gone is left as it is."""
@@ -54,7 +56,9 @@ class Screencast:
         before, self._tab = self._tab, tab
         if before is not None and not before.page.is_closed():
             await _command(before, "Page.stopScreencast")
-        tab.cdp.on("Page.screencastFrame", lambda event: self._on_frame(tab, event))
+        if tab not in self._heard:
+            self._heard.append(tab)
+            tab.cdp.on("Page.screencastFrame", lambda event: self._on_frame(tab, event))
         width, height = MAX_SIZE
         await _command(
             tab,

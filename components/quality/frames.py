@@ -67,4 +67,6 @@ def verdict_frame(verdicts: Iterable[Verdict]) -> pd.DataFrame:
 
 
 def _frame(rows: Iterable[dict], dtypes: dict[str, str]) -> pd.DataFrame:
-    return pd.DataFrame(list(rows), columns=list(dtypes)).astype(dtypes)
+    listed = list(rows)
+    # Column by column: as one table, whole numbers beside an empty cell become floats and lose digits above 2^53.
+    return pd.DataFrame({name: pd.Series([row[name] for row in listed], dtype=dtype) for name, dtype in dtypes.items()})

@@ -37,7 +37,7 @@ def main() -> None:
         worlds.require_possible(params)
         worlds.require_installed()
         require_sets(params.tasks.files)
-        require_pinned([file.path for file in params.tasks.files])
+        require_pinned(name for file in params.tasks.files for name in (file.path, file.answers) if name)
         loaded = load_files(params.tasks.files)
         for file in loaded.missing:
             print(f"collect_tasks: {file} is not there and was skipped", flush=True)

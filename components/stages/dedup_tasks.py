@@ -19,7 +19,7 @@ def main() -> None:
         tasks = shuffled(read_table(TRAIN, Task), run.params.seed)
         evaluation = [task for path in EVALUATION for task in read_table(path, Task)]
         run.progress(0, 1, f"embedding {len(tasks)} intents")
-        embeddings_NE = embed([task.intent for task in tasks], params.embedder)
+        embeddings_NE = embed([task.own_intent for task in tasks], params.embedder)
         websites, sizes, funnels = [task.website for task in tasks], {}, {}
         for pool, threshold in (("sft", params.sft_threshold), ("rl", params.rl_threshold)):
             indices = dedup(embeddings_NE, threshold, params.max_similar, websites if params.per_website else None)

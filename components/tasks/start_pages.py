@@ -77,8 +77,8 @@ def _problem(url: str, timeout_s: float) -> str | None:
 
 def _status(url: str, method: str, timeout_s: float) -> int | str:
     """The HTTP status after redirects, or the reason why there is none."""
-    request = urllib.request.Request(url, method=method, headers={"User-Agent": _AGENT})
     try:
+        request = urllib.request.Request(_encoded(url), method=method, headers={"User-Agent": _AGENT})
         with urllib.request.urlopen(request, timeout=timeout_s) as response:
             return response.status
     except urllib.error.HTTPError as error:
@@ -88,3 +88,12 @@ def _status(url: str, method: str, timeout_s: float) -> int | str:
         if method == "HEAD" and isinstance(error, ConnectionResetError):  # `http.client.RemoteDisconnected` is one
             return _status(url, "GET", timeout_s)
         return f"{_NO_ANSWER} at {url}: {type(error).__name__}: {error}"
+
+
+def _encoded(url: str) -> str:
+    """An address as browsers send it: letters beyond ASCII and spaces are escaped, the host's by IDNA."""
+    parts = urllib.parse.urlsplit(url)
+    host = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()
+    escaped = (urllib.parse.quote(part, safe="%/:=&?~#+!$,;'@()*[]|") for part in (parts.path, parts.query))
+    path, query = escaped
+    return urllib.parse.urlunsplit((parts.scheme, host, path, query, ""))

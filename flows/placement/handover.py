@@ -125,10 +125,13 @@ def report_of(store: SharedStore, stage: str) -> Report | None:
 
 
 def commit(root: Path) -> str:
-    """The commit of a clone, with a digest of the changes if tracked files differ; empty without a repository."""
+    """The commit of a clone, with a digest of the changes if tracked files differ. Without a commit, as in the images,
+    a digest of the code."""
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)
     if head.returncode:
-        return ""
+        files = sorted(path for name in ("components", "flows") for path in (root / name).rglob("*.py"))
+        code = "".join(f"{path.relative_to(root)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n" for path in files)
+        return f"without a commit, code {hashlib.sha256(code.encode()).hexdigest()[:12]}"
     ours = ["--", ".", ":!params.yaml", ":!dvc.lock"]  # they travel with each order
     changes = subprocess.run(["git", "diff", "--binary", "HEAD", *ours], cwd=root, capture_output=True, check=True)
     digest = f"+{hashlib.sha256(changes.stdout).hexdigest()[:12]}" if changes.stdout else ""

@@ -72,6 +72,10 @@ def test_tasks_that_both_tried_are_compared_pairwise_within_the_steps(tmp_path):
         ({"version": "2 sha256:ba9876543210"}, r"version is 1 sha256:0123456789ab and 2 sha256:ba9876543210: evaluate"),
         ({"judge": "vote"}, "judge is rules and vote"),
         ({"settings": {"decoding": "official", "max_steps": 30}}, "max_steps is 2 and 30"),
+        (
+            {"settings": {"decoding": "official", "max_steps": 2, "judge_versions": ["vote-gpt-4o"]}},
+            "version of the judge is unknown and vote-gpt-4o",
+        ),
         ({"status": "invalid", "problem": "no network"}, "shops@b is invalid and has no rate to compare: no network"),
     ],
 )

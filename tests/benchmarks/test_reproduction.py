@@ -13,7 +13,7 @@ import yaml
 
 from components.benchmarks.reproduction import Reproduction, compare_with_claims, load_reproduction
 from components.benchmarks.requirements import cached_checkpoint, missing_everywhere, missing_for
-from components.benchmarks.results import write_result
+from components.benchmarks.results import BenchmarkResult, write_result
 from components.benchmarks.spec import BenchmarkError, load_benchmark
 from components.cli.main import main, parser
 from components.params import complete, load
@@ -25,6 +25,14 @@ from tests.benchmarks.test_run import lay_out
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted(path.stem for path in (ROOT / "recipes/reproductions").glob("*.yaml"))
+
+
+def on_deepshop(**changes: object) -> BenchmarkResult:
+    """A result on DeepShop as its recipe measures."""
+    benchmark = load_benchmark("deepshop")
+    settings = {"decoding": "official", "max_steps": benchmark.max_steps, "judge_model": benchmark.judge_model}
+    measured = {"benchmark": "deepshop", "version": benchmark.identity, "judge": benchmark.judge, "settings": settings}
+    return a_result(**measured | changes)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -83,7 +91,7 @@ def a_reproduction(**changes: object) -> Reproduction:
 
 @pytest.mark.parametrize(("interval", "holds"), [((0.6, 0.7), True), ((0.65, 0.7), False), ((0.1, 0.63), False)])
 def test_a_claim_is_held_against_the_interval(tmp_path: Path, interval: tuple[float, float], holds: bool) -> None:
-    benchmark, result = load_benchmark("deepshop"), a_result()
+    benchmark, result = load_benchmark("deepshop"), on_deepshop()
     assert result.summary is not None
     summary = result.summary.model_copy(update={"ci95": Interval(*interval)})
     changes = {"benchmark": "deepshop", "version": benchmark.identity, "summary": summary}
@@ -98,7 +106,7 @@ def test_a_claim_is_held_against_the_interval(tmp_path: Path, interval: tuple[fl
 
 
 def test_a_limited_result_is_shown_where_the_limit_is_asked_for(tmp_path: Path) -> None:
-    result = a_result(benchmark="deepshop", version=load_benchmark("deepshop").identity)
+    result = on_deepshop()
     whole = result.model_copy(update={"status": "complete", "problem": None})
     few = result.model_copy(update={"settings": result.settings | {"limit": 4}})
     for stored in (whole, few):
@@ -111,21 +119,37 @@ def test_a_limited_result_is_shown_where_the_limit_is_asked_for(tmp_path: Path) 
 
 
 def test_results_on_another_revision_or_by_another_model_do_not_count(tmp_path: Path) -> None:
-    write_result(a_result(benchmark="deepshop", version="another"), tmp_path)
+    write_result(on_deepshop(version="another"), tmp_path)
     [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
     assert line.reproduced is None
-    write_result(a_result(benchmark="deepshop", version=load_benchmark("deepshop").identity), tmp_path)
+    write_result(on_deepshop(), tmp_path)
     [line] = compare_with_claims(a_reproduction(), [], {}, "fffff", tmp_path).benchmarks
     assert line.reproduced is None
 
 
 def test_a_result_of_another_harness_is_named_and_does_not_count(tmp_path: Path) -> None:
-    result = a_result(benchmark="deepshop", version=load_benchmark("deepshop").identity)
+    result = on_deepshop()
     context = {"feedback": False, "reasoning_history": True, "repeat_task": False}
     write_result(result.model_copy(update={"settings": result.settings | {"context": context}}), tmp_path)
     [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
     assert (line.reproduced, line.status, line.is_reproduced) == (None, "of another harness", None)
     assert line.problem == "agent.feedback is False and not True: run `waymark reproduce` with --run again"
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"judge": "rules"}, "judge is 'rules' and not "),
+        ({"settings": {"decoding": "official", "max_steps": 5}}, "max_steps is 5 and not "),
+        ({"settings": {"decoding": "official", "judge_model": "tiny"}}, "judge_model is 'tiny' and not "),
+    ],
+)
+def test_a_result_of_another_judge_does_not_count(tmp_path: Path, changes: dict[str, object], why: str) -> None:
+    write_result(on_deepshop(**changes), tmp_path)
+    [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
+    assert (line.reproduced, line.status, line.is_reproduced) == (None, "of another judge", None)
+    assert line.problem is not None
+    assert line.problem.startswith(why)
 
 
 def test_a_row_that_the_paper_does_not_have_is_refused() -> None:

@@ -133,3 +133,9 @@ def test_an_incomplete_result_does_not_replace_a_complete_one(tmp_path, status):
     paths = [write_result(result, tmp_path) for result in (whole, a_result(status=status), whole)]
     assert [path.name for path in paths] == ["shops@abc123.json", f"shops@abc123.{status}.json", "shops@abc123.json"]
     assert BenchmarkResult.model_validate_json(paths[0].read_text()).status == "complete"
+
+
+def test_an_invalid_result_does_not_replace_a_partial_one(tmp_path):
+    statuses = ("partial", "invalid", "partial")
+    paths = [write_result(a_result(status=status), tmp_path) for status in statuses]
+    assert [path.name for path in paths] == ["shops@abc123.json", "shops@abc123.invalid.json", "shops@abc123.json"]

@@ -61,6 +61,15 @@ def test_further_hosts_are_patterns_or_ports():
     assert not more.allows("https://cdn.example/")
 
 
+def test_a_port_of_a_host_leaves_its_usual_one_open():
+    own = rules("https://shop.example/", "shop.example:8443", "api.shop.example:8443")
+    for address in ("https://shop.example/", "https://shop.example:8443/", "https://api.shop.example/"):
+        assert own.allows(address)
+    asked = own.with_host_of("https://pay.example:81/")
+    assert asked.allows("https://pay.example:81/")
+    assert asked.with_host_of("https://pay.example/").allows("https://pay.example/")
+
+
 def test_an_allowed_page_allows_its_host_alone():
     after = rules("https://shop.example/").with_host_of("https://pay.example/a", "http://127.0.0.2:81/")
     assert after.allows("https://pay.example/b")

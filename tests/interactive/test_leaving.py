@@ -57,6 +57,21 @@ async def watched(url: str, person: Asked):
         yield watched_session, session, gate
 
 
+def test_what_is_no_address_is_an_error_of_the_call(pages: Pages) -> None:
+    rules = HostRules.of(pages.origin, [], EgressParams())
+
+    async def use(_: EgressParams) -> None:
+        pass
+
+    async def main() -> list[str | None]:
+        gate = HostGate(rules, Asked(True).confirm, use)
+        wrong = ("https://[website]/", "https://example.com:PORT/", "http://example.com:99999/")
+        calls = [check_call("goto_url", {"url": url}) for url in wrong]
+        return [call.error for call in await gate.permitted(calls, lambda url: url)]
+
+    assert all(error is not None and error.endswith("is no address") for error in asyncio.run(main()))
+
+
 def turns(url: str, person: Asked, *calls: tuple[str, dict]):
     """The feedback of each call, and the page's address and title at the end."""
 

@@ -185,6 +185,21 @@ def test_connections_that_break_at_the_first_start_are_made_again(serve, other, 
     assert not any(link.breaks.values())
 
 
+@pytest.mark.parametrize("beginning", [b"POST /generate", b"POST /load"])
+def test_connections_that_always_break_end_the_stage_with_what_to_do(serve, other, tmp_path, beginning):
+    served = serve()
+    link = Link(served.port)
+
+    async def main() -> None:
+        async with link.opened() as url, fleet_at([url], other, tmp_path) as servers:
+            link.breaks = {beginning: 10**6}
+            async with asyncio.timeout(30):
+                await (servers.load(BASE) if beginning == b"POST /load" else servers.generate({}))
+
+    with pytest.raises(ServerError, match=r"broke 6 times in a row, and the server lives .*proxy or load balancer"):
+        asyncio.run(main())
+
+
 def test_a_server_that_stays_away_ends_the_stage_with_what_to_do(serve, other, tmp_path):
     served = serve()
     link = Link(served.port)

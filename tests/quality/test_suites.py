@@ -76,6 +76,12 @@ def test_a_broken_promise_about_tasks_is_named(tmp_path: Path, frame: pd.DataFra
     assert said in refusal(tmp_path, "tasks", frame)
 
 
+def test_seeds_beside_empty_ones_keep_all_their_digits() -> None:
+    seeds = [None, 2**60 + 1, 2**60 + 2]
+    frame = task_frame([a_task(n).model_copy(update={"seed": seed}) for n, seed in enumerate(seeds)])
+    assert [None if pd.isna(seed) else seed for seed in frame["seed"]] == seeds
+
+
 def test_tasks_without_a_seed_overlap_only_by_their_id(tmp_path: Path) -> None:
     same_site = [a_task(n, website="example.com", seed=None, split=split) for n, split in enumerate(["train", "eval"])]
     check("tasks", task_frame(same_site), docs_dir=tmp_path)

@@ -94,6 +94,22 @@ def test_a_missing_evaluation_set_stops_the_stage_before_any_work(project: Path)
 
 
 @pytest.mark.slow
+def test_changed_reference_answers_stop_the_stage_before_any_work(project: Path) -> None:
+    for name in ("set.jsonl", "answers.json"):
+        (project / name).write_text("{}")
+    outs = [{"path": "answers.json", "md5": "0" * 32, "size": 1}]
+    pin = {"outs": outs, "deps": [{"path": "http://sets.test/answers.json"}], "meta": {"md5": "0" * 32}}
+    (project / "answers.json.dvc").write_text(yaml.safe_dump(pin))
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    files = [{"path": "set.jsonl", "answers": "answers.json"}]
+    write_recipe(project, recipe | {"tasks": recipe["tasks"] | {"files": files}})
+    ended = run_stage(project, "collect_tasks")
+    assert ended.returncode != 0
+    assert "answers.json is not the version that answers.json.dvc pins" in ended.stderr
+    assert not (project / "data").exists()
+
+
+@pytest.mark.slow
 def test_an_evaluation_task_with_a_dead_page_still_excludes_training_tasks(project: Path) -> None:
     site = Shop("127.0.0.1")
     down = Shop("127.0.0.1")

@@ -39,7 +39,8 @@ CLAIM_POLL_S = 2.0
 DEATH_NOTICE_S = 2.0
 """How long after a broken connection the end of its server is awaited."""
 MAX_DEATHS = 5
-"""A server that died this many times in a row, without an answer in between, is not restarted."""
+"""A server that died this many times in a row, without an answer in between, is not restarted. If so many connections
+of one request break while the server lives, the stage ends."""
 AFFINITY = 8
 """A request goes to the server with its beginning in the cache unless that one has more than this many requests more
 than the least busy one."""
@@ -125,7 +126,7 @@ class Fleet:
             self._in_flight.release()
 
     async def _answer(self, question: dict[str, Any], prefix_hash: int, clock: RequestClock) -> dict[str, Any]:
-        deaths = 0
+        deaths = breaks = 0
         while deaths <= MAX_DEATHS:
             with clock.stopped():
                 server = await self._pick(prefix_hash)
@@ -133,12 +134,19 @@ class Fleet:
             server.requests += 1
             try:
                 reply = await server.generate({**question, **server.weights_fields()})
-            except httpx.TransportError:  # the server died, or only closed a connection
-                with clock.stopped(since=sent_at):
-                    if await server.wait_for_end(life, DEATH_NOTICE_S):
-                        deaths += 1
-                        if server.life is life:
-                            server.ready.clear()  # the server's watcher may not know yet
+            except httpx.TransportError as error:
+                broke_at = asyncio.get_running_loop().time()
+                with clock.stopped():
+                    has_ended = await server.wait_for_end(life, DEATH_NOTICE_S)
+                if not has_ended:  # it only closed a connection, or something between closes them all
+                    breaks += 1
+                    if breaks > MAX_DEATHS:
+                        raise _broken(server, breaks, error) from error
+                    continue
+                with clock.stopped(since=asyncio.get_running_loop().time() - (broke_at - sent_at)):
+                    deaths += 1
+                    if server.life is life:
+                        server.ready.clear()  # the server's watcher may not know yet
                 continue
             finally:
                 server.requests -= 1
@@ -249,16 +257,19 @@ class Fleet:
     async def _tell(self, server: Server, order: Callable[[], Awaitable[None]]) -> None:
         """Give a server an order, during which it answers no health check. If it dies, the order is void: the restarted
         server has the fleet's weights, and is awake."""
-        life = server.life
+        life, breaks = server.life, 0
         try:
             while True:
                 server.loading = True
                 try:
                     return await order()
-                except httpx.TransportError:
+                except httpx.TransportError as error:
                     server.loading = False  # the watcher may find that it is gone
                     if await server.wait_for_end(life, DEATH_NOTICE_S):
                         return None
+                    breaks += 1
+                    if breaks > MAX_DEATHS:
+                        raise _broken(server, breaks, error) from error
         finally:
             server.loading = False
 
@@ -334,3 +345,12 @@ async def _heartbeat(servers: Sequence[Server]) -> AsyncIterator[None]:
     finally:
         heart.cancel()
         await asyncio.gather(heart, return_exceptions=True)
+
+
+def _broken(server: Server, times: int, error: httpx.TransportError) -> ServerError:
+    """The error for connections that break one after the other while their server lives."""
+    return ServerError(
+        f"the connection to the vLLM server at {server.url} broke {times} times in a row, and the server lives "
+        f"({type(error).__name__}: {error}): if a proxy or load balancer stands between, raise its limits of time and "
+        "size, or name the server itself in inference.vllm.urls"
+    )

@@ -105,9 +105,11 @@ def serve(engine_args: dict[str, Any], listener: socket.socket, network: Network
         await forget()
 
     async def forget() -> None:
-        """Drop what was computed with the old weights."""
+        """Drop what was computed with the old weights. A request that runs still, such as one whose stage is gone,
+        begins again: with its blocks in use, nothing would be dropped."""
         engine = app.state.engine
-        await engine.reset_prefix_cache()
+        if not await engine.reset_prefix_cache(reset_running_requests=True):
+            raise RuntimeError("vLLM keeps what it computed with the old weights: its prefix cache could not be reset")
         await engine.reset_mm_cache()
         await engine.reset_encoder_cache()
 
