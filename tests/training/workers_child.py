@@ -213,7 +213,8 @@ def adapters(learners: Replicas[Learner]) -> torch.Tensor:
     return torch.cat([tensor.flatten().clone() for name, tensor in state.items() if ".lora_" in name])
 
 
-def main(out: Path, kind: str, *objectives: str) -> None:
+def main(out: Path, kind: str, *cases: str) -> None:
+    """Run what `kind` says; for `teach`, the cases `MODEL:OBJECTIVE` one after the other."""
     torch.set_num_threads(1)
     scoring.MAX_LOGITS = 3 * CONFIG.vocabulary  # several chunks in a row, where one process alone has one
     if kind == "waits":
@@ -229,9 +230,11 @@ def main(out: Path, kind: str, *objectives: str) -> None:
         found = workers.run(encode_images, out.with_name("cache"))
     else:
         found = {}
-        for name in objectives:
-            (out.parent / name).mkdir()
-            found[name] = workers.run(teach, name, kind, out.parent / name / "checkpoint.pt")
+        for case in cases:
+            model, objective = case.split(":")
+            folder = out.parent / model / objective
+            folder.mkdir(parents=True)
+            found[case] = workers.run(teach, objective, model, folder / "checkpoint.pt")
     workers.shut_down()
     out.write_text(json.dumps(found))
     return None
