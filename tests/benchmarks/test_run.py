@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import itertools
 import json
 import os
@@ -38,7 +40,7 @@ PRICED_AT = 0.1
 
 
 @pytest.fixture
-def world(tmp_path):
+def world(tmp_path, mlflow_database):
     """Two shops that anybody may visit, one whose robots.txt says no, and a model."""
     shops = [Shop("127.0.0.2"), Shop("127.0.0.3"), Shop("127.0.0.4", "User-agent: *\nDisallow: /\n")]
     model = Server()
@@ -99,10 +101,19 @@ def start(where: Path, *options: str) -> subprocess.Popen[str]:
     )
 
 
-def evaluate(where: Path, *options: str) -> tuple[int, str, str]:
+def evaluate_apart(where: Path, *options: str) -> tuple[int, str, str]:
+    """Run the command in a process of its own. Its start takes 20 s of CPU."""
     child = start(where, *options)
     out, err = child.communicate(timeout=200)
     return child.returncode, out, err
+
+
+def evaluate(where: Path, *options: str) -> tuple[int, str, str]:
+    """Run the command in this process; returns what `evaluate_apart` does."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(where), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(["evaluate", "shops.yaml", "--files", ".", *options])
+    return code, out.getvalue(), err.getvalue()
 
 
 def result(where: Path) -> dict:
@@ -136,7 +147,7 @@ def test_a_killed_run_stopped_by_its_budget_ends_as_an_undisturbed_one(world):
     opened = [len(shop.visits.opened) for shop in shops]
 
     # each episode is two requests: what three of them cost, with those before the kill counted
-    code, out, err = evaluate(where, "--model", "teacher", "--budget-usd", str(6 * PRICED_AT - 0.001))
+    code, out, err = evaluate_apart(where, "--model", "teacher", "--budget-usd", str(6 * PRICED_AT - 0.001))
     assert code == 0, err
     said = result(where)
     assert said["status"] == "partial"
@@ -154,7 +165,7 @@ def test_a_killed_run_stopped_by_its_budget_ends_as_an_undisturbed_one(world):
         "stopped_by": None,
     }
 
-    code, out, err = evaluate(where, "--model", "teacher", "--budget-usd", "100", "--steps", "1,2,4")
+    code, out, err = evaluate_apart(where, "--model", "teacher", "--budget-usd", "100", "--steps", "1,2,4")
     assert code == 0, err
     said = result(where)
     assert said["progress"]["done"] == 4
@@ -219,7 +230,7 @@ def test_a_model_that_cannot_be_downloaded_ends_with_a_sentence(world, monkeypat
     where, shops, model = world
     lay_out(where, [task_row(shops[0], "lamp")], model.url, [f"{shops[0].host}:{shops[0].port}"])
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    code, _, err = evaluate(where, "--model", "nobody/nothing")
+    code, _, err = evaluate_apart(where, "--model", "nobody/nothing")
     assert code == 1
     assert "Traceback" not in err
     assert "the model nobody/nothing cannot be opened: " in err
