@@ -44,6 +44,19 @@ def test_no_server_starts_without_a_key(monkeypatch: pytest.MonkeyPatch, key: st
     assert "openssl rand -hex 32" in done.stderr
 
 
+def test_a_server_empties_a_folder_of_its_own_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.txt").write_text("kept")
+    recipe = yaml.safe_load((ROOT / "recipes/smoke.yaml").read_text())
+    recipe["inference"] = {"engine": "vllm", "vllm": {"python": sys.executable}}
+    (tmp_path / "served.yaml").write_text(yaml.safe_dump(recipe))
+    monkeypatch.setenv("WAYMARK_VLLM_KEY", "k" * 32)
+    started: list[list[str]] = []
+    monkeypatch.setattr("components.cli.serve._become", lambda arguments, environment: started.append(arguments) or 0)
+    assert main.main(["serve", str(tmp_path / "served.yaml"), "--port", "8011", "--work", str(tmp_path)]) == 0
+    work = Path(started[0][started[0].index("--work") + 1])
+    assert work == tmp_path / "serve-8011", "the server empties this folder"
+
+
 def test_every_recipe_that_ships_is_valid() -> None:
     done = waymark("validate", *map(str, sorted((ROOT / "recipes").glob("*.yaml"))))
     assert done.returncode == 0, done.stderr
