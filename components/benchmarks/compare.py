@@ -58,16 +58,20 @@ def compare(
     """
     result_a, result_b = (_read_result(name, results, tables) for name in (first, second))
     for field, a, b in zip(
-        ("benchmark", "version", "judge", "max_steps", "version of the judge"),
-        _conditions(result_a),
-        _conditions(result_b),
-        strict=True,
+        ("benchmark", "version", "judge", "max_steps"), _conditions(result_a), _conditions(result_b), strict=True
     ):
         if a != b:
             raise EvaluationError(
                 f"{first} and {second} cannot be compared, {field} is {a} and {b}: evaluate both models on one version "
                 "of a benchmark, by the same benchmark recipe"
             )
+    versions_a, versions_b = map(_judge_versions, (result_a, result_b))
+    if not (versions_a <= versions_b or versions_b <= versions_a):
+        a, b = (", ".join(sorted(versions)) for versions in (versions_a, versions_b))
+        raise EvaluationError(
+            f"{first} and {second} cannot be compared, version of the judge is {a} and {b}: evaluate both models with "
+            "one judge"
+        )
     scores_a, scores_b = _task_scores(result_a, tables / first), _task_scores(result_b, tables / second)
     common = scores_a.keys() & scores_b.keys()
     if not common:
@@ -93,10 +97,15 @@ def compare(
     )
 
 
-def _conditions(result: BenchmarkResult) -> tuple[str, str, str, int, str]:
-    """What two results must share to be compared. Results of earlier versions do not say the version of their judge."""
-    versions = ", ".join(result.settings.get("judge_versions", ["unknown"]))
-    return result.benchmark, result.version, result.judge, result.settings["max_steps"], versions
+def _conditions(result: BenchmarkResult) -> tuple[str, str, str, int]:
+    """What two results must share to be compared."""
+    return result.benchmark, result.version, result.judge, result.settings["max_steps"]
+
+
+def _judge_versions(result: BenchmarkResult) -> frozenset[str]:
+    """The versions of the judges that decided. Some depend on the task, so that a run of fewer tasks may have fewer.
+    Results of earlier versions do not say them."""
+    return frozenset(result.settings.get("judge_versions", ["unknown"]))
 
 
 def _read_result(name: str, results: Path, tables: Path) -> BenchmarkResult:

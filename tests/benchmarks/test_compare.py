@@ -85,6 +85,15 @@ def test_results_of_different_measurements_are_refused_with_the_difference(tmp_p
         compared(tmp_path, a, b)
 
 
+def test_a_run_of_fewer_tasks_may_lack_a_version_of_the_judge(tmp_path):
+    settings = {"decoding": "official", "max_steps": 2}
+    a, b = (
+        lay_out(tmp_path, key, {"t0": "s"}, settings=settings | {"judge_versions": versions})
+        for key, versions in (("a", ["rules"]), ("b", ["rules", "rules+model"]))
+    )
+    assert compared(tmp_path, a, b).same == 1
+
+
 @pytest.mark.parametrize(
     ("file", "content", "why"),
     [

@@ -230,10 +230,10 @@ def test_a_model_that_cannot_be_downloaded_ends_with_a_sentence(world, monkeypat
     where, shops, model = world
     lay_out(where, [task_row(shops[0], "lamp")], model.url, [f"{shops[0].host}:{shops[0].port}"])
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    code, _, err = evaluate_apart(where, "--model", "nobody/nothing")
+    code, _, err = evaluate_apart(where, "--model", "example/missing")
     assert code == 1
     assert "Traceback" not in err
-    assert "the model nobody/nothing cannot be opened: " in err
+    assert "the model example/missing cannot be opened: " in err
     assert "name another with --model" in err
 
 
