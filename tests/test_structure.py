@@ -45,6 +45,7 @@ BASE = [
     "ports",
     "memory",
     "numerals",
+    "imports",
 ]
 TOOLS = {"mlflow": "tracking", "great_expectations": "quality"}
 """Libraries that one package alone imports; the stages and what they share use that package."""

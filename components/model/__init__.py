@@ -7,8 +7,11 @@
   first layer of the vision tower.
 """
 
-from components.model.attention import Segment, Segments
-from components.model.encoding import Encoded, Encoder, Sample
-from components.model.vlm import VLM
+from components.imports import without_collector
+
+with without_collector():  # of torch and transformers
+    from components.model.attention import Segment, Segments
+    from components.model.encoding import Encoded, Encoder, Sample
+    from components.model.vlm import VLM
 
 __all__ = ["VLM", "Encoded", "Encoder", "Sample", "Segment", "Segments"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from components.imports import without_collector
 from components.quality import suites
 
 if TYPE_CHECKING:
@@ -47,8 +48,9 @@ def check(suite: str, frame: pd.DataFrame, *, docs_dir: Path, **context: object)
     if suite not in SUITES:
         raise ValueError(f"no suite {suite!r}; there are {', '.join(SUITES)}")
     os.environ["GX_ANALYTICS_ENABLED"] = "false"  # read when Great Expectations is imported
-    import great_expectations as gx
-    from great_expectations.data_context.types.base import ProgressBarsConfig
+    with without_collector():
+        import great_expectations as gx
+        from great_expectations.data_context.types.base import ProgressBarsConfig
 
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     pages = docs_dir / suite

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from components import store
+from components.imports import without_collector
 from components.params import TrackingParams
 from components.redaction import redacted
 
@@ -50,15 +51,17 @@ class Backend:
 def connect(tracking: TrackingParams) -> Backend:
     """Connect to the tracking store; create it and its experiment if they are missing."""
     disable_background_work()
-    import mlflow
-    from mlflow import MlflowClient
+    with without_collector():
+        import mlflow
+        from mlflow import MlflowClient
 
     for name in ("mlflow", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)
     uri = _absolute(tracking.tracking_uri)
     mlflow.set_tracking_uri(uri)  # traces use only this global setting
     with exclusive():
-        client = with_retries(lambda: MlflowClient(uri))
+        with without_collector():  # it imports the store of the URI
+            client = with_retries(lambda: MlflowClient(uri))
         experiment = with_retries(lambda: client.get_experiment_by_name(tracking.experiment))
         if experiment is None:
             location = _artifacts(uri)
