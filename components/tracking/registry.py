@@ -8,7 +8,8 @@ models.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,9 @@ INTERFACE = "waymark.interface"
 CONTEXT = "waymark.context"
 """The keys of `agent` that say what of an episode's history a policy sees, as JSON."""
 CHAMPION = "champion"
+
+DOWNLOADS = store.STATE / "cache" / "models"
+"""Models of a server, each under its digest. They may be deleted whenever no stage runs."""
 
 LEFT_OUT = {"optimizer.pt"}
 """Files of a model directory that only the next phase of training reads; several times as large as the model."""
@@ -131,19 +135,42 @@ def registered(params: Params, name: str, version: str) -> ModelVersion:
 
 
 def _fetched(backend: Backend, name: str, number: str) -> ModelVersion:
-    """A version with its files on this machine."""
+    """A version with its files on this machine. Those of a server are downloaded once, into `DOWNLOADS`."""
     from mlflow.artifacts import download_artifacts
     from mlflow.exceptions import MlflowException
+    from mlflow.utils.uri import is_local_uri
 
     version = with_retries(lambda: backend.client.get_model_version(name, number))
+    fetch = partial(download_artifacts, artifact_uri=version.source, tracking_uri=backend.uri)
     try:
-        path = Path(download_artifacts(artifact_uri=version.source, tracking_uri=backend.uri))
+        path = Path(fetch()) if is_local_uri(version.source) else _downloaded(fetch, version.tags[DIGEST])
     except (MlflowException, OSError) as error:
         raise TrackingError(
-            f"{name} has version {version.version}, but its files at {version.source} are missing; restore them, or "
-            "move an alias that leads to it, such as `champion`, to another version in the MLflow UI"
+            f"{name} has version {version.version}, but its files at {version.source} are missing or damaged: restore "
+            "them, or move an alias that leads to it, such as `champion`, to another version in the MLflow UI"
         ) from error
     return ModelVersion(name, int(version.version), path, dict(version.tags))
+
+
+def _downloaded(fetch: Callable[..., str], digest: str) -> Path:
+    """The files of a model by their digest; a folder has its name only once it is whole.
+
+    Raises:
+        OSError: the server has other files than those which were registered.
+    """
+    path = DOWNLOADS / digest
+    if not path.is_dir():
+        DOWNLOADS.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=DOWNLOADS, prefix=f".{digest}.") as folder:
+            files = Path(fetch(dst_path=folder))
+            if model_digest(files) != digest:
+                raise OSError(f"the files are not those that were registered, whose digest is {digest}")
+            try:
+                files.rename(path)
+            except OSError:
+                if not path.is_dir():  # no other process was faster
+                    raise
+    return path
 
 
 def promote(params: Params, name: str, version: int, evidence: Mapping[str, object]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from mlflow import MlflowClient
 
 from components.params import Params
-from components.tracking import champion, model_digest, promote, stage_run
+from components.tracking import champion, model_digest, promote, registry, stage_run
 from components.tracking.backend import TrackingError
 from components.tracking.registry import CONTEXT, JUDGE, POLICY, ModelVersion, interface_tags
 from tests.tracking.stage_processes import register
@@ -119,8 +119,18 @@ def test_a_champion_whose_files_are_gone_is_an_error_that_says_what_to_do(
 ) -> None:
     promote(params, NAME, registered(params, model), {})
     shutil.rmtree(checkout / "mlflow/store/artifacts")
-    with pytest.raises(TrackingError, match=r"files at .* are missing; restore them, or move an alias"):
+    with pytest.raises(TrackingError, match=r"files at .* are missing or damaged: restore them, or move"):
         champion(params, NAME)
+
+
+def test_a_model_that_two_processes_download_at_once_is_there_for_both(model: Path) -> None:
+    def fetch(dst_path: str) -> str:
+        shutil.copytree(model, registry.DOWNLOADS / digest)  # the other process is faster
+        return str(shutil.copytree(model, f"{dst_path}/files"))
+
+    digest = model_digest(model)
+    assert model_digest(registry._downloaded(fetch, digest)) == digest
+    assert [path.name for path in registry.DOWNLOADS.iterdir()] == [digest]
 
 
 def test_two_stages_that_register_one_model_at_once_make_one_version(

@@ -15,12 +15,12 @@ import httpx
 import psycopg
 import pytest
 from mlflow import MlflowClient
-from mlflow.artifacts import download_artifacts
 
 from components.params import Params
 from components.ports import free_port
-from components.tracking import human_labels, open_review, stage_run
+from components.tracking import human_labels, open_review, registered, stage_run
 from components.tracking.backend import TrackingError
+from components.tracking.registry import DIGEST, DOWNLOADS
 from tests.buckets import bucket
 from tests.postgres import postgres
 from tests.samples import a_trajectory, a_verdict, recipe
@@ -117,9 +117,27 @@ def test_runs_models_and_traces_are_in_the_database_and_the_bucket(server, param
     ]
     assert len(server.rows("SELECT request_id FROM trace_info")) == 1
     assert [key for key in server.objects() if key.endswith("model.safetensors")]
-    source = client.get_model_version("waymark-policy", "1").source
-    copy = Path(download_artifacts(artifact_uri=source, tracking_uri=server.url))
-    assert (copy / "model.safetensors").read_bytes() == b"weights"
+    version = registered(params, "waymark-policy", "1")
+    assert (version.path / "model.safetensors").read_bytes() == b"weights"
+    assert version.path.parent == DOWNLOADS
+    assert [file.name for file in DOWNLOADS.iterdir()] == [version.tags[DIGEST]]
+    (version.path / "model.safetensors").write_bytes(b"read again")
+    again = registered(params, "waymark-policy", "@candidate")
+    assert (again.path / "model.safetensors").read_bytes() == b"read again", "it is downloaded once"
+
+
+def test_files_other_than_those_registered_are_an_error(server, params, logged_in):
+    Path("models/judge").mkdir(parents=True)
+    Path("models/judge/model.safetensors").write_bytes(b"weights of the judge")
+    with stage_run(params, "distill_judge", "judge's key", Path("state")) as run:
+        run.register(Path("models/judge"), "waymark-judge")
+    (key,) = [key for key in server.objects() if "waymark-judge" in key]
+    bucket_name = server.store.removeprefix("s3://").partition("/")[0]
+    boto3.client("s3").put_object(Bucket=bucket_name, Key=key, Body=b"half")
+    with pytest.raises(TrackingError, match=r"version 1, but its files at .* are missing or damaged") as raised:
+        registered(params, "waymark-judge", "1")
+    assert "not those that were registered" in str(raised.value.__cause__)
+    assert list(DOWNLOADS.iterdir()) == []
 
 
 def test_a_server_that_wants_a_password_is_an_error_that_says_what_to_set(server, params, monkeypatch):
