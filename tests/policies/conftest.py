@@ -21,7 +21,7 @@ def encoder(vlm) -> Encoder:
     return Encoder(vlm)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def served(tmp_path_factory):
     """Running servers, and `run`, which runs coroutines in their event loop."""
     with asyncio.Runner() as runner:

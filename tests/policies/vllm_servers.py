@@ -20,7 +20,14 @@ from tests.vlm import TASK, observation, picture, renderer
 
 BASE = Path("data/base_model")
 GREEDY, HOT = SamplingParams(temperature=0.0), SamplingParams(temperature=0.8)
-ENGINE = {"enforce_eager": True, "max_num_seqs": 16, "kv_cache_memory_bytes": 2**28}
+ENGINE = {
+    "enforce_eager": True,
+    "max_num_seqs": 16,
+    "kv_cache_memory_bytes": 2**28,
+    "distributed_executor_backend": "vllm.v1.executor.uniproc_executor.UniProcExecutor",
+}
+"""One process computes for an engine, as vLLM does on one GPU. On a CPU it would start a second one, which takes as
+long to start as the engine itself."""
 
 
 def recipe() -> Params:

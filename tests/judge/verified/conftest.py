@@ -15,6 +15,12 @@ from tests.judge.verified.cases import SITES
 from tests.judge.verified.episodes import ROOT
 
 
+def pytest_collection_modifyitems(items) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def file() -> Path:
     """The package's file of rows."""

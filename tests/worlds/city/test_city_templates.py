@@ -14,6 +14,7 @@ from components.worlds.city.server_process import CityServer
 from components.worlds.city.tasks.registry import templates
 from components.worlds.city.tasks.template import Unsuitable
 
+pytestmark = pytest.mark.timeout(700)
 SEEDS = range(1, 37)
 FEWEST = 20
 """Instances with different facts that a template must have over the seeds, however they are worded."""
