@@ -28,6 +28,7 @@ TRAJECTORY, TERMINATION = "waymark.trajectory_id", "waymark.termination"
 _SECOND = 1_000_000_000
 _PAGE = 500
 """An MLflow server refuses more."""
+_DELETED_AT_ONCE = 100
 _MAX_INTENT = 700
 
 
@@ -42,8 +43,8 @@ def log_traces(
     """Log a sample of trajectories, without those that the run already has as traces."""
     if samples == 0:
         return
-    verdict_of = {verdict.trajectory_id: verdict for verdict in verdicts}
-    logged = logged_ids(backend, run_id)
+    trajectories, verdict_of = list(trajectories), {verdict.trajectory_id: verdict for verdict in verdicts}
+    logged = _up_to_date(backend, run_id, trajectories)
     for trajectory in sample(trajectories, verdict_of, samples):
         if trajectory.trajectory_id not in logged:
             _log_trace(backend, run_id, stage, trajectory, verdict_of.get(trajectory.trajectory_id))
@@ -66,7 +67,7 @@ def log_episodes(
         return
     verdict_of = {verdict.trajectory_id: verdict for verdict in verdicts}
     sampled = {trajectory.trajectory_id for trajectory in sample(trajectories, verdict_of, samples)}
-    logged = logged_ids(backend, run_id)
+    logged = _up_to_date(backend, run_id, trajectories)
     for trajectory in trajectories:
         identity = trajectory.trajectory_id
         if identity not in logged:
@@ -103,6 +104,24 @@ def sample(trajectories: Iterable[Trajectory], verdict_of: dict[str, Verdict], s
 def logged_ids(backend: Backend, run_id: str) -> set[str]:
     """The trajectories that a run has traces of."""
     return {trace.info.tags.get(TRAJECTORY, "") for trace in traces_of(backend, run_id)}
+
+
+def _up_to_date(backend: Backend, run_id: str, trajectories: Iterable[Trajectory]) -> set[str]:
+    """The trajectories that a run has traces of. Traces of episodes that were repeated since and ended in another way,
+    such as those that the environment had ended in an invalid evaluation, are deleted."""
+    endings = {trajectory.trajectory_id: trajectory.termination.value for trajectory in trajectories}
+    logged, outdated = set[str](), list[str]()
+    for trace in traces_of(backend, run_id):
+        identity = trace.info.tags.get(TRAJECTORY, "")
+        ending = trace.info.tags.get(TERMINATION)
+        if endings.get(identity, ending) == ending:
+            logged.add(identity)
+        else:
+            outdated.append(trace.info.trace_id)
+    for first in range(0, len(outdated), _DELETED_AT_ONCE):
+        chunk = outdated[first : first + _DELETED_AT_ONCE]
+        with_retries(partial(backend.client.delete_traces, backend.experiment_id, trace_ids=chunk))
+    return logged
 
 
 def traces_of(backend: Backend, run_id: str) -> Iterator[Trace]:

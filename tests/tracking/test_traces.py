@@ -91,6 +91,22 @@ def test_a_stage_that_is_run_again_does_not_log_its_traces_twice(params: Params,
     assert len(logged(params, client, [(trajectory, a_verdict(trajectory))], times=2)) == 1
 
 
+def test_an_episode_that_is_repeated_replaces_what_the_environment_ended(params: Params, client: MlflowClient) -> None:
+    """An evaluation that was invalid is run again: episodes that the environment ended are repeated, the others not."""
+    lost = [a_trajectory(a_task(number), turns=0, termination="env_error", answer=None) for number in range(3)]
+    done = [a_trajectory(a_task(number), turns=1) for number in range(4)]
+    for tried in ([*lost, done[3]], done):
+        with stage_run(params, "evaluate@sft", "key", Path("state")) as run:
+            run.evaluation(tried, [a_verdict(one) for one in tried if one.answer])
+    experiment = client.get_experiment_by_name("waymark").experiment_id
+    traces = client.search_traces(locations=[experiment], run_id=run.run_id)
+    assert sorted(trace.info.tags["waymark.trajectory_id"] for trace in traces) == sorted(
+        one.trajectory_id for one in done
+    )
+    assert {trace.info.tags["waymark.termination"] for trace in traces} == {"done"}
+    assert all(trace.info.assessments for trace in traces)
+
+
 def test_no_samples_means_no_traces(checkout: Path, client: MlflowClient) -> None:
     trajectory = a_trajectory(turns=1)
     assert logged(recipe(tracking={"trace_samples": 0}), client, [(trajectory, a_verdict(trajectory))]) == []
