@@ -164,6 +164,7 @@ def test_playwrights_download_comes_before_apt() -> None:
     assert len(commands) == 1 or "apt-get" in commands[-1][-1]
 
 
+@pytest.mark.slow
 def test_outside_its_repository_the_doctor_exits_with_1_and_the_reason(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "components.cli.main", "doctor"]
     done = subprocess.run(command, cwd=tmp_path, env=_environment(), capture_output=True, text=True, check=False)

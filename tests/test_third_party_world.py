@@ -29,6 +29,7 @@ def importable(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return installed
 
 
+@pytest.mark.slow
 def test_an_installed_world_is_found_by_its_entry_point(importable: Path) -> None:
     from components.worlds import world_class
 

@@ -100,6 +100,7 @@ def test_a_branch_continues_with_what_was_typed_and_not_sent(parent, tmp_path):
     assert {(branch.branch_of.parent, branch.branch_of.turn) for branch in branches} == {(parent.trajectory_id, 3)}
 
 
+@pytest.mark.slow
 def test_a_branch_from_another_state_is_dropped_once_and_for_all(parent, tmp_path):
     waits = format_call("wait", seconds=0)
     journal = tmp_path / "journal.jsonl"

@@ -90,6 +90,7 @@ def test_the_curve_is_the_one_worked_out_by_hand():
     assert curve[2].rate_without_aborted == 0.5
 
 
+@pytest.mark.slow
 def test_a_rollout_cut_short_is_the_rollout_that_a_smaller_budget_gives(tmp_path):
     """In a browser: no prompt knows the budget, so the first steps are the same."""
     params = load("recipes/smoke.yaml")

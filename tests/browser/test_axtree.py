@@ -139,6 +139,7 @@ def walk(pages):
     return run
 
 
+@pytest.mark.slow
 def test_elements_are_acted_on_by_their_ids(walk):
     async def body(session, first):
         tree = first.text
@@ -166,6 +167,7 @@ def test_elements_are_acted_on_by_their_ids(walk):
     assert found["gone"][1] == "gone"
 
 
+@pytest.mark.slow
 def test_an_id_stays_with_its_element_and_a_wrong_one_fails(walk):
     async def body(session, first):
         result = await session.step([act("click_element", element=by_name(first.text, "Buy"))])
@@ -186,6 +188,7 @@ def test_an_id_stays_with_its_element_and_a_wrong_one_fails(walk):
     assert 'no element of this page was shown with the id "the button"' in failures[3]
 
 
+@pytest.mark.slow
 def test_forward_in_history_and_fields_in_frames_work(walk):
     async def body(session, first):
         typed = await session.step([act("write_element", element=by_name(first.text, "Inner"), text="in a frame")])

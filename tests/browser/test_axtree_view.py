@@ -53,6 +53,7 @@ def observe(url: str, text: str = "axtree", **step: object) -> list[str]:
     return asyncio.run(episode())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("amount", [0.01, 26, 27, 100])
 def test_a_large_page_reads_as_if_it_had_been_walked_whole(pages, monkeypatch, amount):
     url = pages.add("/mixed", MIXED)
@@ -73,6 +74,7 @@ def test_the_middle_of_the_mixed_page_has_its_features(pages):
     assert "row 399" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
     [

@@ -45,6 +45,7 @@ def act(pages, visit):
     return run
 
 
+@pytest.mark.slow
 def test_two_concurrent_episodes_do_not_share_a_clipboard(pages):
     secret = pages.add("/secret", FIELDS.format(text="SECRET"))
     other = pages.add("/other", FIELDS.format(text="mine"))

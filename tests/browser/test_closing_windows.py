@@ -66,6 +66,7 @@ def test_a_window_that_its_opener_closes_is_said_to_be_closed(site, visit, pages
     assert titles(closed.observation) == [("opener", True)]
 
 
+@pytest.mark.slow
 def test_a_call_on_a_window_that_closed_meanwhile_fails_and_goes_on(site, visit):
     url = site(window="<script>setTimeout(() => close(), 1500)</script>the window")
 
@@ -176,6 +177,7 @@ def test_a_tab_closed_by_a_page_cannot_be_switched_to(site, visit):
     assert titles(result.observation) == [("opener", True)]
 
 
+@pytest.mark.slow
 def test_an_episode_with_closing_windows_is_not_run_again(site, pages):
     """A closed window is no death of the browser: the context stays usable to the end."""
     url = site(window=ALLOWS.format(""))

@@ -225,6 +225,7 @@ def test_a_page_reaches_its_own_host_and_no_other(pages):
     assert connections == 0
 
 
+@pytest.mark.slow
 def test_a_killed_guard_passes_nothing_and_the_next_episode_has_a_new_one(pages):
     url = pages.add("/again", "<p>again")
 

@@ -103,6 +103,7 @@ def test_double_clicks_drags_and_keys_act_on_ids(use):
     assert lines[2].startswith("Succeed: `press_keys` ['ArrowRight', 'End'] executed.")
 
 
+@pytest.mark.slow
 def test_text_is_added_cleared_and_written_in_lines(use):
     body = (
         "<input aria-label=Name value=Ada><textarea aria-label=Note>one</textarea>"

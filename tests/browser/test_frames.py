@@ -17,6 +17,7 @@ def calls(text: str, y: float) -> list:
     return [check_call("click", {"x": 125, "y": y / 600 * 1000}), check_call("write", {"text": text})]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("origin", ["same", "other"])
 def test_a_field_in_a_frame_is_written_into(pages, visit, origin):
     inner = pages.add("/inner", INNER)

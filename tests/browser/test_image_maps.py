@@ -110,6 +110,7 @@ def test_two_images_of_one_map_list_its_areas_once(press):
     assert press(f"{body}<img usemap='#m' width=20 height=20 alt='' style='background:red'>", "-")[3] == ["North"]
 
 
+@pytest.mark.slow
 def test_an_area_of_the_accessibility_tree_is_clicked_by_its_id(pages):
     areas = ("shape=poly coords='0,0,200,0,0,200' alt=North", "shape=circle coords='150,150,40' alt=South")
     far = mapped(*areas, around="margin-top:500px")  # a half of the map is below the view

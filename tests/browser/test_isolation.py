@@ -58,6 +58,7 @@ class OurSite(LoopbackSite[Any]):
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["live", "ours"])
 def test_an_episode_finds_nothing_of_the_one_before(pages, kind):
     url = pages.add("/jar", PAGE)

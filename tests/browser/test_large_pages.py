@@ -50,6 +50,7 @@ def test_rows_in_view_are_listed_wherever_the_page_is_scrolled(names, down, firs
     assert names(page(10000), down) == [f"b{row}" for row in range(first, first + 20)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", [COLUMNS, TABLE])
 def test_a_wide_page_lists_its_columns_in_view(names, loop):
     listed = names(page(12500, loop))

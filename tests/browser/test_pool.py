@@ -109,6 +109,7 @@ def test_a_crashed_renderer_is_a_sandbox_error_and_the_next_episode_works(pages)
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
 def test_a_page_that_hangs_in_a_step_is_an_env_error_within_its_limit(pages):
     async def scenario():
         async with BrowserPool(PARAMS) as pool:

@@ -60,6 +60,7 @@ def test_a_browser_that_dies_while_pages_open_blocks_no_episode(pages, monkeypat
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
 def test_a_worn_out_browser_is_replaced_and_closes_after_its_last_episode(pages, monkeypatch):
     monkeypatch.setattr(pool, "EPISODES_PER_BROWSER", 3)
     url = pages.add("/a", BIG.format(""))

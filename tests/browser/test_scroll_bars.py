@@ -52,6 +52,7 @@ def test_the_viewport_has_its_size_with_the_bar(pages, scroll_bars, width):
     assert pixels(observation).shape == (600, 800, 3)
 
 
+@pytest.mark.slow
 def test_points_of_the_list_are_hit_beside_a_bar(pages):
     style = "position:absolute;right:0;top:100px;width:60px;height:30px"
     button = f"<button style='{style}' onclick=\"document.title='at '+event.clientX\">edge</button>"

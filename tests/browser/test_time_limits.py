@@ -41,6 +41,7 @@ def play(pages):
     return run
 
 
+@pytest.mark.slow
 def test_goto_url_to_a_silent_server_fails_and_the_old_page_answers(play, silent):
     hover = ("hover", {"x": 9, "y": 9})
     feedback, observation = play("<button>Here</button>", [("goto_url", {"url": silent})], [hover])
@@ -49,6 +50,7 @@ def test_goto_url_to_a_silent_server_fails_and_the_old_page_answers(play, silent
     assert '"Here"' in observation.text
 
 
+@pytest.mark.slow
 def test_silent_servers_do_not_use_up_the_time_of_the_turn(play, silent):
     (feedback,), observation = play("here", [("goto_url", {"url": silent})] * 3)
     assert feedback[0].endswith("did not answer within 4 s.")
@@ -56,6 +58,7 @@ def test_silent_servers_do_not_use_up_the_time_of_the_turn(play, silent):
     assert observation.url.endswith("/limits")
 
 
+@pytest.mark.slow
 def test_a_link_to_a_silent_server_is_stopped_and_the_line_says_so(play, silent):
     link = f"<a href='{silent}' style='position:fixed;inset:0'>go</a>"
     feedback, observation = play(link, [CLICK], [("hover", {"x": 9, "y": 9})])
@@ -64,6 +67,7 @@ def test_a_link_to_a_silent_server_is_stopped_and_the_line_says_so(play, silent)
     assert observation.url.endswith("/limits")
 
 
+@pytest.mark.slow
 def test_calls_over_the_time_of_a_turn_are_not_run_and_done_is(play):
     ticking = "<p id=p>0</p><script>setInterval(() => p.textContent = Date.now(), 50)</script>"
     calls = [*[CLICK] * 12, ("done", {"answer": "ended"})]

@@ -117,6 +117,7 @@ Object.assign(field, { type: 'file', onchange: ({ target }) => document.title = 
 field.click(); field = null"""
 
 
+@pytest.mark.slow
 def test_another_document_closes_the_chooser(choose, pages):
     pages.add("/left", f"<input id=field type=file style='{PLACE}'>")
     lines, files = choose(LEAVING, CLICK, ("wait", {"seconds": 2}), write("a.txt"))

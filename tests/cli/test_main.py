@@ -35,6 +35,7 @@ def test_help_answers_without_importing_the_library() -> None:
     assert done.stdout.strip() == "set()"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["", "tooshort"])
 def test_no_server_starts_without_a_key(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     monkeypatch.setenv("WAYMARK_VLLM_KEY", key)
@@ -91,6 +92,7 @@ def test_validate_refuses_families_that_are_unknown_or_have_no_teacher(tmp_path:
     assert "no plan for 'use-spinner'" in done.stderr
 
 
+@pytest.mark.slow
 def test_use_puts_a_valid_recipe_in_place_and_refuses_a_wrong_one(tmp_path: Path) -> None:
     text = (ROOT / "params.yaml").read_text()
     raw = yaml.safe_load(text)

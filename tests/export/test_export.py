@@ -129,6 +129,7 @@ def test_tables_in_folders_of_one_name_are_told_apart(project, table):
     assert f"| {other} | 7 |" in card
 
 
+@pytest.mark.slow
 @given(st.text(max_size=20), st.text(max_size=20), st.sampled_from([SECRET, "http://ada:swordfish@shop.test/"]))
 def test_no_secret_is_in_any_text(before, after, secret):
     text = f"{before}{secret}{after}"

@@ -70,6 +70,7 @@ def unreachable_prefect() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unreachable_prefect")
 @pytest.mark.filterwarnings("ignore:Artifact creation outside")
 def test_a_stage_goes_on_while_prefect_does_not_answer(project: Path, capfd: pytest.CaptureFixture[str]) -> None:

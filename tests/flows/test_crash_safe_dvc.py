@@ -27,6 +27,7 @@ def run_all(root: Path) -> list[Outcome]:
     return [repro(stage, root) for stage in ORDER]
 
 
+@pytest.mark.slow
 def test_every_stage_runs_once_and_a_second_call_runs_none(project: Path) -> None:
     assert run_all(project) == [Outcome.RAN] * 4
     assert run_all(project) == [Outcome.UP_TO_DATE] * 4

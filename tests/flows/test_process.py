@@ -139,6 +139,7 @@ process.call([sys.executable, "-c", tree], name="tree", log=root / "log", root=r
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("watchdog_is_killed_first", [False, True])
 def test_a_tree_ends_when_only_its_caller_is_killed(tmp_path: Path, watchdog_is_killed_first: bool) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -90,6 +90,7 @@ LINK = "<a href='{}' style='display:block;height:200px'>elsewhere</a><input onin
 CLICK = ("click", {"x": 100, "y": 100})
 
 
+@pytest.mark.slow
 def test_a_refused_link_leaves_the_page_and_what_was_typed(pages, other):
     pages.add("/there", "there")
     url = pages.add("/", LINK.format(other.origin + "/there"))
@@ -114,6 +115,7 @@ def test_an_allowed_link_is_opened_in_the_same_tab(pages, other):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [True, False])
 def test_a_window_of_another_host_is_asked_about_too(pages, other, answer):
     pages.add("/there", "there", title="the other host")
@@ -147,6 +149,7 @@ def test_an_address_that_the_agent_names_is_asked_about_before(pages, other, ans
     assert title == ("the other host" if answer else "the first host")
 
 
+@pytest.mark.slow
 def test_files_of_other_hosts_are_refused_or_allowed_together(pages, other):
     pages.add("/picture", "")
     url = pages.add("/", f"<img src='{other.origin}/picture'><a href='/next'>next</a>")

@@ -168,6 +168,7 @@ def test_a_registered_judge_needs_an_endpoint(here, capsys):
     assert "mlflow:careful asks a model: name it in judge.model.endpoint" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_judge_of_the_how_to_page_is_found(here):
     tracking = load(Path("params.yaml")).tracking
     connect(tracking)

@@ -139,6 +139,7 @@ def finish(sites, browser, tmp_path):
     return of
 
 
+@pytest.mark.slow
 def test_orders_products_and_reviews_are_read(finish):
     texts = [reading.text for reading in finish(2).ending.readings]
     assert texts == ["3", "Green", "Desk lamp\nColour\nGreen", "1055.00", "14", "Lumo", "Lamp", "so bright"]

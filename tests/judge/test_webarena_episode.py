@@ -110,6 +110,7 @@ def test_a_post_is_found_from_the_last_address(play, sites):
     assert rules_verdict(trajectory).outcome is Outcome.SUCCESS
 
 
+@pytest.mark.slow
 def test_a_missing_post_is_the_agents_failure(play, sites):
     trajectory = play(post(sites.origin), "/f/books/3/somebody-elses")
     assert trajectory.ending.readings[0].text == ""
@@ -143,6 +144,7 @@ def test_orders_reviews_and_roles_are_asked_of_the_sites(play, sites):
     assert not any("admin1234" in str(reading) for reading in trajectory.ending.readings)
 
 
+@pytest.mark.slow
 def test_undone_work_is_the_agents_failure(play, sites):
     sites.orders, sites.reviews, sites.members = ["Lamp B01"], [], {"yjlou": "Owner"}
     trajectory = play(shop(sites.origin), answer="Done.")
@@ -150,6 +152,7 @@ def test_undone_work_is_the_agents_failure(play, sites):
     assert rules_verdict(trajectory).outcome is Outcome.FAILURE
 
 
+@pytest.mark.slow
 def test_a_shop_that_does_not_answer_is_masked(play, sites):
     sites.members, sites.outage = {"koush": "Guest"}, True
     trajectory = play(shop(sites.origin), answer="Done.")

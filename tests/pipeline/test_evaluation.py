@@ -22,6 +22,7 @@ UNJUDGED = (
 LOST = "5 of 5 episodes of click-link were ended by the environment"
 
 
+@pytest.mark.slow
 def test_an_invalid_evaluation_says_why_in_the_error_and_the_leaderboard(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_text(complete(RECIPE))

@@ -28,6 +28,7 @@ def checkout(tmp_path, monkeypatch):
     write_json(Path("reports/stages/evaluate@rl.json"), written)
 
 
+@pytest.mark.slow
 def test_the_leaderboard_is_in_reports_and_once_in_mlflow(checkout, capsys):
     assert main.main(["leaderboard"]) == 0
     assert main.main(["leaderboard"]) == 0

@@ -22,6 +22,7 @@ from tests.flows.conftest import make_project
 CHILD = "tests.pipeline.ending_rank"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ending", "status"), [("killed", 137), ("noticed", 137), ("fails", 1)])
 def test_the_launcher_ends_as_the_process_that_ended_first(tmp_path, ending, status):
     """A process that was killed counts, even if another one noticed the loss and failed of it."""

@@ -47,6 +47,7 @@ def cut_short() -> None:
         work(fail=True)
 
 
+@pytest.mark.slow
 def test_partial_work_continues_even_with_other_code():
     cut_short()
     Path("work.py").write_text("mended code")
@@ -171,6 +172,7 @@ def test_the_digest_of_the_code_sees_scripts_of_other_interpreters(monkeypatch, 
     assert digest() != before
 
 
+@pytest.mark.slow
 def test_code_that_changes_until_a_stage_ends_is_named(capsys, monkeypatch):
     """DVC records the code that is there at the end, and a stage that was cut short goes on with any code."""
     work()
@@ -197,6 +199,7 @@ def test_code_that_changes_until_a_stage_ends_is_named(capsys, monkeypatch):
     assert "code_changed" not in read_json(Path("reports/stages/worker.json"))
 
 
+@pytest.mark.slow
 def test_finished_work_is_dropped_when_an_unloaded_file_of_a_world_changes(monkeypatch, tmp_path):
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)

@@ -203,6 +203,7 @@ def test_a_machine_that_is_too_small_for_any_change_is_refused_without_one():
     assert planned.remedy is None
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(
     memory=st.floats(1, 200), more=st.floats(0, 200), tokens=st.sampled_from([4096, 32768]), lora=st.booleans(),
@@ -264,6 +265,7 @@ def test_the_command_prints_json_whose_parts_sum_to_what_is_needed(capsys):
     assert all(item["needed"] == sum(part["bytes"] for part in item["parts"]) for item in printed["memory"])
 
 
+@pytest.mark.slow
 def test_the_command_refuses_with_status_3_and_names_what_would_fit(capsys):
     assert main(["plan", "openwebrl-4b", "--devices", "1", "--device-memory", "24GiB"]) == 3
     out = capsys.readouterr().out

@@ -193,6 +193,7 @@ def test_the_bottleneck_is_what_shortens_an_iteration_most(small):
     assert all(change <= 1.1 for change in small.changes.values())
 
 
+@pytest.mark.slow
 def test_costs_are_hours_times_prices():
     chosen = setting(rl__short={"iterations": 2, "max_steps": 5}, rl__long={"iterations": 0, "max_steps": 5})
     times = time_plan(chosen.params, chosen.machine, TimeOptions(device_hour=2.0, browser_hour=0.5))
@@ -203,6 +204,7 @@ def test_costs_are_hours_times_prices():
     assert times.cost.browser_hours <= 80 * hours
 
 
+@pytest.mark.slow
 def test_a_teacher_behind_an_endpoint_costs_what_the_recipe_says():
     none = {"iterations": 0, "max_steps": 5}
     endpoint = "teacher.endpoint.usd_per_million"
@@ -243,6 +245,7 @@ def test_a_stage_takes_the_rates_of_its_variant_first():
     assert [rates.startup_of(stage) for stage in ("report", "evaluate@sft", "evaluate@rl")] == [1.0, 2.0, 3.0]
 
 
+@pytest.mark.slow
 def test_a_picture_shows_every_stage(tmp_path, small):
     draw(small, "demo", tmp_path / "plan.svg")
     root = ElementTree.parse(tmp_path / "plan.svg").getroot()

@@ -67,6 +67,7 @@ def test_a_note_has_no_coordinates(thought, note):
     assert without_points(thought) == note
 
 
+@pytest.mark.slow
 def test_where_each_response_rewrites_the_memory_it_holds_all_notes():
     rows = asyncio.run(MiniWoBSite().collect(["login-user", "click-tab-2"], range(4), "train"))
     played = play(MiniWoB, rows, "webgym", viewport=(160, 210))
@@ -108,6 +109,7 @@ def test_element_ids_solve_each_miniwob_family_with_accessible_targets(speaks, a
     assert failed(play(MiniWoB, accessible_rows, speaks, viewport=(160, 210))) == []
 
 
+@pytest.mark.slow
 @needs_kiwix
 def test_facts_from_a_page_are_kept_as_the_conclusion():
     (row,) = questions(["city-currency"], 1, "train", 0)

@@ -33,6 +33,7 @@ def refusal(tmp_path: Path, suite: str, frame: pd.DataFrame, **context: object) 
     return str(error.value)
 
 
+@pytest.mark.slow
 def test_good_tables_pass_and_write_nothing(tmp_path: Path) -> None:
     frame = trajectory_frame(TRAJECTORIES)
     check("tasks", task_frame(TASKS), docs_dir=tmp_path)
@@ -209,6 +210,7 @@ for expected in (1, 2):
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_sent_over_the_network_and_nothing_else_is_printed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", OFFLINE, str(tmp_path)]
     child = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)

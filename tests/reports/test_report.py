@@ -274,6 +274,7 @@ def test_the_page_shows_eight_trajectories(page):
     assert page.count('<article class="example') == 8
 
 
+@pytest.mark.slow
 def test_a_page_of_large_screenshots_still_fits(run_on_disk, made, tmp_path):
     results, _, report = made
     noisy = Image.of(_noise())

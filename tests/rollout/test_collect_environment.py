@@ -42,6 +42,7 @@ def roll(journal: Path, policy_for) -> list[Trajectory]:
     return asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_episodes_whose_browser_was_killed_are_run_again(tmp_path):
     begun: list[str] = []
 
@@ -60,6 +61,7 @@ def test_episodes_whose_browser_was_killed_are_run_again(tmp_path):
         assert sum(sum(turn.timings.values()) for turn in one.turns) < one.diagnostics["wall_s"]
 
 
+@pytest.mark.slow
 def test_the_next_run_retries_only_episodes_that_the_environment_ended(tmp_path):
     first = roll(
         tmp_path / "journal.jsonl",

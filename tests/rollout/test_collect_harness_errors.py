@@ -52,6 +52,7 @@ def roll(journal: Path, limit: float, site: _BrokenSite | None = None) -> list[T
     return asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_an_unexpected_exception_ends_one_of_several_parallel_episodes(tmp_path):
     trajectories = roll(tmp_path / "journal.jsonl", limit=0.2)
     assert {t.task_id: t.termination for t in trajectories} == {
@@ -64,6 +65,7 @@ def test_an_unexpected_exception_ends_one_of_several_parallel_episodes(tmp_path)
     assert [t.site_reward for t in trajectories if t is not broken] == [1.0] * 5
 
 
+@pytest.mark.slow
 def test_more_than_the_allowed_share_stops_the_run_and_names_the_key(tmp_path):
     path = tmp_path / "journal.jsonl"
     with pytest.raises(TooManyHarnessErrors) as raised:

@@ -72,6 +72,7 @@ def test_a_stage_whose_requests_are_all_refused_fails_with_the_reason(server, tm
         require_agents_endings(trajectories)
 
 
+@pytest.mark.slow
 def test_a_wrong_key_ends_the_run(server, tmp_path):
     server.trouble = [401] * 8
     with pytest.raises(EndpointError, match="AuthenticationError"):

@@ -59,6 +59,7 @@ def run_stage(project: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_stage_writes_a_base_of_the_size_that_the_parameters_name(project: Path) -> None:
     vlm = VLM.load(project / "data/base_model", load(project / "params.yaml").model)
     assert vlm.model.config.text_config.hidden_size == 48

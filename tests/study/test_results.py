@@ -39,6 +39,7 @@ def test_a_run_is_read_with_its_rates_and_the_stages_that_ran_in_it(study, finis
     assert runs["worse-seed0"].ran == {}
 
 
+@pytest.mark.slow
 def test_a_runs_actions_are_divided_by_those_of_the_teacher(study, finish):
     """20 successes of click-test and 1 of click-link with one action each; the teacher takes 2 and 4 in those that
     succeed: 21 against 20 * 2 + 4."""
@@ -209,6 +210,7 @@ def test_six_arms_are_drawn_on_two_pairs_of_charts(result):
     assert [len(chart.series) for chart in charts(wide)] == [6, 6, 2, 2]
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_page_and_logs_one_parent_run(study, finish, capsys, tmp_path):
     from mlflow import MlflowClient
 

@@ -68,6 +68,7 @@ def test_pinned_checksums_are_those_of_the_published_files() -> None:
         assert (pin.md5, pin.size, held["outs"][0]["md5"]) == (md5, len(data), md5)
 
 
+@pytest.mark.slow
 def test_dvc_update_fetches_a_set_and_a_change_at_its_origin_is_noticed(
     tmp_path: Path, origin: tuple[Path, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

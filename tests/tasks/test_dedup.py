@@ -63,6 +63,7 @@ def test_dedup_in_blocks_is_the_naive_loop(
     assert dedup(vectors_NE, threshold, max_similar, groups, block, chunk) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(seed=st.integers(0, 10_000), block=st.integers(1, 9), chunk=st.integers(1, 9))
 def test_a_product_at_the_threshold_is_decided_as_a_real_number(seed: int, block: int, chunk: int) -> None:

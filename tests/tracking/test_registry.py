@@ -133,6 +133,7 @@ def test_a_model_that_two_processes_download_at_once_is_there_for_both(model: Pa
     assert [path.name for path in registry.DOWNLOADS.iterdir()] == [digest]
 
 
+@pytest.mark.slow
 def test_two_stages_that_register_one_model_at_once_make_one_version(
     model: Path, forkserver: ForkServerContext
 ) -> None:

@@ -205,6 +205,7 @@ def test_a_stage_killed_mid_run_continues_its_own_run(
     assert sorted(points) == [(i, i / 4) for i in range(6)]  # the iterations that were killed are there once
 
 
+@pytest.mark.slow
 def test_a_stage_killed_before_its_run_was_written_down_finds_it(
     params: Params, client: MlflowClient, forkserver: ForkServerContext
 ) -> None:

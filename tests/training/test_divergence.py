@@ -58,6 +58,7 @@ def test_the_kl_is_the_sum_over_the_vocabulary(rolled, moved, packed):
     torch.testing.assert_close(found, torch.cat(expected), atol=1e-5, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_kl_does_not_depend_on_top_p_and_is_0_to_itself(rolled, moved, tmp_path: Path):
     vlm, trajectories = rolled
     vlm.save(tmp_path / "itself")

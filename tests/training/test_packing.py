@@ -251,6 +251,7 @@ def same_bits(model: VLM, before: list[Sample], after: list[Sample]) -> list[boo
     return [torch.equal(b, a) for b, a in zip(*found, strict=True)]
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

@@ -190,6 +190,7 @@ def test_an_ended_phase_that_is_killed_in_its_last_validation_stays_ended(ended_
     assert again == first, "a run after the end changes nothing"
 
 
+@pytest.mark.slow
 def test_a_phase_that_ends_early_measures_the_kl_of_its_last_policy(ended_phase):
     trained = ended_phase()
     assert [figures.get("kl_sft") is not None for figures in trained.figures] == [False, False, True]

@@ -294,6 +294,7 @@ def test_a_run_killed_at_ten_random_moments_ends_with_the_same_figures(model, qu
     check_same(run_to_end(model, tmp_path), quiet)
 
 
+@pytest.mark.slow
 def test_what_was_learned_from_is_not_repeated_before_a_checkpoint(tmp_path, monkeypatch):
     """The environment ends an episode of iteration 1, and a kill in iteration 2 comes before the first checkpoint. The
     next run does not repeat the episode: it would learn something else, and iteration 2 began with what was learned."""

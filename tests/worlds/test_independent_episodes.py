@@ -113,6 +113,7 @@ def test_repeats_of_a_benchmark_are_refused(project, tasks):
         asyncio.run(roll_out_paced(run, run.params, tasks, 2, None, politeness, Budget()))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_one_attempt_at_each_task_is_allowed(project, tasks):
     async def attempts() -> int:
         with stage("once") as run:

@@ -35,6 +35,7 @@ def test_a_recipe_with_branches_on_a_replayable_world_is_possible():
     assert {world.name for world in installed_worlds() if world.replayable} >= {"city", "miniwob"}
 
 
+@pytest.mark.slow
 def test_rl_with_branches_is_refused_before_any_model_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     recipe = shipped("smoke") | {"worlds": LIVE, "teacher": TEACHER}

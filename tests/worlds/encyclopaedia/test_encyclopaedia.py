@@ -60,6 +60,7 @@ def test_facts_agree_with_common_knowledge():
     assert "Barium" in [value.text for value in entities()["Humphrey Davy"].fact("Discovered").values]
 
 
+@pytest.mark.slow
 def test_titles_are_ascii_and_the_page_shows_their_original_spelling(book):
     assert all(title.isascii() for title in entities())
     assert "Küçükçekmece" in html_of(book, "Kucukcekmece")
@@ -131,6 +132,7 @@ def answered(task: Task) -> str | None:
     return fact.values[0].article
 
 
+@pytest.mark.slow
 def test_questions_to_evaluate_and_to_train_on_share_no_article():
     sides = {}
     for split in ("train", "eval", "heldout"):

@@ -39,6 +39,7 @@ def get(server: KiwixServer, at: str) -> str:
         return answer.read().decode()
 
 
+@pytest.mark.slow
 def test_kiwix_serves_pages_and_its_index_and_stops(book):
     server = KiwixServer(book, "<title>Mine</title>")
     try:

@@ -138,6 +138,7 @@ def test_a_screenshot_does_not_depend_on_when_the_text_cursor_blinks(rows, episo
     assert episode(task(rows["miniwob/login-user/3"]), shots) == 1
 
 
+@pytest.mark.slow
 def test_a_page_that_changed_is_painted_as_if_it_were_new(rows):
     """Chromium paints changed parts alone, and a border at the edge of such a part then gets another colour."""
 

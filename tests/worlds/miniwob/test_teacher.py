@@ -64,12 +64,14 @@ def test_of_eight_seeds_per_family_at_least_99_percent_are_solved():
     assert solved >= 0.99 * len(results)
 
 
+@pytest.mark.slow
 def test_the_last_step_and_done_share_a_turn_and_earlier_steps_stand_alone():
     said = {family: texts for family, texts, *_ in play_all(["click-button", "enter-text"], [1])}
     assert [text.count("<tool_call>") for text in said["click-button"]] == [2]
     assert [text.endswith('"done"}}</tool_call>') for text in said["enter-text"]] == [False, True]
 
 
+@pytest.mark.slow
 def test_a_search_opens_one_tab_after_the_other_and_then_clicks_the_link():
     said = [text for _, texts, *_ in play_all(["click-tab-2"], range(6)) for text in texts]
     assert any('click tab "Tab #2"' in text for text in said)

@@ -20,6 +20,7 @@ PARAMS = MiniWoBParams(
 )
 
 
+@pytest.mark.slow
 def test_validation_pages_are_new_ones_of_all_families():
     async def both() -> tuple[list[dict], list[dict]]:
         world = MiniWoB(PARAMS)

@@ -75,6 +75,7 @@ def test_the_splits_of_a_template_have_different_parameters(world: OwnSite) -> N
     assert asyncio.run(world.tasks(1, (1, 1))) == asyncio.run(world.tasks(0, (800, 600)))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(200)
 def test_two_episodes_at_once_have_processes_and_data_of_their_own(world: OwnSite) -> None:
     instance = world.templates().instances("add_item", 1, 1)[0]
@@ -102,6 +103,7 @@ def test_two_episodes_at_once_have_processes_and_data_of_their_own(world: OwnSit
     assert instance.facts["title"] not in text
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(200)
 def test_a_request_that_an_episode_leaves_behind_changes_no_other(written: Path, world: OwnSite) -> None:
     app, add = written / "waymark_notes/app.py", '        if self.path == "/add":\n'
@@ -127,6 +129,7 @@ def test_a_request_that_an_episode_leaves_behind_changes_no_other(written: Path,
     assert check.changes == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(200)
 def test_an_episode_on_a_dead_process_is_lost_and_the_next_one_runs(world: OwnSite) -> None:
     task = Task.model_validate(world.templates().instances("finish_item", 1, 1)[0].row("eval"))

@@ -68,6 +68,7 @@ async def finish_item(page: Page, task: Task) -> str:
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(100)
 def test_a_recorded_task_is_done_again_and_its_file_is_read(world: OwnSite, written: Path) -> None:
     world = reread(world, written, without_oracles)
@@ -134,6 +135,7 @@ def test_steps_that_name_what_only_one_task_has_are_reported(world: OwnSite, wri
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(100)
 def test_a_wrong_answer_of_the_person_is_named(world: OwnSite) -> None:
     async def act(page: Page, task: Task) -> str:

@@ -139,6 +139,7 @@ def test_a_place_in_json_goes_through_lists_and_mappings() -> None:
         at_place(content, "a.2")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(100)
 def test_a_rule_on_the_page_looks_at_every_open_tab(world: OwnSite, written: Path) -> None:
     def by_page(site: dict) -> None:
