@@ -1,8 +1,8 @@
-"""Ends the calls of a process that was killed: `python -m flows.watchdog`, which `flows.process` starts.
+"""Ends the calls of a process that was killed: `python -m flows.watchdog [MARK ...]`, which `flows.process` starts.
 
-It reads lines from a pipe whose other end only the process that makes the calls has: `+MARK` when a call begins and
-`-MARK` when it has ended. The pipe closes when this process ends, whatever ends it. Then the watchdog ends the
-processes of all calls that have not ended, and itself.
+Its arguments are the marks of the calls that have begun before it. It reads lines from a pipe whose other end only the
+process that makes the calls has: `+MARK` when a call begins and `-MARK` when it has ended. The pipe closes when this
+process ends, whatever ends it. Then the watchdog ends the processes of all calls that have not ended, and itself.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Watchdog:
         environment = {name: value for name, value in os.environ.items() if name not in self._without}
         paths = [str(ROOT), *filter(None, [environment.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "flows.watchdog"],
+            [sys.executable, "-m", "flows.watchdog", *self._marks],
             env=environment | {"PYTHONPATH": os.pathsep.join(paths)},
             stdin=subprocess.PIPE,
             bufsize=0,
@@ -61,8 +61,6 @@ class Watchdog:
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C must not end it
         )
-        for mark in self._marks:
-            self._sent(f"+{mark}")
 
     def _sent(self, line: str) -> bool:
         if self._process is None or self._process.stdin is None or self._process.poll() is not None:
@@ -78,7 +76,7 @@ def main() -> None:
     """Read lines until the pipe closes, and end the calls that are left."""
     from flows import process  # it needs the class above
 
-    marks: set[str] = set()
+    marks = set(sys.argv[1:])
     for line in sys.stdin:
         sign, mark = line[0], line[1:].strip()
         if sign == "+":

@@ -161,7 +161,7 @@ def watchdogs(pid: int) -> list[psutil.Process]:
     """The watchdogs of a process."""
     children = psutil.Process(pid).children()
     living = [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
-    return [child for child in living if child.cmdline()[-1:] == ["flows.watchdog"]]
+    return [child for child in living if "flows.watchdog" in child.cmdline()]
 
 
 def until(found: Callable[[], list[psutil.Process]]) -> list[psutil.Process]:
