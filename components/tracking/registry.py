@@ -13,10 +13,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from components import store
 from components.params import OPENWEBRL_KEYS, Params
 from components.tracking.backend import Backend, TrackingError, connect, exclusive, with_retries
+
+if TYPE_CHECKING:
+    from mlflow.entities.model_registry import ModelVersion as MlflowVersion
 
 DIGEST = "waymark.digest"
 INTERFACE = "waymark.interface"
@@ -143,7 +147,7 @@ def _fetched(backend: Backend, name: str, number: str) -> ModelVersion:
     version = with_retries(lambda: backend.client.get_model_version(name, number))
     fetch = partial(download_artifacts, artifact_uri=version.source, tracking_uri=backend.uri)
     try:
-        path = Path(fetch()) if is_local_uri(version.source) else _downloaded(fetch, version.tags[DIGEST])
+        path = Path(fetch()) if is_local_uri(version.source) else _downloaded(fetch, version)
     except (MlflowException, OSError) as error:
         raise TrackingError(
             f"{name} has version {version.version}, but its files at {version.source} are missing or damaged: restore "
@@ -152,18 +156,19 @@ def _fetched(backend: Backend, name: str, number: str) -> ModelVersion:
     return ModelVersion(name, int(version.version), path, dict(version.tags))
 
 
-def _downloaded(fetch: Callable[..., str], digest: str) -> Path:
-    """The files of a model by their digest; a folder has its name only once it is whole.
+def _downloaded(fetch: Callable[..., str], version: MlflowVersion) -> Path:
+    """The files of a model, in a folder that has its name only once it is whole.
 
     Raises:
-        OSError: the server has other files than those which were registered.
+        OSError: the server has other files than those which `register` gave it.
     """
-    path = DOWNLOADS / digest
+    digest = version.tags.get(DIGEST)  # a version that was made in MLflow itself has none
+    path = DOWNLOADS / (digest or store.digest(str(version.source)))
     if not path.is_dir():
         DOWNLOADS.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=DOWNLOADS, prefix=f".{digest}.") as folder:
+        with tempfile.TemporaryDirectory(dir=DOWNLOADS, prefix=f".{path.name}.") as folder:
             files = Path(fetch(dst_path=folder))
-            if model_digest(files) != digest:
+            if digest and model_digest(files) != digest:
                 raise OSError(f"the files are not those that were registered, whose digest is {digest}")
             try:
                 files.rename(path)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
+from mlflow.entities.model_registry import ModelVersion as MlflowVersion
+from mlflow.entities.model_registry import ModelVersionTag
 
 from components.params import Params
 from components.tracking import champion, model_digest, promote, registry, stage_run
@@ -123,17 +125,23 @@ def test_a_champion_whose_files_are_gone_is_an_error_that_says_what_to_do(
         champion(params, NAME)
 
 
-def test_a_model_that_two_processes_download_at_once_is_there_for_both(model: Path) -> None:
+@pytest.mark.parametrize("has_digest", [True, False], ids=["ours", "made in MLflow"])
+def test_a_model_that_two_processes_download_at_once_is_there_for_both(model: Path, has_digest: bool) -> None:
     def fetch(dst_path: str) -> str:
-        shutil.copytree(model, registry.DOWNLOADS / digest)  # the other process is faster
+        (part,) = registry.DOWNLOADS.iterdir()
+        name = part.name.split(".")[1]
+        shutil.copytree(model, registry.DOWNLOADS / name)  # the other process is faster
         return str(shutil.copytree(model, f"{dst_path}/files"))
 
     digest = model_digest(model)
-    assert model_digest(registry._downloaded(fetch, digest)) == digest
-    assert [path.name for path in registry.DOWNLOADS.iterdir()] == [digest]
+    tags = [ModelVersionTag(registry.DIGEST, digest)] if has_digest else []
+    version = MlflowVersion(NAME, "1", 0, source="mlflow-artifacts:/1/model", tags=tags)
+    path = registry._downloaded(fetch, version)
+    assert model_digest(path) == digest
+    assert (path.name == digest) == has_digest
+    assert list(registry.DOWNLOADS.iterdir()) == [path]
 
 
-@pytest.mark.slow
 def test_two_stages_that_register_one_model_at_once_make_one_version(
     model: Path, forkserver: ForkServerContext
 ) -> None:
