@@ -25,15 +25,17 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.fixture
-def prefect(tmp_path: Path, bucket: str) -> Iterator[Prefect]:
-    """A server whose database is PostgreSQL. `test_smoke` has one with SQLite."""
+def prefect(tmp_path: Path, bucket: str, request: pytest.FixtureRequest) -> Iterator[Prefect]:
+    """A server whose database is a SQLite file or PostgreSQL."""
     server = Prefect(tmp_path / "home", free_port())
-    with postgres("prefect") as address:
-        server.environment["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = f"postgresql+asyncpg://{address}/prefect"
-        with server.running("server", "start", "--host", "127.0.0.1", "--port", str(server.port)):
-            server.wait_until_healthy()
-            server.run("work-pool", "create", "gpu", "--type", "process")
-            yield server
+    with ExitStack() as stack:
+        if request.param == "postgres":
+            address = stack.enter_context(postgres("prefect"))
+            server.environment["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = f"postgresql+asyncpg://{address}/prefect"
+        stack.enter_context(server.running("server", "start", "--host", "127.0.0.1", "--port", str(server.port)))
+        server.wait_until_healthy()
+        server.run("work-pool", "create", "gpu", "--type", "process")
+        yield server
 
 
 def pipeline(prefect: Prefect, clone: Path) -> subprocess.Popen[bytes]:
@@ -71,15 +73,21 @@ def wait_for(is_so: Callable[[], bool], flow: subprocess.Popen[bytes], seconds: 
         time.sleep(0.1)
 
 
-def test_a_machine_that_freezes_is_replaced_and_stops_when_it_wakes(prefect, bucket, tmp_path):
-    """`test_smoke` kills a machine."""
+@pytest.mark.parametrize(
+    ("is_killed", "prefect"),
+    [(True, "sqlite"), (False, "postgres")],
+    ids=["killed", "frozen for a while"],
+    indirect=["prefect"],
+)
+def test_a_lost_machine_is_replaced_and_nothing_is_done_twice(prefect, bucket, tmp_path, is_killed):
     leader, *others = make_clones(tmp_path, bucket, 3)
-    text = (leader / "params.yaml").read_text()
-    (leader / "params.yaml").write_text(text.replace("gpu", "gpus"))
-    assert pipeline(prefect, leader).wait(150) != 0
-    assert "does not exist: prefect work-pool create gpus --type process" in (tmp_path / "flow.log").read_text()
-    assert not (leader / "data/collect.txt").exists()
-    (leader / "params.yaml").write_text(text)
+    if is_killed:
+        text = (leader / "params.yaml").read_text()
+        (leader / "params.yaml").write_text(text.replace("gpu", "gpus"))
+        assert pipeline(prefect, leader).wait(150) != 0
+        assert "does not exist: prefect work-pool create gpus --type process" in (tmp_path / "flow.log").read_text()
+        assert not (leader / "data/collect.txt").exists()
+        (leader / "params.yaml").write_text(text)
     with ExitStack() as stack:
         for clone in others:
             stack.enter_context(prefect.running("worker", "start", "--pool", "gpu", WAYMARK_PROJECT=str(clone)))
@@ -90,13 +98,15 @@ def test_a_machine_that_freezes_is_replaced_and_stops_when_it_wakes(prefect, buc
         (other,) = [clone for clone in others if clone != victim]
         struck, struck_processes = time.monotonic(), processes_of(victim)
         for process in struck_processes:
-            process.suspend()
+            process.kill() if is_killed else process.suspend()
         wait_for(lambda: any(line["clone"] == str(other) for line in journal(other)), flow)
         noticed = time.monotonic() - struck
-        for process in struck_processes:
+        for process in [] if is_killed else struck_processes:
             process.resume()
         flow.wait(timeout=200)
-        assert len(journal(victim)) < 60, "the machine that was replaced has gone on"
+        if not is_killed:
+            length = len(journal(victim))
+            assert length < 60, "the machine that was replaced has gone on"
     output = (tmp_path / "flow.log").read_text()
     assert flow.returncode == 0, output
     assert "{'collect': 'ran', 'train': 'ran', 'report': 'ran'}" in output
