@@ -52,6 +52,10 @@ def add(commands: Subparsers) -> None:
         "--cores", type=positive, default=0, metavar="N",
         help="cores for browsers; default: this machine's for a recipe without GPU, else one per browser",
     )  # fmt: skip
+    parser.add_argument(
+        "--side-by-side", type=positive, metavar="N",
+        help="concurrent stages; default: as in the calibrated run, else 2, or 1 with GPUs",
+    )  # fmt: skip
     parser.add_argument("--device-hour", type=amount, metavar="USD", help="price of a device for an hour")
     parser.add_argument("--browser-hour", type=amount, metavar="USD", help="price of a browser for an hour")
     parser.add_argument(
@@ -108,7 +112,7 @@ def _time_options(options: argparse.Namespace) -> TimeOptions:
         path = options.calibrate / CALIBRATION
         write_rates(path, rates)
         print(f"wrote {path}", file=sys.stderr)
-    return TimeOptions(rates, options.cores, options.device_hour, options.browser_hour)
+    return TimeOptions(rates, options.cores, options.device_hour, options.browser_hour, options.side_by_side)
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -92,6 +92,8 @@ def _recorded(setting: Setting, run: FinishedRun) -> Setting:
         )
     if run.judge_s:
         values["judge_s"] = run.judge_s
+    if run.side_by_side is not None:
+        values |= {"side_by_side": run.side_by_side, "between_s": run.between_s}
     values |= _page_tokens(setting, run) | _storage(setting, run)
     return _changed(setting, **values)
 

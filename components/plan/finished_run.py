@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,32 @@ class FinishedRun:
         if "wall_s" not in result:
             return None
         return float(result["wall_s"]) - float(result.get("champion", {}).get("wall_s", 0.0))
+
+    @property
+    def side_by_side(self) -> int | None:
+        """The largest number of stages that ran at the same time; None if fewer than two ran in one go."""
+        spans = self._spans()
+        begun = [sum(begin <= start < end for begin, end in spans) for start, _ in spans]
+        return max(begun) if len(spans) > 1 else None
+
+    @property
+    def between_s(self) -> float:
+        """Median seconds from the end of a stage to the beginning of the next one, in which DVC and the pipeline work;
+        0 if fewer than two stages ran in one go."""
+        spans = self._spans()
+        ends = [[end for _, end in spans if end <= begin] for begin, _ in spans]
+        pauses = [begin - max(earlier) for (begin, _), earlier in zip(spans, ends, strict=True) if earlier]
+        return statistics.median(pauses) if pauses else 0.0
+
+    def _spans(self) -> list[tuple[float, float]]:
+        """Begin and end of the stages of one run of the pipeline that nothing interrupted; the run with most stages, if
+        the results are of several."""
+        runs: dict[str, list[tuple[float, float]]] = {}
+        for result in self.results.values():
+            if len(result.get("spans", [])) == 1:
+                begin, end = result["spans"][0]
+                runs.setdefault(result.get("pipeline") or "", []).append((float(begin), float(end)))
+        return max(runs.values(), key=len, default=[])
 
     def iterations(self, phase: str) -> list[Figures]:
         """The figures of a phase's iterations."""

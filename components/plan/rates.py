@@ -96,6 +96,10 @@ class Rates(BaseModel):
     one question."""
     endpoint_tokens_per_s: float = Field(gt=0)
     """Tokens that a teacher behind an endpoint gives to one request in a second."""
+    side_by_side: int | None = Field(default=None, ge=1)
+    """Concurrent stages of the run that was measured; null, as the pipeline does it on such a device."""
+    between_s: Seconds = 5.0
+    """Seconds in which the process of a stage starts, before its time is taken."""
     startup_s: dict[str, Seconds]
     """Seconds of a stage before and after its work: imports, loading of models, tracking, tables."""
     task_s: dict[str, Seconds]

@@ -11,6 +11,7 @@ from components.plan.checkpoint_size import Checkpoints, checkpoints
 from components.plan.placement import Machine
 from components.plan.rates import Rates, assumptions, default_rates
 from components.plan.rollout_time import Tokens
+from components.plan.schedule import default_side_by_side, wall_seconds
 from components.plan.setting import RESOURCES, Setting
 from components.plan.stages import IterationTime, StageTime, iteration_time, phases, stage_times
 
@@ -34,12 +35,14 @@ class TimeOptions:
         rates: from a calibration; None takes assumptions.
         cores: cores for browsers; 0 takes this machine's, or one per browser beside GPUs.
         device_hour, browser_hour: dollars; None takes those of `prices.json`, and 0 for a device that is not there.
+        side_by_side: concurrent stages; None takes those of the calibrated run, or the pipeline's default.
     """
 
     rates: Rates | None = None
     cores: int = 0
     device_hour: float | None = None
     browser_hour: float | None = None
+    side_by_side: int | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,8 @@ class TimePlan:
     """The time of a run.
 
     Attributes:
+        seconds: wall time from the first stage to the last.
+        side_by_side: concurrent stages.
         iterations: one iteration of each phase that has any.
         checkpoints: those of each phase that has any iteration.
         is_calibrated: whether the rates were measured.
@@ -71,6 +76,8 @@ class TimePlan:
             share of the seconds now.
     """
 
+    seconds: float
+    side_by_side: int
     stages: list[StageTime]
     iterations: list[IterationTime]
     changes: dict[str, float]
@@ -82,8 +89,8 @@ class TimePlan:
     is_calibrated: bool
 
     @property
-    def seconds(self) -> float:
-        """Wall time of all stages, one after the other."""
+    def stage_seconds(self) -> float:
+        """Wall time of all stages, added up."""
         return sum(stage.seconds for stage in self.stages)
 
     @property
@@ -102,6 +109,10 @@ def time_plan(params: Params, machine: Machine, options: TimeOptions = TimeOptio
     setting = Setting(params, machine, options.rates or default_rates(params, machine.device), options.cores)
     iterations = {name: iteration_time(setting, name) for name, phase in phases(setting).items() if phase.iterations}
     stages = list(stage_times(setting, iterations))
+    side_by_side = options.side_by_side or setting.rates.side_by_side or default_side_by_side(machine.device)
+    seconds = wall_seconds(
+        {stage.stage: stage.seconds for stage in stages}, side_by_side, setting.rates.between_s, params.judge.reward
+    )
     tokens = sum((stage.timed.tokens for stage in stages), Tokens())
     prices = prices_of(machine, options)
     counts, unknown = setting.counts()
@@ -109,13 +120,13 @@ def time_plan(params: Params, machine: Machine, options: TimeOptions = TimeOptio
         *assumptions(setting.rates, params),
         f"an evaluation has {counts.evaluation:,} tasks, and {counts.collected:,} are collected",
         *unknown,
-        "stages run one after the other on a machine that does nothing else, none is repeated, and no episode fails by "
-        "its environment",
+        _schedule_in_words(setting.rates, side_by_side),
         _prices_in_words(machine, prices),
     ]
     return TimePlan(
-        stages, list(iterations.values()), _changes(setting, iterations), tokens,
-        _cost(stages, tokens, machine, prices), prices, _checkpoints(setting), tuple(lines), setting.rates.are_measured,
+        seconds, side_by_side, stages, list(iterations.values()), _changes(setting, iterations), tokens,
+        _cost(seconds, stages, tokens, machine, prices), prices, _checkpoints(setting), tuple(lines),
+        setting.rates.are_measured,
     )  # fmt: skip
 
 
@@ -150,11 +161,25 @@ def _changes(setting: Setting, iterations: dict[str, IterationTime]) -> dict[str
     return changes
 
 
-def _cost(stages: list[StageTime], tokens: Tokens, machine: Machine, prices: Prices) -> Cost:
-    hours = sum(stage.seconds for stage in stages) / 3600
+def _cost(seconds: float, stages: list[StageTime], tokens: Tokens, machine: Machine, prices: Prices) -> Cost:
+    hours = seconds / 3600
     devices = 0.0 if machine.device.is_cpu and not prices.device_hour else hours * machine.count
     browsers = sum(stage.timed.usage.busy.get("browsers", 0.0) for stage in stages) / 3600
     return Cost(devices, browsers, devices * prices.device_hour, browsers * prices.browser_hour, tokens.endpoint_usd)
+
+
+def _schedule_in_words(rates: Rates, side_by_side: int) -> str:
+    slots = "stages run one after the other" if side_by_side == 1 else f"up to {side_by_side} stages run side by side"
+    measured = rates.side_by_side
+    beside = (
+        f", each as long as with {measured} side by side in the measured run"
+        if measured not in (None, side_by_side)
+        else ""
+    )
+    return (
+        f"{slots}{beside}, on a machine that does nothing else; none is repeated, and no episode fails by its "
+        "environment"
+    )
 
 
 def _prices_in_words(machine: Machine, prices: Prices) -> str:

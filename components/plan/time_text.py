@@ -13,7 +13,7 @@ from components.plan.time_plan import TimePlan
 
 def time_lines(plan: TimePlan) -> list[str]:
     """The tables of stages and of RL iterations, the cost, and the assumptions."""
-    lines = [f"Time and cost: {duration(plan.seconds)}, {_dollars(plan.cost.usd)}{_doubt(plan)}", ""]
+    lines = [f"Time and cost: {_wall(plan)}, {_dollars(plan.cost.usd)}{_doubt(plan)}", ""]
     lines += _stage_lines(plan)
     for iteration in plan.iterations:
         lines += ["", *_iteration_lines(iteration)]
@@ -36,6 +36,8 @@ def time_values(plan: TimePlan) -> dict[str, Any]:
     """The same as plain values; times are in seconds, utilisation is a share of 1."""
     return {
         "seconds": plan.seconds,
+        "stage_seconds": plan.stage_seconds,
+        "side_by_side": plan.side_by_side,
         "stages": [
             {
                 "stage": stage.stage,
@@ -83,6 +85,14 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s"
 
 
+def _wall(plan: TimePlan) -> str:
+    if plan.side_by_side == 1:
+        return duration(plan.seconds)
+    return (
+        f"{duration(plan.seconds)} with {plan.side_by_side} stages at a time, {duration(plan.stage_seconds)} of stages"
+    )
+
+
 def _doubt(plan: TimePlan) -> str:
     return "" if plan.is_calibrated else " (no rate was measured: expect to be wrong by a factor of 2 to 4)"
 
@@ -92,7 +102,7 @@ def _stage_lines(plan: TimePlan) -> list[str]:
     width = max(len(stage.stage) for stage in plan.stages)
     lines = [f"  {'stage':<{width}}  {'time':>12}  {'share':>5}  {'utilisation':<43}  parts"]
     for stage in plan.stages:
-        share = stage.seconds / plan.seconds if plan.seconds else 0.0
+        share = stage.seconds / plan.stage_seconds if plan.stage_seconds else 0.0
         lines.append(
             f"  {stage.stage:<{width}}  {duration(stage.seconds):>12}  {share:>5.0%}  {_utilisation(stage, 3):<43}  "
             f"{_parts(stage.parts, 3)}"

@@ -209,6 +209,21 @@ def test_numbers_of_tasks_hold_for_the_same_tasks_only(run, rates):
     assert other.counts()[0].evaluation == 12 * 18 + 2 * 20
 
 
+@pytest.mark.parametrize(("begins", "concurrent", "pause"), [([0, 8, 16], 1, 3.0), ([0, 8, 9], 2, 3.5)])
+def test_the_run_says_how_many_stages_ran_at_once(run, tmp_path, begins, concurrent, pause):
+    """Each stage takes 5 s. A result of an earlier run, and one with two tries, say nothing about this."""
+    folder = shutil.copytree(run, tmp_path / "run")
+    names = ["filter_tasks", "dedup_tasks", "evaluate@base"]
+    spans = {name: [[begin, begin + 5]] for name, begin in zip(names, begins, strict=True)}
+    spans |= {"curate_sft": [[1, 2]], "train_sft": [[1, 2], [3, 4]]}
+    for name, own in spans.items():
+        path = folder / f"reports/stages/{name}.json"
+        pipeline = "earlier" if name == "curate_sft" else "this"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "spans": own, "pipeline": pipeline}))
+    rates = calibrated(folder, cores=CORES)
+    assert (rates.side_by_side, rates.between_s) == (concurrent, pause)
+
+
 def test_what_a_run_does_not_have_keeps_its_default(run, tmp_path):
     (tmp_path / "params.yaml").write_text((run / "params.yaml").read_text())
     (tmp_path / "reports/stages").mkdir(parents=True)
@@ -216,7 +231,7 @@ def test_what_a_run_does_not_have_keeps_its_default(run, tmp_path):
     partial = calibrated(tmp_path, cores=CORES)
     defaults = default_rates(truth().params, truth().machine.device)
     assert partial.startup_of("curate_sft") == 7.0
-    for name in ("step_core_s", "token_s", "habits", "effective_share"):
+    for name in ("step_core_s", "token_s", "habits", "effective_share", "side_by_side", "between_s"):
         assert getattr(partial, name) == getattr(defaults, name), name
 
 

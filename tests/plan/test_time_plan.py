@@ -177,7 +177,7 @@ def test_parts_of_a_stage_add_up_to_its_time(small):
     for stage in small.stages:
         assert stage.seconds == pytest.approx(sum(stage.parts.values())), stage.stage
         assert all(0 < share <= 1 + 1e-9 for share in stage.utilisation.values()), stage.stage
-    assert small.seconds == pytest.approx(sum(stage.seconds for stage in small.stages))
+    assert small.stage_seconds == pytest.approx(sum(stage.seconds for stage in small.stages))
 
 
 def test_a_phase_is_its_iterations_and_its_validations(small):
@@ -198,6 +198,8 @@ def test_costs_are_hours_times_prices():
     chosen = setting(rl__short={"iterations": 2, "max_steps": 5}, rl__long={"iterations": 0, "max_steps": 5})
     times = time_plan(chosen.params, chosen.machine, TimeOptions(device_hour=2.0, browser_hour=0.5))
     hours = times.seconds / 3600
+    assert times.side_by_side == 1  # a stage may fill the GPUs
+    assert times.seconds == pytest.approx(times.stage_seconds + len(STAGES) * chosen.rates.between_s)
     assert times.cost.device_hours == pytest.approx(8 * hours)
     assert times.cost.device_usd == pytest.approx(16 * hours)
     assert times.cost.browser_usd == pytest.approx(0.5 * times.cost.browser_hours)
