@@ -4,6 +4,9 @@
 
 uv does not read pip's configuration. This file passes pip's indexes, proxy and certificates to uv; a variable of uv
 that is set already is left as it is. It needs nothing but the standard library and pip.
+
+For Linux, PyPI has PyTorch's CUDA build alone, which is larger by gigabytes. Where nothing but PyPI is configured and
+there is no NVIDIA GPU, the lock of a CPU is installed with the CPU build from PyTorch's own index.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import argparse
 import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +36,9 @@ VARIABLES = {
 """pip's option, the variable by which uv takes it, and other variables that mean the same."""
 SEPARATORS = {"find-links": ","}
 """What uv expects between several values, where it is not a space."""
+SOURCES = ("index-url", "extra-index-url", "find-links", "no-index")
+"""Options by which a machine has other packages than PyPI's."""
+BACKEND = "UV_TORCH_BACKEND"
 
 
 def pip_options() -> dict[str, list[str]]:
@@ -57,17 +64,43 @@ def uv_environment(options: dict[str, list[str]], environment: dict[str, str]) -
     return variables
 
 
-def install_with_uv(arguments: list[str]) -> bool:
-    """Install uv, then the requirements; whether both worked."""
+def has_gpu() -> bool:
+    """Whether the machine has an NVIDIA GPU with its driver."""
+    return Path("/proc/driver/nvidia/version").exists() or shutil.which("nvidia-smi") is not None
+
+
+def tries(lock: Path, options: dict[str, list[str]], environment: dict[str, str], gpu: bool) -> list[dict[str, str]]:
+    """The variables of each try of uv, in their order.
+
+    Args:
+        options: pip's, from `pip_options`.
+        gpu: there is an NVIDIA GPU.
+    """
+    variables = {**uv_environment(options, environment), "UV_PYTHON_DOWNLOADS": "never"}
+    configured = [*(name for source in SOURCES for name in VARIABLES[source]), BACKEND, "UV_CONFIG_FILE"]
+    is_plain = not any(options.get(source) for source in SOURCES) and not any(
+        name in environment for name in configured
+    )
+    if is_plain and not gpu and lock.resolve() == LOCK and sys.platform == "linux":
+        return [{**variables, BACKEND: "cpu"}, variables]
+    return [variables]
+
+
+def install_with_uv(lock: Path, arguments: list[str]) -> bool:
+    """Install uv, then the lock; whether both worked."""
     pin = re.search(r"^uv==[^\s;]+", LOCK.read_text(), re.MULTILINE)
     if pin is None:
         raise SystemExit(f"{LOCK} has no line for uv; `make lock` writes it")
     pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary=uv", pin[0]]
     if subprocess.run(pip, check=False).returncode:
         return False
-    environment = {**uv_environment(pip_options(), dict(os.environ)), "UV_PYTHON_DOWNLOADS": "never"}
     uv = [sys.executable, "-m", "uv", "pip", "install", "-q", "--compile-bytecode", "--python", sys.executable]
-    return subprocess.run([*uv, *arguments], env={**os.environ, **environment}, check=False).returncode == 0
+    for variables in tries(lock, pip_options(), dict(os.environ), has_gpu()):
+        if subprocess.run([*uv, *arguments], env={**os.environ, **variables}, check=False).returncode == 0:
+            return True
+        if BACKEND in variables:
+            print("PyTorch's build for the CPU could not be installed from PyTorch's own index", file=sys.stderr)
+    return False
 
 
 def main() -> int:
@@ -77,7 +110,7 @@ def main() -> int:
     parser.add_argument("--no-deps", action="store_true", help="only what the lock names")
     options = parser.parse_args()
     arguments = ["-r", str(options.lock), *(["--no-deps"] if options.no_deps else [])]
-    if install_with_uv(arguments):
+    if install_with_uv(options.lock, arguments):
         return 0
     print("uv did not install the lock; pip installs it, which takes longer", file=sys.stderr)
     pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments]
