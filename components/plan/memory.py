@@ -29,7 +29,6 @@ SERVER_SHARE = 0.9
 GPU_CONTEXT = 1.5 * GIB
 CPU_CONTEXT = 1.2 * GIB
 """Python with torch, transformers and pyarrow, and the allocator's reserve."""
-BROWSER_MEMORY = 0.25 * GIB
 FRAGMENTATION = 0.05
 LENT = "weights for the server"
 REFERENCE_ROOT = "reference policy's root"
@@ -282,14 +281,12 @@ def server_parts(arch: Architecture, vllm: VLLMParams, params: Params, device: D
     return parts, capacity, sequences
 
 
-def with_context(parts: list[Part], device: Device, browsers: int = 0) -> tuple[Part, ...]:
+def with_context(parts: list[Part], device: Device) -> tuple[Part, ...]:
     """The parts with those of the process itself."""
     lost = FRAGMENTATION * sum(part.bytes for part in parts)
     context = CPU_CONTEXT if device.is_cpu else GPU_CONTEXT
     name = "Python and torch" if device.is_cpu else "CUDA context"
     own = [Part(name, context, "assumed"), Part("fragmentation", lost, f"{100 * FRAGMENTATION:g}% of the rest")]
-    if device.is_cpu and browsers:
-        own.append(Part("browsers", browsers * BROWSER_MEMORY, f"{browsers} × {BROWSER_MEMORY / GIB:g} GiB"))
     return (*parts, *own)
 
 

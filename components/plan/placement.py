@@ -18,6 +18,7 @@ from components.plan.memory import (
     trainer_parts,
     with_context,
 )
+from components.worlds import World, worlds_of
 
 MAX_ROWS = 64
 """As `TransformersPolicy.max_batch`."""
@@ -93,24 +94,30 @@ def memory_plans(params: Params, machine: Machine) -> list[MemoryPlan]:
     for training in trainings:
         in_use = asleep if training.stage == "train_rl" else 0.0  # servers end with the stage that started them
         parts = trainer_parts(training, params)
-        browsers = params.browser.concurrency if training.stage == "train_rl" else 0
         if training.stage == "train_rl":
             parts += _judge_weights(params)
-        plans.append(_trainer_plan(f"{training.stage}, update", parts, machine, params, in_use, browsers))
-    judging, browsers = _judging(params), params.browser.concurrency
-    plans.append(_trainer_plan("distill_judge, judging", judging, machine, params, 0.0, 0))
-    plans.append(_trainer_plan("train_rl, rollouts", _rollout_parts(params), machine, params, shared, browsers))
+        plans.append(_trainer_plan(f"{training.stage}, update", parts, machine, params, in_use))
+    plans.append(_trainer_plan("distill_judge, judging", _judging(params), machine, params, 0.0))
+    plans.append(_trainer_plan("train_rl, rollouts", _rollout_parts(params), machine, params, shared))
     return plans
 
 
-def _trainer_plan(
-    stage: str, parts: list[Part], machine: Machine, params: Params, in_use: float, browsers: int
-) -> MemoryPlan:
+def _trainer_plan(stage: str, parts: list[Part], machine: Machine, params: Params, in_use: float) -> MemoryPlan:
     device, processes = machine.device, params.training.processes
     if device.is_cpu:  # all processes share the memory
         parts = [_times(part, processes) for part in parts] if processes > 1 else parts
         processes = 1
-    return MemoryPlan("trainer", stage, processes, device.memory - in_use, with_context(parts, device, browsers))
+    browsers = _browsers(params) if device.is_cpu and stage.startswith("train_rl") else []
+    return MemoryPlan("trainer", stage, processes, device.memory - in_use, (*with_context(parts, device), *browsers))
+
+
+def _browsers(params: Params) -> list[Part]:
+    """The open episodes, as if all were of the world whose pages need most. Without a world, tasks are of the web."""
+    mib, count = (
+        max((world.episode_mib for world in worlds_of(params)), default=World.episode_mib),
+        params.browser.concurrency,
+    )
+    return [Part("browsers", count * mib * 2**20, f"{count} episodes × {mib} MiB")]
 
 
 def _rollout_parts(params: Params) -> list[Part]:

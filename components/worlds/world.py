@@ -93,6 +93,9 @@ class World(ABC):
     forgeable: ClassVar[str] = ""
     """How a script of a page could fake the state that rules look at, as a clause for reports; empty if the truth is on
     the server. Rewards of such a world can be had without doing the task."""
+    episode_mib: ClassVar[int] = 256
+    """Memory of an open episode in Chromium, with its share of the browser and of Playwright's driver, in MiB; `waymark
+    plan` counts it."""
     moved_keys: ClassVar[dict[str, str]] = {}
     """Keys of older recipes that are now keys of this world's section: `{"old.key": "new.key"}`."""
 

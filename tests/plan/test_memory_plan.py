@@ -51,6 +51,15 @@ def test_fsdp_keeps_the_root_and_some_layers_whole():
     assert judge["root, gathered"] == 4 * (2 * 151_936 * 4096 + 4096) == pytest.approx(4.637 * GIB, rel=1e-3)
 
 
+def test_episodes_need_as_much_as_their_world_says():
+    small = parts(SMALL, "train_rl, rollouts", browser__concurrency=12)
+    assert small["browsers"] == 12 * 80 * 2**20  # MiniWoB++'s pages
+    shop = parts(Path("recipes/city-demo.yaml"), "train_rl, update", browser__concurrency=4)
+    assert shop["browsers"] == 4 * 256 * 2**20
+    assert "browsers" not in parts(SMALL, "train_sft, update")
+    assert "browsers" not in parts(LARGE, "train_rl, rollouts")  # GPUs have memory of their own
+
+
 def test_without_shards_nothing_is_gathered():
     alone = parts(LARGE, "train_sft, update", training={"processes": 1, "shard": False})
     assert not {name for name in alone if "gathered" in name}

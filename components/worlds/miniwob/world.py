@@ -24,6 +24,7 @@ class MiniWoB(World):
     origins = MiniWoBSite.origins
     independent_episodes = True
     replayable = True
+    episode_mib = 80
     clean_success: ClassVar[str] = (
         "the page's first ending has the full reward, and the agent did nothing on the page after it"
     )
