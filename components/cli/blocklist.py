@@ -55,7 +55,8 @@ def run(options: argparse.Namespace) -> int:
                 )
                 blocked = pages.blocked
             today = dt.date.today()
-            hosts = blocklist.learn(iter_trajectories(folders), hosts, today, days=options.days, blocked_pages=blocked)
+            tables = (blocklist.Rollouts(blocklist.day_of(folder), iter_trajectories([folder])) for folder in folders)
+            hosts = blocklist.learn(tables, hosts, today, days=options.days, blocked_pages=blocked)
             blocklist.write(hosts)
     except (ValueError, RecipeError, EndpointError, JudgeOutage) as error:
         return fail(error)

@@ -14,10 +14,11 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from components.records import AGENT_TERMINATIONS, Record, Task, Termination, Trajectory, start_tabs
+from components.store import read_json
 
 PATH = Path("data/blocklist.json")
 REFUSALS = frozenset({Termination.BLOCKED, Termination.ENV_INIT_ERROR})
@@ -53,8 +54,15 @@ class BlockedHost(Record):
     why: Why = "refuses"
 
 
+class Rollouts(NamedTuple):
+    """The trajectories of one table, and the day on which they ended."""
+
+    day: dt.date
+    trajectories: Iterable[Trajectory]
+
+
 def learn(
-    trajectories: Iterable[Trajectory],
+    tables: Iterable[Rollouts],
     known: Collection[BlockedHost],
     today: dt.date,
     least_refused: int = 3,
@@ -65,9 +73,11 @@ def learn(
     """The list after these trajectories, sorted by host.
 
     A host is listed if it refused at least `least_refused` episodes and at least `least_share` of its episodes. It is
-    listed as unstable if only refusals and failed episodes together are that many. An entry stays until its day, or
-    until an episode on the host is neither refused nor, if the host is unstable, failed. Episodes that ended for a
-    reason of this machine or of the model do not count. Hosts of this machine or network are never listed.
+    listed as unstable if only refusals and failed episodes together are that many. Its day is `days` after the last
+    episode that says so, and trajectories that are so old say nothing any more: reading the same tables again prolongs
+    no entry. An entry stays until its day, or until an episode on the host is neither refused nor, if the host is
+    unstable, failed. Episodes that ended for a reason of this machine or of the model do not count. Hosts of this
+    machine or network are never listed.
 
     Args:
         blocked_pages: a judge's rationale for each last page that keeps the agent out, by trajectory id; these
@@ -75,8 +85,10 @@ def learn(
     """
     blocked_pages = blocked_pages or {}
     refusals, failures = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
-    tried = defaultdict[str, int](int)
-    for trajectory in trajectories:
+    tried, lifetime = defaultdict[str, int](int), dt.timedelta(days=days)
+    refused_on, failed_on = (defaultdict[str, dt.date](lambda: dt.date.min) for _ in range(2))
+    recent = ((day, trajectory) for day, rolled in tables if day + lifetime > today for trajectory in rolled)
+    for day, trajectory in recent:
         host = start_host_of(trajectory.task)
         if host is None or trajectory.termination in NO_EVIDENCE:
             continue
@@ -90,6 +102,11 @@ def learn(
             refusals[host].append(f"{ending}: a model saw: {rationale}"[:300])
         elif trajectory.termination is Termination.ENV_ERROR:
             failures[host].append(evidence)
+            failed_on[host] = max(day, failed_on[host])
+            continue
+        else:
+            continue
+        refused_on[host] = max(day, refused_on[host])
     listed = {
         entry.host: entry
         for entry in known
@@ -97,15 +114,15 @@ def learn(
     }
     before = {entry.host: entry for entry in known}
     for host, number in tried.items():
-        reasons: tuple[tuple[Why, list[str]], ...] = (
-            ("refuses", refusals[host]),
-            ("unstable", refusals[host] + failures[host]),
+        reasons: tuple[tuple[Why, list[str], dt.date], ...] = (
+            ("refuses", refusals[host], refused_on[host]),
+            ("unstable", refusals[host] + failures[host], max(refused_on[host], failed_on[host])),
         )
-        for why, lines in reasons:
+        for why, lines, last in reasons:
             is_new = host not in listed or listed[host] is before.get(host)
             if is_new and len(lines) >= least_refused and len(lines) >= least_share * number:
                 since = before[host].since if host in before else today
-                until = today + dt.timedelta(days=days)
+                until = max(last + lifetime, listed[host].until if host in listed else dt.date.min)
                 listed[host] = BlockedHost(
                     host=host,
                     refused=len(lines),
@@ -116,6 +133,17 @@ def learn(
                     why=why,
                 )
     return [listed[host] for host in sorted(listed)]
+
+
+def day_of(folder: Path) -> dt.date:
+    """The day on which the episodes of a stage's folder ended: that of its result, else that of its table."""
+    name = folder.name
+    stage = f"evaluate@{name}" if folder.parent.name == "evaluation" else f"{name}_rollouts"
+    try:
+        ended = float(read_json(Path(f"reports/stages/{stage}.json"))["spans"][-1][1])
+    except (OSError, ValueError, KeyError, IndexError, TypeError):
+        ended = (folder / "trajectories.parquet").stat().st_mtime
+    return dt.date.fromtimestamp(ended)
 
 
 def _confirming(entry: BlockedHost, refusals: Mapping[str, list[str]], failures: Mapping[str, list[str]]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 
 import pytest
 import yaml
@@ -10,9 +11,9 @@ import yaml
 from components.cli import main
 from components.params import FilterParams
 from components.records import Outcome, Termination, Trajectory, Verdict
-from components.store import write_table
+from components.store import write_json, write_table
 from components.tasks import blocklist, filter_tasks
-from components.tasks.blocklist import BlockedHost, active, host_of, is_doubtful, learn, read, write
+from components.tasks.blocklist import BlockedHost, Rollouts, active, host_of, is_doubtful, read, write
 from tests.endpoint_server import Server, images_of
 from tests.samples import a_task, a_trajectory, a_turn, a_verdict, png, raw_recipe
 
@@ -35,6 +36,11 @@ def roll(task):
         ]  # fmt: skip
 
     return make
+
+
+def learn(trajectories, known, today, **options) -> list[BlockedHost]:
+    """From a table of today."""
+    return blocklist.learn([Rollouts(today, trajectories)], known, today, **options)
 
 
 def entry(host: str, until: dt.date, since: dt.date = TODAY) -> BlockedHost:
@@ -138,6 +144,39 @@ def test_a_host_listed_again_keeps_its_first_day(roll):
     earlier = dt.date(2026, 11, 1)
     found = learn(roll("https://a.org/", *[REFUSED] * 3), [entry("a.org", TODAY, since=earlier)], TODAY)
     assert (found[0].since, found[0].until) == (earlier, dt.date(2026, 12, 4))
+
+
+def test_the_same_tables_read_again_prolong_no_entry(roll):
+    table = Rollouts(TODAY, roll("https://a.org/", *[REFUSED] * 3))
+    first = blocklist.learn([table], [], TODAY)
+    for later in (1, 13):
+        assert blocklist.learn([table], first, TODAY + dt.timedelta(days=later)) == first
+    assert blocklist.learn([table], first, TODAY + dt.timedelta(days=14)) == []
+
+
+def test_the_last_refusal_decides_the_day(roll):
+    old = Rollouts(TODAY - dt.timedelta(days=5), roll("https://a.org/", REFUSED, REFUSED, Termination.ENV_ERROR))
+    new = Rollouts(TODAY - dt.timedelta(days=2), roll("https://a.org/", REFUSED, DONE))
+    (found,) = blocklist.learn([new, old], [], TODAY)
+    assert (found.why, found.refused, found.tried, found.until) == ("refuses", 3, 5, dt.date(2026, 12, 2))
+    longer = entry("a.org", dt.date(2026, 12, 3))
+    all_old = old._replace(trajectories=roll("https://a.org/", *[REFUSED] * 3))
+    assert (
+        blocklist.learn([all_old], [longer], TODAY)[0].until == longer.until
+    )  # what listed it is in no table any more
+
+
+def test_the_day_of_a_table_is_that_of_its_stage(tmp_path, monkeypatch):
+    """A table that DVC restores from its cache is a new file."""
+    monkeypatch.chdir(tmp_path)
+    folder = Path("data/evaluation/rl")
+    folder.mkdir(parents=True)
+    write_table(folder / "trajectories.parquet", Trajectory, [])
+    assert blocklist.day_of(folder) == dt.date.today()
+    Path("reports/stages").mkdir(parents=True)
+    noon = dt.datetime(2026, 11, 3, 12).timestamp()
+    write_json(Path("reports/stages/evaluate@rl.json"), {"spans": [[noon - 90, noon - 60], [noon - 10, noon]]})
+    assert blocklist.day_of(folder) == dt.date(2026, 11, 3)
 
 
 @pytest.mark.parametrize(
