@@ -48,6 +48,14 @@ def branch_figures(sampled: SampledGroups) -> dict[str, float]:
     }
 
 
+def successes(verdicts: Sequence[Verdict]) -> dict[str, bool]:
+    """Whether each attempt succeeded, by trajectory id, of those on which the verdicts decide."""
+    decided = (Outcome.SUCCESS, Outcome.FAILURE)
+    return {
+        verdict.trajectory_id: verdict.outcome is Outcome.SUCCESS for verdict in verdicts if verdict.outcome in decided
+    }
+
+
 def audit_figures(verdicts: Mapping[str, Verdict], audited: Sequence[Verdict]) -> dict[str, float]:
     """How often the judge that rewards agrees with an auditor, as shares of the trajectories that both could judge.
 

@@ -26,7 +26,7 @@ from components.params import RLPhase
 from components.records import Trajectory, Verdict
 from components.rollout import Group, NothingLearnableError, SampledGroups, SamplerState
 from components.training.checkpoints import Checkpoints
-from components.training.health import audit_figures, branch_figures, rollout_figures
+from components.training.health import audit_figures, branch_figures, rollout_figures, successes
 from components.training.learner import Learner
 from components.training.objectives import NO_UPDATE, UpdateStats
 from components.training.phase_validation import ReportValidation, Watch, kl_figure
@@ -155,7 +155,7 @@ class RLTrainer:
                 queue.settle(number)
                 kl = await self._compute(self._watch.divergence, number, rollouts, ended is not None)
                 figures = await self._update(number, rollouts, began, waited_s) | kl_figure(kl)
-                tallies = tallied(state.tallies, rollouts.sampled, kl) if self.validation else {}
+                tallies = self._tallied(state, rollouts, kl) if self.validation else {}
                 figures_so_far = [*state.figures, figures]
                 state = RLState(number, rollouts.sampler.state, figures_so_far, tallies, state.rollbacks, ended)
                 is_last = ended is not None or number == self.phase.iterations
@@ -168,6 +168,9 @@ class RLTrainer:
         finally:
             await queue.cancel()
             self._thread.shutdown()
+
+    def _tallied(self, state: RLState, rollouts: IterationRollouts, kl: dict[str, tuple[float, int]]) -> Tallies:
+        return tallied(state.tallies, rollouts.sampled, kl, successes(rollouts.audited))
 
     async def _compute(self, function: Callable[..., T], *arguments: object) -> T:
         """The result of a call in the thread of the learners; the event loop goes on meanwhile."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from components.judge import reward
+from components.judge import needs_judge, reward
 from components.records import Record, Trajectory, Verdict
 from components.rollout import Group, SampledGroups
 from components.statistics import Interval, SuccessRate, success_rate, wilson
@@ -31,7 +31,7 @@ class FamilyTally:
     scored: int = 0
     """Groups with a scored first member."""
     success: float = 0.0
-    """Sum over the scored groups of the share of their first scored members (`Group.first_scored`) that succeeded."""
+    """Sum over the scored groups of the share of their first scored members that succeeded."""
     tokens: int = 0
     surprise: float = 0.0
     """Sum of -log p over the sampled tokens, in nats."""
@@ -39,31 +39,53 @@ class FamilyTally:
     kl: float = 0.0
     """Sum of the KL to the SFT policy over `kl_tokens` sampled tokens, in nats."""
 
-    def add(self, group: Group) -> None:
-        """Count one sampled group."""
+    def add(self, group: Group, audited: Mapping[str, bool] | None = None) -> None:
+        """Count one sampled group.
+
+        Args:
+            audited: as for `tallied`.
+        """
         self.groups += 1
         self.effective += group.is_effective
-        if first := group.first_scored:
+        first = _successes(group, audited or {})
+        if first:
             self.scored += 1
-            self.success += sum(value > 0 for value in first) / len(first)
+            self.success += sum(first) / len(first)
         logprobs = [logprob for t in group.trajectories for turn in t.turns for logprob in turn.logprobs]
         self.tokens += len(logprobs)
         self.surprise -= sum(logprobs)
+
+
+def _successes(group: Group, audited: Mapping[str, bool]) -> list[bool]:
+    """Success of the first members that are not masked: as audited, if all judged ones are; else by their rewards."""
+    members = zip(group.trajectories, group.rewards, strict=True)
+    first = [(t, r) for t, r in list(members)[: len(group.rewards) - group.extra] if not r.masked]
+    if all(t.trajectory_id in audited for t, _ in first if needs_judge(t)):
+        return [audited.get(t.trajectory_id, r.value > 0) for t, r in first]
+    return [r.value > 0 for _, r in first]
 
 
 Tallies = dict[str, FamilyTally]
 """By family."""
 
 
-def tallied(before: Mapping[str, FamilyTally], sampled: SampledGroups, kl: Mapping[str, tuple[float, int]]) -> Tallies:
+def tallied(
+    before: Mapping[str, FamilyTally],
+    sampled: SampledGroups,
+    kl: Mapping[str, tuple[float, int]],
+    audited: Mapping[str, bool] | None = None,
+) -> Tallies:
     """The tallies with one more iteration.
 
     Args:
         kl: of families, the sum of the KL over sampled tokens in nats and the number of tokens; may be empty.
+        audited: whether an attempt succeeded, by trajectory id, as an auditor says of the attempts that it judged. It
+            decides on the success of a group in which it judged all that the judge did, because a policy may learn to
+            please the judge that rewards.
     """
     tallies = {family: replace(tally) for family, tally in before.items()}
     for group in sampled.groups:
-        tallies.setdefault(group.task.family, FamilyTally()).add(group)
+        tallies.setdefault(group.task.family, FamilyTally()).add(group, audited)
     for family, (nats, tokens) in kl.items():
         tally = tallies.setdefault(family, FamilyTally())
         tally.kl, tally.kl_tokens = tally.kl + nats, tally.kl_tokens + tokens

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -101,6 +103,22 @@ def test_a_familys_training_success_is_that_of_the_first_members():
     tally.add(group(task, 1.0, 0.0))
     assert (tally.groups, tally.effective, tally.scored, tally.success) == (2, 2, 2, 0.5)
     assert tally.tokens == 6 * 3, "the entropy is over all members"
+
+
+def test_an_auditor_decides_on_the_success_of_groups_that_it_saw():
+    """The judge that rewards is pleased by both finished attempts; the third one was not finished, so nobody judged it.
+    The fourth is a further attempt."""
+    task = a_task(website="miniwob/tab")
+    first = group(task, 1.0, 1.0, 0.0).joined(group(task, 1.0))
+    attempts = [t.model_copy(update={"trajectory_id": str(number)}) for number, t in enumerate(first.trajectories)]
+    attempts[2] = attempts[2].model_copy(update={"termination": Termination.MAX_STEPS, "answer": None})
+    sampled = SampledGroups([replace(first, trajectories=attempts)])
+
+    def success(audited: dict[str, bool]) -> float:
+        return tallied({}, sampled, {}, audited)["tab"].success
+
+    assert success({"0": False, "1": True, "3": True}) == pytest.approx(1 / 3)
+    assert success({"0": False}) == success({}) == pytest.approx(2 / 3), "by rewards: one attempt was not audited"
 
 
 def test_newcombes_interval_is_that_of_his_paper():
