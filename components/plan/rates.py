@@ -22,9 +22,9 @@ Share = Annotated[float, Field(gt=0)]
 """A share of a peak. A calibrated one may be above 1, because what is counted as work is a model of it."""
 Seconds = Annotated[float, Field(ge=0)]
 DEFAULTS = "defaults"
+"""The source of rates that are assumed."""
 EXAMPLE_PAGES = 10
 """Pages of the trajectory for which the assumptions count the judge's questions."""
-"""The source of rates that are assumed."""
 EVERY = "*"
 """The key of a stage that has no entry of its own."""
 
@@ -40,6 +40,14 @@ class Habits(BaseModel):
     """Tokens of a response as a share of their limit."""
     judged: float = Field(ge=0, le=1)
     """Share of the episodes that end with an answer, so that a judge is asked."""
+
+
+SMALL_HABITS = {
+    EVERY: Habits(turns=0.42, response=0.5, judged=0.98),
+    "teacher_rollouts": Habits(turns=0.21, response=0.5, judged=1.0),
+    "evaluate@base": Habits(turns=0.95, response=0.92, judged=0.0),
+}
+"""Of the demo: a base that ends no episode, and a policy and a script that need one to three turns."""
 
 
 class Counts(BaseModel):
@@ -160,17 +168,20 @@ def _of(values: Mapping[str, V], stage: str) -> V:
 
 
 def default_rates(params: Params, device: Device) -> Rates:
-    """Rates that are assumed; `assumptions` says them in words. Those of a CPU are rounded from one run of the recipe
-    `smoke` on two cores, those of GPUs were not measured."""
+    """Rates that are assumed; `assumptions` says them in words.
+
+    Those of a CPU with generated worlds are rounded from runs of the recipe `demo` on two cores, two stages at a time.
+    Those of GPUs and of the web were not measured.
+    """
     on_web = bool(params.tasks.files)
     is_cpu = device.is_cpu
-    return Rates(
+    rates = Rates(
         source=DEFAULTS,
-        training_share={EVERY: 0.15 if is_cpu else 0.3},
-        prefill_share=0.5 if is_cpu else 0.4,
-        bandwidth_share=0.5,
-        token_s=0.006 if is_cpu else 0.004,
-        row_s=0.0005 if is_cpu else 0.00005,
+        training_share={EVERY: 0.3},
+        prefill_share=0.25 if is_cpu else 0.4,
+        bandwidth_share=0.25 if is_cpu else 0.5,
+        token_s=0.011 if is_cpu else 0.004,
+        row_s=0.0009 if is_cpu else 0.00005,
         step_core_s=0.5 if on_web else 0.12,
         step_wait_s=3.7 if on_web else 0.02,
         open_core_s=1.0 if on_web else 0.15,
@@ -184,6 +195,12 @@ def default_rates(params: Params, device: Device) -> Rates:
         effective_share={EVERY: 0.4},
         failed_share=0.3,
         habits={EVERY: Habits(turns=0.75, response=0.3, judged=0.7)},
+    )
+    if not is_cpu or on_web:
+        return rates
+    return rates.model_copy(
+        update={"step_core_s": 0.17, "step_wait_s": 0.0, "open_core_s": 0.13, "open_wait_s": 0.0, "failed_share": 0.1}
+        | {"habits": SMALL_HABITS}
     )
 
 

@@ -106,8 +106,8 @@ def test_a_familys_training_success_is_that_of_the_first_members():
 
 
 def test_an_auditor_decides_on_the_success_of_groups_that_it_saw():
-    """The judge that rewards is pleased by both finished attempts; the third one was not finished, so nobody judged it.
-    The fourth is a further attempt."""
+    """The judge that rewards is pleased by both finished attempts. The third one was not finished, so no judge was
+    asked. The fourth is a further attempt."""
     task = a_task(website="miniwob/tab")
     first = group(task, 1.0, 1.0, 0.0).joined(group(task, 1.0))
     attempts = [t.model_copy(update={"trajectory_id": str(number)}) for number, t in enumerate(first.trajectories)]
