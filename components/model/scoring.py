@@ -40,9 +40,13 @@ def _token_logprobs(
     distribution: Distribution,
     **inputs: Any,
 ) -> torch.Tensor:
-    """Log-probabilities (N,) of `tokens_N`, each predicted at its position in the flattened rows of `inputs`."""
-    hidden_NC = model.model(**inputs, use_cache=False).last_hidden_state.flatten(0, 1)[positions_N]
-    return chunked_logprobs(model.lm_head, hidden_NC, tokens_N, distribution)
+    """Log-probabilities (N,) of `tokens_N`, each predicted at its position in the flattened rows of `inputs`.
+
+    Attempts with the same prompt share the position that predicts their first token. The gradients of such a position
+    are added in a fixed order by `index_select`; by `[positions_N]`, PyTorch's threads add them in any order.
+    """
+    hidden_MC = model.model(**inputs, use_cache=False).last_hidden_state.flatten(0, 1)
+    return chunked_logprobs(model.lm_head, hidden_MC.index_select(0, positions_N), tokens_N, distribution)
 
 
 def chunked_logprobs(
