@@ -113,10 +113,8 @@ def _trainer_plan(stage: str, parts: list[Part], machine: Machine, params: Param
 
 def _browsers(params: Params) -> list[Part]:
     """The open episodes, as if all were of the world whose pages need most. Without a world, tasks are of the web."""
-    mib, count = (
-        max((world.episode_mib for world in worlds_of(params)), default=World.episode_mib),
-        params.browser.concurrency,
-    )
+    mib = max((world.episode_mib for world in worlds_of(params)), default=World.episode_mib)
+    count = params.browser.concurrency
     return [Part("browsers", count * mib * 2**20, f"{count} episodes × {mib} MiB")]
 
 
