@@ -81,7 +81,7 @@ def tries(lock: Path, options: dict[str, list[str]], environment: dict[str, str]
     is_plain = not any(options.get(source) for source in SOURCES) and not any(
         name in environment for name in configured
     )
-    if is_plain and not gpu and lock.resolve() == LOCK and sys.platform == "linux":
+    if is_plain and not gpu and lock.resolve() == LOCK.resolve() and sys.platform == "linux":
         return [{**variables, BACKEND: "cpu"}, variables]
     return [variables]
 
