@@ -85,6 +85,14 @@ def test_a_wrong_field_is_named_with_its_value_and_what_is_allowed(change: dict,
             {"model__lora": {"rank": 4, "alpha": 8}, "model__train_vision": True},
             "set model.train_vision to false, or model.lora to null",
         ),
+        (
+            {"judge__trust__min_precision": 0.8},
+            r"min_precision = 0.8 compares .* judge.reward = rules leaves none: set it to 0",
+        ),
+        (
+            {"judge__trust__min_precision": 0.8, "judge__reward": "distilled", "rl__validation__every": 0},
+            r"min_precision = 0.8 ends a phase with the best policy on validation: set rl.validation.every above 0",
+        ),
         ({"teacher__policy": "openai"}, "teacher.policy = 'openai': must be one of 'scripted', 'endpoint'"),
         (
             {"quality__min_positive": 0.9, "quality__max_positive": 0.1},

@@ -89,6 +89,10 @@ class TrustParams(Section):
     """A judge may reward RL only if its agreement with the labels is at least this, and above that of a judge that
     always gives the more frequent label. A distilled judge is measured on held-out trajectories. A model is measured on
     `labels`, or without them, if rules label, on the trajectories of judge_rollouts. 0 turns the measurement off."""
+    min_precision: float = Field(default=0.0, ge=0, le=1)
+    """A phase of RL ends when the auditor calls fewer than this share of the judge's successes a success, on average
+    over three iterations: the policy has learned to please the judge. The best policy on validation is published, so
+    `rl.validation.every` must be above 0. The auditor is the rules, or the model that labels. 0 never ends a phase."""
     audit_share: float = Field(default=0.1, ge=0, le=1)
     """Share of RL's judged rollouts that the model judges too, to measure its agreement with the distilled judge. This
     applies if the model labels and the distilled judge rewards. If rules label, they judge all rollouts, because they
@@ -116,6 +120,22 @@ class JudgeParams(Section):
         if self.model is None and "model" in (self.labels, self.reward):
             raise ValueError(
                 "judge.labels or judge.reward asks for a model: name it in judge.model.endpoint, with a url and a model"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _precision_can_be_measured(self) -> JudgeParams:
+        least = self.trust.min_precision
+        if least and self.reward in ("rules", self.labels):
+            raise ValueError(
+                f"judge.trust.min_precision = {least} compares the judge that rewards with another one that labels, and "
+                f"judge.reward = {self.reward} leaves none: set it to 0, or judge.reward to another judge than "
+                "judge.labels"
+            )
+        if least and self.labels == "model" and not self.trust.audit_share:
+            raise ValueError(
+                f"judge.trust.min_precision = {least} is measured on audited rollouts, and judge.trust.audit_share = 0 "
+                "audits none: raise it, or set min_precision to 0"
             )
         return self
 

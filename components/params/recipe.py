@@ -106,6 +106,16 @@ class Params(Section):
         return self
 
     @model_validator(mode="after")
+    def _a_policy_can_be_chosen_without_the_judge(self) -> Params:
+        least, validated = self.judge.trust.min_precision, self.rl.validation.every and self.rl.checkpoints.best
+        if least and not validated:
+            raise ValueError(
+                f"judge.trust.min_precision = {least} ends a phase with the best policy on validation: set "
+                "rl.validation.every above 0 and rl.checkpoints.best to true, or min_precision to 0"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _judge_has_gpus_of_its_own(self) -> Params:
         judge, policy = self.judge.distill.vllm, self.inference.vllm
         if judge is None or judge.urls or self.model.device != "cuda":

@@ -75,6 +75,8 @@ class WatchedPhase(StageOutput):
     validation: list[ValidationRow] = Field(default_factory=list)
     families: list[FamilyRow] = Field(default_factory=list)
     published: Published | None = None
+    ended: str | None = None
+    """Why the phase ended early."""
     rollbacks: list[RollbackRow] = Field(default_factory=list)
     checkpoints: list[CheckpointRow] = Field(default_factory=list)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from components.judge.rules import is_complete
-from components.records import Outcome, Termination, Trajectory, Verdict
+from components.records import Termination, Trajectory
 from components.rollout import SampledGroups, TaskSampler
 
 
@@ -46,30 +46,6 @@ def branch_figures(sampled: SampledGroups) -> dict[str, float]:
         "branches_used": float(sum(part.used for part in branches)),
         "branches_reward": _mean(scored),
     }
-
-
-def successes(verdicts: Sequence[Verdict]) -> dict[str, bool]:
-    """Whether each attempt succeeded, by trajectory id, of those on which the verdicts decide."""
-    decided = (Outcome.SUCCESS, Outcome.FAILURE)
-    return {
-        verdict.trajectory_id: verdict.outcome is Outcome.SUCCESS for verdict in verdicts if verdict.outcome in decided
-    }
-
-
-def audit_figures(verdicts: Mapping[str, Verdict], audited: Sequence[Verdict]) -> dict[str, float]:
-    """How often the judge that rewards agrees with an auditor, as shares of the trajectories that both could judge.
-
-    `judge_precision` is the share of the judge's successes that the auditor calls successes, too: it falls first when a
-    policy learns to please the judge. A figure without any trajectory is left out.
-    """
-    decided = (Outcome.SUCCESS, Outcome.FAILURE)
-    pairs = [(verdicts[audit.trajectory_id].outcome, audit.outcome) for audit in audited if audit.outcome in decided]
-    pairs = [pair for pair in pairs if pair[0] in decided]
-    if not pairs:
-        return {}
-    figures = {"judge_audited": float(len(pairs)), "judge_agreement": _mean([float(a is b) for a, b in pairs])}
-    passed = [float(b is Outcome.SUCCESS) for a, b in pairs if a is Outcome.SUCCESS]
-    return figures | ({"judge_precision": _mean(passed)} if passed else {})
 
 
 def health_line(figures: Mapping[str, float], objective_summary: str = "") -> str:

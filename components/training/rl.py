@@ -25,8 +25,9 @@ from components.judge import require_rules
 from components.params import RLPhase
 from components.records import Trajectory, Verdict
 from components.rollout import Group, NothingLearnableError, SampledGroups, SamplerState
+from components.training.audit import audit_figures, ended_by_imprecision, successes
 from components.training.checkpoints import Checkpoints
-from components.training.health import audit_figures, branch_figures, rollout_figures, successes
+from components.training.health import branch_figures, rollout_figures
 from components.training.learner import Learner
 from components.training.objectives import NO_UPDATE, UpdateStats
 from components.training.phase_validation import ReportValidation, Watch, kl_figure
@@ -123,7 +124,8 @@ class RLTrainer:
         """Run the phase, or the rest of it after a crash.
 
         After `rl.idle_iterations` in a row without an effective group the phase ends early, unless the policy masters
-        its tasks. A run that goes on after that trains no further iteration.
+        its tasks. It also ends when the audited precision of the judge that rewards falls below
+        `judge.trust.min_precision`. A run that goes on after that trains no further iteration.
 
         Raises:
             NothingLearnableError: that happened before anything was learned at all, or every trajectory was masked.
@@ -157,6 +159,7 @@ class RLTrainer:
                 figures = await self._update(number, rollouts, began, waited_s) | kl_figure(kl)
                 tallies = self._tallied(state, rollouts, kl) if self.validation else {}
                 figures_so_far = [*state.figures, figures]
+                ended = ended or self._distrust(figures_so_far)
                 state = RLState(number, rollouts.sampler.state, figures_so_far, tallies, state.rollbacks, ended)
                 is_last = ended is not None or number == self.phase.iterations
                 if is_last or number % every == 0 or self._watch.is_due(number):
@@ -171,6 +174,9 @@ class RLTrainer:
 
     def _tallied(self, state: RLState, rollouts: IterationRollouts, kl: dict[str, tuple[float, int]]) -> Tallies:
         return tallied(state.tallies, rollouts.sampled, kl, successes(rollouts.audited))
+
+    def _distrust(self, figures: list[dict[str, float]]) -> str | None:
+        return ended_by_imprecision(figures, self.learners.local.params.judge.trust.min_precision)
 
     async def _compute(self, function: Callable[..., T], *arguments: object) -> T:
         """The result of a call in the thread of the learners; the event loop goes on meanwhile."""
@@ -238,7 +244,7 @@ class RLTrainer:
         records, params = self._watch.records(state.iteration), self.learners.local.params
         available = self._checkpoints.iterations
         rules = state.rollbacks, params.rl.checkpoints, params.seed
-        choice = choose(state.iteration, records, available, *rules)
+        choice = choose(state.iteration, records, available, *rules, distrusted=self._distrust(state.figures) is not None)
         if choice.iteration != state.iteration:
             self.learners.run(Learner.load, self._checkpoints.path(choice.iteration))
         table = self._checkpoints.table()

@@ -83,8 +83,15 @@ def choose(
     rollbacks: Sequence[Rollback],
     params: CheckpointParams,
     seed: int,
+    distrusted: bool = False,
 ) -> Choice:
-    """The policy that a phase publishes after its last `iteration`."""
+    """The policy that a phase publishes after its last `iteration`.
+
+    Args:
+        distrusted: the judge that rewarded the last iterations is no longer trusted (`judge.trust.min_precision`). Then
+            the best on validation is published even if the difference is within noise: the last has been rewarded for
+            failures.
+    """
     if rollbacks and rollbacks[-1].iteration == iteration:
         back = rollbacks[-1]
         return Choice(iteration, f"the policy of iteration {back.to}, to which the phase went back after its last")
@@ -95,7 +102,7 @@ def choose(
     if top.iteration == iteration:
         return Choice(iteration, f"the last, and the best on validation ({top.success.rate:.1%})")
     comparison = compare(top, last, seed, 1 - FALSE_DECISIONS / max(1, len(validations) - 1))
-    if comparison.interval.low > 0:
+    if distrusted or comparison.interval.low > 0:
         return Choice(top.iteration, f"the best on validation; against the last: {comparison}")
     return Choice(
         iteration, f"the last; iteration {top.iteration} was higher on validation, but not beyond noise: {comparison}"

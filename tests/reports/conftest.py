@@ -159,7 +159,8 @@ def _other_stages(run: RunOnDisk) -> None:
     )
     for phase, first, count in (("short", 0, 14), ("long", 14, 8)):
         iterations = [_iteration(i, first + i) for i in range(count)]
-        _stage(run, f"train_rl@{phase}", 300.0, {"iterations": iterations, **_watched(count, first)})
+        ended = "no trajectory succeeds" if phase == "long" else None
+        _stage(run, f"train_rl@{phase}", 300.0, {"iterations": iterations, "ended": ended, **_watched(count, first)})
     _stage(run, "report", 1.0, {})
 
 

@@ -262,8 +262,9 @@ def test_the_page_shows_what_a_round_of_rejection_fine_tuning_chose(run_on_disk,
 
 def test_the_page_shows_validations_beside_training_by_family(page):
     assert "Success on validation tasks" in page
-    assert "published is iteration 8: the last, and the best on validation (45.0%)" in page
+    assert "iteration 8: the last, and the best on validation (45.0%)" in page
     assert "the phase went back to iteration 4 by hand" in page
+    assert "long: the phase ended early: no trajectory succeeds. Published is iteration 8" in page
     assert "2 checkpoints took 1.0 s; those kept have 36 MB" in page, "a checkpoint that was written twice counts once"
     (row,) = re.findall(r"<th>focus-text <span[^>]*>held out</span></th>(.*?)</tr>", page, re.DOTALL)
     assert row.count('class="cell"') == 4, "two validations of each phase"

@@ -60,6 +60,10 @@ class Version:
     version: str
 
 
+def verdict(trajectory: Trajectory, success: bool) -> Verdict:
+    return a_verdict(trajectory, Outcome.SUCCESS if success else Outcome.FAILURE)
+
+
 async def open_policy(version: str) -> AbstractAsyncContextManager[Version]:
     return nullcontext(Version(version))
 
@@ -79,6 +83,8 @@ def train(
     report: Callable[..., None] = lambda *report: None,
     beside: Callable[[], Awaitable[None]] | None = None,
     judges_batches: bool = False,
+    audited: Callable[[Trajectory], bool] | None = None,
+    min_precision: float = 0.0,
 ) -> tuple[TrainedPhase, dict[str, torch.Tensor]]:
     """Run a phase with two groups of four in each iteration; its result and the weights at its end.
 
@@ -91,13 +97,17 @@ def train(
         report: gets the figures of iterations, and the validations.
         beside: runs in the same event loop until the phase has ended.
         judges_batches: whether the judge gets a wave's trajectories together.
+        audited: what an auditor calls a success, in rollouts and in validations; None without an auditor.
+        min_precision: `judge.trust.min_precision`.
     """
     params = recipe(rl__group_size=4, rl__max_sampled_groups=2, rl__lr=1e-3, rl__temperature=0.9)
     often = {
         "checkpoints": CheckpointParams(every=checkpoints),
         "validation": ValidationParams(every=validate, tasks=len(VALIDATION)),
     }
-    params = params.model_copy(update={"agent": AGENT, "rl": params.rl.model_copy(update=often)})
+    trust = params.judge.trust.model_copy(update={"min_precision": min_precision})
+    judging = params.judge.model_copy(update={"trust": trust})
+    params = params.model_copy(update={"agent": AGENT, "judge": judging, "rl": params.rl.model_copy(update=often)})
     learner = Learner.begin(random_vlm(), params)
     encoder = Encoder(learner.vlm)
 
@@ -124,7 +134,10 @@ def train(
         return trajectory_of(spec, "openwebrl", ended, {}, [turn], answer="b")
 
     async def judge(trajectories: list[Trajectory]) -> list[Verdict]:
-        return [a_verdict(t, Outcome.SUCCESS if succeeds(t) else Outcome.FAILURE) for t in trajectories]
+        return [verdict(t, succeeds(t)) for t in trajectories]
+
+    async def audit(trajectories: list[Trajectory]) -> list[Verdict]:
+        return [verdict(t, (audited or succeeds)(t)) for t in trajectories]
 
     def report_validation(validation: Validation, found: list[str]) -> None:
         if warnings is not None:
@@ -140,12 +153,12 @@ def train(
         Workers().replicate(lambda workers: learner),
         RLPhase(iterations=iterations, max_steps=1),
         "test",
-        RolloutSetup(TASKS, Pool(), open_policy, judge, judges_batches=judges_batches),
+        RolloutSetup(TASKS, Pool(), open_policy, judge, audit if audited else None, judges_batches),
         state,
         lambda *progress: None,
         report,
         earlier,
-        ValidationSetup(VALIDATION, judge, sft, before) if validate else None,
+        ValidationSetup(VALIDATION, audit, sft, before) if validate else None,
         report_validation,
     )
 

@@ -1,4 +1,4 @@
-"""The figures of an iteration by hand, the line that shows them, and the judge held against an auditor."""
+"""The figures of an iteration by hand, and the line that shows them."""
 
 from __future__ import annotations
 
@@ -6,37 +6,8 @@ import pytest
 
 from components.records import BranchPoint, Outcome, Reward, Task, Termination, Trajectory, Turn, Verdict
 from components.rollout import Branches, Group, SampledGroups, SamplerState, TaskSampler
-from components.training.health import audit_figures, branch_figures, health_line, rollout_figures
+from components.training.health import branch_figures, health_line, rollout_figures
 from tests.samples import a_task, a_trajectory, a_turn, a_verdict
-
-S, F, U, E = Outcome.SUCCESS, Outcome.FAILURE, Outcome.UNPARSED, Outcome.ERROR
-
-
-def verdicts(*outcomes: Outcome) -> list[Verdict]:
-    return [a_verdict(a_trajectory(attempt=attempt), outcome) for attempt, outcome in enumerate(outcomes)]
-
-
-def figures(said: list[Verdict], audited: list[Verdict]) -> dict[str, float]:
-    return audit_figures({verdict.trajectory_id: verdict for verdict in said}, audited)
-
-
-def test_agreement_and_precision_are_those_worked_out_by_hand():
-    found = figures(verdicts(S, S, S, F, F), verdicts(S, S, F, F, S))
-    assert found == {"judge_audited": 5, "judge_agreement": 0.6, "judge_precision": pytest.approx(2 / 3)}
-
-
-def test_trajectories_without_both_verdicts_do_not_count():
-    assert figures(verdicts(S, U, E, F), verdicts(S, F, S, E)) == {
-        "judge_audited": 1,
-        "judge_agreement": 1.0,
-        "judge_precision": 1.0,
-    }
-
-
-def test_a_sample_gives_the_figures_and_no_verdicts_give_none():
-    assert figures(verdicts(S, F, S), verdicts(S, F, S)[1:2]) == {"judge_audited": 1, "judge_agreement": 1.0}
-    assert figures(verdicts(S), []) == {}
-
 
 def said(*logprobs: list[float]) -> list[Turn]:
     """Turns whose tokens have these log-probabilities."""

@@ -43,6 +43,12 @@ def test_an_earlier_policy_is_published_only_if_it_is_better_beyond_noise():
     assert choose(8, [], kept, [], params, 0).iteration == 8, "a phase that is not validated publishes its last policy"
 
 
+def test_after_a_judge_that_erred_the_best_policy_is_published():
+    near, params = [policy(0, 10), policy(4, 22), policy(8, 20)], CheckpointParams()
+    assert choose(8, near, [0, 4, 8], [], params, 0).iteration == 8
+    assert choose(8, near, [0, 4, 8], [], params, 0, distrusted=True).iteration == 4
+
+
 def test_of_equally_good_policies_the_latest_is_the_best():
     assert best([policy(0, 20), policy(4, 30), policy(8, 30)], [0, 4, 8], []).iteration == 8
     assert best([policy(4, 30), policy(8, 30)], [4, 8], [Rollback(8, 4, by_hand=False)]).iteration == 4
