@@ -2,13 +2,14 @@
 
 Resolved parameters and the git commit identify a pipeline run. The parent's id is kept on disk and can also be found by
 tag; a nested run's id is written into the stage's state when it is created. A killed stage resumes its own run, under
-its current pipeline; a stage that had finished under another pipeline gets a new run. Callers must hold the lock of
-`backend.exclusive`.
+its current pipeline; a stage that had finished under another pipeline gets a new run. Two checkouts that share a server
+share the parent of equal recipes and commits, and no nested run. Callers must hold the lock of `backend.exclusive`.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 import subprocess
 from collections.abc import Collection, Mapping
 from functools import partial
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 PIPELINE, STAGE, KEY, RECIPE = "waymark.pipeline", "waymark.stage", "waymark.key", "waymark.recipe"
+OWNER = "waymark.owner"
+"""The tag that names the state directory for which a nested run was created."""
 PARENT, COMMIT, NAME = "mlflow.parentRunId", "mlflow.source.git.commit", "mlflow.runName"
 _MAX_PARAM_CHARS = 6000
 _PARAMS_PER_BATCH = 100
@@ -58,11 +61,11 @@ def nested_run(backend: Backend, parent: str, stage: str, key: str, state: Path)
     if run is not None and run.info.status == "FINISHED" and run.data.tags.get(PARENT) != parent:
         run = None
     if run is None:  # an earlier process may have been killed before it wrote the id
-        run = search(backend, {STAGE: stage, KEY: key}, status="RUNNING")
+        run = search(backend, {STAGE: stage, KEY: key, OWNER: _owner(state)}, status="RUNNING")
     resumed = run is not None
     client = backend.client
     if run is None:
-        tags = {STAGE: stage, KEY: key, PARENT: parent, NAME: stage}
+        tags = {STAGE: stage, KEY: key, OWNER: _owner(state), PARENT: parent, NAME: stage}
         if commit := git_commit():
             tags[COMMIT] = commit
         run = with_retries(lambda: client.create_run(backend.experiment_id, tags=tags))
@@ -77,6 +80,14 @@ def nested_run(backend: Backend, parent: str, stage: str, key: str, state: Path)
         if former_parent != parent and _find(backend, former_parent):
             close_if_done(backend, former_parent)
     return run, resumed
+
+
+def _owner(state: Path) -> str:
+    """A random name of the state directory, which is on disk before a run is created for it."""
+    path = state / "mlflow_owner.json"
+    if not path.exists():
+        store.write_json(path, {"owner": secrets.token_hex(8)})
+    return str(store.read_json(path)["owner"])
 
 
 def close_if_done(backend: Backend, parent: str) -> None:

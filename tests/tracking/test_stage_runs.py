@@ -216,6 +216,17 @@ def test_a_stage_killed_before_its_run_was_written_down_finds_it(
     assert len(stages(client, "train_rl@short")) == 1
 
 
+def test_a_checkout_does_not_take_the_running_stage_of_another_one(params: Params, client: MlflowClient) -> None:
+    with (
+        stage_run(params, "train_sft", "key", Path("here")) as run,
+        stage_run(params, "train_sft", "key", Path("there")),
+    ):
+        run.metrics({"loss": 1.0})
+    first, second = stages(client, "train_sft")
+    assert [len(stage.data.metrics) for stage in (first, second)].count(1) == 1, "each has a run of its own"
+    assert first.data.tags["mlflow.parentRunId"] == second.data.tags["mlflow.parentRunId"]
+
+
 def test_a_killed_stage_moves_to_the_pipeline_that_runs_it_again(
     params: Params, client: MlflowClient, forkserver: ForkServerContext
 ) -> None:
