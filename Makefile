@@ -7,7 +7,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-rest test-slow kiwix postgres test-vllm vllm-cpu test-apps apps test-sites sites test-city city test-verified verified test-inspect inspect gpu-check ui lint deps lock clean install browser check-python docs docs-serve docs-pages
+.PHONY: help demo test test-fast test-rest test-slow kiwix postgres test-vllm vllm-cpu test-apps apps test-sites sites test-city city test-verified verified test-inspect inspect gpu-check ui lint static deps lock clean install browser check-python docs docs-serve docs-pages
 
 # The first that is new enough and has venv.
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do path=$$(command -v $$name) && \
@@ -192,13 +192,16 @@ docs-pages: install .venv-docs/.stamp
 	.venv-docs/bin/python requirements/install.py requirements/docs.txt
 	@touch .venv-docs/.stamp
 
-lint: install
+lint: static
+	$(BIN)/python -m pytest tests/test_style.py tests/test_structure.py
+
+# What make lint checks, without the tests of style, which are part of make test, too.
+static: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/python -m flows.code_deps --check
-	$(BIN)/python -m pytest tests/test_style.py tests/test_structure.py
 
 # The dependencies in pyproject.toml to the versions in requirements/*.txt. Newer ones: make lock UPGRADE=--upgrade, or
 # make lock UPGRADE="--upgrade-package playwright".
