@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.source_trees import nodes
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = [
@@ -54,17 +57,18 @@ FILES = sorted((ROOT / "components").rglob("*.py"))
 FLOWS = sorted((ROOT / "flows").rglob("*.py"))
 
 
-def imports(path: Path) -> set[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
     """Modules that a file imports, anywhere in it."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
             if node.module == "components":
                 found |= {f"components.{alias.name}" for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 def package_of(path: Path) -> str:
@@ -123,7 +127,7 @@ def test_no_text_is_run_as_python():
     found = {
         str(path.relative_to(ROOT)): lines
         for path in [*FILES, *FLOWS]
-        if (lines := [node.lineno for node in ast.walk(ast.parse(path.read_text())) if runs_text(node)])
+        if (lines := [node.lineno for node in nodes(path) if runs_text(node)])
     }
     assert found == {}
 
@@ -165,7 +169,7 @@ def test_no_name_of_a_test_is_longer_than_70_characters():
     names = [
         node.name
         for path in sorted((ROOT / "tests").rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
     ]
     assert [name for name in names if len(name) > 70] == []

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.source_trees import nodes
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = ["components", "flows", "perf"]
 """Files and folders to which the rules apply."""
@@ -44,14 +46,14 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
         for token in tokenize.tokenize(file.readline):
             if token.type == tokenize.COMMENT:
                 yield token.start[0], token.string
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
     """String literals that are no docstrings, with their lines. Errors, verdicts and feedback are among them."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Expr):
             continue
         for child in ast.iter_child_nodes(node):
@@ -61,7 +63,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 def variables(path: Path) -> Iterator[tuple[int, str]]:
     """Names that are assigned, and names of parameters, with their lines."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.lineno, node.id
         elif isinstance(node, ast.arg):

@@ -28,13 +28,12 @@ def audit_figures(verdicts: Mapping[str, Verdict], audited: Sequence[Verdict]) -
     `judge_precision` is the share of the judge's successes that the auditor calls successes, too: it falls first when a
     policy learns to please the judge. A figure without any trajectory is left out.
     """
-    decided = (Outcome.SUCCESS, Outcome.FAILURE)
-    pairs = [(verdicts[audit.trajectory_id].outcome, audit.outcome) for audit in audited if audit.outcome in decided]
-    pairs = [pair for pair in pairs if pair[0] in decided]
+    judged = successes([*verdicts.values()])
+    pairs = [(judged[key], success) for key, success in successes(audited).items() if key in judged]
     if not pairs:
         return {}
-    figures = {"judge_audited": float(len(pairs)), "judge_agreement": _mean([float(a is b) for a, b in pairs])}
-    passed = [float(b is Outcome.SUCCESS) for a, b in pairs if a is Outcome.SUCCESS]
+    figures = {"judge_audited": float(len(pairs)), "judge_agreement": _mean([float(a == b) for a, b in pairs])}
+    passed = [float(success) for rewarded, success in pairs if rewarded]
     return figures | ({"judge_precision": _mean(passed)} if passed else {})
 
 

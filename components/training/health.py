@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from components.judge.rules import is_complete
 from components.records import Termination, Trajectory
@@ -68,6 +68,8 @@ def health_line(figures: Mapping[str, float], objective_summary: str = "") -> st
     agreement = ""
     if "judge_agreement" in figures:
         agreement = f"  judge agrees {figures['judge_agreement']:.2f} of {figures['judge_audited']:.0f}"
+    if "judge_precision" in figures:
+        agreement += f", precision {figures['judge_precision']:.2f}"
     return (
         f"iteration {figures['iteration']:.0f}: reward {figures['reward_mean']:.3f}"
         f"  pool {figures['pool_reward']:.3f}"

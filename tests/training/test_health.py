@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from components.records import BranchPoint, Outcome, Reward, Task, Termination, Trajectory, Turn, Verdict
+from components.records import BranchPoint, Reward, Task, Termination, Trajectory, Turn
 from components.rollout import Branches, Group, SampledGroups, SamplerState, TaskSampler
 from components.training.health import branch_figures, health_line, rollout_figures
-from tests.samples import a_task, a_trajectory, a_turn, a_verdict
+from tests.samples import a_task, a_trajectory, a_turn
+
 
 def said(*logprobs: list[float]) -> list[Turn]:
     """Turns whose tokens have these log-probabilities."""
@@ -143,6 +144,8 @@ def test_the_health_line_has_each_figure_in_its_place():
     assert "  groups 3/44  branches 21/24 (dropped 2)  ratio 1.0555  " in health_line(FIGURES | branched)
     audited = {"judge_agreement": 0.21, "judge_audited": 22.0}
     assert health_line(FIGURES | audited) == line + "  judge agrees 0.21 of 22"
+    precise = audited | {"judge_precision": 0.25}
+    assert health_line(FIGURES | precise) == line + "  judge agrees 0.21 of 22, precision 0.25"
 
 
 def test_the_health_line_gives_no_reasons_if_nothing_was_masked():
