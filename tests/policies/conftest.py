@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 
 from components.model import VLM, Encoder
 from components.params import load
 from tests.policies.vllm_servers import BASE, fleet_of
+
+
+@pytest.fixture(scope="session", autouse=True)
+def engines_are_forked() -> Iterator[None]:
+    """Engines start as on a GPU. vLLM's default on a CPU imports all of vLLM once more, 15 s of CPU per start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VLLM_WORKER_MULTIPROC_METHOD", "fork")
+        yield
 
 
 @pytest.fixture(scope="session")

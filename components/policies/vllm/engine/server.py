@@ -44,6 +44,9 @@ from vllm.v1.engine.async_llm import AsyncLLM
 from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 from waymark_network import Network
 
+START_METHOD = "VLLM_WORKER_MULTIPROC_METHOD"
+"""How vLLM starts the process of its engine: `fork`, its default on GPUs, or `spawn`, its default on CPUs."""
+
 
 class Adapter(BaseModel):
     """A LoRA adapter on this machine's disk. No other adapter has its `number`."""
@@ -89,6 +92,17 @@ class WakeUp(BaseModel):
     part: str
 
 
+def _engine(arguments: AsyncEngineArgs) -> AsyncLLM:
+    """Start the engine, by the start method that the environment names. On a CPU vLLM replaces that by its own."""
+    chosen = os.environ.get(START_METHOD)
+    config = arguments.create_engine_config()
+    if chosen is not None:
+        os.environ[START_METHOD] = chosen
+    return AsyncLLM.from_vllm_config(
+        config, enable_log_requests=arguments.enable_log_requests, disable_log_stats=arguments.disable_log_stats
+    )
+
+
 def serve(engine_args: dict[str, Any], listener: socket.socket, network: Network | None = None) -> None:
     """Serve until SIGTERM."""
 
@@ -96,7 +110,7 @@ def serve(engine_args: dict[str, Any], listener: socket.socket, network: Network
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if network is not None:
             await asyncio.to_thread(network.begin)
-        app.state.engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**engine_args))
+        app.state.engine = _engine(AsyncEngineArgs(**engine_args))
         yield
         app.state.engine.shutdown()
 
