@@ -40,6 +40,17 @@ def done(spec: EpisodeSpec) -> Termination:
     return Termination.DONE
 
 
+def killed_in_validation(iteration: int) -> Callable[[EpisodeSpec], Termination]:
+    """The run ends in the first episode of the validation after an iteration."""
+
+    def ends(spec: EpisodeSpec) -> Termination:
+        if spec.policy_version.startswith(f"test@{iteration}=validation"):
+            raise Killed
+        return Termination.DONE
+
+    return ends
+
+
 def even_attempts(trajectory: Trajectory) -> bool:
     """Attempts 0, 2, … succeed."""
     return trajectory.attempt % 2 == 0

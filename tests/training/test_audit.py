@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from components.agent import EpisodeSpec
 from components.records import Outcome, Termination, Trajectory, Verdict
 from components.training.audit import audit_figures, ended_by_imprecision
 from components.training.rl import TrainedPhase
@@ -101,13 +100,8 @@ def test_without_a_limit_the_phase_goes_on_with_a_judge_that_errs(pleased):
 
 
 def test_a_phase_that_is_killed_after_it_ended_stays_ended(pleased):
-    def killed(spec: EpisodeSpec) -> Termination:
-        if spec.policy_version.startswith("test@4=validation"):
-            raise rl_without_pages.Killed
-        return Termination.DONE
-
     with pytest.raises(rl_without_pages.Killed):
-        pleased(ends=killed)
+        pleased(ends=rl_without_pages.killed_in_validation(4))
     first, again = pleased(), pleased()
     assert (first.published.iteration, len(first.figures)) == (0, 4)
     assert again == first, "a run after the end changes nothing"

@@ -175,13 +175,8 @@ def ended_phase(tmp_path, monkeypatch) -> Callable[..., TrainedPhase]:
 
 
 def test_an_ended_phase_that_is_killed_in_its_last_validation_stays_ended(ended_phase):
-    def killed(spec: EpisodeSpec) -> Termination:
-        if spec.policy_version.startswith("test@3=validation"):
-            raise rl_without_pages.Killed
-        return Termination.DONE
-
     with pytest.raises(rl_without_pages.Killed):
-        ended_phase(killed)
+        ended_phase(ends=rl_without_pages.killed_in_validation(3))
     first, again = ended_phase(), ended_phase()
     assert first.ended is not None
     assert "no trajectory succeeds" in first.ended
