@@ -128,8 +128,8 @@ class JudgeParams(Section):
         least = self.trust.min_precision
         if least and self.reward in ("rules", self.labels):
             raise ValueError(
-                f"judge.trust.min_precision = {least} compares the judge that rewards with another one that labels, and "
-                f"judge.reward = {self.reward} leaves none: set it to 0, or judge.reward to another judge than "
+                f"judge.trust.min_precision = {least} compares the judge that rewards with another one that labels, "
+                f"and judge.reward = {self.reward} leaves none: set it to 0, or judge.reward to another judge than "
                 "judge.labels"
             )
         if least and self.labels == "model" and not self.trust.audit_share:

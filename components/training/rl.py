@@ -244,7 +244,8 @@ class RLTrainer:
         records, params = self._watch.records(state.iteration), self.learners.local.params
         available = self._checkpoints.iterations
         rules = state.rollbacks, params.rl.checkpoints, params.seed
-        choice = choose(state.iteration, records, available, *rules, distrusted=self._distrust(state.figures) is not None)
+        distrusted = self._distrust(state.figures) is not None
+        choice = choose(state.iteration, records, available, *rules, distrusted=distrusted)
         if choice.iteration != state.iteration:
             self.learners.run(Learner.load, self._checkpoints.path(choice.iteration))
         table = self._checkpoints.table()
