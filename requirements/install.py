@@ -1,6 +1,6 @@
 """Installs a lock into the environment of the Python that runs this file: with uv, or with pip where uv does not work.
 
-    .venv/bin/python requirements/install.py requirements/cpu.txt [--no-deps]
+    .venv/bin/python requirements/install.py requirements/cpu.txt [--no-deps] [--compile-bytecode]
 
 uv does not read pip's configuration. This file passes pip's indexes, proxy and certificates to uv; a variable of uv
 that is set already is left as it is. It needs nothing but the standard library and pip.
@@ -94,7 +94,7 @@ def install_with_uv(lock: Path, arguments: list[str]) -> bool:
     pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary=uv", pin[0]]
     if subprocess.run(pip, check=False).returncode:
         return False
-    uv = [sys.executable, "-m", "uv", "pip", "install", "-q", "--compile-bytecode", "--python", sys.executable]
+    uv = [sys.executable, "-m", "uv", "pip", "install", "-q", "--python", sys.executable]
     for variables in tries(lock, pip_options(), dict(os.environ), has_gpu()):
         if subprocess.run([*uv, *arguments], env={**os.environ, **variables}, check=False).returncode == 0:
             return True
@@ -108,9 +108,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Installs a lock with uv, or with pip where uv does not work.")
     parser.add_argument("lock", type=Path)
     parser.add_argument("--no-deps", action="store_true", help="only what the lock names")
+    parser.add_argument(
+        "--compile-bytecode",
+        action="store_true",
+        help="compile every module now, for an image or where Python writes no byte code. Else Python compiles what it "
+        "imports, about a third",
+    )
     options = parser.parse_args()
     arguments = ["-r", str(options.lock), *(["--no-deps"] if options.no_deps else [])]
-    if install_with_uv(options.lock, arguments):
+    if install_with_uv(options.lock, [*arguments, *(["--compile-bytecode"] if options.compile_bytecode else [])]):
         return 0
     print("uv did not install the lock; pip installs it, which takes longer", file=sys.stderr)
     pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments]

@@ -24,8 +24,10 @@ from components.records import Outcome, Record, Task, Trajectory, Verdict
 from components.store import read_table
 from components.tasks import level_of
 from components.worlds.encyclopaedia.kiwix import INSTALL
+from tests.all_stages import READS
+from tests.recipe_reads import unnamed
 from tests.samples import shipped
-from tests.test_smoke import STAGES, copy_project, run
+from tests.test_smoke import ROOT, STAGES, copy_project, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1600)]
 
@@ -145,6 +147,20 @@ def test_every_stage_ran_and_the_report_is_written(ran):
     page = (ran.where / f"reports/{ran.recipe.name}.html").read_text()
     assert f"to the {ran.told('curate_sft')['trajectories']} that SFT learned from" in page
     assert ("Selection, iteration 1" in page) == (ran.recipe.rl.objective.name == "rft")
+
+
+def test_dvc_yaml_names_the_keys_that_stages_read(ran):
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    reads: dict[str, list[str]] = json.loads((ran.where / READS).read_text())
+    assert set(reads) == STAGES | {"report"}
+    del reads["report"]  # it shows the recipe of the results on which it depends
+    missing = {}
+    for name, keys in reads.items():
+        entry = stages[name.partition("@")[0]]
+        entry = entry.get("do", entry)
+        replaced = ["worlds"] if "data/tasks/worlds.json" in entry["deps"] else []
+        missing[name] = unnamed(set(keys) - {"name"}, [*entry["params"], *replaced])  # MLflow's runs have the name
+    assert {name: keys for name, keys in missing.items() if keys} == {}
 
 
 def test_every_policy_is_scored_on_every_task(ran):

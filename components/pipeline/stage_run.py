@@ -128,7 +128,8 @@ def local_model(base: str) -> list[Path]:
 
 @contextmanager
 def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> Iterator[StageRun]:
-    """Run a stage. Its state directory belongs to these inputs and parameters, so a stage that is run again resumes.
+    """Run a stage. Its state directory belongs to these inputs and to the keys of the recipe that dvc.yaml names for
+    the stage, so a stage that is run again resumes. What is no stage of dvc.yaml depends on the whole recipe.
 
     An interrupted stage resumes even if the code has changed, so that a bug can be fixed without losing the work before
     it. Files that changed between its first try and its end are named then, and in its result. The state of a stage
@@ -158,7 +159,7 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
         _forget(state)
     first = stage_code.of_first_try(state, code)
     clock = _Clock(state / "spans.json")
-    with clock.running(), tracking.stage_run(params, name, key, state) as tracker:
+    with clock.running(), tracking.stage_run(params, name, key, state, _keys_of(name)) as tracker:
         run = StageRun(name, params, key, state, tracker, clock)
         for table in (path for path in inputs or [] if path.suffix == ".parquet"):
             tracker.dataset(table, "input")
@@ -207,12 +208,16 @@ def stopped_stage(name: str, params: Params, inputs: Sequence[Path]) -> Iterator
 def _key(name: str, occasion: str, params: Params, inputs: Sequence[Path]) -> str:
     """What separates the states of a stage: its parameters and inputs.
 
-    The limits of tables are left out: they decide whether a stage fails, and not what it makes.
+    DVC takes an output for that of the recipe in use if the keys that dvc.yaml names for the stage have their values,
+    so unfinished work is that of these keys, too: a change of what other stages read loses nothing. The limits of
+    tables are left out: they decide whether a stage fails, and not what it makes.
     """
     missing = [str(path) for path in inputs if not path.exists()]
     if missing:
         raise FileNotFoundError(f"{name} needs {', '.join(missing)}; run `dvc repro {name}`, which makes them first")
-    decisive = {section: keys for section, keys in deciding(params).items() if section != "quality"}
+    recipe = {section: values for section, values in deciding(params).items() if section != "quality"}
+    keys = _keys_of(name)
+    decisive = recipe if keys is None else {key: value_at(recipe, key) for key in keys}
     return store.digest(name, occasion, json.dumps(decisive), *inputs)
 
 
@@ -223,7 +228,7 @@ def _require_same_recipe(name: str, params: Params) -> None:
     dvc.lock and in its run cache.
     """
     now, then = deciding(load()), deciding(params)
-    if changed := [key for key in _keys_of(name) if value_at(now, key) != value_at(then, key)]:
+    if changed := [key for key in _keys_of(name) or [] if value_at(now, key) != value_at(then, key)]:
         raise RecipeChanged(
             f"{', '.join(changed)} in params.yaml changed while {name} ran, and DVC would take what it made for the "
             "result of the new values: put the former recipe in use again and run the stage, which goes on from its "
@@ -242,11 +247,13 @@ def _tell_changed_code(name: str, changed: Sequence[str], state: Path) -> None:
     )
 
 
-def _keys_of(name: str) -> list[str]:
-    """The dotted keys of the recipe that dvc.yaml names for a stage; none for what is no stage of it."""
+def _keys_of(name: str) -> list[str] | None:
+    """The dotted keys of the recipe that dvc.yaml names for a stage; None for what is no stage of it."""
     path = Path("dvc.yaml")
     stages = yaml.safe_load(path.read_text(encoding="utf-8"))["stages"] if path.exists() else {}
-    entry = stages.get(name.partition("@")[0], {})
+    entry = stages.get(name.partition("@")[0])
+    if entry is None:
+        return None
     return [key for key in entry.get("do", entry).get("params", []) if isinstance(key, str)]
 
 

@@ -41,10 +41,13 @@ def ended_by_imprecision(figures: Sequence[Mapping[str, float]], least: float) -
     """Why the phase ends, because the judge that rewards can no longer be trusted; None if it continues.
 
     Args:
-        figures: of all iterations of the phase so far; those without `judge_precision` do not count.
+        figures: of all iterations of the phase so far; those without `judge_precision` do not count, nor those before
+        the phase went back to an earlier policy, which had not learned from them.
         least: the smallest mean of the last `WINDOW` precisions with which RL goes on (`judge.trust.min_precision`).
     """
-    precisions = [iteration["judge_precision"] for iteration in figures if "judge_precision" in iteration]
+    returns = [index for index, iteration in enumerate(figures, 1) if "rolled_back_to" in iteration]
+    since = figures[returns[-1] :] if returns else figures
+    precisions = [iteration["judge_precision"] for iteration in since if "judge_precision" in iteration]
     if len(precisions) < WINDOW or (precision := _mean(precisions[-WINDOW:])) >= least:
         return None
     return (

@@ -81,6 +81,25 @@ def test_where_figures_go_and_limits_of_tables_change_no_work(old, new):
     assert len(work()) == 2
 
 
+@pytest.mark.parametrize(("old", "new"), [("seed: 0", "seed: 5"), ("name: smoke", "name: other")])
+def test_a_key_that_dvc_yaml_does_not_name_for_a_stage_changes_no_work(old, new):
+    Path("dvc.yaml").write_text("stages: {worker: {cmd: x, params: [rl.short]}, frozen: {cmd: x}}")
+    cut_short()
+    text = Path("params.yaml").read_text()
+    assert old in text
+    Path("params.yaml").write_text(text.replace(old, new))
+    assert len(work()) == 2
+    Path("params.yaml").write_text(text.replace("max_steps: 3", "max_steps: 5"))
+    assert len(work()) == 1, "a key that dvc.yaml names"
+
+
+def test_what_is_no_stage_of_dvc_yaml_depends_on_the_whole_recipe():
+    Path("dvc.yaml").write_text("stages: {other: {cmd: x, params: [rl.short]}}")
+    cut_short()
+    Path("params.yaml").write_text(Path("params.yaml").read_text().replace("seed: 0", "seed: 5"))
+    assert len(work()) == 1
+
+
 def test_a_raised_limit_continues_the_work_and_another_model_does_not():
     def ask(model: str, max_usd: float) -> None:
         raw = shipped("smoke")

@@ -39,8 +39,23 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     return load_study(path)
 
 
+@pytest.fixture(scope="session")
+def results_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Run], Path]:
+    """A folder with the results of a run, which is written once."""
+    written: dict[tuple[str, int], Path] = {}
+
+    def folder(run: Run) -> Path:
+        key = run.arm, run.seed
+        if key not in written:
+            written[key] = tmp_path_factory.mktemp(run.name)
+            _results(written[key], run)
+        return written[key]
+
+    return folder
+
+
 @pytest.fixture
-def finish(study: Study) -> Callable[..., None]:
+def finish(study: Study, results_of: Callable[[Run], Path]) -> Callable[..., None]:
     """Write the results of the runs; those in `states` have another state and no results."""
 
     def write(**states: str) -> None:
@@ -48,7 +63,7 @@ def finish(study: Study) -> Callable[..., None]:
         folder = Path(".waymark/studies/mine")
         for run in study.runs:
             if run.name not in by_name:
-                _results(folder / run.name, run)
+                shutil.copytree(results_of(run), folder / run.name, dirs_exist_ok=True)
         named = {run.name: by_name.get(run.name, "finished") for run in study.runs}
         details = {"stage": "train_rl@short", "log": "train_rl@short.log", "error": "exit <1>"}
         write_json(

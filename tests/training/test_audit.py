@@ -62,6 +62,14 @@ def test_a_phase_ends_when_the_mean_of_three_precisions_is_too_low(precisions, e
     assert ended_by_imprecision(history(*precisions), 0.0) is None, "0 never ends a phase"
 
 
+def test_precision_before_a_rollback_does_not_count():
+    back = history(0.9, 0.1, 0.1)
+    back[-1]["rolled_back_to"] = 1.0
+    assert ended_by_imprecision(back, 0.75) is None
+    assert ended_by_imprecision([*back, *history(0.1, 0.1)], 0.75) is None
+    assert ended_by_imprecision([*back, *history(0.1, 0.1, 0.1)], 0.75) is not None
+
+
 def test_the_reason_names_the_measured_precision_and_the_limit():
     reason = ended_by_imprecision(history(0.7, 0.8, 0.9), 0.85)
     assert reason is not None
@@ -70,7 +78,7 @@ def test_the_reason_names_the_measured_precision_and_the_limit():
 
 @pytest.fixture
 def pleased(tmp_path, monkeypatch) -> Callable[..., TrainedPhase]:
-    """Runs a phase of 8 iterations with a judge that calls every other attempt a success, and an auditor who agrees
+    """Runs a phase of 6 iterations with a judge that calls every other attempt a success, and an auditor who agrees
     until the policy had two updates, and then never, neither on training nor on validation tasks."""
 
     def agrees(trajectory: Trajectory) -> bool:
@@ -78,7 +86,7 @@ def pleased(tmp_path, monkeypatch) -> Callable[..., TrainedPhase]:
 
     def run(least: float = 0.5, ends: Callable[..., Termination] = rl_without_pages.done) -> TrainedPhase:
         options = {"ends": ends, "validate": 2, "audited": agrees, "min_precision": least}
-        return rl_without_pages.train(monkeypatch, tmp_path, 8, **options)[0]
+        return rl_without_pages.train(monkeypatch, tmp_path, 6, **options)[0]
 
     return run
 
@@ -96,7 +104,7 @@ def test_a_policy_that_pleases_its_judge_ends_the_phase(pleased):
 def test_without_a_limit_the_phase_goes_on_with_a_judge_that_errs(pleased):
     trained = pleased(least=0.0)
     assert trained.ended is None
-    assert len(trained.figures) == 8
+    assert len(trained.figures) == 6
 
 
 def test_a_phase_that_is_killed_after_it_ended_stays_ended(pleased):

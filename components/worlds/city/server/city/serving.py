@@ -29,6 +29,9 @@ StartResponse = Callable[..., Any]
 COOKIE = "city"
 THREADS = 64
 """More than one copy has requests at a time, because a request may wait (`modifiers.slow`) before it takes its turn."""
+IDLE_S = 10 * 365 * 24 * 3600
+"""waitress closes connections that were idle for longer. A request moves the clock of the whole process to its copy's
+time, so with a shorter limit a connection may look idle that is not. Chromium closes its connections by itself."""
 
 
 def main() -> None:
@@ -53,9 +56,16 @@ def main() -> None:
     token = secrets.token_hex(16)
     control = Control(copies, token)
     pages = waitress.create_server(
-        City(copies), host="127.0.0.1", port=options.port, threads=THREADS, clear_untrusted_proxy_headers=True
+        City(copies),
+        host="127.0.0.1",
+        port=options.port,
+        threads=THREADS,
+        clear_untrusted_proxy_headers=True,
+        channel_timeout=IDLE_S,
     )
-    commands = waitress.create_server(control, host="127.0.0.1", port=options.control_port, threads=4)
+    commands = waitress.create_server(
+        control, host="127.0.0.1", port=options.control_port, threads=4, channel_timeout=IDLE_S
+    )
     for server in (pages, commands):
         threading.Thread(target=server.run, daemon=True).start()
     ready = {"port": int(pages.effective_port), "control_port": int(commands.effective_port), "token": token}
