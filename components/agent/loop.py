@@ -123,7 +123,10 @@ def trajectory_of(
 
 
 def _add_cost(diagnostics: dict[str, Any], completion: Completion) -> None:
-    """Add up the tokens and the cost of an endpoint's answers, which no turn records."""
+    """Add up the tokens and the cost of an endpoint's answers, which no turn records, and keep those of each answer:
+    an episode that is cut to fewer steps (`benchmarks.step_budgets`) took those of its turns."""
+    if completion.tokens is not None or completion.usd is not None:
+        diagnostics["bills"] = [*diagnostics.get("bills", []), {"tokens": completion.tokens, "usd": completion.usd}]
     if completion.tokens is not None:
         diagnostics["response_tokens"] = diagnostics.get("response_tokens", 0) + completion.tokens
     if completion.usd is not None:

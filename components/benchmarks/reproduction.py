@@ -22,6 +22,15 @@ from components.reports.published import PublishedRow
 from components.statistics import Interval
 
 RECIPES = Path("recipes/reproductions")
+RECORDED_KEYS = (
+    "agent.protocol",
+    "agent.prompt",
+    "agent.max_context_tokens",
+    "browser.viewport",
+    "browser.scroll_bars",
+    "model.think_prefix",
+)
+"""Keys of the harness that the settings of a result have under their last names."""
 
 
 class Reproduction(Section):
@@ -156,7 +165,7 @@ def compare_with_claims(
                 (benchmark := load_benchmark(name)),
                 row,
                 missing_for.get(name, []),
-                None if model_key is None else _result(benchmark, model_key, folder, limit),
+                None if model_key is None else _result(benchmark, model_key, folder, limit, reproduction.harness),
                 reproduction.harness,
             )
             for name in reproduction.benchmarks
@@ -206,11 +215,11 @@ def _compared(
 
 
 def _other_harness(result: BenchmarkResult, harness: Mapping[str, Any]) -> str:
-    """In what a result's harness differs from the one that is pinned; empty if in nothing that the result records."""
+    """In what a result's harness differs from the one that is pinned; empty if in nothing that the result records.
+    Results of earlier versions record less."""
     settings = result.settings
     recorded = {
-        "agent.protocol": settings.get("protocol"),
-        "browser.viewport": settings.get("viewport"),
+        **{key: settings.get(key.rpartition(".")[2]) for key in RECORDED_KEYS},
         **{f"agent.{key}": value for key, value in settings.get("context", {}).items()},
         **{f"observation.{key}": value for key, value in settings.get("observation", {}).items()},
     }
@@ -228,12 +237,16 @@ def _other_judge(result: BenchmarkResult, benchmark: Benchmark) -> str:
     return ", ".join(f"{key} is {recorded[key]!r} and not {value!r}" for key, value in others.items())
 
 
-def _result(benchmark: Benchmark, model_key: str, folder: Path, limit: int | None) -> BenchmarkResult | None:
-    """The result of a run on this revision of the benchmark, of those with a limit first; None if there is none.
+def _result(
+    benchmark: Benchmark, model_key: str, folder: Path, limit: int | None, harness: Mapping[str, Any]
+) -> BenchmarkResult | None:
+    """The result of a run on this revision of the benchmark, of those with a limit first; None if there is none. One of
+    another harness or judge is taken only if there is no other.
 
     Raises:
         BenchmarkError: a file is no result.
     """
+    others: list[BenchmarkResult] = []
     suffixes = ["", ".partial", ".invalid"] if limit is None else [f".limit-{limit}", "", ".partial", ".invalid"]
     for suffix in suffixes:
         path = folder / f"{benchmark.name}@{model_key}{suffix}.json"
@@ -243,6 +256,9 @@ def _result(benchmark: Benchmark, model_key: str, folder: Path, limit: int | Non
             result = BenchmarkResult.model_validate_json(path.read_text())
         except ValidationError as error:
             raise BenchmarkError(f"{path} is no result of a benchmark run; run `waymark evaluate` again") from error
-        if result.version == benchmark.identity:
+        if result.version != benchmark.identity:
+            continue
+        if not _other_harness(result, harness) and not _other_judge(result, benchmark):
             return result
-    return None
+        others.append(result)
+    return others[0] if others else None

@@ -40,10 +40,16 @@ def missing_everywhere(reproduction: Reproduction, params: Params, checkpoint: P
             f"the checkpoint is not here: `hf download {reproduction.checkpoint}{revision}`, or name its folder with "
             "--checkpoint"
         )
-    if params.model.device == "cuda" and not gpus():
+    vllm, listed = params.inference.vllm, len(gpus())
+    starts_servers = params.inference.engine == "vllm" and not vllm.urls
+    if params.model.device == "cuda" and not listed:
         lines.append("the recipe asks for a GPU, and nvidia-smi lists none: run on a machine with one")
-    vllm = params.inference.vllm
-    if params.inference.engine == "vllm" and not vllm.urls and not Path(vllm.python).exists():
+    elif params.model.device == "cuda" and starts_servers and vllm.gpus[-1] >= listed:
+        lines.append(
+            f"the vLLM servers of the recipe take the GPUs {vllm.gpus[0]} to {vllm.gpus[-1]}, and nvidia-smi lists "
+            f"{listed}, from 0 on: set inference.vllm.servers and first_gpu in a recipe of your own that extends it"
+        )
+    if starts_servers and not Path(vllm.python).exists():
         lines.append(f"{vllm.python} does not exist: install vLLM as docs/how-to/first-run-on-a-gpu.md shows")
     return lines
 

@@ -87,18 +87,24 @@ class BenchmarkResult(Record):
 
 
 def free_name(result: BenchmarkResult, folder: Path = FOLDER) -> str:
-    """The name under which a result is stored: its own, with its status if it would replace a result with a better
-    one. A complete result is better than a partial one, and that better than an invalid one."""
-    better = STATUSES[: STATUSES.index(result.status)]
-    if _status(folder / f"{result.name}.json") in better:
-        return f"{result.name}.{result.status}"
-    return result.name
+    """The name under which a result is stored: its own, with its status if it would replace a better result."""
+    stored = _stored(folder / f"{result.name}.json")
+    return f"{result.name}.{result.status}" if stored is not None and _is_better(stored, result) else result.name
 
 
-def _status(path: Path) -> Status | None:
-    """The status of a stored result; None if there is none that can be read."""
+def _is_better(stored: BenchmarkResult, result: BenchmarkResult) -> bool:
+    """A complete result is better than a partial one, and that better than an invalid one. Of two partial ones on the
+    same revision of the set, the one with more tasks is better."""
+    if stored.status != result.status:
+        return STATUSES.index(stored.status) < STATUSES.index(result.status)
+    is_same_set = stored.version == result.version
+    return result.status == "partial" and is_same_set and stored.progress.done > result.progress.done
+
+
+def _stored(path: Path) -> BenchmarkResult | None:
+    """A stored result; None if there is none that can be read."""
     try:
-        return BenchmarkResult.model_validate_json(path.read_text(encoding="utf-8")).status
+        return BenchmarkResult.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
 

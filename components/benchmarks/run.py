@@ -28,7 +28,7 @@ from components.judge import require_rules
 from components.params import Params, load
 from components.pipeline.evaluation import InvalidEvaluation
 from components.pipeline.leaderboard import publish
-from components.pipeline.stage_run import StageRun, stage
+from components.pipeline.stage_run import StageRun, reopen, stage
 from components.records import Rejection, Task, start_tabs
 from components.store import read_table, write_table
 from components.tasks import at_sites, parse_rows
@@ -57,6 +57,7 @@ def evaluate(named: str | Path, options: Options) -> BenchmarkResult:
     subject = resolve_subject(options.model, recipe)
     occasion = f"{benchmark.key} {subject.key} {options.decoding} {longest} {options.occasion}"
     with stage(f"benchmark@{benchmark.name}", occasion=occasion) as run:
+        reopen(run.state)  # a run with more tasks may be cut short after one with fewer that ended
         if benchmark.pages is not None:
             tasks = _page_tasks(run, benchmark, params)
         selected = select_tasks(tasks, len(rejected), params, benchmark, options.limit)

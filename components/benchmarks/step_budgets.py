@@ -11,7 +11,8 @@ episodes reach that limit than in separate runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import success
@@ -21,6 +22,9 @@ from components.statistics import SuccessRate
 _ENDED_BY_A_TURN = frozenset(
     {Termination.DONE, Termination.MAX_STEPS, Termination.RESPONSE_LENGTH, Termination.FORMAT_ERROR}
 )
+
+_OF_THE_WHOLE = ("bills", "response_tokens", "usd", "wall_s")
+"""Diagnostics of a whole episode."""
 
 
 class BudgetPoint(SuccessRate):
@@ -55,11 +59,23 @@ def within(trajectory: Trajectory, steps: int) -> Trajectory:
             "late_actions": None,
             "ending": None,
             "state_check": None,
+            "diagnostics": _of_first_turns(trajectory.diagnostics, steps),
             "final_screenshot": turns[steps].observation.screenshot
             if len(turns) > steps
             else trajectory.final_screenshot,
         }
     )
+
+
+def _of_first_turns(diagnostics: Mapping[str, Any], steps: int) -> dict[str, Any]:
+    """The diagnostics of an episode that ended after its first steps. Its time is not known, nor are tokens and cost if
+    no turn has a bill."""
+    kept = {key: value for key, value in diagnostics.items() if key not in _OF_THE_WHOLE}
+    if not (bills := diagnostics.get("bills", [])[:steps]):
+        return kept
+    tokens, usd = ([bill[key] for bill in bills if bill[key] is not None] for key in ("tokens", "usd"))
+    summed = {"response_tokens": sum(tokens) if tokens else None, "usd": round(sum(usd), 8) if usd else None}
+    return {**kept, "bills": bills, **{key: value for key, value in summed.items() if value is not None}}
 
 
 def budget_curve(

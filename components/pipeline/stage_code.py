@@ -47,11 +47,6 @@ def digests(files: Mapping[str, Path]) -> dict[str, str]:
     }
 
 
-def summary(code: Mapping[str, str]) -> str:
-    """One digest of all files."""
-    return store.digest(json.dumps(code))
-
-
 def of_first_try(state: Path, now: Mapping[str, str]) -> dict[str, str]:
     """The digests that the stage's first try wrote down, which are those of `now` if this is the first."""
     path = state / TRIED

@@ -34,7 +34,7 @@ WORLD_SETTINGS = Path("data/tasks/worlds.json")
 rollouts are stale when it changes, not when a number of tasks does."""
 
 FINISHED = "finished"
-"""The file in a stage's state directory with the digest of the code with which the stage finished."""
+"""The file in a stage's state directory with the digests of the code with which the stage finished."""
 
 SAVED_EVERY_S = 2.0
 """So much wall time of a killed try is lost at most."""
@@ -154,8 +154,8 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
     lock = _locked(name, state)
     files = stage_code.code_files(worlds_of(params))
     code = stage_code.digests(files)
-    finished, mine = state / FINISHED, stage_code.summary(code)
-    if finished.exists() and finished.read_text() != mine:
+    finished = state / FINISHED
+    if finished.exists() and _is_of_other_code(finished, code):
         _forget(state)
     first = stage_code.of_first_try(state, code)
     clock = _Clock(state / "spans.json")
@@ -175,7 +175,7 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
     if run.is_partial:
         reopen(state)
     else:
-        finished.write_text(mine)
+        store.write_json(finished, code)
     lock.close()
 
 
@@ -313,10 +313,23 @@ class _Clock:
             store.write_json(self._path, self.spans)
 
 
+def _is_of_other_code(finished: Path, code: Mapping[str, str]) -> bool:
+    """Whether a file changed since the stage finished. Two commands that run one stage may load different files, which
+    is no change. Files of earlier versions have one digest of all."""
+    try:
+        former = json.loads(finished.read_text())
+    except ValueError:
+        return True
+    return not isinstance(former, dict) or bool(stage_code.changed(former, code))
+
+
 def _forget(state: Path) -> None:
-    """Empty a state directory, except the lock, which this process holds."""
+    """Empty a state directory, except the lock, which this process holds. The file that says that the stage finished
+    goes last: if this process is killed, the rest is not taken for unfinished work."""
+    finished = state / FINISHED
     for path in state.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
-        elif path.name != "lock":
+        elif path.name not in ("lock", finished.name):
             path.unlink()
+    finished.unlink(missing_ok=True)

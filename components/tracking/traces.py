@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mlflow.entities.span import LiveSpan
     from mlflow.tracing.attachments import Attachment
 
-TRAJECTORY, TERMINATION = "waymark.trajectory_id", "waymark.termination"
+TRAJECTORY, TERMINATION, VERDICT = "waymark.trajectory_id", "waymark.termination", "waymark.verdict"
 _SECOND = 1_000_000_000
 _PAGE = 500
 """An MLflow server refuses more."""
@@ -44,7 +44,7 @@ def log_traces(
     if samples == 0:
         return
     trajectories, verdict_of = list(trajectories), {verdict.trajectory_id: verdict for verdict in verdicts}
-    logged = _up_to_date(backend, run_id, trajectories)
+    logged = _up_to_date(backend, run_id, trajectories, verdict_of)
     for trajectory in sample(trajectories, verdict_of, samples):
         if trajectory.trajectory_id not in logged:
             _log_trace(backend, run_id, stage, trajectory, verdict_of.get(trajectory.trajectory_id))
@@ -67,7 +67,7 @@ def log_episodes(
         return
     verdict_of = {verdict.trajectory_id: verdict for verdict in verdicts}
     sampled = {trajectory.trajectory_id for trajectory in sample(trajectories, verdict_of, samples)}
-    logged = _up_to_date(backend, run_id, trajectories)
+    logged = _up_to_date(backend, run_id, trajectories, verdict_of)
     for trajectory in trajectories:
         identity = trajectory.trajectory_id
         if identity not in logged:
@@ -106,15 +106,22 @@ def logged_ids(backend: Backend, run_id: str) -> set[str]:
     return {trace.info.tags.get(TRAJECTORY, "") for trace in traces_of(backend, run_id)}
 
 
-def _up_to_date(backend: Backend, run_id: str, trajectories: Iterable[Trajectory]) -> set[str]:
+def _up_to_date(
+    backend: Backend, run_id: str, trajectories: Iterable[Trajectory], verdict_of: Mapping[str, Verdict]
+) -> set[str]:
     """The trajectories that a run has traces of. Traces of episodes that were repeated since and ended in another way,
-    such as those that the environment had ended in an invalid evaluation, are deleted."""
-    endings = {trajectory.trajectory_id: trajectory.termination.value for trajectory in trajectories}
+    such as those that the environment had ended in an invalid evaluation, are deleted, and those with another verdict,
+    such as an error of a judge that was asked again. Traces of earlier versions do not name their verdict."""
+    now = {
+        trajectory.trajectory_id: (trajectory.termination.value, _named(verdict_of.get(trajectory.trajectory_id)))
+        for trajectory in trajectories
+    }
     logged, outdated = set[str](), list[str]()
     for trace in traces_of(backend, run_id):
-        identity = trace.info.tags.get(TRAJECTORY, "")
-        ending = trace.info.tags.get(TERMINATION)
-        if endings.get(identity, ending) == ending:
+        tags = trace.info.tags
+        identity = tags.get(TRAJECTORY, "")
+        ending, verdict = now.get(identity, (tags.get(TERMINATION), tags.get(VERDICT)))
+        if (ending, verdict) == (tags.get(TERMINATION), tags.get(VERDICT, verdict)):
             logged.add(identity)
         else:
             outdated.append(trace.info.trace_id)
@@ -122,6 +129,11 @@ def _up_to_date(backend: Backend, run_id: str, trajectories: Iterable[Trajectory
         chunk = outdated[first : first + _DELETED_AT_ONCE]
         with_retries(partial(backend.client.delete_traces, backend.experiment_id, trace_ids=chunk))
     return logged
+
+
+def _named(verdict: Verdict | None) -> str:
+    """What was decided and by whom, as a tag."""
+    return "none" if verdict is None else f"{verdict.outcome.value} by {verdict.judge}@{verdict.judge_version}"
 
 
 def traces_of(backend: Backend, run_id: str) -> Iterator[Trace]:
@@ -172,7 +184,12 @@ def _log_trace(
         span_type=SpanType.AGENT,
         inputs={"intent": trajectory.task.intent, "start_url": trajectory.task.start_url},
         attributes=attributes,
-        tags={TRAJECTORY: trajectory.trajectory_id, TERMINATION: trajectory.termination.value, "waymark.stage": stage},
+        tags={
+            TRAJECTORY: trajectory.trajectory_id,
+            TERMINATION: trajectory.termination.value,
+            VERDICT: _named(verdict),
+            "waymark.stage": stage,
+        },
         metadata={TraceMetadataKey.SOURCE_RUN: run_id},
         experiment_id=backend.experiment_id,
         start_time_ns=clock,

@@ -154,13 +154,14 @@ class RLTrainer:
                 if not rollouts.sampled.effective:
                     idle = learner.params.rl.idle_iterations
                     ended = ended_by_idleness(rollouts.sampled, state.figures, not self._began_before, idle)
+                audited = audit_figures(rollouts.verdicts, rollouts.audited)
+                ended = ended or self._distrust([*state.figures, audited])
                 queue.settle(number)
                 kl = await self._compute(self._watch.divergence, number, rollouts, ended is not None)
                 figures = await self._update(number, rollouts, began, waited_s) | kl_figure(kl)
                 tallies = self._tallied(state, rollouts, kl) if self.validation else {}
-                figures_so_far = [*state.figures, figures]
-                ended = ended or self._distrust(figures_so_far)
-                state = RLState(number, rollouts.sampler.state, figures_so_far, tallies, state.rollbacks, ended)
+                sampler = rollouts.sampler.state
+                state = RLState(number, sampler, [*state.figures, figures], tallies, state.rollbacks, ended)
                 is_last = ended is not None or number == self.phase.iterations
                 if is_last or number % every == 0 or self._watch.is_due(number):
                     await self._compute(self._save, state)

@@ -71,10 +71,11 @@ def test_costs_add_up_over_the_turns():
     done = episode((30, 0.001), (50, 0.0025))
     assert done.termination is Termination.MAX_STEPS
     assert (done.diagnostics["response_tokens"], done.diagnostics["usd"]) == (80, 0.0035)
+    assert done.diagnostics["bills"] == [{"tokens": 30, "usd": 0.001}, {"tokens": 50, "usd": 0.0025}]
 
 
 def test_a_policy_without_costs_records_none_and_not_zero():
-    assert {"response_tokens", "usd"} & episode((None, None)).diagnostics.keys() == set()
+    assert {"response_tokens", "usd", "bills"} & episode((None, None)).diagnostics.keys() == set()
 
 
 def test_the_work_of_the_policy_adds_up_over_the_turns():

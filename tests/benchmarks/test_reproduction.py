@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from components.benchmarks.reproduction import Reproduction, compare_with_claims, load_reproduction
+from components.benchmarks.options import Options
+from components.benchmarks.reproduction import Reproduction, _other_harness, compare_with_claims, load_reproduction
 from components.benchmarks.requirements import cached_checkpoint, missing_everywhere, missing_for
+from components.benchmarks.result_assembly import _settings
 from components.benchmarks.results import BenchmarkResult, write_result
 from components.benchmarks.spec import BenchmarkError, load_benchmark
 from components.cli.main import main, parser
@@ -134,6 +136,35 @@ def test_a_result_of_another_harness_is_named_and_does_not_count(tmp_path: Path)
     [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
     assert (line.reproduced, line.status, line.is_reproduced) == (None, "of another harness", None)
     assert line.problem == "agent.feedback is False and not True: run `waymark reproduce` with --run again"
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_result_records_the_harness_that_a_reproduction_pins(tmp_path: Path, name: str) -> None:
+    reproduction, benchmark = load_reproduction(name), load_benchmark("deepshop")
+    params = load(ROOT / f"recipes/{reproduction.recipe}.yaml")
+    settings = _settings(params, benchmark, Options(model="x"))
+    result = on_deepshop(settings=settings | {"judge_model": benchmark.judge_model})
+    assert _other_harness(result, reproduction.harness) == ""
+    for key in reproduction.harness:
+        assert _other_harness(result, reproduction.harness | {key: "another"}).startswith(f"{key} is "), key
+
+
+def test_a_partial_result_counts_before_one_of_another_harness(tmp_path: Path) -> None:
+    result = on_deepshop()
+    other = result.model_copy(update={"settings": result.settings | {"think_prefix": False}})
+    write_result(other.model_copy(update={"status": "complete", "problem": None}), tmp_path)
+    [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
+    assert (line.status, line.reproduced) == ("of another harness", None)
+    assert write_result(result, tmp_path).name.endswith(".partial.json")
+    [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
+    assert (line.status, line.reproduced) == ("partial", 0.5)
+
+
+@pytest.mark.parametrize(("listed", "is_named"), [(1, True), (7, True), (8, False)])
+def test_gpus_that_a_machine_lacks_are_named(monkeypatch: pytest.MonkeyPatch, listed: int, is_named: bool) -> None:
+    monkeypatch.setattr("components.benchmarks.requirements.gpus", lambda: ["GPU"] * listed)
+    lines = missing_everywhere(load_reproduction("openwebrl-4b"), load(ROOT / "recipes/openwebrl-4b.yaml"), ROOT)
+    assert any(f"take the GPUs 4 to 7, and nvidia-smi lists {listed}" in line for line in lines) is is_named
 
 
 @pytest.mark.parametrize(

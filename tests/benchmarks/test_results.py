@@ -135,6 +135,15 @@ def test_an_incomplete_result_does_not_replace_a_complete_one(tmp_path, status):
     assert BenchmarkResult.model_validate_json(paths[0].read_text()).status == "complete"
 
 
+def test_a_partial_result_does_not_replace_one_with_more_tasks(tmp_path):
+    """On a live set with a task that robots.txt forbids, no result is complete."""
+    more = a_result(status="partial")
+    fewer = more.model_copy(update={"progress": more.progress.model_copy(update={"done": more.progress.done - 1})})
+    of_another_set = fewer.model_copy(update={"version": "another"})
+    names = [write_result(result, tmp_path).name for result in (fewer, more, fewer, more, of_another_set)]
+    assert names == ["shops@abc123.json"] * 2 + ["shops@abc123.partial.json"] + ["shops@abc123.json"] * 2
+
+
 def test_an_invalid_result_does_not_replace_a_partial_one(tmp_path):
     statuses = ("partial", "invalid", "partial")
     paths = [write_result(a_result(status=status), tmp_path) for status in statuses]

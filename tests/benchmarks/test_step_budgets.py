@@ -72,6 +72,17 @@ def test_a_cut_episode_has_no_state_of_its_later_turns():
     assert within(out_of_steps, 4) == out_of_steps
 
 
+def test_a_cut_episode_took_what_its_turns_took():
+    bills = [{"tokens": 30, "usd": 0.001}, {"tokens": 50, "usd": None}, {"tokens": None, "usd": 0.5}]
+    diagnostics = {"bills": bills, "response_tokens": 80, "usd": 0.501, "wall_s": 9.0, "start": {"open": 1.0}}
+    whole = episode(1, 3, Termination.DONE, True).model_copy(update={"diagnostics": diagnostics})
+    assert within(whole, 3).diagnostics == diagnostics
+    taken = {"bills": bills[:2], "response_tokens": 80, "usd": 0.001, "start": {"open": 1.0}}
+    assert within(whole, 2).diagnostics == taken
+    without_bills = whole.model_copy(update={"diagnostics": {"response_tokens": 80, "wall_s": 9.0}})
+    assert within(without_bills, 2).diagnostics == {}
+
+
 def test_the_curve_is_the_one_worked_out_by_hand():
     # done after 1, 2 and 4 turns, the one of 2 judged a failure; one never done in 6; one page died in the third turn
     ends = [(1, Termination.DONE), (2, Termination.DONE), (4, Termination.DONE), (6, Termination.MAX_STEPS)]

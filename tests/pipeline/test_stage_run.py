@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import yaml
 from components import store
 from components.params import complete, load
 from components.pipeline import stage_code, stage_run
-from components.pipeline.stage_run import RecipeChanged, StageBusy, stage
+from components.pipeline.stage_run import RecipeChanged, StageBusy, reopen, stage
 from components.store import read_json
 from components.worlds import worlds_of
 from tests.samples import shipped
@@ -31,9 +32,11 @@ def project(tmp_path, mlflow_database, monkeypatch):
     Path("work.py").write_text("this code")
 
 
-def work(fail: bool = False, occasion: str = "") -> list[str]:
+def work(fail: bool = False, occasion: str = "", adds: bool = False) -> list[str]:
     """A stage that adds a line to its state each time it runs; returns the lines there are."""
     with stage("worker", inputs=[Path("input")], occasion=occasion) as run:
+        if adds:
+            reopen(run.state)
         notes = run.state / "notes"
         notes.write_text((notes.read_text() if notes.exists() else "") + "line\n")
         if fail:
@@ -59,6 +62,38 @@ def test_finished_work_is_kept_for_the_same_code_and_dropped_otherwise():
     assert len(work()) == 2
     Path("work.py").write_text("other code")
     assert len(work()) == 1
+
+
+def test_finished_work_is_kept_by_a_command_that_loads_other_files(monkeypatch):
+    assert len(work()) == 1
+    Path("more.py").write_text("loaded by another command")
+    files = {"components/work.py": Path("work.py"), "components/more.py": Path("more.py")}
+    monkeypatch.setattr(stage_code, "code_files", lambda worlds: files)
+    assert len(work()) == 2
+    Path("work.py").write_text("other code")
+    assert len(work()) == 1
+
+
+def test_finished_work_whose_deletion_was_cut_short_is_not_taken_up(monkeypatch):
+    assert len(work()) == 1
+    Path("work.py").write_text("other code")
+
+    def killed(path: Path, missing_ok: bool = False) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", killed)
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    assert len(work()) == 1
+
+
+def test_work_that_is_added_to_finished_work_goes_on_with_other_code():
+    assert len(work()) == 1
+    with pytest.raises(RuntimeError, match="cut short"):
+        work(fail=True, adds=True)
+    Path("work.py").write_text("mended code")
+    assert len(work()) == 3
 
 
 def test_other_inputs_parameters_or_occasions_start_new_work():
@@ -159,7 +194,7 @@ def test_a_missing_input_names_the_command_that_makes_it():
 
 
 def digest() -> str:
-    return stage_code.summary(stage_code.digests(stage_code.code_files([])))
+    return json.dumps(stage_code.digests(stage_code.code_files([])))
 
 
 def test_the_digest_of_the_code_sees_our_modules(monkeypatch, tmp_path):

@@ -107,6 +107,18 @@ def test_an_episode_that_is_repeated_replaces_what_the_environment_ended(params:
     assert all(trace.info.assessments for trace in traces)
 
 
+def test_a_verdict_that_a_judge_gave_when_asked_again_replaces_its_error(params: Params, client: MlflowClient) -> None:
+    first, second = (a_trajectory(a_task(number), turns=1) for number in range(2))
+    for outcome in (Outcome.ERROR, Outcome.SUCCESS):
+        with stage_run(params, "evaluate@sft", "key", Path("state")) as run:
+            run.evaluation([first, second], [a_verdict(first, outcome), a_verdict(second, Outcome.FAILURE)])
+    experiment = client.get_experiment_by_name("waymark").experiment_id
+    traces = client.search_traces(locations=[experiment], run_id=run.run_id)
+    values = {trace.info.tags["waymark.trajectory_id"]: trace.info.assessments[0].value for trace in traces}
+    assert values == {first.trajectory_id: "success", second.trajectory_id: "failure"}
+    assert len(traces) == 2
+
+
 def test_no_samples_means_no_traces(checkout: Path, client: MlflowClient) -> None:
     trajectory = a_trajectory(turns=1)
     assert logged(recipe(tracking={"trace_samples": 0}), client, [(trajectory, a_verdict(trajectory))]) == []

@@ -84,8 +84,10 @@ def pleased(tmp_path, monkeypatch) -> Callable[..., TrainedPhase]:
     def agrees(trajectory: Trajectory) -> bool:
         return trajectory.policy.startswith(("test@0", "test@1")) and rl_without_pages.even_attempts(trajectory)
 
-    def run(least: float = 0.5, ends: Callable[..., Termination] = rl_without_pages.done) -> TrainedPhase:
-        options = {"ends": ends, "validate": 2, "audited": agrees, "min_precision": least}
+    def run(
+        least: float = 0.5, ends: Callable[..., Termination] = rl_without_pages.done, every: int = 2
+    ) -> TrainedPhase:
+        options = {"ends": ends, "validate": every, "audited": agrees, "min_precision": least}
         return rl_without_pages.train(monkeypatch, tmp_path, 6, **options)[0]
 
     return run
@@ -99,6 +101,14 @@ def test_a_policy_that_pleases_its_judge_ends_the_phase(pleased):
     assert [validation.iteration for validation in trained.validations] == [0, 2, 4]
     assert [validation.success.rate for validation in trained.validations] == [1, 0, 0]
     assert trained.published.iteration == 0
+
+
+def test_the_kl_to_sft_is_measured_in_the_iteration_that_ends_the_phase(pleased):
+    """No validation was planned after iteration 4."""
+    (_, last, of_end) = pleased(every=3).validations
+    assert (last.iteration, of_end.iteration) == (3, 4)
+    assert last.kl_sft is not None
+    assert of_end.kl_sft is not None
 
 
 def test_without_a_limit_the_phase_goes_on_with_a_judge_that_errs(pleased):
