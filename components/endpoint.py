@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from aiolimiter import AsyncLimiter
 from pydantic import ValidationError
 
-from components.endpoint_retries import retry_delay
+from components.endpoint_retries import MAY_PASS, retry_delay
 from components.params import EndpointParams
 from components.records import Image, Record
 from components.redaction import redacted
@@ -173,8 +173,12 @@ class Endpoint:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        for pending in self._pending.values():
-            pending.cancel()
+        error = exc[1]
+        if error is not None and not isinstance(error, BudgetSpent):
+            for pending in self._pending.values():
+                pending.cancel()
+        # A request stays in flight if its question was given up, because another one of the same verdict failed. It is
+        # paid for.
         await asyncio.gather(*self._pending.values(), return_exceptions=True)
         if self._client is not None:
             await self._client.close()
@@ -320,8 +324,9 @@ class Endpoint:
             isinstance(error, openai.APIStatusError) and error.status_code == 413
         ):
             kind = RequestRefused
-        elif isinstance(
-            error, openai.APIConnectionError | openai.RateLimitError | openai.InternalServerError
+        elif (
+            isinstance(error, openai.APIConnectionError | openai.InternalServerError)
+            or (isinstance(error, openai.APIStatusError) and error.status_code in MAY_PASS)
         ) and not _is_out_of_credit(error):
             kind, hint = EndpointDown, "run again to go on"
         return kind(

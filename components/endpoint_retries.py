@@ -23,7 +23,7 @@ FIRST_BACK_OFF_S = 0.5
 MAX_BACK_OFF_S = 8.0
 JITTER = 0.25
 """The largest share by which a wait is shortened at random, so that requests do not come back together."""
-_MAY_PASS = (408, 409, 429)
+MAY_PASS = (408, 409, 429)
 """Statuses below 500 that may pass: a time limit, a lock, a rate limit."""
 
 
@@ -45,7 +45,7 @@ def retry_delay(error: openai.OpenAIError, retries: int) -> float | None:
     if asked_s is not None and asked_s > MAX_ASKED_S:
         return None
     advice = headers.get("x-should-retry")
-    may_pass = error.status_code in _MAY_PASS or error.status_code >= 500
+    may_pass = error.status_code in MAY_PASS or error.status_code >= 500
     if advice == "false" or (advice != "true" and not may_pass):
         return None
     return asked_s if asked_s is not None and asked_s > 0 else _back_off(retries)

@@ -139,7 +139,7 @@ asyncio.run(main())
     assert sum(answer.cached for answer in answers) >= before - 1
 
 
-@pytest.mark.parametrize("trouble", [[429] * 3, [500] * 3, [503] * 3, [0] * 3])
+@pytest.mark.parametrize("trouble", [[408] * 3, [409] * 3, [429] * 3, [500] * 3, [503] * 3, [0] * 3])
 def test_temporary_errors_are_an_outage(server, tmp_path, trouble):
     server.trouble = trouble
     with pytest.raises(EndpointDown, match="run again to go on"):
@@ -191,6 +191,26 @@ def test_a_spent_budget_still_returns_paid_answers(server, tmp_path):
     assert ask(server, tmp_path, user("two"), params=poor)[0].cached
     with pytest.raises(BudgetSpent, match=r"cost 4\.00 USD"):
         ask(server, tmp_path, user("three"), params=poor)
+
+
+def test_requests_in_flight_when_the_budget_is_spent_are_awaited(server, tmp_path):
+    """They are paid for, whether anybody waits for their answer or not."""
+    server.delay_s, checks = 0.3, iter([False, True])
+    params = EndpointParams(url=server.url, model="m", key_variable=None, max_in_flight=2)
+
+    def check_budget() -> None:
+        if next(checks):
+            raise BudgetSpent("spent")
+
+    async def main() -> None:
+        files = tmp_path / "spent.json", tmp_path / "answers.sqlite"
+        async with Endpoint(params, *files, check_budget=check_budget) as endpoint:
+            await asyncio.gather(*(endpoint.ask(user(text), max_tokens=8) for text in ("one", "two")))
+
+    with pytest.raises(BudgetSpent, match="spent"):
+        asyncio.run(main())
+    assert read_json(tmp_path / "spent.json")["requests"] == 1
+    assert ask(server, tmp_path, user("one"))[0].cached
 
 
 def test_a_cancelled_caller_does_not_cancel_the_shared_request(server, tmp_path):

@@ -78,4 +78,7 @@ def _parse_call(body: str) -> ToolCall:
     name, arguments = raw["name"], raw.get("arguments", {})
     if not isinstance(arguments, dict):
         return ToolCall(name=name, error="arguments must be an object")
-    return check_call(name, arguments)
+    try:
+        return check_call(name, arguments)
+    except RecursionError:
+        return ToolCall(name=name, error="arguments are nested too deeply")

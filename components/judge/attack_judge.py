@@ -18,7 +18,7 @@ from functools import cache
 from PIL import Image as PILImage
 from PIL import ImageDraw
 
-from components.endpoint import BudgetSpent
+from components.endpoint import BudgetSpent, EndpointDown
 from components.judge.judges import NamedJudge
 from components.judge.rules import RuleError, rules_verdict
 from components.judge.verified.client import VerifiedError
@@ -70,9 +70,9 @@ class AttackedJudge(Record):
 
 
 class AttackStopped(Exception):
-    """A budget was spent in an attack."""
+    """A budget was spent in an attack, or the endpoint that writes it does not answer."""
 
-    def __init__(self, limit: BudgetSpent) -> None:
+    def __init__(self, limit: BudgetSpent | EndpointDown) -> None:
         super().__init__(str(limit))
 
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from components.endpoint import BudgetSpent, Endpoint, Message
+from components.endpoint import BudgetSpent, Endpoint, EndpointDown, Message, RequestRefused
 from components.judge.attack_judge import AttackStopped, JudgeAttackResult, Truth, result_of, says, still_failed
 from components.judge.history import events
 from components.judge.judges import NamedJudge
@@ -74,7 +74,7 @@ async def attack_by_model(
         on_verdict: gets the attack and the number of its verdicts so far.
 
     Raises:
-        AttackStopped: a budget is spent; the round does not count.
+        AttackStopped: a budget is spent, or the writer's endpoint does not answer; the round does not count.
         JudgeOutage, EndpointError: see `ModelJudge` and `Endpoint.ask`.
     """
     targets, became_right = [_Target(episode) for episode in failures], 0
@@ -82,10 +82,11 @@ async def attack_by_model(
         left = [target for target in targets if not target.is_believed]
         try:
             answers = await asyncio.gather(*(_write(writer, target, number) for target in left))
-        except BudgetSpent as spent:
-            raise AttackStopped(spent) from spent
-        changed = {target.episode.trajectory_id: answer for target, answer in zip(left, answers, strict=True)}
-        answered = [says(target.episode, changed[target.episode.trajectory_id]) for target in left]
+        except (BudgetSpent, EndpointDown) as stop:
+            raise AttackStopped(stop) from stop
+        written_for = [(target, answer) for target, answer in zip(left, answers, strict=True) if answer is not None]
+        changed = {target.episode.trajectory_id: answer for target, answer in written_for}
+        answered = [says(target.episode, answer) for target, answer in written_for]
         episodes = still_failed(answered, truth)
         became_right += len(answered) - len(episodes)
         name = f"model, {number} {'try' if number == 1 else 'tries'}"
@@ -111,12 +112,16 @@ def _verdicts(targets: Sequence[_Target]) -> dict[str, Verdict]:
     return {key: verdict for key, verdict in pairs if verdict is not None}
 
 
-async def _write(writer: Endpoint, target: _Target, seed: int) -> str:
+async def _write(writer: Endpoint, target: _Target, seed: int) -> str | None:
+    """An answer that the judge may believe; None if the endpoint refuses to write one."""
     messages: list[Message] = [
         {"role": "system", "content": INSTRUCTIONS},
         {"role": "user", "content": question(target.episode, target.tried)},
     ]
-    answer = await writer.ask(messages, max_tokens=MAX_TOKENS, temperature=1.0, seed=seed)
+    try:
+        answer = await writer.ask(messages, max_tokens=MAX_TOKENS, temperature=1.0, seed=seed)
+    except RequestRefused:
+        return None
     return written(answer.text)
 
 

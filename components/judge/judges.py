@@ -8,6 +8,7 @@ protocols with names of their own.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from itertools import islice
@@ -17,7 +18,7 @@ from typing import ClassVar
 from components.endpoint import BudgetSpent
 from components.judge.assisted import assisted_verdict
 from components.judge.clients import JudgeClients
-from components.judge.model_judge import ModelJudge
+from components.judge.model_judge import ModelJudge, settled_verdict
 from components.judge.protocols import PROTOCOLS, JudgeProtocol
 from components.judge.rules import RuleError, rules_verdict
 from components.judge.verified.client import VerifiedError
@@ -143,7 +144,8 @@ class _Functional(NamedJudge):
 class _Distilled(NamedJudge):
     def __init__(self, params: Params) -> None:
         self._params = params
-        self.version = f"distilled-{digest(DISTILLED, params.judge.distill)}"
+        decided_by = params.judge.distill, params.agent.prompt, params.model.dtype
+        self.version = f"distilled-{digest(DISTILLED, *decided_by)}"
 
     async def judge(self, trajectories: Iterable[Trajectory], on_verdict: OnVerdict) -> None:
         from components.judge.distilled import DistilledJudge  # imports torch
@@ -152,7 +154,9 @@ class _Distilled(NamedJudge):
         judge = DistilledJudge(VLM.load(DISTILLED, self._params.model), "calibrated", self._params, BATCH)
         remaining = iter(trajectories)
         while batch := list(islice(remaining, BATCH)):
-            for verdict in judge.judge(batch):
+            known = [settled_verdict(trajectory, "distilled", judge.version) for trajectory in batch]
+            questions = [trajectory for trajectory, verdict in zip(batch, known, strict=True) if verdict is None]
+            for verdict in [*(verdict for verdict in known if verdict is not None), *judge.judge(questions)]:
                 on_verdict(verdict)
 
 
@@ -177,7 +181,9 @@ class _Protocol(NamedJudge):
     def __init__(self, model: ModelJudge) -> None:
         self._model = model
         params = model.params
-        self.version = f"{model.name}-{model.version}-{params.temperature}-{params.max_answer_tokens}"
+        endpoints = digest(*(json.dumps([voter.url, voter.extra], sort_keys=True) for voter in model.voters))
+        limits = f"{params.temperature}-{params.max_answer_tokens}"
+        self.version = f"{model.name}-{model.version}-{limits}-{endpoints}"
 
     async def judge(self, trajectories: Iterable[Trajectory], on_verdict: OnVerdict) -> BudgetSpent | None:
         return await _each(self._model, trajectories, self._model.judge, on_verdict)

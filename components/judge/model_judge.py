@@ -90,11 +90,12 @@ class ModelJudge:
             clients: of the recipe's endpoints, which include those of `params`; shared with the run's other judges.
             named: a protocol with its name, in place of the one that `params` names.
         """
-        self._voters = [params.endpoint, *params.voters]
+        self.voters = [params.endpoint, *params.voters]
+        """The endpoints, each of which gives a verdict."""
         self.params = params
         name, self.protocol = named or (params.protocol, judge_protocol(params.protocol, params.screenshots))
-        self.name = name if len(self._voters) == 1 else f"vote-{name}"
-        models = "+".join(voter.model for voter in self._voters)
+        self.name = name if len(self.voters) == 1 else f"vote-{name}"
+        models = "+".join(voter.model for voter in self.voters)
         self.version = f"{models}@{_digest(self.protocol.prompts)}"
         self.comparison_version = f"{models}@{_digest([COMPARE])}"
         """The version of verdicts by `says_the_same`, which no protocol changes."""
@@ -109,7 +110,7 @@ class ModelJudge:
         Raises:
             EndpointError: a key is not in the environment.
         """
-        for voter in self._voters:
+        for voter in self.voters:
             await self._clients.to(voter)
         return self
 
@@ -130,12 +131,9 @@ class ModelJudge:
 
     async def judge(self, trajectory: Trajectory) -> Verdict:
         """The verdict on one trajectory; see `__call__` for what is raised."""
-        ruling = settled(trajectory)
-        judgement = (
-            Judgement(ruling.outcome, ruling.rationale, error_cause=ruling.error_cause)
-            if ruling
-            else await self._majority(lambda ask: self.protocol.judge(trajectory, ask))
-        )
+        if (verdict := settled_verdict(trajectory, self.name, self.version)) is not None:
+            return verdict
+        judgement = await self._majority(lambda ask: self.protocol.judge(trajectory, ask))
         return judgement.verdict(trajectory, self.name, self.version)
 
     async def says_the_same(self, intent: str, references: Sequence[str], answer: str) -> Judgement:
@@ -181,7 +179,7 @@ class ModelJudge:
         not cover, and the limit that was reached. Requests in flight are awaited, since they are paid for."""
         results: dict[int, T] = {}
         limits: list[BudgetSpent] = []
-        slots = asyncio.Semaphore(2 * sum(voter.max_in_flight for voter in self._voters))
+        slots = asyncio.Semaphore(2 * sum(voter.max_in_flight for voter in self.voters))
 
         async def work(number: int, trajectory: Trajectory) -> None:
             try:
@@ -210,7 +208,7 @@ class ModelJudge:
         """The majority of the models, or the only one."""
         answers: list[Answer] = []
         rulings = await asyncio.gather(
-            *(self._ruling(number, voter, answers, judge) for number, voter in enumerate(self._voters))
+            *(self._ruling(number, voter, answers, judge) for number, voter in enumerate(self.voters))
         )
         ruling = rulings[0] if len(rulings) == 1 else vote(rulings)
         return Judgement(
@@ -275,6 +273,15 @@ def settled(trajectory: Trajectory) -> Ruling | None:
         return None
     why = "not in a valid format" if not trajectory.format_ok else "without an answer"
     return Ruling(Outcome.FAILURE, f"ended by {trajectory.termination.value}, {why}")
+
+
+def settled_verdict(trajectory: Trajectory, judge: str, version: str) -> Verdict | None:
+    """The verdict on a trajectory that needs no judge, in a judge's name; None if it must be asked."""
+    ruling = settled(trajectory)
+    if ruling is None:
+        return None
+    judgement = Judgement(ruling.outcome, ruling.rationale, error_cause=ruling.error_cause)
+    return judgement.verdict(trajectory, judge, version)
 
 
 def _digest(prompts: Sequence[str]) -> str:

@@ -193,7 +193,10 @@ class RayPool:
         wait_s = CLUSTER_TIMEOUT_S
         while True:
             try:
-                return await asyncio.wait_for(self._free.get(), wait_s)
+                index = await asyncio.wait_for(self._free.get(), wait_s)
+                if index not in self._repairs:
+                    return index
+                self._lost_slots[index] += 1  # its other slots were free when the worker was lost
             except TimeoutError:
                 wait_s = CLUSTER_TIMEOUT_S
                 if not self._alive:  # a repair may be under way

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from components.records import Outcome, Verdict
+from components.training.selection import since_rollback
 
 WINDOW = 3
 """Iterations over which precision is averaged, because that of a single one is noisy."""
@@ -45,9 +46,8 @@ def ended_by_imprecision(figures: Sequence[Mapping[str, float]], least: float) -
         the phase went back to an earlier policy, which had not learned from them.
         least: the smallest mean of the last `WINDOW` precisions with which RL goes on (`judge.trust.min_precision`).
     """
-    returns = [index for index, iteration in enumerate(figures, 1) if "rolled_back_to" in iteration]
-    since = figures[returns[-1] :] if returns else figures
-    precisions = [iteration["judge_precision"] for iteration in since if "judge_precision" in iteration]
+    since = [iteration for iteration in since_rollback(figures) if "judge_precision" in iteration]
+    precisions = [iteration["judge_precision"] for iteration in since]
     if len(precisions) < WINDOW or (precision := _mean(precisions[-WINDOW:])) >= least:
         return None
     return (

@@ -32,7 +32,7 @@ from components.training.learner import Learner
 from components.training.objectives import NO_UPDATE, UpdateStats
 from components.training.phase_validation import ReportValidation, Watch, kl_figure
 from components.training.rl_rollouts import IterationRollouts, RolloutQueue, RolloutSetup, ValidationSetup
-from components.training.selection import Choice, Comparison, Rollback, best, choose, policy_to_restore
+from components.training.selection import Choice, Comparison, Rollback, best, choose, policy_to_restore, since_rollback
 from components.training.validation import FamilyTally, Tallies, Validation, tallied
 from components.training.workers import Replicas
 
@@ -309,14 +309,16 @@ def ended_by_idleness(
     Args:
         figures: of the iterations before this one.
         is_first_phase: no phase came before, so nothing may have been learned yet.
-        limit: such iterations in a row, this one included, that end the phase (`rl.idle_iterations`).
+        limit: such iterations in a row, this one included, that end the phase (`rl.idle_iterations`). Those before the
+            phase went back to an earlier policy do not count.
 
     Raises:
         NothingLearnableError: every trajectory is masked, or nothing was learned before.
     """
     was_idle = [iteration["effective_groups"] == 0 for iteration in figures]
+    idle_since = [iteration["effective_groups"] == 0 for iteration in since_rollback(figures)]
     all_masked = all(reward.masked for group in sampled.groups for reward in group.rewards)
-    in_a_row = 1 + sum(1 for _ in takewhile(bool, reversed(was_idle)))
+    in_a_row = 1 + sum(1 for _ in takewhile(bool, reversed(idle_since)))
     stuck = in_a_row >= limit and not sampled.mastered
     if all_masked or (stuck and is_first_phase and all(was_idle)):
         raise NothingLearnableError(sampled.why_none_is_effective())

@@ -8,7 +8,7 @@ level of the interval is 1 - 5% / m, where m is the number of policies from whic
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -31,6 +31,13 @@ class Rollback:
     iteration: int
     to: int
     by_hand: bool
+
+
+def since_rollback(figures: Sequence[Mapping[str, float]]) -> Sequence[Mapping[str, float]]:
+    """The figures of the iterations since the phase last went back to an earlier policy, which has not learned from
+    those before; all if it never did."""
+    returns = [index for index, iteration in enumerate(figures, 1) if "rolled_back_to" in iteration]
+    return figures[returns[-1] :] if returns else figures
 
 
 class Choice(NamedTuple):

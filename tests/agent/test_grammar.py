@@ -38,6 +38,13 @@ def test_an_unparsable_turn_says_why(text, problem):
     assert problem in (parse_response(text).error or "")
 
 
+def test_arguments_that_are_nested_too_deeply_are_an_error_of_the_call():
+    for depth in (100, 500, 600, 900, 5000):
+        nested = f"{'[' * depth}{']' * depth}"
+        parsed = parse_response(f'<tool_call>{{"name": "write", "arguments": {{"text": {nested}}}}}</tool_call>')
+        assert parsed.error, depth
+
+
 def test_one_bad_call_does_not_discard_its_good_neighbours():
     parsed = parse_response(f"<think>go</think>{CLICK}{BAD}{CLICK}")
     assert parsed.error is None

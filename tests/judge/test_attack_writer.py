@@ -117,6 +117,22 @@ def test_a_spent_budget_ends_the_tries_and_keeps_the_rounds_before(server, tmp_p
     assert [(result.attack, result.wins) for result in results] == [("model, 1 try", 1)]
 
 
+def test_a_writer_that_refuses_costs_the_try_and_not_the_results(server, tmp_path: Path) -> None:
+    server.refuses = lambda text: WRITER in text and "that did not convince" not in text
+    results: list[JudgeAttackResult] = []
+    attack(server, results, tmp_path, set())
+    assert [(result.attack, result.wins, result.judged) for result in results] == [
+        ("model, 1 try", 0, 0),
+        ("model, 2 tries", 0, 0),
+    ]
+
+
+def test_a_writer_that_does_not_answer_ends_the_tries(server, tmp_path: Path) -> None:
+    server.close()
+    with pytest.raises(AttackStopped, match="run again to go on"):
+        attack(server, [], tmp_path, set())
+
+
 def test_the_model_reads_what_was_done_and_why_it_was_not_believed(server) -> None:
     episode = failed(1)[0]
     text = question(episode, [("Done.", None)])

@@ -1,12 +1,15 @@
 """The judge model: what it reads and learns, and that it cannot gain by rambling."""
 
+import asyncio
+
 import pytest
 
 from components.agent.rendering import Text
-from components.judge import distilled, parse_verdict, rules_verdict
+from components.judge import JudgeClients, distilled, parse_verdict, rules_verdict
 from components.judge.distilled import DistilledJudge, hold_out, render, training_sample
+from components.judge.judges import DISTILLED, judge_named
 from components.model import Encoder
-from components.records import Outcome
+from components.records import Outcome, Termination, Verdict
 from tests.samples import a_task, a_trajectory, recipe
 from tests.vlm import random_vlm
 
@@ -39,6 +42,40 @@ def test_a_verdict_that_was_cut_off_is_unparsed():
     assert [v.trajectory_id for v in verdicts] == [t.trajectory_id for t in trajectories]
     assert {v.outcome for v in verdicts} == {Outcome.UNPARSED}
     assert all(v.tokens > 6 and v.latency_s > 0 for v in verdicts)
+
+
+def test_only_episodes_that_need_a_judge_are_judged(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    random_vlm().save(DISTILLED)
+    endings = [Termination.ENV_ERROR, Termination.MAX_STEPS, Termination.DONE]
+    trajectories = [
+        a_trajectory(a_task(seed), turns=1, termination=ending, answer="x" if ending is Termination.DONE else None)
+        for seed, ending in enumerate(endings)
+    ]
+    verdicts: dict[str, Verdict] = {}
+    judge = judge_named("distilled", PARAMS, JudgeClients(None, tmp_path))
+
+    def keep(verdict: Verdict) -> None:
+        verdicts[verdict.trajectory_id] = verdict
+
+    asyncio.run(judge.judge(trajectories, keep))
+    outcomes = [verdicts[trajectory.trajectory_id].outcome for trajectory in trajectories]
+    assert outcomes == [Outcome.ERROR, Outcome.FAILURE, Outcome.UNPARSED]
+    assert [verdicts[trajectory.trajectory_id].tokens > 0 for trajectory in trajectories] == [False, False, True]
+
+
+def test_a_judges_version_depends_on_all_that_decides_its_verdicts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    random_vlm().save(DISTILLED)
+
+    def version(name: str, endpoint: dict[str, object] | None = None, **changes: object) -> str:
+        values = {"url": "http://127.0.0.1:9/v1", "model": "m", "key_variable": None, **(endpoint or {})}
+        params = recipe(judge__model={"endpoint": values}, **changes)
+        return judge_named(name, params, JudgeClients(params.judge.model, tmp_path)).version
+
+    asked = [version("webjudge", endpoint) for endpoint in ({}, {"extra": {"a": 1}}, {"url": "http://127.0.0.1:8/v1"})]
+    assert len(set(asked)) == 3
+    assert version("distilled", agent__prompt="compact") != version("distilled", agent__prompt="full")
 
 
 def test_tasks_are_held_out_whole_and_the_same_way_every_time():

@@ -125,6 +125,24 @@ def test_a_step_may_wait_in_a_queue_of_a_machine_that_answers(on_one_slot):
     on_one_slot(scenario)
 
 
+def test_all_slots_of_a_lost_machine_wait_for_its_repair(on_one_slot):
+    """Else an episode that is tried again would take one after the other, and use up its tries within milliseconds."""
+
+    async def scenario(pool: RayPool, machine: OneSlot) -> None:
+        for _ in range(2):
+            pool._free.put_nowait(await pool._take_slot())
+        pool._free.put_nowait(0)
+        pool._workers[0].delay_s = 0.3  # of the answer that ends the repair
+        pool._mark_lost(0, 1)
+        assert await pool._take_slot() == 0
+        assert not pool._repairs
+        assert pool._free.qsize() == 2, "of three slots"
+        pool._workers[0].delay_s = 0
+        pool._free.put_nowait(0)
+
+    on_one_slot(scenario)
+
+
 def test_a_repair_at_the_end_of_the_wait_does_not_end_the_stage(on_one_slot, monkeypatch):
     monkeypatch.setattr(ray_pool, "CLUSTER_TIMEOUT_S", 2.0)
 

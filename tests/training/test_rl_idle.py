@@ -55,6 +55,13 @@ def test_too_many_idle_iterations_end_the_phase_and_keep_the_weights():
     assert "no trajectory succeeds" in ended
 
 
+def test_idle_iterations_before_a_rollback_do_not_end_the_phase():
+    before = history(5, *[0] * LIMIT)
+    before[-1]["rolled_back_to"] = 1.0
+    assert ended_by_idleness(sampled(0, 0), before, is_first_phase=True, limit=LIMIT) is None
+    assert ended_by_idleness(sampled(0, 0), [*before, *history(*IDLE)], is_first_phase=True, limit=LIMIT)
+
+
 def test_a_run_that_never_learned_anything_ends_with_the_reason():
     with pytest.raises(NothingLearnableError, match="no trajectory succeeds"):
         ended_by_idleness(sampled(0, 0), history(*IDLE), is_first_phase=True, limit=LIMIT)

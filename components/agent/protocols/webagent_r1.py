@@ -199,7 +199,10 @@ def _do(action: str, argument: str | None, element: str | None) -> ToolCall:
 def _constant(node: ast.expr) -> str | None:
     if not isinstance(node, ast.Constant) or isinstance(node.value, bytes | complex) or node.value is Ellipsis:
         raise BadCallError("arguments are strings or numbers")
-    return None if node.value is None else str(node.value)
+    try:
+        return None if node.value is None else str(node.value)
+    except ValueError:  # Python writes no integers of thousands of digits
+        raise BadCallError("a number is too long") from None
 
 
 def context(state: TurnContext) -> list[Message]:

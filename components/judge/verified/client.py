@@ -12,6 +12,7 @@ import subprocess
 import threading
 from collections.abc import Sequence
 from functools import cache
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,11 +52,18 @@ def find_python() -> Path:
     """The interpreter of the evaluator's environment.
 
     Raises:
-        VerifiedError: the environment is not installed.
+        VerifiedError: the environment is not installed, or has another version of the package.
     """
     program = ENVIRONMENT / "bin" / "python"
     if not (ENVIRONMENT / ".stamp").exists() or not program.exists():
         raise VerifiedError("the evaluator of webarena-verified is not installed: type `make verified`")
+    packages = [str(folder) for folder in ENVIRONMENT.glob("lib/python3*/site-packages")]
+    versions = [installed.version for installed in distributions(name="webarena-verified", path=packages)]
+    if versions != [VERSION]:
+        raise VerifiedError(
+            f"{ENVIRONMENT} has webarena-verified {' and '.join(versions) or 'of no version'}, and {VERSION} is "
+            f"needed: type `rm -r {ENVIRONMENT}`, then `make verified`"
+        )
     return program.absolute()
 
 
@@ -97,11 +105,7 @@ class _Evaluator:
             env=environment,
         )
         atexit.register(self.close)
-        version = self._answer()["version"]
-        if version != VERSION:
-            raise VerifiedError(
-                f"{ENVIRONMENT} has webarena-verified {version}, and {VERSION} is needed: `make verified`"
-            )
+        self._answer()  # it is ready
 
     def ask(self, request: dict[str, Any]) -> Evaluation:
         with self._lock:

@@ -154,6 +154,17 @@ def test_a_missing_environment_is_an_error_that_names_the_command(monkeypatch, t
         client.find_python()
 
 
+def test_another_version_is_refused_before_a_process_is_started(monkeypatch, tmp_path):
+    monkeypatch.setattr(client, "ENVIRONMENT", tmp_path)
+    folder = tmp_path / "lib/python3.11/site-packages/webarena_verified-1.2.2.dist-info"
+    for path in (tmp_path / ".stamp", tmp_path / "bin/python", folder / "METADATA"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: webarena-verified\nVersion: 1.2.2\n")
+    with pytest.raises(VerifiedError, match=rf"has webarena-verified 1.2.2, and {VERSION} is needed.*make verified"):
+        client.find_python()
+
+
 def test_the_evaluator_that_died_is_started_again(rows, tasks):
     row = rows[0]
     given = episode(tasks[row["task_id"]], json.dumps(response(row)), None)
