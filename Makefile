@@ -27,6 +27,7 @@ AGAIN = --reruns $(RERUNS) -r fER --durations 12 --durations-min 20
 # Tests start hundreds of processes of Python. Without byte code on disk each would compile the project again.
 # Who turned it off for their own processes gets it for all packages when they are installed.
 unexport PYTHONDONTWRITEBYTECODE
+# Servers of the city and of own sites write none, so their environments always get it.
 COMPILE = $(if $(PYTHONDONTWRITEBYTECODE),--compile-bytecode)
 
 # Further options of pytest in test-rest, such as --deselect.
@@ -124,7 +125,7 @@ sites: .venv-sites/.stamp
 .venv-sites/.stamp: requirements/sites.txt requirements/install.py
 	@$(MAKE) --no-print-directory check-python
 	@[ -x .venv-sites/bin/python ] || "$(PYTHON)" -m venv .venv-sites
-	.venv-sites/bin/python requirements/install.py requirements/sites.txt $(COMPILE)
+	.venv-sites/bin/python requirements/install.py requirements/sites.txt --compile-bytecode
 	@touch .venv-sites/.stamp
 
 # The world city: its sites, tasks and oracles.
@@ -138,7 +139,7 @@ city: install .venv-city/.stamp
 .venv-city/.stamp: requirements/city.txt requirements/install.py
 	@$(MAKE) --no-print-directory check-python
 	@[ -x .venv-city/bin/python ] || "$(PYTHON)" -m venv .venv-city
-	.venv-city/bin/python requirements/install.py requirements/city.txt $(COMPILE)
+	.venv-city/bin/python requirements/install.py requirements/city.txt --compile-bytecode
 	@touch .venv-city/.stamp
 
 # The evaluator of webarena-verified against its own verdicts; make test skips most of them where the environment is missing.

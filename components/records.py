@@ -84,8 +84,8 @@ class FactGroup(Record):
     """One group of a WebGym rubric: facts that the answer must establish together (WebGym, section 3)."""
 
     id: str
-    description: str
-    facts: list[str] = Field(default_factory=list)
+    description: Text
+    facts: list[Text] = Field(default_factory=list)
 
 
 TABS = " |AND| "
@@ -115,8 +115,8 @@ class Task(Record):
     website: str
     source: str
     split: Split = "train"
-    domain: str | None = None
-    subdomain: str | None = None
+    domain: Text | None = None
+    subdomain: Text | None = None
     difficulty: Int64 | None = Field(default=None, ge=0)
     rubric: list[FactGroup] = Field(default_factory=list)
     reference_answer: Text | None = None

@@ -6,6 +6,7 @@ Recipes name environment variables instead of keys. So passwords occur only in a
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -35,7 +36,8 @@ def redacted(text: str) -> str:
 
 
 class Redaction:
-    """Replaces passwords in addresses and the given secrets by `***`.
+    """Replaces passwords in addresses and the given secrets by `***`, as they are and as JSON writes them: an agent's
+    response may be JSON.
 
     Args:
         secrets: texts that must not be published.
@@ -45,8 +47,10 @@ class Redaction:
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._secrets = sorted({*secrets}, key=len, reverse=True)  # a secret may be part of a longer one
-        if any(len(secret) < SHORTEST_SECRET for secret in self._secrets):
+        given = {*secrets}
+        escaped = {json.dumps(secret, ensure_ascii=ascii)[1:-1] for secret in given for ascii in (True, False)}
+        self._secrets = sorted(given | escaped, key=len, reverse=True)  # a secret may be part of a longer one
+        if any(len(secret) < SHORTEST_SECRET for secret in given):
             raise ValueError(
                 f"a secret has fewer than {SHORTEST_SECRET} characters: replacing it would damage other words; "
                 "change the secret, or do not name its variable"

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 _ENVIRONMENT = ".venv"
 """How the names of folders with installed packages begin, such as that of vLLM's Python. Each clone has its own."""
+_LONGEST_NAME = 255
+"""Bytes of a file's name on Linux and macOS. A longer text is no path, and asking for it is an error."""
 
 
 def possible_paths(value: object) -> set[str]:
@@ -13,7 +15,10 @@ def possible_paths(value: object) -> set[str]:
     return {
         text
         for text in _texts(value)
-        if 0 < len(text) < 1024 and text.isprintable() and not text.startswith(_ENVIRONMENT)
+        if 0 < len(text) < 1024
+        and text.isprintable()
+        and not text.startswith(_ENVIRONMENT)
+        and all(len(name.encode()) <= _LONGEST_NAME for name in text.split("/"))
     }
 
 

@@ -88,3 +88,6 @@ def test_half_a_surrogate_pair_does_not_stop_the_journal() -> None:
     assert turn.tool_calls[0].arguments == {"text": "a?", "keys": ["?"]}
     assert turn.feedback == ["typed ?"]
     assert Turn.model_validate_json(turn.model_dump_json()) == turn
+    rubric = [{"id": "1", "description": "a\ud83d", "facts": ["b\ud83d"]}]
+    task = a_task(domain="c\ud83d", subdomain="d\ud83d", rubric=rubric)
+    assert (task.domain, task.subdomain, task.rubric[0].description, task.rubric[0].facts) == ("c?", "d?", "a?", ["b?"])

@@ -60,7 +60,8 @@ async def _write_element(session: ActingSession, call: tools.WriteElement) -> st
             raise UnknownElementError(
                 f"element {call.element} {'is disabled or read-only' if field.frozen else 'takes no text'}"
             )
-        text = call.text if field.lines else " ".join(call.text.splitlines())
+        lines = call.text.replace("\r\n", "\n").replace("\r", "\n")  # Playwright presses Enter for a carriage return
+        text = lines if field.lines else " ".join(call.text.splitlines())
         if field.picked:
             try:
                 await element.fill(field_value(field.picked, text))

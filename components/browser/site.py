@@ -94,6 +94,12 @@ class Site(Protocol):
         ...
 
     @property
+    def keeps_cache(self) -> bool:
+        """Whether the browser's HTTP cache is kept from one episode to the next, which saves loading files again. False
+        for a site that lets browsers cache what depends on an episode's data."""
+        ...
+
+    @property
     def context(self) -> ContextParams | None:
         """What its pages learn of the browser, such as the locale; None for what `browser.context` says."""
         ...

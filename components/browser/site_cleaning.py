@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
+from playwright.async_api import Error as PlaywrightError
+
+from components.browser.playwright_errors import translate
 from components.browser.site import Site, SiteEpisode, is_on
 from components.browser.tab import Tab
 
 
 async def clean_for(episode: SiteEpisode, site: Site, tab: Tab) -> None:
-    """Clear storage, cookies and history of the site's origins, then set the episode's cookies.
+    """Leave the last episode's page, clear storage, cookies and history of the site's origins, then set the episode's
+    cookies. What the page sends or stores when it is left has the cookies of the last episode, and is cleared.
 
     Args:
         tab: the context's first tab, in which the episode begins.
@@ -18,6 +22,12 @@ async def clean_for(episode: SiteEpisode, site: Site, tab: Tab) -> None:
         EnvError: the browser did not answer.
         SandboxError: the browser died.
     """
+    if is_on(site, tab.page.url):
+        await tab.evaluate("(() => { sessionStorage.clear(); window.name = ''; })()")
+    try:
+        await tab.page.goto("about:blank")  # else a start page whose address differs in `#…` alone would not be loaded
+    except PlaywrightError as error:
+        raise translate(error) from error
     await asyncio.gather(
         *(
             tab.command("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
@@ -25,9 +35,8 @@ async def clean_for(episode: SiteEpisode, site: Site, tab: Tab) -> None:
         ),
         tab.command("Network.clearBrowserCookies"),
         tab.command("Page.resetNavigationHistory"),  # a page sees how long it is
+        *([] if site.keeps_cache else [tab.command("Network.clearBrowserCache")]),
     )
-    if is_on(site, tab.page.url):
-        await tab.evaluate("(() => { sessionStorage.clear(); localStorage.clear(); window.name = ''; })()")
     cookies = [
         {"name": cookie.name, "value": cookie.value, "url": cookie.origin, "httpOnly": cookie.http_only}
         for cookie in episode.cookies

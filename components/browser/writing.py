@@ -41,7 +41,7 @@ async def write(session: ActingSession, call: tools.Write) -> str:
         return feedback.failed("write", f"{focus.element} takes files; click it first, then write a file's name")
     if not focus.editable:
         return feedback.failed("write", f"the focus is on {focus.element}, which takes no text; click a field first")
-    text = call.text.replace("\r\n", "\n")
+    text = call.text.replace("\r\n", "\n").replace("\r", "\n")
     if not focus.lines:
         text = " ".join(text.split("\n")).rstrip(" " if "\n" in text else "")
     documents = tab.documents

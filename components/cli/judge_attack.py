@@ -99,7 +99,7 @@ def _attack_rules(options: argparse.Namespace) -> int:
             loaded = load_files([file])
             if loaded.missing or not loaded.tasks:
                 return fail(f"{file}: {'no such file' if loaded.missing else 'has no task'}; name files of tasks")
-            results[file.name] = attack_rules(loaded.tasks)
+            results[str(file)] = attack_rules(loaded.tasks)
         except (ValueError, RuleError) as error:
             return fail(error)
     if options.json:

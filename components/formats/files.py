@@ -72,7 +72,7 @@ def conversion_of(file: Path) -> Iterator[None]:
         yield
     except Unreadable:
         raise
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, LookupError) as error:
         reason = problems(error) if isinstance(error, ValidationError) else str(error)
         raise Unreadable(f"{file}: is no trajectory that can be read ({reason}): {FIX}") from error
 

@@ -59,12 +59,14 @@ def writable(trajectory: Trajectory, clean: Callable[[str], str]) -> Trajectory:
     if not trajectory.turns:
         raise NotWritable("it has no turn, and the format needs a step: run the task again")
     task = trajectory.task.model_dump(include={"task_id", "intent", "start_url", "website"})
+    ending = trajectory.ending
     return trajectory.model_copy(
         update={
             "task": trajectory.task.model_copy(update=cleaned(task, clean)),
             "policy": clean(trajectory.policy),
             "turns": [_cleaned_turn(turn, clean) for turn in trajectory.turns],
             "answer": None if trajectory.answer is None else clean(trajectory.answer),
+            "ending": None if ending is None else ending.model_copy(update={"url": clean(ending.url)}),
         }
     )
 
@@ -81,6 +83,7 @@ def _cleaned_turn(turn: Turn, clean: Callable[[str], str]) -> Turn:
             "response": clean(turn.response),
             "tool_calls": calls,
             "feedback": cleaned(turn.feedback, clean),
+            "parse_error": None if turn.parse_error is None else clean(turn.parse_error),
         }
     )
 

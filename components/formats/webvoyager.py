@@ -183,4 +183,4 @@ def _round(message: _Message, number: int, file: Path) -> tuple[Screenshot, str 
 
 def _answer(turn: Turn) -> str | None:
     call = turn.tool_calls[-1]
-    return str(call.arguments["answer"]) if call.name == "done" else None
+    return str(call.arguments.get("answer", "")) if call.name == "done" else None

@@ -159,7 +159,7 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
         _forget(state)
     first = stage_code.of_first_try(state, code)
     clock = _Clock(state / "spans.json")
-    with clock.running(), tracking.stage_run(params, name, key, state, _keys_of(name)) as tracker:
+    with clock.running(), tracking.stage_run(params, name, key, state) as tracker:
         run = StageRun(name, params, key, state, tracker, clock)
         for table in (path for path in inputs or [] if path.suffix == ".parquet"):
             tracker.dataset(table, "input")

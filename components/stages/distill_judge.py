@@ -100,7 +100,8 @@ def run_stage(workers: Workers) -> None:
             run.metrics({"loss": loss}, step)
             run.progress(step, steps, f"loss {loss:.3f}")
 
-        trained = workers.run(distill, params, report=report)
+        checkpoint = run.state / "training.pt"
+        trained = workers.run(distill, params, checkpoint, report=report)
         trained.vlm.publish(OUT, state=trained.state)
         packing = trained.packing.figures
         del trained
@@ -127,15 +128,15 @@ def run_stage(workers: Workers) -> None:
                 "losses": curve,
             }
         )
+        checkpoint.unlink(missing_ok=True)
 
 
-def distill(workers: Workers, params: Params, report: LossReport = no_report) -> TrainedModel:
+def distill(workers: Workers, params: Params, checkpoint: Path, report: LossReport = no_report) -> TrainedModel:
     """Job: train the judge."""
     split = Split.read(params)
     objective = JudgeDistillation(params, split.verdicts)
-    return train_model(
-        workers, params.model.judge_base, params, params.judge.distill.optim, objective, split.training, report
-    )
+    optim, base = params.judge.distill.optim, params.model.judge_base
+    return train_model(workers, base, params, optim, objective, split.training, report, checkpoint)
 
 
 def _vote(vlm: VLM, tested: list[Trajectory], greedy: list[Verdict], params: Params) -> list[Verdict]:

@@ -35,7 +35,8 @@ def run_stage(workers: Workers) -> None:
             run.metrics({"loss": loss}, step)
             run.progress(step, steps, f"loss {loss:.3f}")
 
-        trained = workers.run(clone, run.params, report=report)
+        checkpoint = run.state / "training.pt"
+        trained = workers.run(clone, run.params, checkpoint, report=report)
         trained.vlm.publish(OUT, state=trained.state)
         write_curve(CURVE, curve)
         version = run.tracker.register(OUT, tracking.POLICY)
@@ -49,12 +50,13 @@ def run_stage(workers: Workers) -> None:
                 "losses": curve,
             }
         )
+        checkpoint.unlink(missing_ok=True)
 
 
-def clone(workers: Workers, params: Params, report: LossReport = no_report) -> TrainedModel:
+def clone(workers: Workers, params: Params, checkpoint: Path, report: LossReport = no_report) -> TrainedModel:
     """Job: behaviour cloning."""
-    objective = SFT.from_params(params)
-    return train_model(workers, params.model.base, params, params.sft, objective, read_table(DATA, Trajectory), report)
+    objective, trajectories = SFT.from_params(params), read_table(DATA, Trajectory)
+    return train_model(workers, params.model.base, params, params.sft, objective, trajectories, report, checkpoint)
 
 
 if __name__ == "__main__":

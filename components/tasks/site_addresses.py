@@ -25,6 +25,7 @@ LOCAL = {
 }
 _PLACEHOLDER = re.compile(r"__([A-Z][A-Z_]*[A-Z])__")
 _LOCAL = re.compile(f"(?:{'|'.join(map(re.escape, LOCAL))})(?![\\w.-])")
+_EITHER = re.compile(f"{_PLACEHOLDER.pattern}|{_LOCAL.pattern}")
 
 
 def site_of(url: str) -> str | None:
@@ -56,14 +57,14 @@ def at_sites(task: Task, sites: Mapping[str, str]) -> Task:
 
     def with_addresses(value: Any) -> Any:
         if isinstance(value, str):
-            value = _PLACEHOLDER.sub(lambda match: _address(match[1].lower(), match[0]), value)
-            return _LOCAL.sub(lambda match: _address(LOCAL[match[0]], match[0]), value)
+            return _EITHER.sub(_address, value)  # in one pass: an address may be one of `LOCAL`
         if isinstance(value, dict):
             return {key: with_addresses(item) for key, item in value.items()}
         return [with_addresses(item) for item in value] if isinstance(value, list) else value
 
-    def _address(site: str, default: str) -> str:
-        return sites[site].rstrip("/") if site in sites else default
+    def _address(match: re.Match[str]) -> str:
+        site = match[1].lower() if match[1] else LOCAL[match[0]]
+        return sites[site].rstrip("/") if site in sites else match[0]
 
     if not sites or (task.evaluator.get("type") != "webarena" and site_of(task.start_url) is None):
         return task

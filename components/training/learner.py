@@ -29,10 +29,9 @@ from components.rollout import Group
 from components.store import publish, read_table
 from components.training.objectives import Objective, UpdateContext, UpdateStats, objective_of
 from components.training.optim import adamw, warm_up
-from components.training.sharding import WHOLE, is_sharded, local, shard, trained_state, whole_state
+from components.training.sharding import WHOLE, is_sharded, local, shard, whole_state
+from components.training.training_state import Weights, frozen_names, read_state, restore, state_of, trained_weights
 from components.training.workers import SINGLE_PROCESS, Workers
-
-Weights = dict[str, torch.Tensor]
 
 OPTIMIZER = "optimizer.pt"
 """The optimiser's state in the directory of a model, for the next phase; the registry leaves it out."""
@@ -150,9 +149,7 @@ class Learner:
     def weights(self) -> Weights:
         """The model's state without its frozen parameters, which are as the stage loaded them. Of a sharded model the
         main process gets the whole state, and all ranks call this."""
-        state = trained_state(self.vlm) if is_sharded(self.vlm) else self.vlm.model.state_dict()
-        frozen = self._frozen()
-        return {name: tensor for name, tensor in state.items() if name not in frozen}
+        return trained_weights(self.vlm)
 
     def gathered_weights(self, adapters: bool = False) -> Weights | None:
         """The whole state of a sharded model, or that of its `adapters` only, on the main process; None if the model is
@@ -215,17 +212,9 @@ class Learner:
 
     def save(self, path: Path, state: dict[str, Any]) -> None:
         """Write a checkpoint atomically, with the loop's own state. All ranks call this; the main process writes."""
-        sharded = is_sharded(self.vlm)
-        optimizer: dict[str, Any] = {}
-        if not sharded:
-            optimizer = self.optimizer.state_dict()
-        elif self.optimizer.state:  # else PyTorch would take a step with zeros, to have a state
-            optimizer = get_optimizer_state_dict(self.vlm.model, self.optimizer, options=WHOLE)
         checkpoint = {
-            "model": self.weights(),
+            **state_of(self.vlm, self.optimizer),
             "behind": self.earlier_weights,
-            "optimizer": optimizer,
-            "sharded": sharded,
             "state": state,
             "reference": self._reference_weights(),
         }
@@ -243,31 +232,10 @@ class Learner:
         """
         if not path.exists():
             return None
-        sharded = is_sharded(self.vlm)
-        # mapped, so that neither a rank's memory nor the GPU's holds the file's tensors beside the model's own
-        mapped = sharded or self.vlm.model.device.type != "cpu"
-        saved: dict[str, Any] = torch.load(path, map_location="cpu", mmap=mapped, weights_only=True)
-        trained = {name for name, parameter in self.vlm.model.named_parameters() if parameter.requires_grad}
-        if missing := trained - saved["model"].keys():
-            raise RuntimeError(
-                f"{path} does not contain {min(missing)}, which is trained now: delete the file to begin the phase anew"
-            )
-        if saved.get("sharded", False) != sharded:
-            raise RuntimeError(
-                f"{path} was written with training.shard = {str(not sharded).lower()}: set it to that again, or delete "
-                "the file to begin the phase anew"
-            )
-        if sharded:
-            set_model_state_dict(self.vlm.model, saved["model"], options=WHOLE)
-            if saved["optimizer"]:
-                set_optimizer_state_dict(self.vlm.model, self.optimizer, saved["optimizer"], options=WHOLE)
-            else:
-                self.optimizer.state.clear()  # the checkpoint is of the time before the first step
-        else:
-            self.vlm.model.load_state_dict(saved["model"], strict=False)
-            self.optimizer.load_state_dict(saved["optimizer"])
+        saved = read_state(path, self.vlm)
+        restore(self.vlm, self.optimizer, saved, path)
         if self._anchor_decay is not None and self.reference is not None:
-            if sharded:
+            if is_sharded(self.vlm):
                 set_model_state_dict(self.reference.model, saved["reference"], options=WHOLE)
             else:
                 self.reference.model.load_state_dict(saved["reference"], strict=False)
@@ -297,14 +265,10 @@ class Learner:
         if self.reference is None or self._anchor_decay is None:
             return {}
         whole = whole_state(self.reference)
-        state, frozen = self.reference.model.state_dict() if whole is None else whole, self._frozen()
+        state, frozen = self.reference.model.state_dict() if whole is None else whole, frozen_names(self.vlm)
         return {name: tensor for name, tensor in state.items() if name not in frozen}
 
     def _copied_weights(self) -> Weights:
         """`weights` as copies that no update changes; the gathered weights of a sharded model are copies already."""
         weights = self.weights()
         return weights if is_sharded(self.vlm) else {name: tensor.clone() for name, tensor in weights.items()}
-
-    def _frozen(self) -> set[str]:
-        parameters = self.vlm.model.named_parameters(remove_duplicate=False)
-        return {name for name, parameter in parameters if not parameter.requires_grad}

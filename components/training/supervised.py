@@ -10,6 +10,8 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
 
 import torch
 
@@ -20,6 +22,7 @@ from components.training.forward import PLAIN, Forward, checked_forward
 from components.training.objectives.supervised import SupervisedObjective, WeightedSample
 from components.training.optim import adamw, optimizer_step
 from components.training.sharding import shard, whole_state
+from components.training.training_state import SupervisedCheckpoint
 from components.training.update_clock import UpdateClock
 from components.training.workers import SINGLE_PROCESS, Workers
 
@@ -64,9 +67,14 @@ def train_model(
     objective: SupervisedObjective,
     trajectories: Sequence[Trajectory],
     report: LossReport = no_report,
+    checkpoint: Path | None = None,
 ) -> TrainedModel:
     """Load a base model, train it on what the objective makes of the trajectories, and return it. All ranks call this
-    alike."""
+    alike.
+
+    Args:
+        checkpoint: the file from which training goes on if it was killed, and which it writes; None for none.
+    """
     torch.manual_seed(params.seed)
     vlm = VLM.load(base, params.model, train=True)
     vlm.prepare(params.model, params.seed)
@@ -74,7 +82,8 @@ def train_model(
         shard(vlm, workers)
     encoder = Encoder(vlm, params.model.image_cache)
     data = objective.samples(trajectories, encoder)
-    packing = train(vlm, encoder, data, optim, params.seed, report, workers)
+    saved = None if checkpoint is None else SupervisedCheckpoint(checkpoint, workers)
+    packing = train(vlm, encoder, data, optim, params.seed, report, workers, checkpoint=saved)
     return TrainedModel(vlm, whole_state(vlm), len(trajectories), sum(map(len, data)), packing)
 
 
@@ -87,6 +96,7 @@ def train(
     report: LossReport,
     workers: Workers = SINGLE_PROCESS,
     clock: UpdateClock | None = None,
+    checkpoint: SupervisedCheckpoint | None = None,
 ) -> PackingCheck:
     """Train in place for `params.epochs`. All ranks call this alike.
 
@@ -94,6 +104,7 @@ def train(
         data: samples, in lists whose members stay together and in order when an epoch is shuffled.
         seed: decides the order of each epoch.
         clock: measures the work.
+        checkpoint: where to go on from, and to write to. `report` gets the losses of the steps before, too.
 
     Raises:
         Diverged: a gradient is not finite.
@@ -104,16 +115,20 @@ def train(
     vlm.model.eval()  # with dropout, packed and single samples would differ
     forward, gap = checked_forward(vlm, encoder, samples, PLAIN, params.max_packing_gap, workers, clock)
     vlm.model.train()
-    step = 0
-    for epoch in range(params.epochs):
-        for batch in batches(data, params.batch_size, seed, epoch):
-            for group in optimizer.param_groups:
-                group["lr"] = params.lr * learning_rate(step, steps, params.warmup)
-            loss = accumulate_gradients(vlm, encoder, batch, params.micro_batch_tokens, forward, workers)
-            with forward.clock.optimizer():
-                optimizer_step(optimizer, vlm, params.max_grad_norm)
-            step += 1
-            report(step, steps, loss)
+    losses = [] if checkpoint is None else checkpoint.restore(vlm, optimizer, steps)
+    for step, loss in enumerate(losses, 1):
+        report(step, steps, loss)
+    epochs = (batches(data, params.batch_size, seed, epoch) for epoch in range(params.epochs))
+    for batch in islice(chain.from_iterable(epochs), len(losses), None):
+        for group in optimizer.param_groups:
+            group["lr"] = params.lr * learning_rate(len(losses), steps, params.warmup)
+        loss = accumulate_gradients(vlm, encoder, batch, params.micro_batch_tokens, forward, workers)
+        with forward.clock.optimizer():
+            optimizer_step(optimizer, vlm, params.max_grad_norm)
+        losses.append(loss)
+        report(len(losses), steps, loss)
+        if checkpoint is not None:
+            checkpoint.save_if_due(vlm, optimizer, steps, losses)
     vlm.model.eval()
     return PackingCheck(forward.packed, gap)
 

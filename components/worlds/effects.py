@@ -6,6 +6,7 @@ else besides has not done the task.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -206,8 +207,12 @@ def has(row: Mapping[str, str | None], values: Mapping[str, Value]) -> bool:
     return all(name in row and is_equal(row[name], value) for name, value in values.items())
 
 
+_NO_NUMBER = re.compile(r"-?0\d|\+")
+
+
 def is_equal(text: str | None, value: Value) -> bool:
-    """Whether the text form of a database value is the expected value; numbers are compared as numbers."""
+    """Whether the text form of a database value is the expected value; numbers are compared as numbers. A text that
+    begins with a needless 0 or a +, such as a postcode or a telephone number, is no number."""
     if callable(value):
         return value(text)
     if value is None or text is None:
@@ -216,6 +221,8 @@ def is_equal(text: str | None, value: Value) -> bool:
         return text in (str(int(value)), str(value), str(value).lower())  # of SQLite, Python and JSON
     if text == str(value):
         return True
+    if any(_NO_NUMBER.match(side) for side in (text, str(value))):
+        return False
     try:
         return Decimal(text) == Decimal(str(value))
     except InvalidOperation:

@@ -38,6 +38,7 @@ class LoopbackSite(ABC, Generic[S]):
     instruction: str | None = None
     rewards: bool = False
     names_options: bool = True
+    keeps_cache: bool = True
     lists_details: bool = True
     context: ContextParams | None = None
 

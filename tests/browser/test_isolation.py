@@ -30,6 +30,7 @@ PAGE = """<button style="width:300px;height:200px" onclick="window.open('/other'
   await new Promise((resolve) => { indexedDB.open('left').onsuccess = resolve; });
   if (window.caches) await caches.open('left');
   history.pushState({}, '', '#left');
+  addEventListener('pagehide', () => { localStorage.late = 'left'; });
 })();
 </script>"""
 
@@ -56,6 +57,32 @@ class OurSite(LoopbackSite[Any]):
     async def ready(self, page) -> str | None:
         self.contexts.append(page.context)
         return None
+
+
+ROUTED = """<button style="width:300px;height:200px" onclick="location.hash = 'done'">go</button><script>
+let routes = 1;
+document.title = routes;
+addEventListener('hashchange', () => { document.title = ++routes; });
+</script>"""
+"""An application that shows another page for each fragment of its address, and keeps its state meanwhile."""
+
+
+def test_a_start_page_that_differs_in_its_fragment_is_loaded_anew(pages):
+    url = pages.add("/jar", ROUTED)
+    site = OurSite(int(url.split(":")[2].split("/")[0]))
+    task = Task(task_id="t", intent="i", start_url="http://ours/jar#inbox", website="w", source="s")
+
+    async def scenario() -> list[str]:
+        titles = []
+        async with BrowserPool(PARAMS, site=site) as pool:
+            for _ in range(2):
+                async with pool.session() as session:
+                    titles.append((await session.start(task)).tabs[0].title)
+                    clicked = await session.step([check_call("click", {"x": 500, "y": 500})])
+                    titles.append(clicked.observation.tabs[0].title)
+        return titles
+
+    assert asyncio.run(scenario()) == ["1", "2", "1", "2"]
 
 
 @pytest.mark.slow

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from components.agent import format_call
 from components.formats import NotWritable, ReadTrajectory, format_named
 from components.formats.building import turn_of
-from components.records import NO_SCREENSHOT, Image, Observation, Termination, ToolCall, Trajectory
+from components.records import NO_SCREENSHOT, Ending, Image, Observation, Termination, ToolCall, Trajectory
 from components.redaction import Redaction
 from tests.formats.samples import webvoyager_task
 from tests.judge.test_agent_reward_bench import cleaned
@@ -211,12 +212,14 @@ def test_a_second_attempt_at_a_task_is_left_out_with_the_reason(tmp_path, kind):
 def test_a_secret_with_quotes_is_removed_where_it_is_escaped(tmp_path, kind):
     secret = "hun\"ter'2\\x"
     call = ToolCall(name="write", arguments={"text": f"it is {secret}"})
+    response = f"<think>{secret}</think>\n{format_call('write', text=secret)}"
     turns = [
-        a_turn(0, tool_calls=[call], feedback=[f"Failed: {secret}"], response=f"<think>{secret}</think>"),
-        a_turn(1),
+        a_turn(0, tool_calls=[call], feedback=[f"Failed: {secret}"], response=response),
+        a_turn(1, parse_error=f'unknown action "{secret}"'),
     ]
+    ending = Ending(url=f"http://a.example/?token={secret}")
     ours = a_trajectory(a_task(1, intent=f"Log in with {secret}.")).model_copy(
-        update={"turns": turns, "answer": secret}
+        update={"turns": turns, "answer": secret, "ending": ending, "final_screenshot": png("red")}
     )
     kind.write(ours, None, tmp_path, Redaction([secret]))
     (file,) = (path for path in tmp_path.rglob("*.json"))

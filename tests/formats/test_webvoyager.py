@@ -92,6 +92,14 @@ def test_a_file_that_is_no_conversation_is_damaged_with_its_reason(tmp_path, con
     assert why in record.reason
 
 
+def test_a_call_of_done_without_its_answer_is_an_empty_answer(tmp_path):
+    place = webvoyager_task(tmp_path)
+    messages = json.loads((place / "interact_messages.json").read_text())
+    messages[-1]["content"] = 'Thought: I am done.\nAction: done {"success": true}'
+    (place / "interact_messages.json").write_text(json.dumps(messages))
+    assert one(tmp_path).trajectory.answer == ""
+
+
 def test_a_damaged_task_does_not_end_the_reading_of_the_others(tmp_path):
     file = webvoyager_task(tmp_path, "Amazon--0") / "interact_messages.json"
     webvoyager_task(tmp_path, "Apple--1")

@@ -277,6 +277,8 @@ def test_configured_sites_replace_placeholders_and_published_ports() -> None:
     assert shop.evaluator["eval"]["program_html"][0]["url"] == "__SHOPPING_ADMIN__/x", "stands nowhere yet"
     assert forum.start_url == forum.evaluator["eval"]["reference_url"] == "http://forum.test/f/plants"
     assert at_sites(tasks[0], {}) == tasks[0]
+    local = at_sites(tasks[0], {"shopping": "http://localhost:8080", "reddit": "http://forum.test"})
+    assert local.start_url == "http://localhost:8080/a.html |AND| http://localhost:8080/b.html", "no published port"
 
 
 @needs_published

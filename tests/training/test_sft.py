@@ -5,6 +5,7 @@ import copy
 import math
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,13 +14,14 @@ from hypothesis import strategies as st
 
 from components.judge.distilled import target
 from components.model import Encoded, Encoder, Sample
-from components.params import OptimParams
-from components.training import forward
+from components.params import LoRAParams, OptimParams
+from components.training import forward, training_state
 from components.training.forward import PLAIN, PackingWarning, checked_forward
 from components.training.objectives import WeightedSample
 from components.training.objectives.sft import demonstrations, shuffle_units
 from components.training.packing import pack
 from components.training.supervised import batches, learning_rate, train
+from components.training.training_state import SupervisedCheckpoint
 from components.training.workers import Workers
 from tests.samples import a_trajectory, a_turn, a_verdict
 from tests.training.test_packing import turns_of_a_trajectory
@@ -39,6 +41,64 @@ def texts_as_demonstration(texts: list[str]) -> list[WeightedSample]:
     ]
     (samples,) = demonstrations([a_trajectory(TASK).model_copy(update={"turns": turns})], renderer(), ENCODER)
     return samples
+
+
+class Killed(RuntimeError):
+    """Ends training after a known step."""
+
+
+@pytest.mark.parametrize("lora", [None, LoRAParams(rank=2, alpha=4, dropout=0.5)])
+def test_training_that_is_killed_ends_with_the_same_weights_and_losses(tmp_path, monkeypatch, lora):
+    monkeypatch.setattr(training_state, "LEAST_INTERVAL_S", 0.0)
+    monkeypatch.setattr(training_state, "WRITING_SHARE", 1e9)
+    data = [texts_as_demonstration([f"<think>{number}</think>", "ok"]) for number in range(3)]
+    optim = OPTIM.model_copy(update={"epochs": 3})
+
+    def trained(file: Path | None, last: int | None = None) -> tuple[list[float], dict[str, torch.Tensor]]:
+        losses: list[float] = []
+
+        def report(step: int, steps: int, loss: float) -> None:
+            losses.append(loss)
+            if step == last:
+                raise Killed
+
+        torch.manual_seed(0)
+        vlm = random_vlm()
+        if lora is not None:
+            vlm.add_lora(lora, seed=1)
+        vlm.freeze_vision()
+        checkpoint = None if file is None else SupervisedCheckpoint(file)
+        train(vlm, Encoder(vlm), data, optim, 1, report, checkpoint=checkpoint)
+        return losses, vlm.model.state_dict()
+
+    losses, weights = trained(None)
+    for last in (4, 7):
+        with pytest.raises(Killed):
+            trained(tmp_path / "training.pt", last)
+    again, same = trained(tmp_path / "training.pt")
+    assert again == losses
+    assert len(losses) == 9
+    assert all(torch.equal(same[name], weights[name]) for name in weights)
+    data.pop()
+    assert len(trained(tmp_path / "training.pt")[0]) == 6, "the file is of another number of steps"
+
+
+def test_checkpoints_are_a_minute_apart_and_take_a_twentieth_of_the_time(tmp_path, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(training_state, "monotonic", lambda: clock[0])
+    vlm = random_vlm()
+    optimizer, checkpoint = torch.optim.SGD(vlm.trainable(), lr=0.1), SupervisedCheckpoint(tmp_path / "training.pt")
+    written = []
+
+    def publish(partial: Path, path: Path) -> None:
+        written.append(clock[0])
+        clock[0] += 4.0
+
+    monkeypatch.setattr(training_state, "publish", publish)
+    for _ in range(300):
+        clock[0] += 1.0
+        checkpoint.save_if_due(vlm, optimizer, 300, [])
+    assert written == [60, 144, 228, 312]
 
 
 def test_the_schedule_warms_up_and_falls_to_0():

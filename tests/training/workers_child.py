@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 import torch
 import torch.distributed
 from peft import set_peft_model_state_dict
@@ -21,10 +22,12 @@ from components.agent.rendering import Text
 from components.model import VLM, Encoder, Sample, scoring
 from components.model.lora import ADAPTER, merged_weights
 from components.params import ImageCacheParams, LoRAParams, OptimParams, parse
+from components.training import training_state
 from components.training.learner import Learner
 from components.training.objectives import WeightedSample, objective_of
 from components.training.sharding import is_sharded, shard, whole_state
-from components.training.supervised import train
+from components.training.supervised import LossReport, train
+from components.training.training_state import SupervisedCheckpoint
 from components.training.workers import Replicas, Workers
 from tests.samples import objective as parameters
 from tests.samples import raw_recipe
@@ -104,7 +107,17 @@ def teach(workers: Workers, objective: str, kind: str, checkpoint: Path) -> dict
     optim = OptimParams(epochs=3, lr=1e-3, batch_size=8, micro_batch_tokens=150)
     updated = weights(vlm)
     assert (updated - weights(prepared(kind))).abs().max() > 1e-4, "nothing has been learned"
-    train(vlm, encoder, data, optim, 1, lambda step, steps, loss: losses.append(loss), workers)
+    if workers.size > 1:
+        training_state.LEAST_INTERVAL_S, training_state.WRITING_SHARE = 0.0, 1e9  # a checkpoint after each step
+        file = checkpoint.with_name("training.pt")
+        with pytest.raises(Killed):
+            train(vlm, encoder, data, optim, 1, killed_at(2), workers, checkpoint=SupervisedCheckpoint(file, workers))
+        vlm = prepared(kind)
+        if kind != "copies":
+            shard(vlm, workers)
+        encoder = Encoder(vlm)
+    kept = SupervisedCheckpoint(checkpoint.with_name("training.pt"), workers) if workers.size > 1 else None
+    train(vlm, encoder, data, optim, 1, lambda step, steps, loss: losses.append(loss), workers, checkpoint=kept)
     trained = weights(vlm)
     same = workers.gather([(workers.rank, trained.double().sum().item(), trained.double().abs().sum().item())])
     state = whole_state(vlm)
@@ -124,6 +137,20 @@ def teach(workers: Workers, objective: str, kind: str, checkpoint: Path) -> dict
         assert published.keys() == expected.keys()
         assert all(torch.equal(published[name], expected[name]) for name in published)
     return {"stats": asdict(stats), "losses": losses, "processes": same, "weights": updated.tolist()}
+
+
+class Killed(RuntimeError):
+    """Ends training on all ranks after the same step; `stages/test_train_sft.py` sends SIGKILL to the stage."""
+
+
+def killed_at(last: int) -> LossReport:
+    """A report that ends training after a step."""
+
+    def report(step: int, steps: int, loss: float) -> None:
+        if step == last:
+            raise Killed
+
+    return report
 
 
 def check_same_state(first: dict[str, dict] | None, second: dict[str, dict] | None) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from components.records import RowChange
 from components.worlds.answers import Names, Number, Phrase, Refusal
-from components.worlds.effects import Added, Changed, Incidental, Removed, check_changes, contains, words
+from components.worlds.effects import Added, Changed, Incidental, Removed, check_changes, contains, is_equal, words
 
 
 def added(table: str, **values: str | None) -> RowChange:
@@ -84,6 +84,16 @@ def test_values_are_compared_as_numbers_and_words():
     assert Added("post", {"text": contains("Mushroom")}).matches(row)
     assert not Added("post", {"price": "12.51"}).matches(row)
     assert not Added("post", {"missing": None}).matches(row)
+    assert Added("post", {"price": "12.5"}).matches(row)
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected", "equal"),
+    [("01067", "01067", True), ("1067", "01067", False), ("01067", "1067", False), ("49301", "+49301", False),
+     ("0.5", "0.50", True), ("0", "0.0", True), ("-0.5", "-.5", True), ("-007", "-7", False)],
+)  # fmt: skip
+def test_a_postcode_or_a_telephone_number_is_no_number(stored, expected, equal):
+    assert is_equal(stored, expected) is equal
 
 
 def test_an_answer_is_needed_where_one_is_asked_for():

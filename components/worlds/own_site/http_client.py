@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from components.browser import SiteCookie
 from components.worlds.own_site.site_file import OwnSiteError, Request
 
 TIMEOUT_S = 30.0
@@ -27,6 +28,7 @@ class Client:
 
     def __init__(self, origin: str, port: int, cookies: dict[str, str] | None = None) -> None:
         self.cookies = dict(cookies or {})
+        self._hidden: set[str] = set()
         self._base = f"http://127.0.0.1:{port}"
         self._origin = origin
 
@@ -58,9 +60,27 @@ class Client:
                 response = client.request(method, self._base + path, headers=sent, **content)
         except httpx.HTTPError as error:
             raise OwnSiteError(f"{method} {path}: {type(error).__name__}: {error}") from error
-        for cookie in response.cookies.jar:
-            self.cookies[cookie.name] = cookie.value or ""
+        for cookie in response.headers.get_list("set-cookie"):  # a jar would refuse one of the domain that browsers see
+            self._keep(cookie)
         return response
+
+    @property
+    def browser_cookies(self) -> list[SiteCookie]:
+        """The cookies for a browser; scripts of pages can read those that the application lets them read."""
+        return [SiteCookie(self._origin, name, value, name in self._hidden) for name, value in self.cookies.items()]
+
+    def _keep(self, header: str) -> None:
+        """Keep the cookie of a header `Set-Cookie`, or remove the one that it ends."""
+        pair, *given = header.split(";")
+        name, _, value = (part.strip() for part in pair.partition("="))
+        attributes = {attribute.strip().lower() for attribute in given}
+        self._hidden.discard(name)
+        if "max-age=0" in attributes:
+            self.cookies.pop(name, None)
+            return
+        self.cookies[name] = value
+        if "httponly" in attributes:
+            self._hidden.add(name)
 
 
 def log_in(client: Client, steps: list[Request] | dict[str, str]) -> dict[str, str]:

@@ -41,6 +41,7 @@ class OwnPages:
     rewards = True
     instruction: str | None = None
     names_options = True
+    keeps_cache = False
     lists_details = True
     context: ContextParams | None = None
 
@@ -139,10 +140,10 @@ def _reset(application: Application, seed: int) -> None:
         raise
 
 
-def _begun(application: Application, seed: int, user: str) -> tuple[Snapshot, dict[str, str]]:
+def _begun(application: Application, seed: int, user: str) -> tuple[Snapshot, list[SiteCookie]]:
     """The state before an episode, and the cookies of the person who is logged in."""
     _reset(application, seed)
-    cookies = application.client(user).cookies if user else {}
+    cookies = application.client(user).browser_cookies if user else []
     return application.snapshot(), cookies
 
 
@@ -161,7 +162,7 @@ class OwnEpisode:
         application: Application,
         before: Snapshot,
         key: str,
-        cookies: dict[str, str],
+        cookies: list[SiteCookie],
     ) -> None:
         self.application = application
         self.instance = instance
@@ -172,7 +173,7 @@ class OwnEpisode:
         origin = pages.origins[0]
         self.cookies = [
             SiteCookie(origin, COOKIE, key, http_only=True),
-            *(SiteCookie(origin, name, value, http_only=True) for name, value in cookies.items()),
+            *cookies,
         ]
 
     @property

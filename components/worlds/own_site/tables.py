@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import sqlite3
 import time
@@ -80,8 +81,11 @@ def _back_up(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
 
 def file_rows(folder: Path, patterns: Sequence[str]) -> Rows:
     """The files that match, by path: their text, or the digest of a file that is no text."""
-    paths = sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
-    return {str(path.relative_to(folder)): {"text": _text(path.read_bytes())} for path in paths}
+    rows: Rows = {}
+    for path in sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}):
+        with contextlib.suppress(FileNotFoundError):  # the application has renamed or removed it since
+            rows[str(path.relative_to(folder))] = {"text": _text(path.read_bytes())}
+    return rows
 
 
 def differences(

@@ -34,5 +34,13 @@ def test_another_day_or_two_days_are_wrong(answer):
     assert not TWELFTH.accepts(answer)
 
 
+def test_the_other_half_of_the_day_is_wrong():
+    morning = the_time(dt.time(11), [dt.time(11), dt.time(14)])
+    assert morning.accepts("It begins at 11:00 am.")
+    assert morning.accepts("11:00")
+    assert not any(morning.accepts(text) for text in ("11:00 pm", "It begins at 11 pm.", "11:00pm"))
+    assert not EVENING.accepts("7 am")
+
+
 def test_a_day_is_written_with_its_weekday():
     assert long_day(dt.date(2026, 3, 16)) == "Monday, 16 March 2026"

@@ -12,9 +12,11 @@ import pytest
 
 from components.worlds.own_site import OwnSiteError, read_site
 from components.worlds.own_site.application import Application
+from components.worlds.own_site.http_client import Client
 from components.worlds.own_site.image import ensure
 from components.worlds.own_site.instances import Instance
 from components.worlds.own_site.site import failure
+from components.worlds.own_site.site_file import Request
 from components.worlds.own_site.tables import differences
 from tests.loopback import Handler, Loopback
 from tests.worlds.own_site.packages import changed
@@ -136,3 +138,29 @@ def test_rules_by_request_and_page_decide_with_the_others(written: Path, tmp_pat
         assert failure(rule, application, instance.facts) is None
     finally:
         application.close()
+
+
+class LogIn(Handler):
+    """An application that sets a session's cookie for its domain, one that scripts read, and one that it ends again."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        for cookie in (
+            "sid=a=b; Domain=app.test; Path=/; HttpOnly",
+            "token=t; Path=/; SameSite=Lax",
+            "old=; Max-Age=0",
+        ):
+            self.send_header("Set-Cookie", cookie)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+def test_a_browser_gets_cookies_as_the_log_in_sets_them() -> None:
+    server = Loopback(LogIn)
+    try:
+        client = Client("http://app.test", server.port, {"old": "1"})
+        client.send(Request(get="/"))
+    finally:
+        server.close()
+    cookies = [(cookie.origin, cookie.name, cookie.value, cookie.http_only) for cookie in client.browser_cookies]
+    assert cookies == [("http://app.test", "sid", "a=b", True), ("http://app.test", "token", "t", False)]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from components.records import RowChange
 from components.worlds.own_site import tables
 from components.worlds.own_site.site_file import OwnSiteError
-from components.worlds.own_site.tables import Snapshot, copy_of, differences, overwrite, query
+from components.worlds.own_site.tables import Snapshot, copy_of, differences, file_rows, overwrite, query
 
 VALUES = st.one_of(
     st.none(), st.sampled_from(["", "a", "A", "a ", "é", "É", "1", "1.0", "it's", '"']), st.integers(-2, 2)
@@ -149,3 +149,17 @@ def test_columns_of_noise_do_not_count(noise):
     before, after = database(script, {1: ("x", 1), 2: ("x", 1)}), database(script, {1: ("y", 1), 2: ("y", 2)})
     (change,) = changed(before, after, noise=[noise])
     assert (change.key, change.before, change.after) == ("2", {"id": "2", "b": "1"}, {"id": "2", "b": "2"})
+
+
+def test_a_file_that_vanishes_while_files_are_read_is_no_row(tmp_path, monkeypatch):
+    for name in ("a.txt", "b.tmp"):
+        (tmp_path / name).write_text(name)
+    read = type(tmp_path).read_bytes
+
+    def gone(path):
+        if path.suffix == ".tmp":
+            path.unlink()
+        return read(path)
+
+    monkeypatch.setattr(type(tmp_path), "read_bytes", gone)
+    assert file_rows(tmp_path, ["*"]) == {"a.txt": {"text": "a.txt"}}

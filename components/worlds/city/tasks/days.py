@@ -28,6 +28,9 @@ def the_day(day: dt.date, others: Iterable[dt.date]) -> Phrase:
     return Phrase(_day_forms(day), wrong)
 
 
+_HALVES = (("am", "pm"), ("pm", "am"))
+
+
 def the_time(time: dt.time, others: Iterable[dt.time]) -> Phrase:
     """The answer to the question at what time something begins.
 
@@ -36,6 +39,7 @@ def the_time(time: dt.time, others: Iterable[dt.time]) -> Phrase:
     """
     right = _time_forms(time)
     wrong = [form for other in sorted({*others} - {time}) for form in _time_forms(other)]
+    wrong += [form.replace(half, other) for form in right for half, other in _HALVES if form.endswith(half)]
     return Phrase(right, [form for form in wrong if not any(f" {form} " in f" {own} " for own in right)])
 
 

@@ -54,6 +54,7 @@ SETTINGS: dict[str, Any] = {
     "OSCAR_SHOP_NAME": "Harbour Chandlery",
     "OSCAR_SHOP_TAGLINE": "Boats, ropes and weatherproof things",
     "OSCAR_DEFAULT_CURRENCY": "USD",
+    "OSCAR_CURRENCY_FORMAT": {"USD": {"locale": "en_US"}},  # in all languages of pages, as answers have them
     "OSCAR_SEARCH_FACETS": {"fields": {}, "queries": {}},
     "OSCAR_INITIAL_ORDER_STATUS": "Pending",
     "OSCAR_INITIAL_LINE_STATUS": "Pending",
