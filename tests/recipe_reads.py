@@ -73,7 +73,7 @@ def unnamed(reads: set[str], named: list[str]) -> list[str]:
 def recorded() -> Iterator[RecipeReads]:
     """Record what the stages of this process read of the recipe in use."""
     reads = RecipeReads()
-    plain_get, plain_copy, plain_dump = Section.__getattribute__, Section.model_copy, Section.model_dump
+    plain_get, plain_copy = Section.__getattribute__, Section.model_copy
 
     def get(section: Section, name: str) -> Any:
         if name in type(section).model_fields:
@@ -98,7 +98,8 @@ def recorded() -> Iterator[RecipeReads]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Section, "__getattribute__", get)
         patch.setattr(Section, "model_copy", copy)
-        patch.setattr(Section, "model_dump", silent(plain_dump))
+        for method in ("model_dump", "model_dump_json"):
+            patch.setattr(Section, method, silent(getattr(Section, method)))
         patch.setattr("components.params.load", silent(stage_run.load))
         patch.setattr(stage_run, "load", silent(stage_run.load))
         # A world that refuses a key ends the stage, and does not change what it makes.

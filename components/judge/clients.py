@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 from pathlib import Path
+from types import TracebackType
 
 from components.endpoint import BudgetSpent, Endpoint, Spent
 from components.params import EndpointParams, ModelJudgeParams
@@ -75,5 +76,7 @@ class JudgeClients:
     async def __aenter__(self) -> JudgeClients:
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        await self._stack.aclose()
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, error, trace)  # an endpoint awaits its requests unless there is an error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -52,6 +53,21 @@ def several(episode: Episode, count: int) -> list[Trajectory]:
         episode(["x"], intent=f"Task number {number}.").model_copy(update={"trajectory_id": f"t{number}"})
         for number in range(count)
     ]
+
+
+def test_an_outage_does_not_wait_for_the_requests_in_flight(server, episode, tmp_path):
+    """The first question fails at once; the others would be answered in a minute."""
+    server.trouble, server.delay_s = [401], 0.0
+
+    def reply(asked: dict) -> str:
+        time.sleep(60)
+        return "Verdict: SUCCESS"
+
+    server.reply = reply
+    began = time.monotonic()
+    with pytest.raises(EndpointError):
+        judged(params(server, {"max_in_flight": 4}), tmp_path, several(episode, 3))
+    assert time.monotonic() - began < 30
 
 
 def test_verdicts_come_in_order_with_judge_cost_and_time(server, episode, tmp_path):
