@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from components.cli.command import Subparsers, fail, nonempty, nonempty_path, positive, web_address
@@ -93,13 +94,13 @@ def _attack_rules(options: argparse.Namespace) -> int:
     from components.judge.rules import RuleError
     from components.tasks import load_files
 
-    results = {}
+    results, names = {}, Counter(file.name for file in options.files)
     for file in options.files:
         try:
             loaded = load_files([file])
             if loaded.missing or not loaded.tasks:
                 return fail(f"{file}: {'no such file' if loaded.missing else 'has no task'}; name files of tasks")
-            results[str(file)] = attack_rules(loaded.tasks)
+            results[file.name if names[file.name] == 1 else str(file)] = attack_rules(loaded.tasks)
         except (ValueError, RuleError) as error:
             return fail(error)
     if options.json:

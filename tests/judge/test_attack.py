@@ -125,6 +125,11 @@ def test_the_command_prints_a_table_or_json_and_names_bad_files(tmp_path: Path, 
     assert {result["attack"]: result["wins"] for result in found["results"]}["list of numbers"] == 0
     assert main.main(["judge", "attack", str(tmp_path / "none.jsonl")]) == 1
     assert "no such file" in capsys.readouterr().err
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/ours.jsonl").write_text(task.model_dump_json() + "\n")
+    both = [str(tmp_path / name) for name in ("ours.jsonl", "other/ours.jsonl")]
+    assert main.main(["judge", "attack", *both, "--json"]) == 0
+    assert [*json.loads(capsys.readouterr().out)] == both, "files of one name are shown with their folders"
 
 
 def test_every_row_of_the_fixture_withstands_lists_and_hedges():

@@ -10,6 +10,7 @@ import torch
 from components.params import MMGRPOParams, RecipeError
 from components.stages.train_rl import inputs_of, reference_of
 from components.training.learner import Learner
+from components.training.training_state import frozen_names
 from components.training.workers import SINGLE_PROCESS
 from tests.samples import recipe
 from tests.vlm import random_vlm
@@ -38,7 +39,7 @@ def anchors(one: Learner) -> dict[str, torch.Tensor]:
 def test_the_anchor_follows_the_policy(lora):
     """One minus d of the way in each iteration; frozen weights stay."""
     one = learner(model__lora=lora)
-    before, frozen = anchors(one), one._frozen()
+    before, frozen = anchors(one), frozen_names(one.vlm)
     kept = {name: p.clone() for name, p in one.vlm.model.named_parameters() if name in frozen}
     shift(one, 1.0)
     for moved in (0.25, 1 - 0.75**2):
