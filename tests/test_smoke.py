@@ -70,7 +70,7 @@ def run(where: Path, *command: str) -> str:
     bin_dir = Path(sys.executable).parent
     environment = {**os.environ, **PLANTED, "PATH": f"{bin_dir}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
-        [sys.executable, *command], cwd=where, env=environment, capture_output=True, text=True, timeout=1500
+        [sys.executable, *command], cwd=where, env=environment, capture_output=True, text=True, timeout=2400
     )
     assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}\n{logs(where)}"
     return done.stdout
@@ -103,7 +103,7 @@ def report(project) -> dict:
     return json.loads((project / "reports/smoke.json").read_text())
 
 
-@pytest.mark.timeout(1600)
+@pytest.mark.timeout(2500)
 def test_every_stage_ran_and_left_its_figures(report):
     assert set(report["stages"]) == STAGES
     assert all(stage["ran"] and stage["wall_s"] > 0 for stage in report["stages"].values())
@@ -117,7 +117,7 @@ def test_every_stage_ran_and_left_its_figures(report):
     assert 0 <= report["judge"]["accuracy"] <= 1
 
 
-@pytest.mark.timeout(1600)
+@pytest.mark.timeout(2500)
 def test_each_episode_is_on_the_pages_of_its_own_world(project):
     trajectories = read_table(project / "data/teacher/trajectories.parquet", Trajectory)
     outcomes = {v.trajectory_id: v.outcome for v in read_table(project / "data/teacher/verdicts.parquet", Verdict)}
@@ -131,7 +131,7 @@ def test_each_episode_is_on_the_pages_of_its_own_world(project):
     assert {one.task.source for one in evaluated} == {"shelf", "miniwob"}
 
 
-@pytest.mark.timeout(1600)
+@pytest.mark.timeout(2500)
 def test_trainer_and_rollout_agree_before_every_update(report):
     assert [row["iteration"] for row in report["rl"]] == [1, 2, 3]
     assert all(row["logprob_gap_max"] < 1e-3 for row in report["rl"])
@@ -139,7 +139,7 @@ def test_trainer_and_rollout_agree_before_every_update(report):
     assert sum(row["effective_groups"] for row in report["rl"]) >= 1
 
 
-@pytest.mark.timeout(1600)
+@pytest.mark.timeout(2500)
 def test_rl_was_validated_and_its_policies_chosen_by_that(project):
     validated = {"short": [0, 1, 2], "long": [0, 1]}
     for phase, iterations in validated.items():
@@ -156,7 +156,7 @@ def test_rl_was_validated_and_its_policies_chosen_by_that(project):
     assert "Validation during RL" in (project / "reports/smoke.html").read_text()
 
 
-@pytest.mark.timeout(1600)
+@pytest.mark.timeout(2500)
 def test_a_second_run_executes_no_stage(project):
     started = time.monotonic()
     before = {path: path.stat().st_mtime_ns for path in (project / "reports/stages").glob("*.json")}
@@ -165,14 +165,14 @@ def test_a_second_run_executes_no_stage(project):
     print(f"second run: {time.monotonic() - started:.1f} s")
 
 
-@pytest.mark.timeout(1600)
+@pytest.mark.timeout(2500)
 def test_dvc_repro_alone_would_run_nothing(project):
     said = run(project, "-m", "dvc", "repro", "--dry")
     assert "Running stage" not in said
     assert said.count("didn't change, skipping") >= len(STAGES)
 
 
-@pytest.mark.timeout(1600)
+@pytest.mark.timeout(2500)
 def test_models_are_registered_and_the_first_is_champion(project):
     code = (
         "from components.params import load; from components.tracking import champion; "
@@ -181,7 +181,7 @@ def test_models_are_registered_and_the_first_is_champion(project):
     assert all(int(version) >= 1 for version in run(project, "-c", code).split()[-2:])
 
 
-@pytest.mark.timeout(1600)
+@pytest.mark.timeout(2500)
 def test_prefect_has_a_run_of_each_stage_and_logs(project):
     """Even with an API key of another server in the environment (`PLANTED`)."""
     with contextlib.closing(sqlite3.connect(project / ".waymark/prefect/prefect.db")) as database:
@@ -189,7 +189,7 @@ def test_prefect_has_a_run_of_each_stage_and_logs(project):
         assert database.execute("select count(*) from log").fetchone()[0] > 0
 
 
-@pytest.mark.timeout(1600)
+@pytest.mark.timeout(2500)
 def test_a_trajectory_can_be_viewed(project):
     table = project / "data/evaluation/rl/trajectories.parquet"
     identity = pq.read_table(table, columns=["trajectory_id"])["trajectory_id"][0].as_py()
@@ -197,7 +197,7 @@ def test_a_trajectory_can_be_viewed(project):
     assert "<svg" in (project / "page.html").read_text()
 
 
-@pytest.mark.timeout(1600)
+@pytest.mark.timeout(2500)
 def test_no_secret_is_written_anywhere(project):
     """Logs, progress, MLflow's and Prefect's databases, traces, artifacts, tables, reports, DVC's files."""
     secrets = [RECIPE_PASSWORD.encode(), *(value.encode() for value in PLANTED.values())]
@@ -217,7 +217,7 @@ def test_no_secret_is_written_anywhere(project):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1600)
+@pytest.mark.timeout(2500)
 def test_the_pipeline_is_complete_after_the_machine_of_rl_is_lost(project, tmp_path):
     """From more iterations of RL on: clones that stand for three machines, of which one is lost."""
     with contextlib.ExitStack() as stack:
@@ -233,7 +233,7 @@ def test_the_pipeline_is_complete_after_the_machine_of_rl_is_lost(project, tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1600)
+@pytest.mark.timeout(2500)
 def test_a_stage_with_its_browsers_in_ray_makes_the_same_trajectories(project):
     def made() -> list[tuple]:
         rows = pq.read_table(project / "data/teacher/trajectories.parquet").to_pylist()
@@ -256,7 +256,7 @@ def test_a_stage_with_its_browsers_in_ray_makes_the_same_trajectories(project):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1600)
+@pytest.mark.timeout(2500)
 def test_sft_on_two_processes_that_shard_learns_what_one_learns(project):
     def losses() -> list[float]:
         return [step["loss"] for step in json.loads((project / "reports/stages/train_sft.json").read_text())["losses"]]
@@ -275,7 +275,7 @@ def test_sft_on_two_processes_that_shard_learns_what_one_learns(project):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1600)
+@pytest.mark.timeout(2500)
 def test_m_grpo_trains_on_two_processes_while_a_distilled_judge_rewards(project):
     """Last, since it changes the project's recipe."""
     raw = yaml.safe_load((project / "params.yaml").read_text())

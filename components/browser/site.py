@@ -100,6 +100,13 @@ class Site(Protocol):
         ...
 
     @property
+    def keeps_page(self) -> bool:
+        """Whether the last episode's page stays open until the start page replaces it, which saves about 50 ms of CPU.
+        Only for pages that neither send nor store anything when they are left, and start pages whose addresses differ
+        in more than `#…`: the browser does not load a page again for that alone."""
+        ...
+
+    @property
     def context(self) -> ContextParams | None:
         """What its pages learn of the browser, such as the locale; None for what `browser.context` says."""
         ...

@@ -13,7 +13,8 @@ from components.browser.tab import Tab
 
 async def clean_for(episode: SiteEpisode, site: Site, tab: Tab) -> None:
     """Leave the last episode's page, clear storage, cookies and history of the site's origins, then set the episode's
-    cookies. What the page sends or stores when it is left has the cookies of the last episode, and is cleared.
+    cookies. What the page sends or stores when it is left has the cookies of the last episode, and is cleared. With
+    `Site.keeps_page`, the start page replaces the last one afterwards.
 
     Args:
         tab: the context's first tab, in which the episode begins.
@@ -23,11 +24,12 @@ async def clean_for(episode: SiteEpisode, site: Site, tab: Tab) -> None:
         SandboxError: the browser died.
     """
     if is_on(site, tab.page.url):
-        await tab.evaluate("(() => { sessionStorage.clear(); window.name = ''; })()")
-    try:
-        await tab.page.goto("about:blank")  # else a start page whose address differs in `#…` alone would not be loaded
-    except PlaywrightError as error:
-        raise translate(error) from error
+        await tab.evaluate("(() => { sessionStorage.clear(); localStorage.clear(); window.name = ''; })()")
+    if not site.keeps_page:
+        try:
+            await tab.page.goto("about:blank")
+        except PlaywrightError as error:
+            raise translate(error) from error
     await asyncio.gather(
         *(
             tab.command("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})

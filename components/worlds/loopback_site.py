@@ -39,6 +39,7 @@ class LoopbackSite(ABC, Generic[S]):
     rewards: bool = False
     names_options: bool = True
     keeps_cache: bool = True
+    keeps_page: bool = False
     lists_details: bool = True
     context: ContextParams | None = None
 

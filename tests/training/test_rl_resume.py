@@ -86,7 +86,7 @@ class Run:
         self.process.start()
 
     def wait_until(self, happened: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 100
+        deadline = time.monotonic() + 300  # a launch of several processes takes 20 s of CPU
         while not happened():
             assert self.process.is_alive(), self.log.read_text()[-3000:]
             assert time.monotonic() < deadline, self.log.read_text()[-3000:]
@@ -248,7 +248,7 @@ def test_a_watched_run_killed_in_validation_and_after_a_fall_ends_the_same(model
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # beside two other tests of training
+@pytest.mark.timeout(1500)  # beside two other tests of training
 @pytest.mark.parametrize("kind", ["lora", "staler", "spread"])  # `spread` is asynchronous, too
 def test_a_killed_run_with_adapters_or_overlap_ends_as_an_undisturbed_one(model, quiet_runs, tmp_path, kind):
     child = Run(model, tmp_path, kind)
@@ -277,10 +277,10 @@ def test_each_rollout_uses_weights_as_stale_as_the_recipe_says(quiet_runs, kind,
 
 
 @pytest.mark.slow
-def test_a_run_killed_at_ten_random_moments_ends_with_the_same_figures(model, quiet, tmp_path):
+def test_a_run_killed_at_seven_moments_ends_with_the_same_figures(model, quiet, tmp_path):
     """Anywhere in rollouts and updates; and once in each iteration while its checkpoint is being written."""
     rng = random.Random(5)
-    anywhere = [rng.uniform(0, 3.4) for _ in range(6)]
+    anywhere = [rng.uniform(0, 3.4) for _ in range(3)]
     for moment in sorted([*anywhere, 1.0, 2.0, 3.0, 4.0]):
         child = Run(model, tmp_path)
         if moment in anywhere:

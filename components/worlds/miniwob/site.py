@@ -49,6 +49,7 @@ class MiniWoBSite(LoopbackSite[Server]):
     rewards = True
     names_options = False
     lists_details = False
+    keeps_page = True
 
     def serve(self) -> Server:
         """Start the server."""

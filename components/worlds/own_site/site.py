@@ -42,6 +42,7 @@ class OwnPages:
     instruction: str | None = None
     names_options = True
     keeps_cache = False
+    keeps_page = False
     lists_details = True
     context: ContextParams | None = None
 
