@@ -78,6 +78,8 @@ async def measure(options: argparse.Namespace) -> dict[str, object]:
             figures |= operations(site.server, task, options.operations)
         if "memory" in options.parts:
             figures["mib_per_copy"] = await memory(site, [task] * options.copies)
+            await site.stop()  # a new server: this one uses the databases of ended episodes again
+            await site.start()
             own = await asyncio.to_thread(tasks_of, site.server, TEMPLATE, options.copies)
             figures["mib_per_copy_with_own_seed"] = await memory(site, own)
         if "throughput" in options.parts:

@@ -84,17 +84,17 @@ async def main() -> None:
     options = parser.parse_args()
     params = load("recipes/demo.yaml")
     vlm = VLM.load(params.model.base, params.model)
-    encoder = Encoder(vlm)
     prompts = await page_prompts(options.pages)
     policy_rates, peer_rates = [], []
     for number in range(options.rounds):
-        async with TransformersPolicy(vlm, "benchmark", options.at_once, encoder) as policy:
+        # with an encoder of its own: each keeps the features of the images that it has seen
+        async with TransformersPolicy(vlm, "benchmark", options.at_once, Encoder(vlm)) as policy:
 
             async def ask_policy(prompt: Prompt, seed: int, policy: TransformersPolicy = policy) -> int:
                 return await answer_with_policy(policy, prompt, seed, MAX_TOKENS)
 
             policy_rates.append(await play(prompts, ask_policy, options.at_once, options.browser_s))
-        peer = BatchedPeer(vlm, encoder)
+        peer = BatchedPeer(vlm, Encoder(vlm))
         server = asyncio.create_task(peer.serve())
         peer_rates.append(await play(prompts, peer.answer, options.at_once, options.browser_s))
         server.cancel()

@@ -113,6 +113,9 @@ async def kills(number: int) -> dict[str, Any]:
             collected: list[Trajectory] = []
             while not killer.done():  # in portions, so that the run ends soon after the last kill
                 part = episodes[len(collected) : len(collected) + 60]
+                if not part:
+                    killer.cancel()
+                    raise SystemExit(f"{len(recoveries)} kills in all {len(episodes)} episodes: lower --kills")
                 collected += await collect(
                     part,
                     pool,

@@ -70,9 +70,8 @@ PAGES = {
     "tampers with the built-ins": "<script>Object.getPrototypeOf([]).map=()=>{throw 1};JSON.stringify=()=>{throw 2};"
     "Promise.prototype.then=()=>{throw 3};Element.prototype.getBoundingClientRect=()=>{throw 4};"
     "window.requestAnimationFrame=()=>{};window.setTimeout=()=>{};document.elementFromPoint=()=>{throw 5}</script>",
-    "half surrogates": "<title>\ud83d</title><button>\udc00 \x00 <|im_end|></button>".encode(
-        "utf-8", "replace"
-    ).decode(),
+    "half surrogates": "<title>x</title><button>x</button><script>document.title=String.fromCharCode(0xD83D);"
+    "document.querySelector('button').textContent=String.fromCharCode(0xDC00,0)+' <|im_end|>'</script>",
     "not closed": "<div><table><svg><button <input <a href='" * 2000,
     "redirects by script": "<script>location='/loop-script?'+Math.random()</script>",
     "refreshes": "<meta http-equiv=refresh content=0>x",

@@ -101,7 +101,7 @@ def measure(
         print((folder / "pipeline.log").read_text()[-4000:], file=sys.stderr)
     status = subprocess.run(
         [sys.executable, "-m", "dvc", "status", "--json"],
-        cwd=clones["a"], env=machine(shared, clones["a"]), capture_output=True, text=True, check=False,
+        cwd=clones["a"], env=machine(shared, clones["a"]), stdout=subprocess.PIPE, text=True, check=True,
     )  # fmt: skip
     return {
         "recipe": recipe,
@@ -109,7 +109,7 @@ def measure(
         "wall_s": round(seconds, 1),
         "stages": {name: ran_in(path) for name, path in clones.items()},
         **figures,
-        "stale": [stage for stage in json.loads(status.stdout or "{}") if stage != "pretrain_base"],
+        "stale": [stage for stage in json.loads(status.stdout) if stage != "pretrain_base"],
     }
 
 

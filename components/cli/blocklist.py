@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         hosts = blocklist.read()
         if options.learn:
-            blocked = {}
+            blocked = None
             if options.ask:
                 with _progress() as advance:
                     pages = find_blocked_pages(PARAMS, folders, advance)

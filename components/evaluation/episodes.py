@@ -139,7 +139,8 @@ def _episode(trajectory: Trajectory, verdict: Verdict | None) -> Episode:
 
 
 def _step(turn: Turn, protocol_name: str) -> Step:
-    reasoning = protocol(protocol_name).parse(turn.response).thought or turn.response
+    parsed = protocol(protocol_name).parse(turn.response)
+    reasoning = parsed.thought or (turn.response if parsed.error else "")  # a call without a thought has no reasoning
     return Step(markers=markers_of(reasoning), tokens=len(turn.token_ids), characters=len(turn.response))
 
 

@@ -91,7 +91,7 @@ def _recorded(setting: Setting, run: FinishedRun) -> Setting:
             tasks=tasks_digest(params), collected=int(collected["collected"]), evaluation=evaluated.episodes
         )
     if run.judge_s:
-        values["judge_s"] = run.judge_s
+        values["verdict_s"] = run.judge_s
     if run.side_by_side is not None:
         values |= {"side_by_side": run.side_by_side, "between_s": run.between_s}
     values |= _page_tokens(setting, run) | _storage(setting, run)

@@ -153,10 +153,11 @@ def _played(trajectories: Sequence[Trajectory]) -> Played | None:
     starts = [start for t in trajectories if isinstance(start := t.diagnostics.get("start"), dict)]
     walls = [float(wall) for t in trajectories if (wall := t.diagnostics.get("wall_s")) is not None]
     firsts = [t.turns[0].prompt_tokens for t in trajectories if t.turns]
+    tokens = [t.response_tokens or int(t.diagnostics.get("response_tokens") or 0) for t in trajectories]  # or as billed
     return Played(
         episodes=len(trajectories),
         turns=len(turns) / len(trajectories),
-        response_tokens=_mean([len(turn.token_ids) for turn in turns]),
+        response_tokens=sum(tokens) / len(turns),
         judged=_mean([needs_judge(trajectory) for trajectory in trajectories]),
         step_s=_mean(steps),
         open_s=_mean([sum(start.values()) for start in starts]),

@@ -100,8 +100,10 @@ class Rates(BaseModel):
     """Seconds of a core to open a browser on the start page."""
     open_wait_s: Seconds
     judge_s: Seconds
-    """Seconds of a verdict of a judge behind an endpoint, all its questions together, where that was measured; else of
-    one question."""
+    """Seconds of a question to a judge behind an endpoint."""
+    verdict_s: Seconds | None = None
+    """Measured seconds of a verdict of such a judge, all its questions together; null, if no such judge labelled the
+    run."""
     endpoint_tokens_per_s: float = Field(gt=0)
     """Tokens that a teacher behind an endpoint gives to one request in a second."""
     side_by_side: int | None = Field(default=None, ge=1)
@@ -236,11 +238,11 @@ def assumptions(rates: Rates, params: Params) -> list[str]:
 
 def _questions_of(model: ModelJudgeParams, rates: Rates) -> str:
     questions = judge_protocol(model.protocol, model.screenshots).questions(EXAMPLE_PAGES)
-    what = "a verdict" if rates.are_measured else "a question"
+    what, seconds = ("a question", rates.judge_s) if rates.verdict_s is None else ("a verdict", rates.verdict_s)
     return (
         f"the protocol {model.protocol} asks the judge's endpoint at most {questions.requests} questions with "
         f"{questions.screenshots} screenshots in all about a trajectory of {EXAMPLE_PAGES} pages; {what} takes "
-        f"{rates.judge_s:.3g} s. Calls, tokens and dollars are these upper bounds, with {FACTS} facts in a rubric"
+        f"{seconds:.3g} s. Calls, tokens and dollars are these upper bounds, with {FACTS} facts in a rubric"
     )
 
 

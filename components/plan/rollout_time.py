@@ -181,7 +181,7 @@ def judged_by_model(setting: Setting, stage: str, calls: float, turns: float, re
         for endpoint in endpoints
     )
     tokens = Tokens(0, 0, 0, verdicts * questions.requests, verdicts * prompt, verdicts * completion, usd)
-    verdict_s = setting.rates.judge_s * (1 if setting.rates.are_measured else questions.requests)
+    verdict_s = _verdict_s(setting, questions.requests)
     usages = []
     for server, models in Counter(endpoint.url for endpoint in endpoints).items():
         own = server == model.endpoint.url
@@ -189,6 +189,12 @@ def judged_by_model(setting: Setting, stage: str, calls: float, turns: float, re
         jobs = [verdict_s] * round(calls * models)
         usages.append(queue(jobs, setting.units(stage)[resource] if own else limit, resource))
     return Timed(max(usages, key=lambda usage: usage.seconds), tokens)
+
+
+def _verdict_s(setting: Setting, questions: int) -> float:
+    """Seconds of a verdict of a judge behind an endpoint that asks so many questions: as measured, if it was."""
+    measured = setting.rates.verdict_s
+    return setting.rates.judge_s * questions if measured is None else measured
 
 
 def distilled_prompt(setting: Setting, turns: float) -> float:
@@ -240,7 +246,7 @@ def rewarded_after(setting: Setting, stage: str, calls: float, turns: float, rol
     answers = rewarded(setting, stage, calls, turns)
     if setting.params.judge.reward != "model" or not answers.usage.seconds:
         return answers
-    left = max(setting.rates.judge_s, answers.usage.seconds - rolled_s)
+    left = max(_verdict_s(setting, 1), answers.usage.seconds - rolled_s)
     return Timed(Usage(left, answers.usage.busy), answers.tokens)
 
 

@@ -187,7 +187,9 @@ def _labels(setting: Setting, stage: str, episodes: int, max_steps: int) -> Time
     if setting.params.judge.labels != "model":
         return Timed()
     habits = setting.rates.habits_of(stage)
-    return judged_by_model(setting, stage, episodes * habits.judged, mean_turns(habits, max_steps))
+    verdicts, turns = episodes * habits.judged, mean_turns(habits, max_steps)
+    resource = "auditor" if setting.units(stage)["auditor"] else "judge"  # `judge` is the distilled one
+    return judged_by_model(setting, stage, verdicts, turns, resource)
 
 
 def _servers(setting: Setting) -> Timed:

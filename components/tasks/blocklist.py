@@ -35,6 +35,8 @@ NO_EVIDENCE = frozenset(
 )
 """Endings that come from this machine or from the model, and say nothing about the host."""
 MAX_EVIDENCE = 5
+SEEN = ": a model saw: "
+"""Stands in evidence before a judge's rationale."""
 
 Why = Literal["refuses", "unstable"]
 
@@ -81,8 +83,10 @@ def learn(
 
     Args:
         blocked_pages: a judge's rationale for each last page that keeps the agent out, by trajectory id; these
-            episodes count as refused.
+            episodes count as refused. None: no judge was asked, and entries that one made stay until their day, because
+            without it their episodes look as if the host had answered.
     """
+    is_asked = blocked_pages is not None
     blocked_pages = blocked_pages or {}
     refusals, failures = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     tried, lifetime = defaultdict[str, int](int), dt.timedelta(days=days)
@@ -99,7 +103,7 @@ def learn(
             refusals[host].append(evidence)
         elif trajectory.trajectory_id in blocked_pages:
             rationale = " ".join(blocked_pages[trajectory.trajectory_id].split())
-            refusals[host].append(f"{ending}: a model saw: {rationale}"[:300])
+            refusals[host].append(f"{ending}{SEEN}{rationale}"[:300])
         elif trajectory.termination is Termination.ENV_ERROR:
             failures[host].append(evidence)
             failed_on[host] = max(day, failed_on[host])
@@ -110,7 +114,11 @@ def learn(
     listed = {
         entry.host: entry
         for entry in known
-        if entry.until > today and _confirming(entry, refusals, failures) == tried.get(entry.host, 0)
+        if entry.until > today
+        and (
+            _confirming(entry, refusals, failures) == tried.get(entry.host, 0)
+            or (not is_asked and any(SEEN in line for line in entry.evidence))
+        )
     }
     before = {entry.host: entry for entry in known}
     for host, number in tried.items():

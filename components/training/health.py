@@ -25,6 +25,7 @@ def rollout_figures(sampled: SampledGroups, sampler: TaskSampler) -> dict[str, f
         "overdone_share": _mean([float(is_complete(t) and bool(t.late_actions)) for t in trajectories]),
         "effective_groups": len(sampled.effective),
         "sampled_groups": len(sampled.groups),
+        "episodes": sum(len(group.episodes) for group in sampled.groups),
         "masked_share": _mean([float(r.masked) for r in rewards]),
         **masked_shares(sampled),
         "format_ok_share": _mean([float(r.format_ok) for r in rewards]),
@@ -35,12 +36,11 @@ def rollout_figures(sampled: SampledGroups, sampler: TaskSampler) -> dict[str, f
 
 
 def branch_figures(sampled: SampledGroups) -> dict[str, float]:
-    """Figures of an iteration with branches: all of its episodes; of the branches the number, those that did not begin
-    because their page was not the recorded one, and those that are learned from, with their mean reward."""
+    """Figures of an iteration with branches: their number, those that did not begin because their page was not the
+    recorded one, and those that are learned from, with their mean reward."""
     branches = [branches for group in sampled.groups for branches in group.branches]
     scored = [reward.value for part in branches for reward in part.rewards if not reward.masked]
     return {
-        "episodes": float(sum(len(group.episodes) for group in sampled.groups)),
         "branches_run": float(sum(len(part.trajectories) for part in branches)),
         "branches_dropped": float(sum(part.dropped for part in branches)),
         "branches_used": float(sum(part.used for part in branches)),

@@ -88,11 +88,13 @@ class Number(Answer):
         value: the right one.
         given: numbers that the task itself names; an answer may repeat them.
         near: wrong numbers of the same kind.
+        nothing: words that stand for 0 in an answer without numbers, such as "no replies".
     """
 
     value: Decimal | int | float | str
     given: Sequence[Decimal | int | float | str] = ()
     near: Sequence[Decimal | int | float | str] = ()
+    nothing: Sequence[str] = ()
 
     def accepts(self, answer: str) -> bool:
         """Whether the value is the only number in the answer, besides the given ones. It may be rounded to two decimals
@@ -112,6 +114,7 @@ class Number(Answer):
             numbers.add(number)
         if _NUMBER.search(text) is None:
             numbers |= _lone_words(text.casefold())
+            numbers |= {Decimal(0)} if _any(plain(text), self.nothing) else set()
         return numbers - (given - {right}) == {right}
 
     @property
@@ -204,9 +207,10 @@ class Refusal(Answer):
     def accepts(self, answer: str) -> bool:
         """Whether the answer refuses, for this reason and no other, and is no list of refusals."""
         text = answer.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-        names = [word for words in self.others.values() for word in words if word not in self.reason]
-        is_right = 0 < len(REFUSAL.findall(text)) <= MAX_REFUSALS and _any(text, self.reason) and not _any(text, names)
-        return len(answer) <= MAX_CHARACTERS and bool(is_right)
+        words = plain(text)  # `its status is "Complete".` says that it is complete
+        names = [word for others in self.others.values() for word in others if word not in self.reason]
+        is_right = _any(words, self.reason) and not _any(words, names)
+        return len(answer) <= MAX_CHARACTERS and 0 < len(REFUSAL.findall(text)) <= MAX_REFUSALS and is_right
 
     @property
     def example(self) -> str:
@@ -221,8 +225,8 @@ class Refusal(Answer):
 
 def plain(text: str) -> str:
     """A text without case, accents, punctuation at the ends of words and repeated white space. "+" and "#" after a
-    word stay: "C" is not "C++"."""
-    text = unicodedata.normalize("NFKD", text).casefold()
+    word stay: "C" is not "C++". "7 × 50" is "7 x 50"."""
+    text = unicodedata.normalize("NFKD", text).casefold().replace("\N{MULTIPLICATION SIGN}", "x")
     text = "".join(character for character in text if not unicodedata.combining(character))
     return " ".join(re.findall(r"(?:[\w][\w.'@/:&+-]*[\w]|\w)[+#]*", text))
 
@@ -237,7 +241,7 @@ def _has(text: str, phrase: str) -> bool:
 
 
 def _any(text: str, words: Iterable[str]) -> bool:
-    return any(_has(text, word.casefold()) for word in words)
+    return any(_has(text, plain(word)) for word in words)
 
 
 def _lone_words(text: str) -> set[Decimal]:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.evaluation import ReasoningMarker, success
+from components.evaluation.episodes import join_verdicts
 from components.evaluation.reasoning_markers import Step, markers_of, summarise
 from components.records import Outcome
 from tests.evaluation.run_records import DONE, trajectory, turn, verdict
@@ -104,3 +105,12 @@ def test_only_text_before_the_call_is_read():
     of = trajectory(turns=[turn(0, typed, thought="I type the name."), turn(1, DONE, thought="So far so good.")])
     found = success([of], [verdict(of, Outcome.SUCCESS)]).proxies
     assert {name: one.steps for name, one in found.of.items() if one.steps} == {"history_summarization": 1}
+
+
+def test_a_call_without_a_thought_has_no_reasoning():
+    call = '<tool_call>{"name": "done", "arguments": {"answer": "a captcha, so access denied"}}</tool_call>'
+    responses = [f"<think></think>{call}", f"<think>A captcha blocks me.</think>{call}", "a captcha, and no call"]
+    steps = [turn(index, response=response) for index, response in enumerate(responses)]
+    episode = trajectory(turns=steps)
+    (joined,) = join_verdicts([episode], [verdict(episode)])
+    assert [B in step.markers for step in joined.steps] == [False, True, True]

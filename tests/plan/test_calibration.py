@@ -14,7 +14,7 @@ import yaml
 from components.cli.main import main
 from components.params import RecipeError, parse
 from components.plan.calibration import calibrated
-from components.plan.finished_run import TABLES, read_run
+from components.plan.finished_run import TABLES, VERDICTS, read_run
 from components.plan.hardware import device_named
 from components.plan.placement import Machine
 from components.plan.rates import EVERY, Habits, MeasuredOn, default_rates, read_rates, write_rates
@@ -22,7 +22,7 @@ from components.plan.rollout_time import Batch, rollouts
 from components.plan.setting import Setting
 from components.plan.stages import STAGES, iteration_time, stage_times
 from components.records import Trajectory
-from components.store import write_json, write_table
+from components.store import read_table, write_json, write_table
 from tests.samples import a_task, a_trajectory, a_turn, shipped
 
 CORES = 2
@@ -233,6 +233,31 @@ def test_what_a_run_does_not_have_keeps_its_default(run, tmp_path):
     assert partial.startup_of("curate_sft") == 7.0
     for name in ("step_core_s", "token_s", "habits", "effective_share", "side_by_side", "between_s"):
         assert getattr(partial, name) == getattr(defaults, name), name
+
+
+def test_the_tokens_of_an_endpoints_answers_are_those_that_it_billed(run, tmp_path):
+    stage, folder = "teacher_rollouts", shutil.copytree(run, tmp_path / "run")
+    table = folder / TABLES[stage]
+    billed = [
+        trajectory.model_copy(
+            update={
+                "turns": [turn.model_copy(update={"token_ids": [], "logprobs": []}) for turn in trajectory.turns],
+                "diagnostics": trajectory.diagnostics | {"response_tokens": 24.0 * len(trajectory.turns)},
+            }
+        )
+        for trajectory in read_table(table, Trajectory)
+    ]
+    write_table(table, Trajectory, billed)
+    assert read_run(folder).played[stage].response_tokens == read_run(run).played[stage].response_tokens == 24
+
+
+def test_a_verdict_is_measured_only_if_an_endpoint_labelled(run, tmp_path):
+    """The rules labelled the run, so a question keeps its assumed time, and a verdict takes as many as it has."""
+    assert calibrated(run, cores=CORES).verdict_s is None
+    folder = shutil.copytree(run, tmp_path / "run")
+    (folder / VERDICTS).parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"tokens": [900, 0], "latency_s": [30.0, 0.0]}), folder / VERDICTS)
+    assert calibrated(folder, cores=CORES).verdict_s == 30.0
 
 
 def test_tables_of_another_version_are_refused_with_their_name(run, tmp_path):

@@ -18,11 +18,12 @@ from components.plan.placement import Machine
 from components.plan.rates import EVERY, default_rates, read_rates, write_rates
 from components.plan.rollout_time import judged_by_model
 from components.plan.setting import Setting
-from components.plan.stages import STAGES, iteration_time
+from components.plan.stages import STAGES, _labels, iteration_time
 from components.plan.training_time import trained_turns
 
 LARGE, SMALL = Path("openwebrl-4b"), Path("demo")
 SLOW_JUDGE = {"endpoint": {"url": "http://127.0.0.1:1/v1", "model": "judge", "max_in_flight": 1}}
+FAST_JUDGE = {"endpoint": {**SLOW_JUDGE["endpoint"], "max_in_flight": 32}}
 CORES = Device("cpu", 16e9, 120e9, 20e9, True)
 
 
@@ -186,6 +187,15 @@ def test_a_phase_is_its_iterations_and_its_validations(small):
     iteration = small.iterations[0]
     rest = phase.parts["start-up"] + phase.parts["validation"]
     assert phase.seconds == pytest.approx(12 * iteration.seconds + rest)
+
+
+def test_validations_are_labelled_by_the_endpoint():
+    """The endpoint answers 32 questions at a time, the distilled judge one."""
+    chosen = setting(judge__reward="distilled", judge__labels="model", judge__model=FAST_JUDGE)
+    assert (chosen.units("train_rl@short")["judge"], chosen.units("train_rl@short")["auditor"]) == (1, 32)
+    labels = _labels(chosen, "train_rl@short", 64, 10)
+    assert labels.usage.busy.keys() == {"auditor"}
+    assert labels.usage.seconds == pytest.approx(labels.usage.busy["auditor"] / 32, rel=0.5)
 
 
 def test_the_bottleneck_is_what_shortens_an_iteration_most(small):

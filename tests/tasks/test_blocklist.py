@@ -57,6 +57,15 @@ def test_a_block_that_a_model_saw_is_a_refusal_with_its_words_as_evidence(roll):
     assert len(found.evidence[1]) == 300
 
 
+def test_an_entry_that_a_model_made_stays_when_no_model_is_asked(roll):
+    tried = roll("https://a.org/", REFUSED, *[Termination.MAX_STEPS] * 3)
+    seen = {trajectory.trajectory_id: "A wall." for trajectory in tried[1:3]}
+    listed = learn(tried, [], TODAY, blocked_pages=seen)
+    assert learn(tried, listed, TODAY) == listed
+    assert learn(tried, listed, listed[0].until) == []
+    assert learn(tried, listed, TODAY, blocked_pages={}) == [], "a model that sees no block any more"
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [

@@ -157,7 +157,10 @@ async def main(model: Path, state: Path, out: Path, kind: str, workers: Workers)
     async with BrowserPool(params.browser, site=MiniWoBSite(), text="elements") as pool, serving as open_policy:
         trainer = RLTrainer(
             learners,
-            RLPhase(iterations={"watched": 5, "branches": 1}.get(kind, 4), max_steps=3 if kind == "branches" else 1),
+            RLPhase(
+                iterations={"watched": 5, "branches": 1, "spread": 3}.get(kind, 4),
+                max_steps=3 if kind == "branches" else 1,
+            ),
             "test",
             RolloutSetup(TASKS, pool, told(open_policy), judge, audit),
             state,

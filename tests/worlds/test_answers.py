@@ -115,3 +115,23 @@ def test_names_that_differ_by_a_sign_are_different() -> None:
     languages = Names(["C"], ["C", "C++", "C#"])
     assert languages.accepts("C")
     assert not languages.accepts("C, C++")
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_right"),
+    [
+        ("The topic has no replies.", True),
+        ("None", True),
+        ("0", True),
+        ("zero", True),
+        ("no topic", False),
+        ("1", False),
+    ],
+)
+def test_words_may_stand_for_nothing(answer: str, is_right: bool) -> None:
+    assert Number(0, nothing=("none", "no replies")).accepts(answer) is is_right
+    assert not Number(2, nothing=("none", "no replies")).accepts(answer)
+
+
+def test_a_sign_of_multiplication_may_be_an_x() -> None:
+    assert Names(["Binoculars, 7 × 50"], ["Binoculars, 7 × 50", "Rope"]).accepts("The Binoculars, 7 x 50.")

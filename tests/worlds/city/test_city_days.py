@@ -7,12 +7,16 @@ import datetime as dt
 import pytest
 
 from components.worlds.city.tasks.days import long_day, the_day, the_time
+from components.worlds.city.tasks.registry import find
 
 EVENING = the_time(dt.time(19), [dt.time(7), dt.time(19), dt.time(20)])
 TWELFTH = the_day(dt.date(2026, 3, 12), [dt.date(2026, 3, 2), dt.date(2026, 3, 12), dt.date(2026, 4, 12)])
 
 
-@pytest.mark.parametrize("answer", ["19:00", "It begins at 7 pm.", "7:00 PM", "19 o'clock", "from 19:00 to 20:30"])
+@pytest.mark.parametrize(
+    "answer",
+    ["19:00", "It begins at 7 pm.", "7:00 PM", "19 o'clock", "from 19:00 to 20:30", "at 7 p.m.", "7:00 p.m. sharp"],
+)
 def test_a_time_is_right_in_each_usual_form(answer):
     assert EVENING.accepts(answer)
 
@@ -38,9 +42,19 @@ def test_the_other_half_of_the_day_is_wrong():
     morning = the_time(dt.time(11), [dt.time(11), dt.time(14)])
     assert morning.accepts("It begins at 11:00 am.")
     assert morning.accepts("11:00")
-    assert not any(morning.accepts(text) for text in ("11:00 pm", "It begins at 11 pm.", "11:00pm"))
+    assert not any(morning.accepts(text) for text in ("11:00 pm", "It begins at 11 pm.", "11:00pm", "11:00 p.m."))
     assert not EVENING.accepts("7 am")
 
 
 def test_a_day_is_written_with_its_weekday():
     assert long_day(dt.date(2026, 3, 16)) == "Monday, 16 March 2026"
+
+
+@pytest.mark.parametrize(
+    "answer", ["March 5, 2026", "March 5th, 2026", "the 5th of March 2026", "3/5/2026", "03/05/2026"]
+)
+def test_the_day_of_an_order_is_right_in_each_usual_form(answer):
+    expected = find("shop_order_date").answer({"day": "2026-03-05", "others": ["2026-03-15"]})
+    assert expected is not None
+    assert expected.accepts(answer)
+    assert not expected.accepts(answer.replace("5", "15", 1))

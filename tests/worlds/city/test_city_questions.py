@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from components.worlds.city.tasks.registry import find
 from tests.worlds.city.visitor import FORUM, Server, Visitor
 
 SEEDS = range(6)
@@ -73,3 +74,33 @@ def test_only_moderators_may_lock_topics(server):
         row = server.query(key, f"SELECT status FROM forum_conversation_topic WHERE id = {topic['id']}")
         assert row == [{"status": locked}]
         server.control("drop", key=key)
+
+
+@pytest.mark.parametrize(
+    ("template", "facts", "right", "wrong"),
+    [
+        (
+            "calendar_count_day",
+            {"count": 2, "day": "Thursday, 19 March 2026", "near": [0, 1, 3]},
+            "There are 2 bookings on Thursday, 19 March 2026.",
+            "There are 3 bookings on Thursday, 19 March 2026.",
+        ),
+        (
+            "forum_count_replies",
+            {"replies": 1, "subject": "Wanted: trailer for a boat of 5 m"},
+            'The topic "Wanted: trailer for a boat of 5 m" has 1 reply.',
+            'The topic "Wanted: trailer for a boat of 5 m" has 5 replies.',
+        ),
+        (
+            "desk_count_in_queue",
+            {"count": 0, "rivals": [1], "queue": "Berths", "status": "closed"},
+            "None of the tickets in the queue Berths are closed.",
+            "One of the tickets in the queue Berths is closed.",
+        ),
+    ],
+)
+def test_a_count_may_stand_in_a_sentence_that_repeats_the_question(template, facts, right, wrong):
+    expected = find(template).answer(facts)
+    assert expected is not None
+    assert expected.accepts(right)
+    assert not expected.accepts(wrong)

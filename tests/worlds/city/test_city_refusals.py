@@ -37,3 +37,58 @@ def test_a_foreign_post_is_refused_with_the_reason_that_it_is_foreign():
     assert expected.accepts("This is not possible: only the author may change it.")
     assert not expected.accepts("This is not possible: only the author may change it, and the topic is locked.")
     assert expected.accepts(expected.example)
+
+
+@pytest.mark.parametrize(
+    ("template", "facts", "answers"),
+    [
+        (
+            "desk_close_unknown_ticket",
+            {"ticket": 57, "text": "Done."},
+            [
+                "I cannot close ticket 57 because it does not exist.",
+                "Not possible: ticket 57 was not found.",
+                "I cannot find ticket 57.",
+                "Unable to close it: ticket #57 could not be found.",
+            ],
+        ),
+        (
+            "shop_impossible_order",
+            {"user": "ada", "number": "100123"},
+            [
+                "I cannot find order 100123 in your account.",
+                "Unable to find order 100123",
+                "I can't do that: order 100123 does not belong to your account.",
+            ],
+        ),
+        (
+            "shop_impossible_unsold",
+            {"title": "Brass sextant", "user": "ada", "count": 1},
+            ["I cannot find the Brass sextant in the shop."],
+        ),
+        (
+            "across_cancel_complete_order",
+            {"number": "100123"},
+            [
+                'I cannot cancel order 100123 because its status is "Complete".',
+                "It cannot be cancelled: the order's status is already 'Complete', which allows no change.",
+            ],
+        ),
+        (
+            "mail_write_to_stranger",
+            {"stranger": "Wilma Harker", "user": "ada"},
+            [
+                "I could not send the letter because there is no Wilma Harker in the address book.",
+                "I cannot write to Wilma Harker because she does not have an account.",
+                "I cannot: Wilma Harker isn't in the address book.",
+                'Not possible: "The mail knows no user name or address Wilma Harker."',
+            ],
+        ),
+    ],
+)
+def test_the_reason_may_be_said_in_usual_words(template, facts, answers):
+    expected = find(template).answer(facts)
+    assert expected is not None
+    assert [answer for answer in answers if not expected.accepts(answer)] == []
+    assert not expected.accepts("I cannot do this.")
+    assert not expected.accepts("This is not possible: it is out of stock.")

@@ -28,7 +28,7 @@ def the_day(day: dt.date, others: Iterable[dt.date]) -> Phrase:
     return Phrase(_day_forms(day), wrong)
 
 
-_HALVES = (("am", "pm"), ("pm", "am"))
+_HALVES = (("am", "pm"), ("pm", "am"), ("a.m", "p.m"), ("p.m", "a.m"))
 
 
 def the_time(time: dt.time, others: Iterable[dt.time]) -> Phrase:
@@ -44,17 +44,20 @@ def the_time(time: dt.time, others: Iterable[dt.time]) -> Phrase:
 
 
 def _day_forms(day: dt.date) -> list[str]:
-    number, ordinal = day.day, f"{day.day}{_ending(day.day)}"
-    forms = [f"{number} {day:%B}", f"{day:%B} {number}", f"{ordinal} {day:%B}", f"{ordinal} of {day:%B}"]
-    return [*forms, f"{day:%B} {ordinal}", f"{number} {day:%b}", f"{day:%b} {number}", day.isoformat()]
+    number, nth = day.day, ordinal(day.day)
+    forms = [f"{number} {day:%B}", f"{day:%B} {number}", f"{nth} {day:%B}", f"{nth} of {day:%B}"]
+    return [*forms, f"{day:%B} {nth}", f"{number} {day:%b}", f"{day:%b} {number}", day.isoformat()]
 
 
-def _ending(number: int) -> str:
-    return "th" if number in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+def ordinal(number: int) -> str:
+    """Such as `2nd`."""
+    return f"{number}{'th' if number in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
 def _time_forms(time: dt.time) -> list[str]:
     hour, half = time.hour % 12 or 12, f"{time:%p}".lower()
     forms = [f"{time:%H:%M}", f"{time.hour}:{time:%M}", f"{time:%H.%M}", f"{hour}:{time:%M} {half}"]
-    forms += [f"{hour}:{time:%M}{half}"]
-    return [*forms, f"{hour} {half}", f"{hour}{half}", f"{time.hour} o'clock"] if time.minute == 0 else forms
+    dotted = f"{half[0]}.m"
+    forms += [f"{hour}:{time:%M}{half}", f"{hour}:{time:%M} {dotted}"]
+    whole = [f"{hour} {half}", f"{hour}{half}", f"{hour} {dotted}", f"{time.hour} o'clock"]
+    return [*forms, *whole] if time.minute == 0 else forms

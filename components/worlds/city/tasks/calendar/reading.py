@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Names, Number
+from components.worlds.answers import Answer, Names, Number, numbers_in
 from components.worlds.city.tasks.calendar.events import (
     CALENDARS,
     EVENTS,
@@ -147,7 +147,8 @@ class CountDay(Question):
         }
 
     def answer(self, facts: Facts) -> Answer:
-        return Number(facts["count"], near=facts["near"])
+        given = [number for number in numbers_in(facts["day"]) if int(number) not in facts["near"]]
+        return Number(facts["count"], given=given, near=facts["near"])
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*open_calendar(facts), click("link", facts["label"])]

@@ -54,7 +54,7 @@ class CountInQueue(DeskTask):
         return {"queue": queue, "status": status, "count": count, "rivals": sorted({*counts.values()} - {count})}
 
     def answer(self, facts: Facts) -> Answer:
-        return Number(facts["count"], near=facts["rivals"])
+        return Number(facts["count"], near=facts["rivals"], nothing=("none", "no tickets", "no ticket"))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [click("link", "Reports")]

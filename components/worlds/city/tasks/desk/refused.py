@@ -39,6 +39,12 @@ class CloseUnknownTicket(DeskTask):
             f"no ticket {number}",
             f"no ticket with the number {number}",
             f"no ticket number {number}",
+            "no ticket with that number",
+            *(f"ticket {number} {missing}" for missing in ("was not found", "is not found", "not found")),
+            *(f"{find} ticket {number}" for find in ("cannot find", "can't find", "not find", "couldn't find")),
+            "could not be found",
+            "it does not exist",
+            "it doesn't exist",
         )
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
@@ -69,7 +75,8 @@ class AssignToCustomer(DeskTask):
     def answer(self, facts: Facts) -> Answer:
         return refusal("not_allowed", "only staff can own a ticket", "not staff", "not a member of staff",
                        "not a staff member", "not in the list", "not listed", "not among the owners",
-                       "not available as an owner")  # fmt: skip
+                       "not available as an owner", "not available in", "not an option", "not an owner",
+                       "not offered as an owner", "not in the dropdown", "not in the owner")  # fmt: skip
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find_ticket(facts["ticket"])

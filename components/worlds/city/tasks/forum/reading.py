@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Names, Number
+from components.worlds.answers import Answer, Names, Number, numbers_in, plain
 from components.worlds.city.tasks.forum.posting import MEMBERS, POSTS, TOPICS, open_topic, pick
 from components.worlds.city.tasks.template import Data, Facts, Template
 from components.worlds.oracle import Step, click, fill, press
@@ -61,7 +61,8 @@ class CountReplies(Template):
         return {"subject": topic["subject"], "replies": topic["posts_count"] - 1}
 
     def answer(self, facts: Facts) -> Answer:
-        return Number(facts["replies"])
+        nothing = ("none", *(f"no {posts}" for posts in ("replies", "reply", "answers", "answer", "posts", "post")))
+        return Number(facts["replies"], given=numbers_in(facts["subject"]), nothing=nothing)
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_topic(facts)
@@ -84,7 +85,9 @@ class WhichForum(Template):
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
         topic = pick(data.rows(TOPICS), rng)
-        forums = [row["name"] for row in data.rows("SELECT name FROM forum_forum WHERE type = 0 ORDER BY name")]
+        names = [row["name"] for row in data.rows("SELECT name FROM forum_forum WHERE type = 0 ORDER BY name")]
+        subject = plain(topic["subject"])  # an answer may repeat it, and then names the forums that it names
+        forums = [name for name in names if name == topic["forum"] or plain(name) not in subject]
         return {"subject": topic["subject"], "forum": topic["forum"], "forums": forums}
 
     def answer(self, facts: Facts) -> Answer:

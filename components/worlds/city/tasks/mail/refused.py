@@ -34,7 +34,20 @@ class WriteToStranger(Template):
         return writer(data, rng) | pick(strangers, rng) | {"title": title, "text": text}
 
     def answer(self, facts: Facts) -> Answer:
-        return refusal("no_such_person", "not in the address book", "no address")
+        stranger = facts["stranger"]
+        return refusal(
+            "no_such_person",
+            "not in the address book",
+            "isn't in the address book",
+            "no address",
+            f"no {stranger}",
+            f"there is no {stranger}",
+            "not have an account",
+            "doesn't have an account",
+            "knows no user",
+            *(f"{find} {stranger}" for find in ("not find", "cannot find", "can't find", "couldn't find")),
+            *(f"{stranger} {missing}" for missing in ("was not found", "could not be found", "does not exist")),
+        )
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [click("link", "Address book")]

@@ -34,6 +34,7 @@ ELSEWHERE = (
     "Anchor chain, 10 mm, 30 m",
 )
 """What such a shop might sell, and this one does not."""
+CANNOT_FIND = ("not find", "cannot find", "can't find", "couldn't find", "unable to find")
 COUPONS = ("SPRING26", "SAILOR10", "WELCOME5", "ANCHOR20", "TIDE15", "GULL7", "REGATTA", "FRESHPAINT")
 
 
@@ -65,9 +66,7 @@ class UnsoldArticle(Template):
             "not carry",
             "not offer",
             "no results",
-            "not find",
-            "couldn't find",
-            "can't find",
+            *CANNOT_FIND,
             "not found",
             "could not be found",
         )
@@ -135,9 +134,10 @@ class AnothersOrder(Template):
             f"{number} was not found",
             f"{number} is not",
             "no order",
-            "not find",
-            "couldn't find",
-            "can't find",
+            *CANNOT_FIND,
+            "could not be found",
+            "not belong to",
+            "doesn't belong to",
             "not in your account",
             "not in my account",
             "not among your orders",
@@ -189,7 +189,8 @@ class UnknownCoupon(Template):
             f"no coupon {code}",
             "invalid",
             "not valid",
-            "not find",
+            "isn't valid",
+            *CANNOT_FIND,
             "not found",
             "not known",
             "unknown",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.worlds.answers import Answer, Names, Number, Phrase
+from components.worlds.city.tasks.days import ordinal
 from components.worlds.city.tasks.shop.queries import goods, money, orders, pick, with_empty_cart
 from components.worlds.city.tasks.shop.steps import account, look
 from components.worlds.city.tasks.template import Data, Facts, Row, Template, Unsuitable
@@ -44,8 +45,12 @@ def date_forms(moment: str) -> list[str]:
         f"{short}. {day.day}, {day.year}",
         f"{day.day} {full} {day.year}",
         f"{day.day} {short} {day.year}",
+        f"{full} {ordinal(day.day)}, {day.year}",
+        f"{ordinal(day.day)} {full} {day.year}",
+        f"{ordinal(day.day)} of {full} {day.year}",
         f"{day:%Y-%m-%d}",
         f"{day:%m/%d/%Y}",
+        f"{day.month}/{day.day}/{day.year}",
     ]
 
 

@@ -135,7 +135,7 @@ class CountUnder(Template):
     length = "short"
     phrasings = (
         'How many articles in "{category}" cost less than ${limit}?',
-        'I want to spend less than {limit} dollars. Count the articles in the category "{category}" that I can have.',
+        'I want to spend less than {limit} dollars. How many articles in the category "{category}" have such a price?',
         'Count what the shop sells in "{category}" for under ${limit}. How many articles is that?',
     )
 
