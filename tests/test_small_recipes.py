@@ -120,7 +120,12 @@ class Ran:
         return read_table(self.where / f"data/{name}.parquet", kind)
 
 
-@pytest.fixture(scope="module", params=SHRUNKEN)
+@pytest.fixture(
+    scope="module",
+    params=[
+        name if name == "webgym-demo" else pytest.param(name, marks=pytest.mark.exhaustive) for name in sorted(SHRUNKEN)
+    ],
+)
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     if request.param == "browseragent-demo" and shutil.which("kiwix-serve") is None:
         pytest.skip(f"no Kiwix; type `{INSTALL}`")

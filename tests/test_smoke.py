@@ -216,6 +216,7 @@ def test_no_secret_is_written_anywhere(project):
         assert not [secret for secret in secrets if secret in held], path
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(2500)
 def test_the_pipeline_is_complete_after_the_machine_of_rl_is_lost(project, tmp_path):
@@ -255,6 +256,7 @@ def test_a_stage_with_its_browsers_in_ray_makes_the_same_trajectories(project):
     assert made() == here
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(2500)
 def test_sft_on_two_processes_that_shard_learns_what_one_learns(project):
@@ -274,6 +276,7 @@ def test_sft_on_two_processes_that_shard_learns_what_one_learns(project):
     assert losses() == pytest.approx(before, rel=1e-2)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(2500)
 def test_m_grpo_trains_on_two_processes_while_a_distilled_judge_rewards(project):

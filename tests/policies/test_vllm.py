@@ -182,6 +182,7 @@ def test_a_stages_policy_needs_no_weights_in_its_own_process(vlm, encoder, tmp_p
     assert lengths == [encoder.length(request.prompt) for request in asked]
 
 
+@pytest.mark.exhaustive
 def test_an_adapter_that_is_swapped_in_answers_at_once(vlm, encoder, tmp_path):
     """Two adapters one after the other, then a server that dies: its successor answers with the second."""
     params = recipe()
@@ -217,6 +218,7 @@ def test_an_adapter_that_is_swapped_in_answers_at_once(vlm, encoder, tmp_path):
     assert len(set(texts)) == 3, "the adapters change nothing"
 
 
+@pytest.mark.exhaustive
 def test_vllms_own_openai_server_is_an_endpoint_and_gets_no_weights(encoder, tmp_path, monkeypatch):
     port = free_port()
     options = [

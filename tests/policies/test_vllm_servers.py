@@ -34,12 +34,12 @@ def test_a_request_that_the_server_refuses_is_an_error_that_says_why(served, enc
         run(ask(VLLMPolicy(fleet, "v", encoder), [Request(long, (), GREEDY, 4, 0)]))
 
 
-@pytest.mark.parametrize("victim", ["server", "engine"])
+@pytest.mark.parametrize("victim", ["server", pytest.param("engine", marks=pytest.mark.exhaustive)])
 def test_a_killed_server_is_restarted_and_no_request_is_lost(served, vlm, encoder, victim):
     check_that_nothing_is_lost(served, vlm, encoder, victim, psutil.Process.kill)
 
 
-@pytest.mark.parametrize("victim", ["server", "engine"])
+@pytest.mark.parametrize("victim", ["server", pytest.param("engine", marks=pytest.mark.exhaustive)])
 def test_a_hanging_server_is_restarted_and_no_request_is_lost(served, vlm, encoder, monkeypatch, victim):
     impatient(monkeypatch)
     check_that_nothing_is_lost(served, vlm, encoder, victim, psutil.Process.suspend)
@@ -127,6 +127,7 @@ def impatient(monkeypatch, patience_s: float = 2.0) -> None:
     monkeypatch.setattr("components.policies.vllm.fleet.HEALTH_TIMEOUT_S", patience_s)
 
 
+@pytest.mark.exhaustive
 def test_a_server_that_starts_slower_than_an_answer_loses_no_episode(served, encoder, tmp_path, monkeypatch):
     fleet, run = served
     params = recipe()

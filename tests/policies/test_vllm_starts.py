@@ -63,6 +63,7 @@ def test_two_servers_share_requests_and_one_works_while_the_other_restarts(vlm, 
     assert [one.token_ids for one in answers] == [one.token_ids for one in embedded(vlm, asked)]
 
 
+@pytest.mark.exhaustive
 def test_servers_that_die_repeatedly_are_an_error(encoder, tmp_path, monkeypatch):
     """Of one request, though others are answered in between; and in a row, whatever was asked."""
     monkeypatch.setattr("components.policies.vllm.fleet.MAX_DEATHS", 1)

@@ -249,7 +249,14 @@ def test_a_watched_run_killed_in_validation_and_after_a_fall_ends_the_same(model
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)  # beside two other tests of training
-@pytest.mark.parametrize("kind", ["lora", "staler", "spread"])  # `spread` is asynchronous, too
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "lora",
+        pytest.param("staler", marks=pytest.mark.exhaustive),
+        pytest.param("spread", marks=pytest.mark.exhaustive),
+    ],
+)  # `spread` is asynchronous, too
 def test_a_killed_run_with_adapters_or_overlap_ends_as_an_undisturbed_one(model, quiet_runs, tmp_path, kind):
     child = Run(model, tmp_path, kind)
     child.wait_until(lambda: child.said(f"iteration {2 if kind == 'spread' else 3}: step 1/"))
@@ -276,6 +283,7 @@ def test_each_rollout_uses_weights_as_stale_as_the_recipe_says(quiet_runs, kind,
         assert order.index(("begins", name)) < order.index(("after", str(number)))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_run_killed_at_seven_moments_ends_with_the_same_figures(model, quiet, tmp_path):
     """Anywhere in rollouts and updates; and once in each iteration while its checkpoint is being written."""

@@ -75,7 +75,7 @@ def wait_for(is_so: Callable[[], bool], flow: subprocess.Popen[bytes], seconds: 
 
 @pytest.mark.parametrize(
     ("is_killed", "prefect"),
-    [(True, "sqlite"), (False, "postgres")],
+    [(True, "sqlite"), pytest.param(False, "postgres", marks=pytest.mark.exhaustive)],
     ids=["killed", "frozen for a while"],
     indirect=["prefect"],
 )

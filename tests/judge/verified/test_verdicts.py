@@ -92,6 +92,7 @@ def test_every_row_is_a_task_with_its_row_unchanged(file, rows):
     assert all(len(probes_of(task, "")) == task.evaluator["har"] for task in loaded.tasks)
 
 
+@pytest.mark.exhaustive
 def test_every_verdict_is_the_packages_own(judged):
     other = [
         (case.task_id, case.kind, verdict.outcome, status)
@@ -102,6 +103,7 @@ def test_every_verdict_is_the_packages_own(judged):
     assert len(judged) > 7000
 
 
+@pytest.mark.exhaustive
 def test_right_answers_are_right_and_wrong_ones_wrong(judged):
     refused = {case.task_id for case, verdict, _ in judged if case.kind == "right" and verdict.outcome is not SUCCESS}
     assert refused == {*IMPOSSIBLE}
@@ -110,11 +112,13 @@ def test_right_answers_are_right_and_wrong_ones_wrong(judged):
     assert [case for case, verdict, _ in judged if case.kind.startswith("wrong") and verdict.outcome is SUCCESS] == []
 
 
+@pytest.mark.exhaustive
 def test_each_type_has_answers_in_other_forms(judged):
     right = Counter(case.kind for case, verdict, _ in judged if verdict.outcome is SUCCESS and "right" not in case.kind)
     assert right == OTHER_FORMS
 
 
+@pytest.mark.exhaustive
 def test_a_rationale_says_which_check_failed(judged):
     for case, verdict, _ in judged:
         if case.kind == "wrong: another status" and verdict.outcome is Outcome.FAILURE:

@@ -43,6 +43,7 @@ def project(image, tmp_path, monkeypatch) -> None:
     Path("params.yaml").write_text(yaml.safe_dump(recipe))
 
 
+@pytest.mark.exhaustive
 def test_demonstrations_are_labelled_by_what_changed(project):
     for stage in (collect_tasks, filter_tasks, dedup_tasks, teacher_rollouts, label_trajectories):
         stage.main()

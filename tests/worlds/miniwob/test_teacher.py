@@ -56,6 +56,7 @@ def test_every_family_is_solved_with_nothing_else_done():
     assert [(family, *ending) for family, _, *ending in results if ending != [1.0, 0, True]] == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_of_eight_seeds_per_family_at_least_99_percent_are_solved():

@@ -27,7 +27,7 @@ def test_an_example_has_three_tasks_in_at_most_150_lines(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["fossil", pytest.param("trac", marks=pytest.mark.exhaustive)])
 def test_the_tasks_of_an_example_pass_all_checks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = EXAMPLES / name
     try:
