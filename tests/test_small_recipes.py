@@ -29,7 +29,7 @@ from tests.recipe_reads import unnamed
 from tests.samples import shipped
 from tests.test_smoke import ROOT, STAGES, copy_project, run
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(2500)]
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive, pytest.mark.timeout(2500)]
 
 SHRUNKEN: dict[str, dict[str, Any]] = {
     "browseragent-demo": {
@@ -120,12 +120,7 @@ class Ran:
         return read_table(self.where / f"data/{name}.parquet", kind)
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        name if name == "webgym-demo" else pytest.param(name, marks=pytest.mark.exhaustive) for name in sorted(SHRUNKEN)
-    ],
-)
+@pytest.fixture(scope="module", params=SHRUNKEN)
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     if request.param == "browseragent-demo" and shutil.which("kiwix-serve") is None:
         pytest.skip(f"no Kiwix; type `{INSTALL}`")

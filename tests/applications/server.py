@@ -108,7 +108,6 @@ def _environment(application: Application, running: Running) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "NO_PROXY": "127.0.0.1,localhost",
         "PYTHONPATH": os.pathsep.join(path),
-        "PYTHONDONTWRITEBYTECODE": "1",
         "STATE": str(running.folder),
         **application.environment(running),
     }

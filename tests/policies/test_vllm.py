@@ -169,6 +169,7 @@ def test_rl_trains_on_what_vllm_sampled_with_its_own_weights(taught, tmp_path):
     assert not (tmp_path / "served").exists()
 
 
+@pytest.mark.exhaustive
 def test_a_stages_policy_needs_no_weights_in_its_own_process(vlm, encoder, tmp_path):
     asked = requests(encoder, GREEDY, 2)
 
@@ -266,6 +267,7 @@ def test_vllms_own_openai_server_is_an_endpoint_and_gets_no_weights(encoder, tmp
     assert abs(spent.prompt_tokens - ours) <= 4, "the server writes the same prompt by the model's template"
 
 
+@pytest.mark.exhaustive
 def test_the_gpu_check_compares_served_responses_with_the_trainer():
     """Also after new weights, in the sizes for a CPU."""
     outcome = serving.check(Setting("cpu", "tiny", learning_s=1.0, training_s=1.0))

@@ -53,6 +53,7 @@ def question(row: dict[str, Any]) -> tuple[str, str]:
     return row["website"], json.dumps(row["evaluator"]["facts"], sort_keys=True)
 
 
+@pytest.mark.exhaustive
 def test_no_two_splits_have_a_template_with_the_same_facts(rows):
     splits: dict[str, set[tuple[str, str]]] = {}
     for row in rows:
@@ -85,6 +86,7 @@ def test_training_tasks_are_those_of_the_first_suitable_seeds(rows, process):
     assert [row["seed"] for row in rows if row["split"] == "train" and row["website"] == f"city/{MAIL[0]}"] == seeds
 
 
+@pytest.mark.exhaustive
 def test_validation_is_the_same_if_nobody_asked_for_the_tasks(rows):
     alone = asyncio.run(City(PARAMS).validation_tasks(8, 4, (1280, 720)))
     assert alone == [row for row in rows if "validation" in row["split"]]
