@@ -129,7 +129,7 @@ def test_a_killed_stage_is_retried(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.exhaustive)])
 def test_a_stopped_flow_leaves_no_process_and_the_next_run_continues(tmp_path: Path, signal_number: int) -> None:
     project = make_project(tmp_path / "project", seconds=60)
     flow = start(RUN, project)

@@ -36,6 +36,7 @@ def test_no_other_process_can_take_the_port_of_a_server_that_starts(tmp_path):
     assert asyncio.run(main()) > 10
 
 
+@pytest.mark.exhaustive
 def test_two_servers_share_requests_and_one_works_while_the_other_restarts(vlm, encoder, tmp_path):
     """48 requests, of which no more than `max_in_flight` per server are under way at any time."""
     params = recipe()

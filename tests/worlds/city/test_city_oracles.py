@@ -18,7 +18,7 @@ from components.worlds.playing import play
 
 pytestmark = pytest.mark.timeout(900)  # the longest file, so that it runs first
 
-LARGEST = ("desk", "shop")
+LARGEST = ("desk", "forum", "shop")
 """Those with most templates; `waymark world check city` plays them, too."""
 AT_ONCE = 4
 BROWSER = BrowserParams(concurrency=AT_ONCE, start_timeout_s=60, step_timeout_s=60)
