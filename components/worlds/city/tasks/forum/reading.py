@@ -61,7 +61,7 @@ class CountReplies(Template):
         return {"subject": topic["subject"], "replies": topic["posts_count"] - 1}
 
     def answer(self, facts: Facts) -> Answer:
-        nothing = ("none", *(f"no {posts}" for posts in ("replies", "reply", "answers", "answer", "posts", "post")))
+        nothing = ("none", *(f"no {posts}" for posts in ("replies", "reply", "answers", "posts")))
         return Number(facts["replies"], given=numbers_in(facts["subject"]), nothing=nothing)
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
