@@ -233,6 +233,7 @@ def test_the_pipeline_is_complete_after_the_machine_of_rl_is_lost(project, tmp_p
     assert figures["continued_after_s"] < 120
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(2500)
 def test_a_stage_with_its_browsers_in_ray_makes_the_same_trajectories(project):

@@ -223,6 +223,7 @@ def test_a_limit_below_one_task_is_refused(limit: str, capsys: pytest.CaptureFix
     assert f"argument --limit: {limit} is too small: give at least 1" in capsys.readouterr().err
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_checkpoint_that_is_here_is_evaluated_and_compared(tmp_path: Path) -> None:
     shop = Shop("127.0.0.2")

@@ -37,6 +37,7 @@ def test_an_application_is_observed_when_it_is_done(name):
     assert early(name, 4) == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if place else []) for place, name in enumerate(NAVIGATIONS)]

@@ -54,6 +54,7 @@ def alone(tmp_path_factory) -> tuple[dict, dict[str, torch.Tensor]]:
     return distilled(tmp_path_factory.mktemp("judge") / "alone", 1, False)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("shard", [False, True])
 def test_two_processes_make_the_judge_that_one_makes(alone, tmp_path, shard):

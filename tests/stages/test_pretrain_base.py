@@ -75,6 +75,7 @@ def test_the_stage_trains_all_phases_and_measures_each_on_held_out_pages(project
     assert result["step"] == 6
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_killed_stage_goes_on_and_makes_the_same_base(project: Path, tmp_path: Path) -> None:
     shutil.copy(project / "params.yaml", tmp_path)
@@ -93,6 +94,7 @@ def test_a_killed_stage_goes_on_and_makes_the_same_base(project: Path, tmp_path:
         assert again.read_bytes() == undisturbed.read_bytes(), name
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_base_is_trained_further_on_pages_of_applications(project: Path) -> None:
     recipe = yaml.safe_load((project / "params.yaml").read_text())
