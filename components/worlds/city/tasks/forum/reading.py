@@ -61,7 +61,8 @@ class CountReplies(Template):
         return {"subject": topic["subject"], "replies": topic["posts_count"] - 1}
 
     def answer(self, facts: Facts) -> Answer:
-        nothing = ("none", *(f"no {posts}" for posts in ("replies", "reply", "answers", "posts")))
+        # "none" alone stands in a phrasing, which an answer may repeat
+        nothing = ("there are none", "it has none", "no replies", "no reply", "no answers", "no posts")
         return Number(facts["replies"], given=numbers_in(facts["subject"]), nothing=nothing)
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
