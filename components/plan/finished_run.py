@@ -62,7 +62,7 @@ class FinishedRun:
     results: dict[str, Figures]
     played: dict[str, Played]
     judge_s: float | None
-    """Seconds of a question to the endpoint that labelled; None if the rules did."""
+    """Seconds of a verdict of the endpoint that labelled, all its questions together; None if the rules did."""
 
     def wall_s(self, stage: str) -> float | None:
         """Wall time of a stage, without the evaluation of the champion, which the plan does not have; None if the stage

@@ -34,6 +34,9 @@ REASONS = {
 }
 """By reason, the words that name it; the first are the oracle's. No words are part of another reason's words."""
 
+CANNOT_FIND = ("not find", "cannot find", "can't find", "couldn't find", "unable to find")
+"""How an answer says that something is not there."""
+
 
 def refusal(reason: str, *more: str) -> Refusal:
     """The answer to an impossible task.

@@ -9,7 +9,7 @@ from typing import Any
 from components.worlds.answers import Answer
 from components.worlds.city.tasks.desk.responses import SOLUTIONS
 from components.worlds.city.tasks.desk.tickets import ACTIVE, DeskTask, find_ticket, named, pick, tickets
-from components.worlds.city.tasks.refusals import refusal
+from components.worlds.city.tasks.refusals import CANNOT_FIND, refusal
 from components.worlds.city.tasks.template import Data, Facts
 from components.worlds.oracle import Step
 
@@ -41,7 +41,7 @@ class CloseUnknownTicket(DeskTask):
             f"no ticket number {number}",
             "no ticket with that number",
             *(f"ticket {number} {missing}" for missing in ("was not found", "is not found", "not found")),
-            *(f"{find} ticket {number}" for find in ("cannot find", "can't find", "not find", "couldn't find")),
+            *(f"{find} ticket {number}" for find in CANNOT_FIND),
             "could not be found",
             "it does not exist",
             "it doesn't exist",

@@ -9,7 +9,7 @@ from typing import Any
 from components.worlds.answers import Answer
 from components.worlds.city.tasks.mail.letters import PEOPLE, pick, writer
 from components.worlds.city.tasks.mail.texts import LETTERS, STRANGERS
-from components.worlds.city.tasks.refusals import refusal
+from components.worlds.city.tasks.refusals import CANNOT_FIND, refusal
 from components.worlds.city.tasks.template import Data, Facts, Template
 from components.worlds.oracle import Step, click
 
@@ -41,11 +41,10 @@ class WriteToStranger(Template):
             "isn't in the address book",
             "no address",
             f"no {stranger}",
-            f"there is no {stranger}",
             "not have an account",
             "doesn't have an account",
             "knows no user",
-            *(f"{find} {stranger}" for find in ("not find", "cannot find", "can't find", "couldn't find")),
+            *(f"{find} {stranger}" for find in CANNOT_FIND),
             *(f"{stranger} {missing}" for missing in ("was not found", "could not be found", "does not exist")),
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.worlds.answers import Answer
-from components.worlds.city.tasks.refusals import refusal
+from components.worlds.city.tasks.refusals import CANNOT_FIND, refusal
 from components.worlds.city.tasks.shop.queries import customers, goods, orders, pick, with_empty_cart
 from components.worlds.city.tasks.shop.steps import VIEW_CART, account, find, search
 from components.worlds.city.tasks.template import Data, Facts, Template
@@ -34,7 +34,6 @@ ELSEWHERE = (
     "Anchor chain, 10 mm, 30 m",
 )
 """What such a shop might sell, and this one does not."""
-CANNOT_FIND = ("not find", "cannot find", "can't find", "couldn't find", "unable to find")
 COUPONS = ("SPRING26", "SAILOR10", "WELCOME5", "ANCHOR20", "TIDE15", "GULL7", "REGATTA", "FRESHPAINT")
 
 
