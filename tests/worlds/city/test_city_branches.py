@@ -27,7 +27,7 @@ from components.worlds.city.instances import instances
 from components.worlds.city.site import CitySite
 from components.worlds.city.tasks.registry import templates
 
-BROWSER = BrowserParams(concurrency=3, start_timeout_s=60, step_timeout_s=60)
+BROWSER = BrowserParams(concurrency=3, start_timeout_s=60, step_timeout_s=60, settle_ms=20_000)
 CITY = Worlds([City(City.Params())])
 
 

@@ -12,7 +12,7 @@ from components.worlds import TaskCheck
 from components.worlds.city import City, checking
 from components.worlds.city.params import CityParams
 
-BROWSER = BrowserParams(concurrency=2, start_timeout_s=60, step_timeout_s=60)
+BROWSER = BrowserParams(concurrency=2, start_timeout_s=60, step_timeout_s=60, settle_ms=20_000)
 pytestmark = pytest.mark.timeout(700)
 
 QUESTIONS = ("shop_price_extreme", "desk_count_in_queue", "forum_last_poster", "calendar_what_next", "mail_who_wrote")

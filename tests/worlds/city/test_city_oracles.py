@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(900)  # the longest file, so that it runs first
 LARGEST = ("desk", "forum", "shop")
 """Those with most templates; `waymark world check city` plays them, too."""
 AT_ONCE = 4
-BROWSER = BrowserParams(concurrency=AT_ONCE, start_timeout_s=60, step_timeout_s=60)
+BROWSER = BrowserParams(concurrency=AT_ONCE, start_timeout_s=60, step_timeout_s=60, settle_ms=20_000)
 
 
 @pytest.mark.parametrize(

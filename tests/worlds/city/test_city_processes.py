@@ -28,7 +28,7 @@ from components.worlds.city.tasks.registry import templates
 from tests.samples import recipe
 from tests.worlds.city.reaching import answer_to_page, hits_by_page
 
-BROWSER = BrowserParams(concurrency=2, start_timeout_s=60, step_timeout_s=60)
+BROWSER = BrowserParams(concurrency=2, start_timeout_s=60, step_timeout_s=60, settle_ms=20_000)
 PARAMS = load("recipes/city-demo.yaml")
 SETTINGS = EpisodeSettings(Renderer(PARAMS.agent, PARAMS.observation), PARAMS.agent, SamplingParams(), 12, 400)
 BASKET, TICKET = "city/shop_add_to_basket/1", "city/desk_hold_ticket/1"

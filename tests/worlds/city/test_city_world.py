@@ -24,7 +24,7 @@ from components.worlds.playing import play
 from tests.samples import recipe
 from tests.worlds.city.reaching import answer_to_page, hits_by_page
 
-BROWSER = BrowserParams(concurrency=2, start_timeout_s=60, step_timeout_s=60)
+BROWSER = BrowserParams(concurrency=2, start_timeout_s=60, step_timeout_s=60, settle_ms=20_000)
 PARAMS = CityParams(train=["shop_add_to_basket"], train_per_template=2, eval_per_template=1)
 
 
