@@ -1,7 +1,8 @@
 // Served with every MiniWoB++ page: starts the episode whose seed is in the cookie as soon as the page has loaded, keeps
 // the page's own reward display, click canvas and START cover out of sight, keeps the text cursor from blinking, because
 // a screenshot must not depend on when it is taken, and remembers the first ending of the episode
-// in localStorage, under the episode's token, so that neither a reload nor a second tab gives a second try.
+// in localStorage, under the episode's token, so that neither a reload nor a second tab gives a second try. Only the
+// page of the task's own family ends its episode: an easier page pays nothing.
 (() => {
   const style = document.createElement('style');
   style.textContent = '#reward-display, #click-canvas, #attention-canvas, #sync-task-cover { display: none !important; }'
@@ -9,7 +10,7 @@
   document.documentElement.append(style);
 
   const cookie = Object.fromEntries(document.cookie.split('; ').map((part) => part.split('=')));
-  const [seed, token] = (cookie.waymark || '').split('.');
+  const [seed, token, family] = (cookie.waymark || '').split('.');
   const key = `waymark.${token}`;
   const waymark = { error: 'the page has not loaded yet' };
   Object.defineProperty(window, 'WAYMARK', { value: waymark });
@@ -60,7 +61,7 @@
   document.addEventListener('DOMContentLoaded', () => window.addEventListener('load', () => {
     try {
       if (!token) throw new Error('the episode cookie is missing');
-      remember();
+      if (location.pathname === `/${family}.html`) remember();
       waymark.begin(Number(seed));
       restore();
       waymark.error = null;

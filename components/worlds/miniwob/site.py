@@ -11,7 +11,9 @@ import json
 import uuid
 from collections.abc import Sequence
 from functools import cache
+from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.async_api import BrowserContext, Page, async_playwright
 from playwright.async_api import Error as PlaywrightError
@@ -56,8 +58,9 @@ class MiniWoBSite(LoopbackSite[Server]):
         return Server()
 
     def cookies(self, task: Task) -> dict[str, str]:
-        """A cookie with the seed and a token that is unique to this episode."""
-        return {"waymark": f"{task.seed or 0}.{uuid.uuid4().hex[:12]}"}
+        """A cookie with the seed, a token that is unique to this episode, and the family whose page may end it."""
+        family = PurePosixPath(urlsplit(task.start_url).path).stem
+        return {"waymark": f"{task.seed or 0}.{uuid.uuid4().hex[:12]}.{family}"}
 
     async def ready(self, page: Page) -> str | None:
         """None if the episode runs, otherwise the reason why not."""

@@ -126,6 +126,17 @@ def test_the_same_seed_gives_the_same_page_and_another_seed_another(rows, episod
     assert episode(one, shot) == episode(one, shot) != episode(other, shot)
 
 
+def test_the_page_of_another_family_pays_nothing(rows, episode):
+    async def easier(session, observation):
+        easy = (await session.step([check_call("goto_url", {"url": "http://miniwob/click-test.html"})])).observation
+        pressed = await session.step([click(easy, "Click Me!")])
+        return pressed.feedback, await session.site_reward(), await session.page.evaluate("WOB_RAW_REWARD_GLOBAL")
+
+    feedback, reward, displayed = episode(task(rows["miniwob/login-user/3"]), easier)
+    assert (reward, displayed) == (0.0, 1)
+    assert ENDED not in feedback[0]
+
+
 def test_a_screenshot_does_not_depend_on_when_the_text_cursor_blinks(rows, episode):
     async def shots(session, observation):
         step = await session.step([click(observation, "Username")])
