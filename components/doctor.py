@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING
 
 from packaging import requirements
 
-from components import plugins
 from components.params import RecipeError, find, load
-from components.worlds import Requirement, WorldError, installed_worlds, worlds_of
+from components.worlds import Requirement, WorldError, installed_worlds, registry, worlds_of
 
 if TYPE_CHECKING:
     from components.plan.hardware import Gpu
@@ -152,9 +151,9 @@ def world_programs(recipe: Path) -> list[Check]:
 
 
 def broken_worlds() -> list[Check]:
-    """A line for each installed world that cannot be imported. Only a recipe that names it is affected."""
+    """A line for each installed world that cannot be used. Only a recipe that names it is affected."""
     fix = "fix its package or uninstall it; recipes without this world run"
-    return [Check(f"world {name}", False, why, fix, required=False) for name, why in plugins.broken("worlds").items()]
+    return [Check(f"world {name}", False, why, fix, required=False) for name, why in registry.broken_worlds().items()]
 
 
 def _requirements(recipe: Path) -> dict[str, Requirement]:

@@ -35,9 +35,25 @@ def world_class(name: str) -> type[World]:
 def installed_worlds() -> tuple[World, ...]:
     """An instance of each world that needs no dotted path, with the defaults of its section, sorted by name.
 
-    Worlds of other distributions that cannot be imported are left out; `waymark doctor` lists them.
+    Worlds of other distributions that cannot be made are left out; `waymark doctor` lists them (`broken_worlds`).
     """
-    return tuple(kind(kind.Params()) for kind in map(world_class, plugins.usable(FAMILY)))
+    return tuple(made for made in map(_made, plugins.usable(FAMILY)) if isinstance(made, World))
+
+
+@cache
+def broken_worlds() -> dict[str, str]:
+    """Installed worlds that cannot be imported or made: name to reason. A recipe that names one fails."""
+    made = {name: _made(name) for name in plugins.usable(FAMILY)}
+    return {**plugins.broken(FAMILY), **{name: why for name, why in made.items() if isinstance(why, str)}}
+
+
+def _made(name: str) -> World | str:
+    """A world with the defaults of its section, or why there is none."""
+    try:
+        kind = world_class(name)
+        return kind(kind.Params())
+    except Exception as error:  # of a package that is not ours
+        return f"worlds: {name!r} cannot be made with the defaults of its section: {type(error).__name__}: {error}"
 
 
 def worlds_of(params: Params) -> Worlds:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+NO_DEFAULT = """
+from components.params import Section
+from components.worlds import World
+
+
+class Params(Section):
+    needed: int
+
+
+class KIND(World):
+    name = "stall"
+    Params = Params
+"""
 RECIPE = "name: mine\nextends: demo\nworlds: {stall: {}}\n"
 
 
@@ -41,6 +55,20 @@ def test_other_worlds_are_found(site_packages):
     assert found.returncode == 0, found.stderr
     assert "'miniwob'" in found.stdout
     assert "stall" not in found.stdout
+
+
+@pytest.mark.parametrize("content", [NO_DEFAULT, "KIND = object\n"])
+def test_a_world_that_cannot_be_made_is_left_out(site_packages, tmp_path, content):
+    shutil.copytree(site_packages, tmp_path / "packages")
+    (tmp_path / "packages/waymark_stall/__init__.py").write_text(content)
+    code = (
+        "from components.doctor import broken_worlds; from components.worlds import installed_worlds\n"
+        "print([world.name for world in installed_worlds()], *broken_worlds())"
+    )
+    found = python(tmp_path / "packages", code)
+    assert found.returncode == 0, found.stderr
+    assert "'miniwob'" in found.stdout
+    assert "worlds: 'stall' cannot be made" in found.stdout
 
 
 def test_keys_of_older_recipes_are_explained(site_packages):

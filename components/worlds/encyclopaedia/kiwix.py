@@ -99,9 +99,10 @@ class KiwixServer:
 
     def _answers(self) -> bool:
         ends = time.monotonic() + START_TIMEOUT_S
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # $http_proxy does not know this machine
         while time.monotonic() < ends and self._process.poll() is None:
             with contextlib.suppress(OSError, urllib.error.URLError):
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/", timeout=5).close()
+                direct.open(f"http://127.0.0.1:{self.port}/", timeout=5).close()
                 return self._process.poll() is None  # if Kiwix has ended, another process answered
             time.sleep(0.02)
         return False

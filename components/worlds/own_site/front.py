@@ -25,11 +25,20 @@ class Front:
     def __init__(self) -> None:
         self.routes: dict[str, int] = {}
         self._writes = Counter[str]()
+        self._relays: dict[str, set[asyncio.Task[None]]] = {}
+        """The relays of requests under way, by the episode's key."""
         self._server: asyncio.Server | None = None
 
     def is_writing(self, key: str) -> bool:
         """Whether the application has not yet answered a request of an episode that may change its data."""
         return self._writes[key] > 0
+
+    def close(self, key: str) -> None:
+        """Refuse an episode's requests from now on, and cut those that are under way, such as WebSockets: what they
+        send would be in the next episode's data."""
+        self.routes.pop(key, None)
+        for relay_task in self._relays.pop(key, set()):
+            relay_task.cancel()
 
     async def start(self) -> None:
         """Listen on a free port of loopback."""
@@ -68,7 +77,7 @@ class Front:
                 self._writes[key] += 1
             from_application, upstream = await asyncio.open_connection("127.0.0.1", port)
             upstream.write(forwarded)
-            await relay((reader, upstream), (from_application, writer))
+            await self._relayed(key, (reader, upstream), (from_application, writer))
         except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             if upstream is None:
                 _answer(writer, "502 Bad Gateway", "The application does not answer.")
@@ -80,6 +89,20 @@ class Front:
                     with contextlib.suppress(Exception):
                         end.close()
                         await end.wait_closed()
+
+    async def _relayed(self, key: str, *streams: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
+        """Relay in both directions until both have ended, or `close` cuts the episode's requests."""
+        if key not in self.routes:
+            return
+        task = asyncio.ensure_future(relay(*streams))
+        self._relays.setdefault(key, set()).add(task)
+        try:
+            await asyncio.wait({task})
+            if not task.cancelled() and (error := task.exception()) is not None:
+                raise error
+        finally:
+            task.cancel()
+            self._relays.get(key, set()).discard(task)
 
 
 def forward(head: bytes) -> tuple[str, bytes]:

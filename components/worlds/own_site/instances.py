@@ -7,6 +7,7 @@ import random
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from components.records import RowChange, Split, StateCheck, Task
@@ -189,6 +190,10 @@ def _choices(place: str, values: Values, database: bytes | None) -> list[Any]:
             chosen: list[Any] = [*range(first, last + 1)]
         case Query(sql=sql):
             rows = _rows(place, sql, {}, database)
+            if any(None in row.values() for row in rows):
+                raise OwnSiteError(
+                    f"{place}: {sql!r} finds a row without a value (NULL); leave such rows out in the SQL"
+                )
             chosen = [next(iter(row.values())) if len(row) == 1 else row for row in rows]
         case _:
             chosen = [*values]
@@ -241,7 +246,7 @@ def _answer(rule: AnswerRule, facts: Facts, database: bytes | None) -> dict[str,
             cells = [next(iter(row.values())) for row in _rows("answer", value.sql, facts, database)]
             if None in cells:
                 raise OwnSiteError(f"answer: {value.sql!r} finds a row without a value (NULL)")
-            return [f"{cell:.10g}" if isinstance(cell, float) else str(cell) for cell in cells]
+            return [format(Decimal(f"{cell:.15g}"), "f") if isinstance(cell, float) else str(cell) for cell in cells]
         return [formatted(text, facts) for text in value]
 
     if rule.number is not None:

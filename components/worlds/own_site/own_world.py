@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
+import sqlite3
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from components.worlds.own_site.recording import record_oracle
 from components.worlds.own_site.site import OwnPages
 from components.worlds.own_site.site_file import OwnSiteError, SiteFile, read_site
 from components.worlds.own_site.tables import copy_of
+from components.worlds.own_site.task_file import Query
 from components.worlds.recorded import AskPerson, Recorded
 from components.worlds.registry import unknown_names
 from components.worlds.sources import sources_in
@@ -70,6 +72,29 @@ class OwnSite(World):
             *unknown_names("train", self.params.train, known, "there is no task"),
             *unknown_names("heldout", self.params.heldout, known, "there is no task"),
             *([] if known else [f": {self.folder / 'site.yaml'} has no tasks"]),
+            *self._unteachable(recipe),
+            *self._too_slow(recipe.browser),
+        ]
+
+    def _unteachable(self, recipe: Recipe) -> list[str]:
+        """The scripted teacher plays oracles."""
+        names = [name for name in self._trained if name in self.definition.tasks]
+        without = [name for name in names if self.definition.tasks[name].oracle is None]
+        if recipe.teacher.policy != "scripted" or not without:
+            return []
+        return [
+            f"train: {', '.join(without)} without an oracle, which teacher.policy = scripted plays: write its steps "
+            f"(`waymark world record {self.name} {without[0]}`), leave the tasks out, or name another teacher"
+        ]
+
+    def _too_slow(self, browser: BrowserParams) -> list[str]:
+        """An episode begins, with a restart where that is the reset, within the browser's limit."""
+        limit = self.definition.start_timeout_s
+        if not self.definition.reset.restarts or limit <= browser.start_timeout_s:
+            return []
+        return [
+            f": start_timeout_s = {limit:g} of site.yaml is longer than browser.start_timeout_s = "
+            f"{browser.start_timeout_s:g}, within which an episode begins: raise the recipe's limit"
         ]
 
     def episode_settings(self) -> dict[str, Any]:
@@ -115,9 +140,20 @@ class OwnSite(World):
 
     def _templates(self, image: Path) -> Templates:
         databases = self.definition.state.sqlite
-        if not databases or not (image / databases[0]).exists():
+        if not databases:
             return Templates(self.definition, None)
-        return Templates(self.definition, copy_of(image / databases[0]))
+        path = image / databases[0]
+        if not path.exists():
+            if any(isinstance(values, Query) for task in self.definition.tasks.values() for values in task.queried):
+                raise OwnSiteError(
+                    f"state.sqlite: `prepare` of {self.name} made no {databases[0]}, which SQL of its tasks reads: "
+                    "correct the path, or let `prepare` make the database"
+                )
+            return Templates(self.definition, None)
+        try:
+            return Templates(self.definition, copy_of(path))
+        except sqlite3.Error as error:
+            raise OwnSiteError(f"state.sqlite: {path} cannot be read as a SQLite database: {error}") from error
 
     def _tasks(self) -> list[dict[str, Any]]:
         params, templates = self.params, self.templates()
@@ -166,13 +202,18 @@ class OwnSite(World):
         problems = unknown_names(f"the site {self.name}", names, self.definition.tasks, "there is no task")
         if problems:
             raise OwnSiteError("\n".join(problems))
-        return check_tasks(self, [*names] or [*self.definition.tasks], browser, first_seed, seeds)
+        return check_tasks(self, [*names] or [*self.definition.tasks], self._patient(browser), first_seed, seeds)
 
     async def record(
         self, family: str, number: int, browser: BrowserParams, ask: AskPerson, headed: bool = True
     ) -> Recorded:
         """Writes down what a person does as the task's oracle, in `oracles/<task>.yaml`, and replays it."""
-        return await record_oracle(self, family, number, browser, ask, headed)
+        return await record_oracle(self, family, number, self._patient(browser), ask, headed)
+
+    def _patient(self, browser: BrowserParams) -> BrowserParams:
+        """A browser that waits for the application to start before each episode."""
+        longest = self.definition.start_timeout_s + browser.start_timeout_s
+        return browser.model_copy(update={"start_timeout_s": longest}) if self.definition.reset.restarts else browser
 
 
 def _count(templates: Templates, name: str) -> int:

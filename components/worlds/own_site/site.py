@@ -109,7 +109,7 @@ class OwnPages:
 
     def free(self, application: Application, key: str) -> None:
         """Take back the process of an episode that has ended."""
-        self._front.routes.pop(key, None)
+        self._front.close(key)
         self._give_back(application)
 
     def differences(self, before: Snapshot, after: Snapshot) -> list[RowChange]:

@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from components.params import Section
-from components.params.recipe_file import ShallowLoader, syntax_problem
+from components.params.recipe_file import RecipeLoader, syntax_problem
 from components.worlds.own_site.task_file import TaskTemplate
 from components.worlds.world import WorldError
 
@@ -119,7 +119,7 @@ class SiteFile(Section):
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     """The world's name in recipes."""
     origin: str = Field(default="", pattern=r"^(|http://[a-z0-9.-]+)$")
-    """Scheme and host of the pages, without a port; `http://<name>.test` by default."""
+    """Scheme and host of the pages, without a port; by default `http://<name>.test`, with `-` for `_`."""
     prepare: str = ""
     """Makes the first data in the empty folder `$DATA`. It runs once; its result is kept and copied."""
     start: str
@@ -145,7 +145,7 @@ class SiteFile(Section):
     @property
     def address(self) -> str:
         """Scheme and host of the pages."""
-        return self.origin or f"http://{self.name}.test"
+        return self.origin or f"http://{self.name.replace('_', '-')}.test"
 
     @model_validator(mode="after")
     def _names_exist(self) -> SiteFile:
@@ -178,7 +178,10 @@ def read_site(folder: Path) -> SiteFile:
     if not isinstance(tasks, dict):
         raise OwnSiteError(f"{path}: tasks must be a mapping of names to tasks, not {type(tasks).__name__}")
     if (folder / "tasks.yaml").exists():
-        tasks = {**tasks, **_mapping(folder / "tasks.yaml")}
+        more = _mapping(folder / "tasks.yaml")
+        if both := sorted({*map(str, tasks)} & {*map(str, more)}):
+            raise OwnSiteError(f"{', '.join(both)}: in site.yaml and in tasks.yaml of {folder}; remove one of the two")
+        tasks = {**tasks, **more}
     content = {**content, "tasks": tasks}
     for name, task in tasks.items():
         beside = folder / "oracles" / f"{name}.yaml"
@@ -199,7 +202,7 @@ def _remedy(detail: ErrorDetails) -> str:
 
 def _yaml(path: Path) -> Any:
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), ShallowLoader)
+        return yaml.load(path.read_text(encoding="utf-8"), RecipeLoader)
     except OSError as error:
         raise OwnSiteError(f"{path} cannot be read: {error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -49,7 +49,7 @@ def copy_of(database: Path) -> bytes:
     Raises:
         sqlite3.Error: it is no database, or it stays locked.
     """
-    address = f"file:{database}?mode=ro"
+    address = f"{database.absolute().as_uri()}?mode=ro"
     with (
         closing(sqlite3.connect(address, uri=True, timeout=LOCKED_S)) as source,
         closing(sqlite3.connect(":memory:")) as copy,

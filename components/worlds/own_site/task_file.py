@@ -6,8 +6,9 @@ Texts may have parameters as `{fields}`; SQL has them as `:name`. A parameter wi
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, PlainValidator, model_validator
 
@@ -44,6 +45,17 @@ class Range(Section):
     last: int = Field(alias="to")
 
 
+def _no_date(value: object) -> object:
+    """Refuses what YAML reads as a date or a time.
+
+    Raises:
+        ValueError: the value is one.
+    """
+    if isinstance(value, datetime.date):
+        raise ValueError(f"YAML reads {value} as a date: put it in quotes")
+    return value
+
+
 def _no_boolean(value: object) -> object:
     """Refuses what YAML reads as true or false.
 
@@ -55,8 +67,16 @@ def _no_boolean(value: object) -> object:
     return value
 
 
-Cell = Annotated[str | int | float, BeforeValidator(_no_boolean)]
-Values = list[Cell] | list[dict[str, Cell]] | Query | Range
+def _plain_values(values: object) -> object:
+    """Refuses values that YAML reads as something else, before they are tried as each kind of `Values`."""
+    rows = values if isinstance(values, list) else []
+    for cell in [cell for row in rows for cell in (row.values() if isinstance(row, dict) else [row])]:
+        _no_date(_no_boolean(cell))
+    return values
+
+
+Cell = str | int | float
+Values = Annotated[list[Cell] | list[dict[str, Cell]] | Query | Range, BeforeValidator(_plain_values)]
 """Of a parameter. Values with several columns are mappings, or rows of a query."""
 
 
@@ -72,7 +92,7 @@ class Words(Section):
     words: str
 
 
-Expected = str | int | float | bool | None | Contains | Words
+Expected = Annotated[str | int | float | bool | Contains | Words | None, BeforeValidator(_no_date)]
 
 
 class EffectRule(Section):
@@ -167,6 +187,14 @@ def _step(raw: Any) -> dict[str, Any]:
     return raw
 
 
+Direction = Literal["up", "down", "left", "right"]
+STEP_KEYS = {
+    "click": ("role", "name", "value", "after", "number", "button", "click_type", "modifiers"),
+    "fill": ("field", "text", "role", "value", "after", "number"),
+    "choose": ("select", "option", "after", "number"),
+    "scroll": ("direction", "amount", "over"),
+}
+"""The keys of the steps of an oracle that are mappings."""
 OracleStep = Annotated[dict[str, Any], PlainValidator(_step)]
 
 
@@ -193,6 +221,13 @@ class TaskTemplate(Section):
     def phrasings(self) -> list[str]:
         """The instruction in its wordings."""
         return [self.intent] if isinstance(self.intent, str) else self.intent
+
+    @property
+    def queried(self) -> list[object]:
+        """What may be SQL: the values of parameters, and the parts of the answer."""
+        rule = self.answer
+        answers = [rule.number, rule.phrase, rule.wrong, rule.names, rule.among] if rule is not None else []
+        return [*self.parameters.values(), *answers]
 
     @model_validator(mode="after")
     def _has_rule(self) -> TaskTemplate:
@@ -234,6 +269,9 @@ def _parsed(raw: Mapping[str, Any], facts: Facts, origin: str = "") -> Step:
     """
     ((kind, value),) = raw.items()
     fields = value if isinstance(value, dict) else {}
+    if unknown := [key for key in fields if key not in STEP_KEYS.get(kind, ())]:
+        known = ", ".join(STEP_KEYS.get(kind, ())) or "none"
+        raise ValueError(f"{kind} has no key {unknown[0]!r}; its keys: {known}")
     place: dict[str, Any] = {"number": int(fields.get("number", 0))}
     if "after" in fields:
         place["after"] = _pattern(str(fields["after"]))
@@ -257,6 +295,10 @@ def _parsed(raw: Mapping[str, Any], facts: Facts, origin: str = "") -> Step:
         case "back":
             return back()
         case "scroll" if {"direction", "amount"} <= {*fields}:
+            if fields["direction"] not in get_args(Direction):
+                raise ValueError(
+                    f"direction must be one of {', '.join(get_args(Direction))}, not {fields['direction']!r}"
+                )
             role, _, name = str(fields.get("over", "")).partition(" ")
             over = Target(role, _pattern(name or "*")) if role else None
             return scroll(str(fields["direction"]), float(fields["amount"]), over)

@@ -7,6 +7,7 @@ send all of it to the server, so a script of a page could send another one: rewa
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -73,10 +74,22 @@ def write_adapter(name: str, folder: Path, application: Path, suite: str | None 
     }
     values = {
         "application": json.dumps(str(application)),
+        "content": json.dumps(_checksum(application)),
         "forgeable": json.dumps(FORGEABLE),
         "tasks": _yaml({"tasks": {family: _template(rows) for family, rows in families.items()}}),
     }
     return write_files(name, folder, places, values)
+
+
+def _checksum(application: Path) -> str:
+    """Of the names and contents of an application's files, without what Python and git keep beside them."""
+    checksum = hashlib.sha256()
+    for path in sorted(application.rglob("*")):
+        parts = path.relative_to(application).parts
+        if path.is_file() and not any(part == "__pycache__" or part.startswith(".git") for part in parts):
+            checksum.update(f"{'/'.join(parts)}\0{path.stat().st_size}\0".encode())
+            checksum.update(path.read_bytes())
+    return checksum.hexdigest()[:16]
 
 
 def _tasks(application: Path, suite: str | None) -> list[_InfinityTask]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
 import pytest
 import yaml
 
-from components.worlds.own_site import OwnSiteError, read_site
+from components.worlds.own_site import OwnSite, OwnSiteError, read_site
 from components.worlds.own_site.image import digest, ensure
 from components.worlds.own_site.instances import Templates
+from components.worlds.own_site.site_file import Reset
 from components.worlds.own_site.tables import copy_of
+from tests.samples import recipe
 from tests.worlds.own_site.packages import Change, changed
 
 
@@ -53,6 +56,28 @@ from tests.worlds.own_site.packages import Change, changed
             lambda site: site["tasks"]["add_item"].update(oracle=[{"scroll": {"direction": "down", "amount": [1]}}]),
             "the step .* float",
         ),
+        (
+            lambda site: site["tasks"]["add_item"].update(oracle=[{"click": {"role": "button", "nam": "Delete"}}]),
+            "click has no key 'nam'; its keys: role, name",
+        ),
+        (
+            lambda site: site["tasks"]["add_item"].update(oracle=[{"scroll": {"direction": "sideways", "amount": 1}}]),
+            "direction must be one of up, down, left, right, not 'sideways'",
+        ),
+        (
+            lambda site: site["tasks"]["add_item"].update(parameters={"title": [datetime.date(2026, 1, 5)]}),
+            r"parameters\.title: YAML reads 2026-01-05 as a date: put it in quotes",
+        ),
+        (
+            lambda site: site["tasks"]["add_item"]["effects"][0].update(values={"title": datetime.date(2026, 1, 5)}),
+            "YAML reads 2026-01-05 as a date: put it in quotes",
+        ),
+        (
+            lambda site: site["tasks"]["add_item"].update(
+                parameters={"title": {"sql": "SELECT 'a' UNION SELECT NULL"}}
+            ),
+            r"parameters\.title.* finds a row without a value \(NULL\); leave such rows out",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_site_file_is_named(written: Path, tmp_path: Path, change: Change, message: str) -> None:
@@ -82,6 +107,51 @@ def test_a_file_of_steps_that_is_nested_without_end_is_named(written: Path) -> N
     (folder / "oracles/add_item.yaml").write_text("[" * 5000)
     with pytest.raises(OwnSiteError, match=r"oracles/add_item.yaml cannot be read: line 1, column 65: more than 64 "):
         read_site(folder)
+
+
+def test_what_stands_twice_is_named(written: Path) -> None:
+    folder = written / "waymark_notes"
+    text = (folder / "site.yaml").read_text()
+    tasks = {"add_item": yaml.safe_load(text)["tasks"]["add_item"]}
+    (folder / "tasks.yaml").write_text(yaml.safe_dump(tasks))
+    with pytest.raises(OwnSiteError, match=r"add_item: in site\.yaml and in tasks\.yaml"):
+        read_site(folder)
+    (folder / "tasks.yaml").unlink()
+    (folder / "site.yaml").write_text(f"{text}\nready: /other\nready: /another\n")
+    with pytest.raises(OwnSiteError, match="found 'ready' twice"):
+        read_site(folder)
+
+
+def test_a_name_with_an_underscore_has_a_host_that_servers_accept(written: Path) -> None:
+    folder = changed(written, lambda site: site.update(name="my_notes"))
+    assert read_site(folder).address == "http://my-notes.test"
+
+
+@pytest.mark.parametrize("number", ["123456789.12", "12345678901.5", "1234567.8912", "0.1", "250000.0"])
+def test_a_number_of_sql_keeps_its_digits(written: Path, tmp_path: Path, number: str) -> None:
+    answer = {"number": {"sql": f"SELECT {number}"}}
+    folder = changed(written, lambda site: site["tasks"]["count_open"].update(answer=answer))
+    site = read_site(folder)
+    templates = Templates(site, copy_of(ensure(site, folder, tmp_path / "cache") / "todo.db"))
+    (instance,) = templates.instances("count_open", 1, 1)
+    assert instance.expected.accepts(number)
+    assert instance.expected.accepts(instance.expected.example)
+
+
+def test_what_the_recipe_cannot_do_is_a_problem(world: OwnSite) -> None:
+    params = recipe()
+    assert world.problems(params) == []
+    world.definition.tasks["add_item"].__dict__["oracle"] = None
+    (problem,) = world.problems(params)
+    assert problem.startswith("train: add_item without an oracle, which teacher.policy = scripted plays")
+    world.definition.__dict__.update(start_timeout_s=61.0, reset=Reset())
+    assert "browser.start_timeout_s = 60, within which an episode begins" in world.problems(params)[1]
+
+
+def test_a_database_that_prepare_did_not_make_is_named(world: OwnSite) -> None:
+    world.definition.state.__dict__["sqlite"] = ["data/todo.db"]
+    with pytest.raises(OwnSiteError, match=r"state\.sqlite: `prepare` of notes made no data/todo\.db"):
+        world.templates()
 
 
 def test_tasks_may_stand_beside_an_empty_section(written: Path) -> None:

@@ -110,6 +110,16 @@ def test_a_database_with_a_write_ahead_log_is_compared_and_overwritten(tmp_path)
         assert opened.execute("SELECT number FROM line").fetchall() == [(1,)]
 
 
+@pytest.mark.parametrize("name", ["C#x", "50%25 off", "a?b"])
+def test_a_database_is_found_in_a_folder_of_any_name(tmp_path, name):
+    (tmp_path / name).mkdir()
+    path = tmp_path / name / "a.db"
+    content = database("CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO item VALUES (1, 'one')")
+    path.write_bytes(content)
+    assert stored(copy_of(path)) == stored(content)
+    assert [*tmp_path.iterdir()] == [tmp_path / name]
+
+
 @pytest.mark.parametrize("lock", ["BEGIN EXCLUSIVE", "BEGIN; SELECT * FROM line"])
 def test_a_database_that_stays_locked_is_an_error(tmp_path, monkeypatch, lock):
     monkeypatch.setattr(tables, "LOCKED_S", 0.2)

@@ -199,6 +199,18 @@ def test_a_verifier_that_breaks_is_no_failure_of_the_agent(world: OwnSite) -> No
         asyncio.run(episode())
 
 
+def test_an_updated_clone_has_other_first_data(world: OwnSite, clone: Path, tmp_path: Path) -> None:
+    def first_data(folder: Path) -> str:
+        package = folder / "waymark_issues"
+        return image.digest(read_site(package), package)
+
+    write_adapter("issues", tmp_path / "again", clone)
+    assert first_data(tmp_path / "again") == first_data(tmp_path / "issues")
+    (clone / "server.py").write_text(f"{SERVER}# a later version\n")
+    write_adapter("issues", tmp_path / "updated", clone)
+    assert first_data(tmp_path / "updated") != first_data(tmp_path / "issues")
+
+
 def test_the_recipe_of_the_package_is_valid(world: OwnSite, tmp_path: Path) -> None:
     file = tmp_path / "issues/issues.yaml"
     file.write_text(file.read_text().replace("  issues:", "  waymark_issues:KIND:"))  # it is not installed
