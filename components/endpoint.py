@@ -128,6 +128,20 @@ def text_part(text: str) -> Message:
     return {"type": "text", "text": text}
 
 
+def require_key(params: EndpointParams) -> None:
+    """Require an endpoint's key, without a request.
+
+    Raises:
+        EndpointError: it is not in the environment.
+    """
+    variable = params.key_variable
+    if variable is not None and not os.environ.get(variable):
+        raise EndpointError(
+            f"the environment variable {variable} holds no key for {params.model}: set it, or set key_variable to null "
+            "if the endpoint wants none"
+        )
+
+
 class Endpoint:
     """A model behind an endpoint; use it inside of `async with`, which raises `EndpointError` if the key is missing."""
 
@@ -158,12 +172,8 @@ class Endpoint:
     async def __aenter__(self) -> Endpoint:
         import openai
 
+        require_key(self.params)
         variable = self.params.key_variable
-        if variable is not None and not os.environ.get(variable):
-            raise EndpointError(
-                f"the environment variable {variable} holds no key for {self.params.model}: set it, or set "
-                "key_variable to null if the endpoint wants none"
-            )
         self._client = openai.AsyncOpenAI(
             base_url=self.params.url,
             api_key=os.environ[variable] if variable is not None else "none",

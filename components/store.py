@@ -21,6 +21,9 @@ from pydantic import BaseModel
 
 from components.records import Record, Rejection, Reward, Task, Trajectory, Verdict
 
+SERVED = "served"
+"""The folder in a stage's state with the weights that its servers read. A stage that goes on writes them anew."""
+
 STATE = Path(".waymark")
 
 R = TypeVar("R", bound=Record)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from components.benchmarks.spec import Benchmark, BenchmarkError, JudgeName
-from components.endpoint import ANSWERS, BudgetSpent
+from components.endpoint import ANSWERS, BudgetSpent, require_key
 from components.judge import JudgeClients, Judgement, ModelJudge, assisted_verdict, needs_judge, rules_verdict
 from components.judge.protocols import PROTOCOLS
 from components.judge.protocols.reference import references_of
@@ -51,6 +51,19 @@ def require_judge(benchmark: Benchmark, params: Params) -> None:
         )
 
 
+def require_judge_keys(benchmark: Benchmark, params: Params) -> None:
+    """Require the keys of the models that judge every episode of a benchmark.
+
+    Raises:
+        EndpointError: a key is not in the environment.
+    """
+    model = params.judge.model
+    names = [name for name in _protocols(benchmark, params) if name != "rules"]
+    if model is not None and names:
+        for endpoint in (model.endpoint, *(model.voters if "vote" in names else [])):
+            require_key(endpoint)
+
+
 def judge(
     run: StageRun,
     params: Params,
@@ -72,12 +85,15 @@ def judge(
     """
     require_judge(benchmark, params)
     positions = [position for position, trajectory in enumerate(trajectories) if needs_judge(trajectory)]
-    names = dict.fromkeys(
-        [benchmark.judge, *(name for name in benchmark.also if _is_available(name, params.judge.model))]
-    )
     open_trajectories = [trajectories[position] for position in positions]
-    judged = asyncio.run(_judge(run, params.judge.model, open_trajectories, [*names], max_usd))
+    judged = asyncio.run(_judge(run, params.judge.model, open_trajectories, _protocols(benchmark, params), max_usd))
     return judged._replace(reached=[*positions, len(trajectories)][judged.reached])
+
+
+def _protocols(benchmark: Benchmark, params: Params) -> list[JudgeName]:
+    """The official protocol, and the others that are available."""
+    others = (name for name in benchmark.also if _is_available(name, params.judge.model))
+    return [*dict.fromkeys([benchmark.judge, *others])]
 
 
 def _is_available(name: JudgeName, params: ModelJudgeParams | None) -> bool:

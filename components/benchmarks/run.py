@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from components.benchmarks.judging import require_judge
+from components.benchmarks.judging import require_judge, require_judge_keys
 from components.benchmarks.options import BenchmarkRun, Options
 from components.benchmarks.result_assembly import assemble_result
 from components.benchmarks.results import BenchmarkResult, write_result
@@ -43,7 +43,7 @@ def evaluate(named: str | Path, options: Options) -> BenchmarkResult:
         named: a name in `recipes/benchmarks`, or a .yaml file.
 
     Raises:
-        BenchmarkError, RuleError: something is missing; raised before the run costs anything.
+        BenchmarkError, RuleError, EndpointError: something is missing; raised before the run costs anything.
         InvalidEvaluation: the environment ended too many episodes, or the official judge decided none. The result is
             written, marked invalid.
     """
@@ -51,6 +51,7 @@ def evaluate(named: str | Path, options: Options) -> BenchmarkResult:
     longest = max([benchmark.max_steps, *options.steps])
     params = benchmark.over(recipe, options.decoding, longest)
     require_judge(benchmark, recipe)
+    require_judge_keys(benchmark, recipe)
     tasks, rejected = _file_tasks(benchmark, recipe, options.files) if benchmark.file is not None else ([], [])
     if "rules" in (benchmark.judge, *benchmark.also):
         require_rules(tasks)

@@ -14,7 +14,7 @@ from components.params.section import NoEffect, Section, Steps, Workers
 from components.redaction import redacted
 
 EVALUATION_TIMEOUT_S = 120.0
-"""Limit of one response in an evaluation, in seconds (OpenWebRL, table 7)."""
+"""Limit of one response in an evaluation, in seconds (OpenWebRL, table 8)."""
 
 
 class LoRAParams(Section):
@@ -155,7 +155,7 @@ class EvaluationParams(Section):
     max_response_tokens: int | None = Field(default=None, gt=0)
     """None uses `agent.max_response_tokens`."""
     inference_timeout_s: float | None = Field(default=None, gt=0)
-    """Limit of one response in seconds. Null is 120 (OpenWebRL, table 7), or `agent.inference_timeout_s` if that is
+    """Limit of one response in seconds. Null is 120 (OpenWebRL, table 8), or `agent.inference_timeout_s` if that is
     longer, because the machine is slow."""
     max_aborted: float = Field(default=0.1, ge=0, le=1)
     """Maximum share of episodes that the environment ended or no judge decided. Above it, of all tasks

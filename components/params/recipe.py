@@ -155,6 +155,17 @@ class Params(Section):
         return self
 
     @model_validator(mode="after")
+    def _machines_share_a_registry(self) -> Params:
+        uri = self.tracking.tracking_uri
+        if self.placement.pools and uri.startswith("sqlite:///") and not uri.startswith("sqlite:////"):
+            raise ValueError(
+                f"placement.pools sends stages to other clones, and tracking.tracking_uri = {uri} is a file of each "
+                "clone: a model would be registered in one and not found in the other. Give the address of an MLflow "
+                "server, or for workers on this machine the absolute path, with four slashes"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _response_fits(self) -> Params:
         limits = {"agent": self.agent.max_response_tokens, "evaluation": self.evaluation.max_response_tokens}
         for name, tokens in limits.items():

@@ -122,7 +122,7 @@ class RLParams(Section):
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Attempts are sampled from the likeliest tokens alone, which have this probability together; 1: from all. The
     objectives see the same distribution, so a token that is likelier than `top_p` has no gradient: what is learned are
-    the places at which the policy was undecided. The papers have 1."""
+    the places at which the policy was undecided. OpenWebRL and WebAgent-R1 have 1, WebGym 0.99 (table 6)."""
     format_error: float = Field(default=-1.0, ge=-1, le=0)
     """Reward of an episode that ended by repeated format errors (OpenWebRL, A.4). The other papers use 0."""
     action_cost: float = Field(default=0.0, ge=0, lt=1)

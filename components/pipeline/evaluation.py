@@ -7,7 +7,7 @@ from pathlib import Path
 
 from components.evaluation import success
 from components.judge import needs_judge
-from components.pipeline.labels import label
+from components.pipeline.labels import label, require_labeller
 from components.pipeline.rollouts import roll_out
 from components.pipeline.stage_run import StageRun
 from components.policies import open_model
@@ -27,7 +27,12 @@ def evaluate_model(
     run: StageRun, model: Path, version: str, tasks: list[Task]
 ) -> tuple[list[Trajectory], list[Verdict]]:
     """Roll out one episode per task with a model, sampled and limited as `evaluation` says, and judge the finished
-    episodes."""
+    episodes.
+
+    Raises:
+        EndpointError: a model that labels has no key in the environment; raised before the first episode.
+    """
+    require_labeller(run.params)
     evaluation = run.params.evaluation
     policy = open_model(model, run.params, version, run.state)
     limits = evaluation.max_steps, run.params.evaluation_agent

@@ -6,12 +6,23 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from components.endpoint import ANSWERS
+from components.endpoint import ANSWERS, require_key
 from components.judge import JudgeClients, JudgeFn, ModelJudge, assisted_rules, rules_verdict
 from components.params import Params
 from components.pipeline.stage_run import StageRun
 from components.records import Trajectory, Verdict, trajectory_id
 from components.rollout import without_run
+
+
+def require_labeller(params: Params) -> None:
+    """Require the keys of the models that label every trajectory, before rollouts that they are to label begin.
+
+    Raises:
+        EndpointError: a key is not in the environment.
+    """
+    if params.judge.labels != "rules" and (model := params.judge.model) is not None:
+        for endpoint in (model.endpoint, *model.voters):
+            require_key(endpoint)
 
 
 def label(run: StageRun, trajectories: Iterable[Trajectory]) -> list[Verdict]:

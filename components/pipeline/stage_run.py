@@ -36,6 +36,13 @@ rollouts are stale when it changes, not when a number of tasks does."""
 FINISHED = "finished"
 """The file in a stage's state directory with the digests of the code with which the stage finished."""
 
+JUDGEMENTS = {
+    "quality": None,
+    "evaluation": ("max_aborted", "bootstrap", "promotion_min_tasks"),
+}
+"""Keys by section (None: all) that decide whether a stage fails, and what is said of what it made. They are left out of
+what its state belongs to, so that no episode is played again because of them."""
+
 SAVED_EVERY_S = 2.0
 """So much wall time of a killed try is lost at most."""
 
@@ -127,7 +134,9 @@ def local_model(base: str) -> list[Path]:
 
 
 @contextmanager
-def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> Iterator[StageRun]:
+def stage(
+    name: str, inputs: list[Path] | None = None, occasion: str = "", keeps_work: bool = True
+) -> Iterator[StageRun]:
     """Run a stage. Its state directory belongs to these inputs and to the keys of the recipe that dvc.yaml names for
     the stage, so a stage that is run again resumes. What is no stage of dvc.yaml depends on the whole recipe.
 
@@ -141,6 +150,7 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
         inputs: files and directories that the stage reads.
         occasion: separates the states of runs that must not resume one another although their inputs are the same,
             such as two nights.
+        keeps_work: whether a run after one that finished uses its work. If not, its time does not count either.
 
     Raises:
         RecipeError: the recipe is wrong; raised before any work starts.
@@ -155,7 +165,7 @@ def stage(name: str, inputs: list[Path] | None = None, occasion: str = "") -> It
     files = stage_code.code_files(worlds_of(params))
     code = stage_code.digests(files)
     finished = state / FINISHED
-    if finished.exists() and _is_of_other_code(finished, code):
+    if finished.exists() and (not keeps_work or _is_of_other_code(finished, code)):
         _forget(state)
     first = stage_code.of_first_try(state, code)
     clock = _Clock(state / "spans.json")
@@ -209,13 +219,16 @@ def _key(name: str, occasion: str, params: Params, inputs: Sequence[Path]) -> st
     """What separates the states of a stage: its parameters and inputs.
 
     DVC takes an output for that of the recipe in use if the keys that dvc.yaml names for the stage have their values,
-    so unfinished work is that of these keys, too: a change of what other stages read loses nothing. The limits of
-    tables are left out: they decide whether a stage fails, and not what it makes.
+    so unfinished work is that of these keys, too: a change of what other stages read loses nothing.
     """
     missing = [str(path) for path in inputs if not path.exists()]
     if missing:
         raise FileNotFoundError(f"{name} needs {', '.join(missing)}; run `dvc repro {name}`, which makes them first")
-    recipe = {section: values for section, values in deciding(params).items() if section != "quality"}
+    recipe = deciding(params)
+    for section, left_out in JUDGEMENTS.items():
+        values = recipe.pop(section)
+        if left_out is not None:
+            recipe[section] = {key: value for key, value in values.items() if key not in left_out}
     keys = _keys_of(name)
     decisive = recipe if keys is None else {key: value_at(recipe, key) for key in keys}
     return store.digest(name, occasion, json.dumps(decisive), *inputs)
@@ -251,10 +264,12 @@ def _keys_of(name: str) -> list[str] | None:
     """The dotted keys of the recipe that dvc.yaml names for a stage; None for what is no stage of it."""
     path = Path("dvc.yaml")
     stages = yaml.safe_load(path.read_text(encoding="utf-8"))["stages"] if path.exists() else {}
-    entry = stages.get(name.partition("@")[0])
+    stage_name, _, variant = name.partition("@")
+    entry = stages.get(stage_name)
     if entry is None:
         return None
-    return [key for key in entry.get("do", entry).get("params", []) if isinstance(key, str)]
+    keys = [key for key in entry.get("do", entry).get("params", []) if isinstance(key, str)]
+    return [key.replace("${key}", variant) for key in keys]
 
 
 def _locked(name: str, state: Path) -> IO[str]:

@@ -19,6 +19,7 @@ from components.model.vlm import VLM
 from components.params import Params
 from components.policies.transformers_policy import TransformersPolicy
 from components.policies.vllm import Fleet, ServerSettings, VLLMPolicy
+from components.store import SERVED
 
 OpenPolicy = Callable[[str], Awaitable[AbstractAsyncContextManager[Policy]]]
 """Copies a model's present weights under a version name and returns a policy with them. Of several such policies, one
@@ -91,7 +92,7 @@ async def training_policies(
 
         yield open_embedded
         return
-    served = work / "served"
+    served = work / SERVED
     shutil.rmtree(served, ignore_errors=True)
     numbers = itertools.count()
     async with _fleet(path, params, work, changes=True) as fleet:

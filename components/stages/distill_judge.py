@@ -78,7 +78,8 @@ def main() -> None:
 def run_stage(workers: Workers) -> None:
     """The stage, on the main process."""
     inputs = [folder / f"{table}.parquet" for folder in (DATA, TEACHER) for table in ("trajectories", "verdicts")]
-    with stage("distill_judge", inputs=[*inputs, *local_model(load().model.judge_base)]) as run:
+    inputs += local_model(load().model.judge_base)
+    with stage("distill_judge", inputs, keeps_work=False) as run:
         params = run.params
         split = Split.read(params)
         tested, labels = split.tested, [split.outcome(t) for t in split.tested]

@@ -6,7 +6,7 @@ from pathlib import Path
 from components import quality
 from components.judge import needs_judge
 from components.params import SamplingParams
-from components.pipeline.labels import label
+from components.pipeline.labels import label, require_labeller
 from components.pipeline.rollouts import roll_out
 from components.pipeline.stage_run import WORLD_SETTINGS, stage
 from components.policies import open_model
@@ -23,6 +23,7 @@ def main() -> None:
     """Run the stage."""
     with stage("judge_rollouts", inputs=[POOL, WORLD_SETTINGS, MODEL]) as run:
         params = run.params
+        require_labeller(params)
         tasks = read_table(POOL, Task)[-params.judge.distill.rollout_tasks :]
         version = f"sft:{run.key}"
         trajectories = asyncio.run(

@@ -27,7 +27,7 @@ def main() -> None:
 
 def run_stage(workers: Workers) -> None:
     """The stage, on the main process."""
-    with stage("train_sft", inputs=[DATA, *local_model(load().model.base)]) as run:
+    with stage("train_sft", inputs=[DATA, *local_model(load().model.base)], keeps_work=False) as run:
         curve: list[dict[str, float]] = []
 
         def report(step: int, steps: int, loss: float) -> None:

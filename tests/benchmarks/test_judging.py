@@ -10,8 +10,9 @@ from typing import get_args
 import pytest
 
 from components.benchmarks import judging
-from components.benchmarks.judging import judge, require_judge
+from components.benchmarks.judging import judge, require_judge, require_judge_keys
 from components.benchmarks.spec import BenchmarkError, JudgeName, load_benchmark
+from components.endpoint import EndpointError
 from components.judge.protocols import PROTOCOLS
 from components.params import Params
 from components.records import Outcome, Termination, Trajectory
@@ -81,6 +82,19 @@ def test_a_benchmark_without_a_judge_is_refused_with_the_key_to_set(servers):
     with pytest.raises(BenchmarkError, match=r"two more in judge\.model\.voters"):
         require_judge(vote, with_models(servers[0]))
     require_judge(vote, with_models(*servers))
+
+
+def test_the_keys_of_the_judges_are_needed_before_the_first_episode(servers, monkeypatch):
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    models = with_models(*servers).judge.model.model_dump()
+    models["voters"][0]["key_variable"] = "NO_SUCH_KEY"
+    params = recipe(judge__model=models)
+    benchmark = load_benchmark("nq")
+    require_judge_keys(benchmark.model_copy(update={"judge": "rules", "also": []}), params)
+    require_judge_keys(benchmark.model_copy(update={"judge": "webvoyager", "also": []}), params)
+    for changes in ({"judge": "vote", "also": []}, {"judge": "rules", "also": ["vote"]}):
+        with pytest.raises(EndpointError, match="NO_SUCH_KEY"):
+            require_judge_keys(benchmark.model_copy(update=changes), params)
 
 
 @pytest.mark.parametrize("name", [*PROTOCOLS, "rules", "vote"])

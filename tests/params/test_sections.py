@@ -46,6 +46,10 @@ ENDPOINT = {"url": "http://127.0.0.1:1/v1", "model": "a/b"}
             r"inference\.vllm\.transfer: ipc needs inference\.vllm\.first_gpu: 0; "
             r"or set inference\.vllm\.transfer: disk",
         ),
+        (
+            {"placement": {"store": "/shared", "pools": {"train_*": "gpu"}}},
+            r"tracking\.tracking_uri = sqlite:///mlflow/store/mlflow\.db is a file of each clone.*four slashes",
+        ),
         ({"seed": -1}, r"seed = -1: Input should be greater than or equal to 0"),
         ({"seed": 2**32}, r"seed = 4294967296: Input should be less than 4294967296"),
         *[
@@ -239,7 +243,12 @@ def test_limits_of_endpoints_and_places_of_work_decide_nothing() -> None:
 
 def test_dvc_names_keys_that_exist_and_none_that_affects_no_result() -> None:
     stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-    named = {key for stage in stages.values() for key in (stage.get("do") or stage).get("params", [])}
+    named = {
+        key.replace("${key}", variant)
+        for stage in stages.values()
+        for variant in stage.get("foreach", [""])
+        for key in (stage.get("do") or stage).get("params", [])
+    }
     complete = load(ROOT / "params.yaml").model_dump(mode="json")
     for key in named:
         section: type[Section] = Params
@@ -250,6 +259,14 @@ def test_dvc_names_keys_that_exist_and_none_that_affects_no_result() -> None:
             field = section.model_fields[part]
             assert NoEffect not in field.metadata, key
             section = (sections_of(field.annotation) or [section])[0]
+
+
+def test_each_phase_of_rl_depends_on_every_key_of_rl_but_the_other_phase() -> None:
+    stage = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]["train_rl"]
+    for phase, other in (("short", "long"), ("long", "short")):
+        named = {key.replace("${key}", phase) for key in stage["do"]["params"]}
+        keys = {f"rl.{key}" for key in type(recipe().rl).model_fields}
+        assert keys - named == {f"rl.{other}"}
 
 
 def test_a_kind_is_told_by_a_literal_of_its_own() -> None:

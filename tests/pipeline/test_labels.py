@@ -9,10 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from components.endpoint import EndpointError
 from components.judge import JudgeClients, JudgeOutage, ModelJudge, rules_verdict
 from components.params import Params
 from components.pipeline import labels
-from components.pipeline.labels import by_rules, is_audited, label, open_auditor
+from components.pipeline.labels import by_rules, is_audited, label, open_auditor, require_labeller
 from components.records import Outcome, Trajectory, Verdict, trajectory_id
 from components.store import read_json
 from tests.endpoint_server import Server
@@ -137,6 +138,19 @@ def test_rules_that_ask_no_model_need_no_key(server, tmp_path, monkeypatch):
         rules_verdict(t) for t in episodes()
     ]
     assert label(a_run(recipe(), tmp_path), fuzzy())[1].outcome is Outcome.ERROR
+
+
+def test_a_model_that_labels_needs_its_key_before_rollouts(monkeypatch):
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    endpoint = {"url": "http://127.0.0.1:9/v1", "model": "m", "key_variable": "NO_SUCH_KEY"}
+    voter = {**endpoint, "model": "n", "key_variable": None}
+    require_labeller(recipe(judge__model={"endpoint": endpoint}))
+    for models in ({"endpoint": endpoint}, {"endpoint": voter, "voters": [voter | {"model": "o"}, endpoint]}):
+        params = recipe(judge__labels="model", judge__model=models)
+        with pytest.raises(EndpointError, match="NO_SUCH_KEY holds no key for m: set it"):
+            require_labeller(params)
+    monkeypatch.setenv("NO_SUCH_KEY", "k")
+    require_labeller(params)
 
 
 def test_an_outage_of_the_reader_masks_or_ends_the_stage_by_the_recipe(server, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -32,9 +33,9 @@ def project(tmp_path, mlflow_database, monkeypatch):
     Path("work.py").write_text("this code")
 
 
-def work(fail: bool = False, occasion: str = "", adds: bool = False) -> list[str]:
+def work(fail: bool = False, occasion: str = "", adds: bool = False, name: str = "worker") -> list[str]:
     """A stage that adds a line to its state each time it runs; returns the lines there are."""
-    with stage("worker", inputs=[Path("input")], occasion=occasion) as run:
+    with stage(name, inputs=[Path("input")], occasion=occasion) as run:
         if adds:
             reopen(run.state)
         notes = run.state / "notes"
@@ -45,9 +46,9 @@ def work(fail: bool = False, occasion: str = "", adds: bool = False) -> list[str
     return notes.read_text().split()
 
 
-def cut_short() -> None:
+def cut_short(name: str = "worker") -> None:
     with pytest.raises(RuntimeError, match="cut short"):
-        work(fail=True)
+        work(fail=True, name=name)
 
 
 @pytest.mark.slow
@@ -62,6 +63,17 @@ def test_finished_work_is_kept_for_the_same_code_and_dropped_otherwise():
     assert len(work()) == 2
     Path("work.py").write_text("other code")
     assert len(work()) == 1
+
+
+def test_a_stage_that_begins_anew_after_its_end_counts_its_own_time_alone():
+    def spans(keeps_work: bool, fail: bool = False) -> int:
+        with contextlib.suppress(RuntimeError), stage("trained", [Path("input")], keeps_work=keeps_work) as run:
+            if fail:
+                raise RuntimeError("cut short")
+        return len(read_json(run.state / "spans.json"))
+
+    assert [spans(False, fail=True), spans(False), spans(False)] == [1, 2, 1]
+    assert spans(True) == 2
 
 
 def test_finished_work_is_kept_by_a_command_that_loads_other_files(monkeypatch):
@@ -106,9 +118,14 @@ def test_other_inputs_parameters_or_occasions_start_new_work():
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("experiment: waymark", "experiment: other"), ("min_positive: 0.0", "min_positive: 0.01")]
+    ("old", "new"),
+    [
+        ("experiment: waymark", "experiment: other"),
+        ("min_positive: 0.0", "min_positive: 0.01"),
+        ("max_aborted: 0.1", "max_aborted: 0.2"),
+    ],
 )
-def test_where_figures_go_and_limits_of_tables_change_no_work(old, new):
+def test_where_figures_go_and_what_only_judges_change_no_work(old, new):
     cut_short()
     text = Path("params.yaml").read_text()
     assert old in text
@@ -126,6 +143,18 @@ def test_a_key_that_dvc_yaml_does_not_name_for_a_stage_changes_no_work(old, new)
     assert len(work()) == 2
     Path("params.yaml").write_text(text.replace("max_steps: 3", "max_steps: 5"))
     assert len(work()) == 1, "a key that dvc.yaml names"
+
+
+def test_the_keys_of_a_variant_are_its_own():
+    Path("dvc.yaml").write_text('stages: {worker: {foreach: [short, long], do: {cmd: x, params: ["rl.${key}"]}}}')
+    cut_short("worker@short")
+    text = Path("params.yaml").read_text()
+    Path("params.yaml").write_text(text.replace("max_steps: 3", "max_steps: 5"))
+    assert len(work(name="worker@short")) == 1
+    raw = yaml.safe_load(text)
+    raw["rl"]["long"]["iterations"] += 1
+    Path("params.yaml").write_text(yaml.safe_dump(raw))
+    assert len(work(name="worker@short")) == 2
 
 
 def test_what_is_no_stage_of_dvc_yaml_depends_on_the_whole_recipe():
