@@ -64,6 +64,7 @@ def call(
 
     Args:
         name: identifies the call; a project runs one call of a name at a time.
+        log: the file; the log of the call before is kept beside it, with `.1` behind its name.
         on_poll: called every `poll_s` seconds while the command runs.
 
     Raises:
@@ -82,6 +83,8 @@ def call(
     try:
         _write(record, {"mark": mark, "pid": os.getpid(), "started": psutil.Process().create_time()})
         _watchdog.watch(mark)
+        if log.exists():
+            log.replace(former_log(log))
         with log.open("wb") as output:
             child = subprocess.Popen(
                 list(command),
@@ -111,6 +114,11 @@ def call(
     if _stopping.is_set():
         raise Stopped(f"{name}: stopped with the flow")
     return code
+
+
+def former_log(log: Path) -> Path:
+    """Where the log of the call before is."""
+    return log.with_name(f"{log.name}.1")
 
 
 def stop_all() -> None:

@@ -16,6 +16,9 @@ from flows import process
 
 LOGS = Path(".waymark/logs")
 PREFECT = ("prefect", "server", "start", "--host", "127.0.0.1", "--port", "4200")
+LEASES = {"PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem"}
+"""A deployment's `concurrency_limit` leases a place to a run. By default Prefect's server keeps leases in memory, and a
+server that was started again ends runs whose lease it does not know."""
 
 
 def main() -> int:
@@ -25,6 +28,7 @@ def main() -> int:
     (root / "mlflow/store").mkdir(parents=True, exist_ok=True)
     (root / ".waymark/prefect").mkdir(parents=True, exist_ok=True)
     prefect = {"PREFECT_HOME": str(root / ".waymark/prefect"), "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+    prefect |= LEASES
     ended = threading.Event()
     messages: list[str] = []
 

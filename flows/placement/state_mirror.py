@@ -8,7 +8,7 @@ written after its pieces, so a machine that is killed at any moment leaves a cop
 list no longer names are removed one copy later: a machine that was replaced in the middle of a copy cannot remove what
 its successor has restored. Of a file that has only grown, such as a journal, the new bytes are one more piece; any
 other change is a new piece in place of the old ones. Files that their writer has not yet renamed to their final name
-(`*.part`) and locks are left out.
+(`*.part`), locks, and the weights that a stage's own servers read (`store.SERVED`) are left out.
 
 Journals (`*.jsonl`) do not wait for large files: they are copied and listed first, and after each piece of another
 file. The other files are listed together, when all of them are copied, and after journals that are no older. Until
@@ -19,6 +19,7 @@ until that checkpoint is listed. What was copied of a file before an error need 
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import time
 import uuid
@@ -27,9 +28,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from components.store import SERVED
 from flows.placement.shared_store import SharedStore, StoreError
 
 LIST = "files.json"
+SPANS = "spans.json"
+"""The file of an entry with the times at which its stage worked (`components.pipeline.stage_run`)."""
 PIECE_BYTES = 64 * 2**20
 """A larger file is several pieces, so that no file has to fit into memory."""
 MAX_SMALL = 32
@@ -153,6 +157,9 @@ class StateMirror:
     def restore(self) -> int:
         """Put the copied entries in place of those in the directory; returns the number of files.
 
+        An entry stays as it is if its stage was at work here after the last copy (`SPANS`), for example because a
+        person ran it here.
+
         Raises:
             StoreError: the store cannot be read.
         """
@@ -178,6 +185,9 @@ class StateMirror:
         self._folder.mkdir(parents=True, exist_ok=True)
         for entry in partial.iterdir():
             place = self._folder / entry.name
+            if _last_work(place) > _last_work(entry):
+                shutil.rmtree(entry)
+                continue
             if place.is_dir():
                 shutil.rmtree(place)
             entry.rename(place)
@@ -218,7 +228,7 @@ class StateMirror:
     def _files(self, are_journals: bool) -> list[Path]:
         """The journals, or all other files."""
         files = [path for path in self._in_use() if (path.suffix == ".jsonl") == are_journals]
-        return sorted(path for path in files if path.is_file() and not _is_transient(path))
+        return sorted(path for path in files if path.is_file() and not _is_transient(path.relative_to(self._folder)))
 
     def _name(self, path: Path) -> str:
         return str(path.relative_to(self._folder))
@@ -275,6 +285,15 @@ def _tail(file: BinaryIO, size: int) -> str:
     return hashlib.sha256(file.read(min(size, TAIL_BYTES))).hexdigest()
 
 
+def _last_work(entry: Path) -> float:
+    """When a stage last worked in an entry, in Unix seconds; 0 if that cannot be read."""
+    spans = entry / SPANS
+    try:
+        return float(max(end for _, end in json.loads(spans.read_text())))
+    except (OSError, ValueError):
+        return 0.0
+
+
 def _modified(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
@@ -283,4 +302,4 @@ def _modified(path: Path) -> int:
 
 
 def _is_transient(path: Path) -> bool:
-    return path.name == "lock" or any(part.endswith(".part") for part in path.parts)
+    return path.name == "lock" or any(part == SERVED or part.endswith(".part") for part in path.parts)

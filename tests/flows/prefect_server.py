@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,13 +58,13 @@ class Prefect:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def ask(self, path: str, body: dict | None = None) -> list[dict]:
-        """Post to the server's interface."""
+    def ask(self, path: str, body: dict | None = None) -> Any:
+        """Post to the server's interface; None if it answers without a body."""
         data = json.dumps(body or {}).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/api{path}", data=data)
         request.add_header("Content-Type", "application/json")
         with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.load(answer)
+            return json.loads(answer.read() or "null")
 
     def wait_until_healthy(self) -> None:
         for _ in range(240):

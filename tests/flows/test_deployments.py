@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from components.ports import free_port
+from flows.ui import LEASES
 from tests.flows.conftest import FINAL, make_project, ran
 from tests.flows.prefect_server import Prefect
 
@@ -40,6 +41,20 @@ def test_the_nightly_evaluation_is_scheduled_and_nothing_names_a_directory() -> 
     assert all(one["work_pool"]["name"] == "waymark" for one in deployments.values())
     assert all(one["concurrency_limit"] == 1 for one in deployments.values())
     assert "pull" not in yaml.safe_load(text)
+
+
+@pytest.mark.slow
+def test_a_run_keeps_its_place_while_the_server_of_make_ui_starts_again(tmp_path: Path) -> None:
+    prefect = Prefect(tmp_path / "home", free_port())
+    start = ("server", "start", "--host", "127.0.0.1", "--port", str(prefect.port))
+    with prefect.running(*start, **LEASES):
+        prefect.wait_until_healthy()
+        prefect.ask("/v2/concurrency_limits/", {"name": "deployment", "limit": 1})
+        place = {"names": ["deployment"], "slots": 1, "mode": "concurrency", "lease_duration": 300}
+        lease = prefect.ask("/v2/concurrency_limits/increment-with-lease", place)["lease_id"]
+    with prefect.running(*start, **LEASES):
+        prefect.wait_until_healthy()
+        prefect.ask(f"/v2/concurrency_limits/leases/{lease}/renew", {"lease_duration": 300})
 
 
 @pytest.fixture

@@ -60,6 +60,13 @@ def test_processes_left_by_a_finished_command_are_ended(tmp_path: Path) -> None:
     assert marked(tmp_path) == []
 
 
+def test_the_log_of_the_try_before_is_kept(tmp_path: Path) -> None:
+    for text in ("first", "second"):
+        process.call([sys.executable, "-c", f"print('{text}')"], name="x", log=tmp_path / "x.log", root=tmp_path)
+    assert (tmp_path / "x.log").read_text() == "second\n"
+    assert process.former_log(tmp_path / "x.log").read_text() == "first\n"
+
+
 def test_a_killed_command_takes_its_children_with_it(tmp_path: Path) -> None:
     def kill() -> None:
         while "ready" not in ((tmp_path / "log").read_text() if (tmp_path / "log").exists() else ""):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -94,6 +95,49 @@ def test_a_journal_that_grows_costs_only_its_new_lines(tmp_path, monkeypatch):
         assert mirror.copy() == 0
     assert [data for name, data in written if name.startswith("pieces/")] == lines
     assert restored(store, tmp_path / "again") == {"key/journal.jsonl": b"".join(lines)}
+
+
+def test_later_work_in_a_clone_is_not_replaced_by_an_earlier_copy(tmp_path):
+    store, folder = SharedStore(str(tmp_path / "store")), tmp_path / "state"
+
+    def at_work(entry: str, end: float, text: str) -> None:
+        (folder / entry).mkdir(parents=True, exist_ok=True)
+        (folder / entry / "spans.json").write_text(json.dumps([[0.0, 1.0], [2.0, end]]))
+        (folder / entry / "checkpoint").write_text(text)
+
+    for entry in ("further", "behind", "removed"):
+        at_work(entry, 5.0, "copied")
+    mirror = StateMirror(folder, store)
+    mirror.copy()
+    at_work("further", 9.0, "by hand")
+    at_work("behind", 4.0, "by hand")
+    shutil.rmtree(folder / "removed")
+    mirror = StateMirror(folder, store)
+    mirror.restore()
+    kept = {entry: (folder / entry / "checkpoint").read_text() for entry in ("further", "behind", "removed")}
+    assert kept == {"further": "by hand", "behind": "copied", "removed": "copied"}
+    mirror.copy()
+    assert restored(store, tmp_path / "again")["further/checkpoint"] == b"by hand"
+
+
+def test_weights_for_servers_are_left_out_and_delay_no_checkpoint(tmp_path, monkeypatch):
+    store, write = SharedStore(str(tmp_path / "store")), SharedStore.write
+    folder = tmp_path / "state"
+    mirror = StateMirror(folder, store)
+
+    def replaced(self: SharedStore, name: str, data: bytes) -> None:
+        write(self, name, data)
+        for path in folder.glob("key/served/*"):  # the next policy opens while the copy is made
+            shutil.rmtree(path)
+
+    monkeypatch.setattr(SharedStore, "write", replaced)
+    for iteration in range(1, 4):
+        for name in (f"checkpoints/{iteration}.pt", f"served/{iteration}/model.safetensors"):
+            (folder / "key" / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "key" / name).write_bytes(b"weights %d" % iteration)
+        mirror.copy()
+        copied = restored(store, tmp_path / f"machine-{iteration}")
+        assert sorted(copied) == [f"key/checkpoints/{number}.pt" for number in range(1, iteration + 1)]
 
 
 def test_a_long_journal_of_small_additions_is_written_about_twice(tmp_path, monkeypatch):
