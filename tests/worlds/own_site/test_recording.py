@@ -69,7 +69,6 @@ async def finish_item(page: Page, task: Task) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(100)
 def test_a_recorded_task_is_done_again_and_its_file_is_read(world: OwnSite, written: Path) -> None:
     world = reread(world, written, without_oracles)
     record = recorded(world, "add_item", add_item)
@@ -83,7 +82,6 @@ def test_a_recorded_task_is_done_again_and_its_file_is_read(world: OwnSite, writ
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(100)
 def test_an_oracle_that_is_there_stays_and_the_steps_are_shown(world: OwnSite) -> None:
     record = recorded(world, "finish_item", finish_item)
     assert record.text == "- click: 'button Done with {item[title]}'\n"
@@ -94,7 +92,6 @@ def test_an_oracle_that_is_there_stays_and_the_steps_are_shown(world: OwnSite) -
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(100)
 def test_a_recording_whose_replay_fails_says_so_and_is_not_read(world: OwnSite, written: Path) -> None:
     async def by_script(page: Page, task: Task) -> str:
         body = "new URLSearchParams({title: '" + title_of(task) + "'})"
@@ -114,7 +111,6 @@ def test_a_recording_whose_replay_fails_says_so_and_is_not_read(world: OwnSite, 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(100)
 def test_steps_that_name_what_only_one_task_has_are_reported(world: OwnSite, written: Path) -> None:
     def by_number(site: dict) -> None:
         without_oracles(site)
@@ -136,7 +132,6 @@ def test_steps_that_name_what_only_one_task_has_are_reported(world: OwnSite, wri
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(100)
 def test_a_wrong_answer_of_the_person_is_named(world: OwnSite) -> None:
     async def act(page: Page, task: Task) -> str:
         return "70"
@@ -166,14 +161,13 @@ def test_without_chromium_the_check_of_tasks_says_what_to_do(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(100)
 def test_the_command_asks_on_the_terminal_and_prints_verdicts(world: OwnSite, written: Path, tmp_path: Path) -> None:
     answer = world.templates().instances("count_open", 1, 1)[0].answer["number"]
     program = "import sys; from components.cli.main import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "world", "record", "waymark_notes:KIND", "count_open", "--headless"]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{written}"}
     run = subprocess.run(
-        command, cwd=tmp_path, env=environment, input=f"{answer}\n", capture_output=True, text=True, timeout=90
+        command, cwd=tmp_path, env=environment, input=f"{answer}\n", capture_output=True, text=True, timeout=240
     )
     assert run.returncode == 0, run.stderr
     assert "notes/count_open/1: How many things" in run.stdout
