@@ -350,8 +350,10 @@ class Trajectory(Record):
 
     @property
     def response_tokens(self) -> int:
-        """Number of sampled tokens over all turns; 0 for policies without token ids."""
-        return sum(len(turn.token_ids) for turn in self.turns)
+        """Number of sampled tokens over all turns, or those that an endpoint billed; 0 if neither is known."""
+        billed = self.diagnostics.get("response_tokens")
+        sampled = sum(len(turn.token_ids) for turn in self.turns)
+        return sampled or (int(billed) if isinstance(billed, int | float) else 0)
 
     @property
     def response_characters(self) -> int:

@@ -6,11 +6,13 @@ Recipes name environment variables instead of keys. So passwords occur only in a
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 _PASSWORDS = (
     re.compile(r"(?P<before>[a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@'\"]*:)[^/\s@'\"]+(?=@)"),
@@ -36,8 +38,8 @@ def redacted(text: str) -> str:
 
 
 class Redaction:
-    """Replaces passwords in addresses and the given secrets by `***`, as they are and as JSON writes them: an agent's
-    response may be JSON.
+    """Replaces passwords in addresses and the given secrets by `***`: as they are, and as JSON, addresses and HTML
+    write them.
 
     Args:
         secrets: texts that must not be published.
@@ -48,7 +50,7 @@ class Redaction:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         given = {*secrets}
-        escaped = {json.dumps(secret, ensure_ascii=ascii)[1:-1] for secret in given for ascii in (True, False)}
+        escaped = {form for secret in given for form in _forms(secret)}
         self._secrets = sorted(given | escaped, key=len, reverse=True)  # a secret may be part of a longer one
         if any(len(secret) < SHORTEST_SECRET for secret in given):
             raise ValueError(
@@ -61,6 +63,15 @@ class Redaction:
         for secret in self._secrets:
             text = text.replace(secret, MARK)
         return redacted(text)
+
+
+def _forms(secret: str) -> set[str]:
+    """How a secret is written in JSON, in addresses and in HTML."""
+    json_forms = {json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False)}
+    in_addresses = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
+    in_lower_case = {re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), form) for form in in_addresses}
+    in_html = {html.escape(secret, quote=quotes) for quotes in (True, False)}
+    return json_forms | in_addresses | in_lower_case | in_html
 
 
 def secret_variables(recipe: Any) -> list[str]:

@@ -140,7 +140,12 @@ SCHEMAS: dict[type[Record], pa.Schema] = {
 _JSON_FIELDS = {"evaluator", "arguments", "timings", "state_check", "diagnostics", "process"}
 
 
-def write_table(path: Path | str, kind: type[R], records: Iterable[R], rows_per_group: int = 256) -> None:
+ROWS_PER_GROUP = 256
+BYTES_PER_GROUP = 256 * 2**20
+"""Of the texts and images in a row group, which is read as a whole. PyArrow cannot read one of 2 GiB."""
+
+
+def write_table(path: Path | str, kind: type[R], records: Iterable[R], rows_per_group: int = ROWS_PER_GROUP) -> None:
     """Write records to one Parquet file, published by rename: readers see the old file or the new one."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -149,15 +154,28 @@ def write_table(path: Path | str, kind: type[R], records: Iterable[R], rows_per_
     try:
         with pq.ParquetWriter(partial, schema) as writer:
             batch: list[dict] = []
+            size = 0
             for record in records:
                 batch.append(_to_row(record.model_dump(mode="python")))
-                if len(batch) >= rows_per_group:
+                size += _size(batch[-1])
+                if len(batch) >= rows_per_group or size >= BYTES_PER_GROUP:
                     writer.write_table(pa.Table.from_pylist(batch, schema=schema))
-                    batch = []
+                    batch, size = [], 0
             writer.write_table(pa.Table.from_pylist(batch, schema=schema))
         publish(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _size(value: object) -> int:
+    """Bytes of the texts and images in a value, at any depth. Numbers do not count."""
+    if isinstance(value, bytes | str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(_size, value.values()))
+    if isinstance(value, list) and value and not isinstance(value[0], int | float):
+        return sum(map(_size, value))
+    return 0
 
 
 def read_table(path: Path | str, kind: type[R]) -> list[R]:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from components.formats.own_table import OwnTable
 from components.journal import Journal, mark_final
 from components.records import Record, Trajectory, Verdict
 from tests.record_strategies import RECORDS, VERDICTS
@@ -71,6 +72,14 @@ def test_a_journal_has_one_writer(tmp_path: Path) -> None:
     with Journal(path, Verdict), pytest.raises(BlockingIOError, match="stop the stage that an earlier run left"):
         Journal(path, Verdict)
     Journal(path, Verdict).close()
+
+
+def test_the_marks_of_a_journal_are_no_damaged_trajectories(tmp_path: Path) -> None:
+    path = tmp_path / "episodes.jsonl"
+    with Journal(path, Trajectory) as journal:
+        journal.append(a_trajectory())
+    mark_final(path)
+    assert [record.trajectory for record in OwnTable().read(path)] == [a_trajectory()]
 
 
 def test_the_records_before_a_mark_are_final_and_those_after_it_are_not(tmp_path: Path) -> None:

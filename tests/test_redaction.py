@@ -1,12 +1,17 @@
 """Passwords in addresses: left out of what others read, and refused where they would be copied."""
 
+import html
+import json
+import re
+from urllib.parse import quote, quote_plus, urlencode
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import make_url
 
 from components.params import RecipeError, parse
-from components.redaction import redacted
+from components.redaction import MARK, Redaction, redacted
 from components.tasks.sources import parse_rows
 from tests.samples import recipe
 
@@ -25,6 +30,25 @@ def test_passwords_of_databases_go_whatever_sqlalchemy_takes(user, password):
     address = f"postgresql+psycopg2://{user}:{password}@host:5432/db"
     assert make_url(address).password == password
     assert redacted(f"see {address} there") == f"see postgresql+psycopg2://{user}:***@host:5432/db there"
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=6, max_size=12))
+def test_a_secret_goes_however_addresses_html_and_json_write_it(secret):
+    clean = Redaction([secret])
+    written = [
+        secret,
+        quote(secret, safe=""),
+        quote_plus(secret),
+        urlencode({"a": secret}).removeprefix("a="),
+        html.escape(secret),
+        html.escape(secret, quote=False),
+        json.dumps(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+    ]
+    for form in written:
+        assert clean(f"<{form}>") == f"<{MARK}>"
+    lower = re.sub("%..", lambda code: code[0].lower(), quote(secret, safe=""))
+    assert clean(f"<{lower}>") == f"<{MARK}>"
 
 
 def test_text_without_a_password_stays():

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from components import store
 from components.journal import Journal
 from components.records import Outcome, Record, Task, Trajectory, Verdict
 from components.store import digest, iter_table, publish, read_table, write_json, write_table
@@ -57,6 +58,16 @@ def test_a_table_is_read_one_row_group_at_a_time(tmp_path: Path) -> None:
     tasks = [a_task(number) for number in range(7)]
     write_table(tmp_path / "t.parquet", Task, tasks, rows_per_group=3)
     assert list(iter_table(tmp_path / "t.parquet", Task)) == tasks
+
+
+def test_a_row_group_ends_before_it_is_too_large_to_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyArrow writes a group of more than 2 GiB of images, and cannot read it."""
+    trajectories = [a_trajectory(a_task(number), turns=3) for number in range(6)]
+    size = sum(len(turn.observation.screenshot.data) for turn in trajectories[0].turns)
+    monkeypatch.setattr(store, "BYTES_PER_GROUP", 2 * size)
+    write_table(tmp_path / "t.parquet", Trajectory, trajectories)
+    assert pq.ParquetFile(tmp_path / "t.parquet").num_row_groups >= 3
+    assert read_table(tmp_path / "t.parquet", Trajectory) == trajectories
 
 
 def test_a_failed_writer_leaves_the_old_table_and_no_temporary_file(tmp_path: Path) -> None:

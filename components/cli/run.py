@@ -27,9 +27,9 @@ def add(commands: Subparsers) -> None:
         help="protocol, observation and browser: a file, or a name in recipes/; default: %(default)s",
     )  # fmt: skip
     parser.add_argument(
-        "--model", default="champion", metavar="PATH|NAME",
+        "--model", metavar="PATH|NAME",
         help="a directory, a Hugging Face name, `champion` (the best model of the pipeline, by its alias in MLflow), "
-        "or a registered version (models:/NAME/NUMBER); default: %(default)s",
+        "or a registered version (models:/NAME/NUMBER); default: champion",
     )  # fmt: skip
     parser.add_argument(
         "--endpoint", type=web_address, metavar="URL", help="an OpenAI-compatible endpoint, up to and including /v1"
@@ -71,6 +71,10 @@ def _run(options: argparse.Namespace) -> int:
 
     if (options.endpoint is None) != (options.endpoint_model is None):
         return fail("--endpoint URL and --endpoint-model NAME belong together: give both")
+    if options.endpoint_key is not None and options.endpoint is None:
+        return fail("--endpoint-key is of the endpoint that --endpoint names: give --endpoint, too")
+    if options.teacher == "human" and (options.model is not None or options.endpoint is not None):
+        return fail("with --teacher human you act, and no model does: leave out --model and --endpoint")
     if options.out is not None and (problem := cannot_write(options.out / "trajectories.parquet")):
         return fail(f"--out {problem}")
     endpoint = None
@@ -81,7 +85,7 @@ def _run(options: argparse.Namespace) -> int:
     settings = RunOptions(
         intent=options.task,
         url=options.url,
-        model=options.model,
+        model=options.model or "champion",
         endpoint=endpoint,
         by_person=options.teacher == "human",
         max_steps=options.max_steps,

@@ -123,7 +123,7 @@ def _episode(trajectory: Trajectory, verdict: Verdict | None) -> Episode:
         failure=kind,
         termination=trajectory.termination,
         turns=len(trajectory.turns),
-        response_tokens=trajectory.response_tokens or int(_number(trajectory.diagnostics, "response_tokens") or 0),
+        response_tokens=trajectory.response_tokens,
         prompt_tokens=sum(turn.prompt_tokens for turn in trajectory.turns),
         task_digest=_task_digest(trajectory.task),
         source=trajectory.task.source,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from components.formats.browsergym_actions import MESSAGES, calls_of, text_of
-from components.formats.building import split_response
+from components.formats.building import split_response, thought_of
 from components.formats.result_writing import EXTENSION, FAILED, WrittenTask, picture_of
 from components.records import Image, Termination, ToolCall, Trajectory, Turn
 
@@ -60,7 +60,7 @@ def cleaned_of(trajectory: Trajectory) -> tuple[dict[str, Any], dict[str, Image]
 
 
 def _step(turn: Turn, trajectory: Trajectory) -> dict[str, Any]:
-    thought, text = split_response(turn.response)
+    thought, (_, text) = thought_of(trajectory, turn), split_response(turn.response)
     is_last = turn is trajectory.turns[-1] and trajectory.termination is Termination.DONE
     calls = [call for call in turn.tool_calls if call.error is None]
     actions = [text_of(call) for call in calls if not (is_last and call.name == "done")]

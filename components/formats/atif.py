@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from components.formats.atif_reading import read_document
 from components.formats.atif_records import PREFIX, Document
 from components.formats.atif_writing import document_of
+from components.formats.building import published
 from components.formats.files import parsed, problems, read_each, read_json_file, short_hash, waymark_version
 from components.formats.interface import Damaged, Format, NotWritable, ReadTrajectory, Unreadable
 from components.formats.registry import register
@@ -92,7 +93,7 @@ def _read(file: Path, root: Path) -> ReadTrajectory:
 
 def _without_secrets(trajectory: Trajectory, clean: Callable[[str], str]) -> tuple[Trajectory, list[str]]:
     """The trajectory without secrets and diagnostics, and a sentence if tokens had to be left out."""
-    public = Trajectory.model_validate(cleaned(trajectory.model_dump(exclude={"diagnostics"}), clean))
+    public = Trajectory.model_validate(cleaned(published(trajectory), clean))
     turns, count = [], 0
     for original, turn in zip(trajectory.turns, public.turns, strict=True):
         is_same = original.response == turn.response

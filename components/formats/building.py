@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
+from components.agent.protocols import PROTOCOLS, protocol
 from components.formats.files import viewport_of
 from components.records import (
     NO_SCREENSHOT,
@@ -85,6 +87,22 @@ def trajectory_of(
 def thought_and_action(thought: str, action: str) -> str:
     """A response in the form of our agents: the reasoning in a block of its own."""
     return f"<think>{thought}</think>\n{action}"
+
+
+def thought_of(trajectory: Trajectory, turn: Turn) -> str | None:
+    """The reasoning of a response, in whatever form its protocol has it; None if there is none."""
+    reasoning, _ = split_response(turn.response)
+    if reasoning is None and trajectory.protocol in PROTOCOLS:
+        parsed = protocol(trajectory.protocol).parse(turn.response)
+        reasoning = parsed.thought if parsed.error is None and parsed.thought else None
+    return reasoning
+
+
+def published(trajectory: Trajectory) -> dict[str, Any]:
+    """The values of a trajectory without its diagnostics, except the number of tokens that an endpoint billed."""
+    values = trajectory.model_dump(exclude={"diagnostics"})
+    billed = {key: value for key, value in trajectory.diagnostics.items() if key == "response_tokens"}
+    return {**values, "diagnostics": billed}
 
 
 def split_response(response: str) -> tuple[str | None, str]:

@@ -161,6 +161,8 @@ def _messages(trajectory: Trajectory) -> list[Message]:
 
 def _response(turn: Turn) -> list[Content]:
     reasoning, rest = split_response(turn.response)
+    if reasoning is None and "</think>" in rest:  # the prompt had the opening tag (`model.think_prefix`)
+        reasoning, _, rest = rest.rpartition("</think>")
     thought = [Content(type="reasoning", reasoning=reasoning)] if reasoning is not None else []
     return [*thought, _text(rest)]
 

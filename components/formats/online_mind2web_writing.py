@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from components.formats.building import split_response
-from components.formats.result_writing import picture_of
+from components.formats.building import thought_of
+from components.formats.result_writing import FAILED, picture_of
 from components.records import Image, Termination, ToolCall, Trajectory, Turn
 
 VERSION_2 = "online-mind2web-v2"
@@ -33,7 +33,6 @@ def result_of(trajectory: Trajectory) -> tuple[dict[str, Any], dict[str, Image]]
     for number, (turn, image, action) in enumerate(_steps(trajectory)):
         name = f"{number:04}{_SUFFIXES.get(image.media_type, '.png')}"
         images[name] = picture_of(image)
-        thought, _ = split_response(turn.response)
         steps.append(
             {
                 "step": number,
@@ -41,7 +40,7 @@ def result_of(trajectory: Trajectory) -> tuple[dict[str, Any], dict[str, Image]]
                 "url": turn.observation.url,
                 "action": action,
                 "action_status": "error" if _failed(turn) else "success",
-                "thought": thought,
+                "thought": thought_of(trajectory, turn),
             }
         )
     result = {
@@ -68,11 +67,19 @@ def _steps(trajectory: Trajectory) -> Iterator[tuple[Turn, Image, str]]:
             return
     yield last, last.observation.screenshot, _action(calls)
     image = trajectory.final_screenshot or last.observation.screenshot
-    yield last.model_copy(update={"response": "", "tool_calls": [], "parse_error": None}), image, account
+    yield (
+        last.model_copy(update={"response": "", "tool_calls": [], "parse_error": None, "feedback": []}),
+        image,
+        account,
+    )
 
 
 def _failed(turn: Turn) -> bool:
-    return turn.parse_error is not None or any(call.error for call in turn.tool_calls)
+    return (
+        turn.parse_error is not None
+        or any(call.error for call in turn.tool_calls)
+        or any(line.startswith(FAILED) for line in turn.feedback)
+    )
 
 
 def _action(calls: list[ToolCall]) -> str:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from components.formats.files import problems
 from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
 from components.formats.registry import register
+from components.journal import FINAL
 from components.records import Trajectory
 from components.store import iter_rows
 
@@ -53,6 +54,8 @@ def _rows(file: Path) -> Iterator[ReadTrajectory | Damaged]:
 def _lines(file: Path) -> Iterator[ReadTrajectory | Damaged]:
     with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
+            if line == FINAL:  # the mark of a journal
+                continue
             place = f"{file}:{number}"
             try:
                 yield ReadTrajectory(place, Trajectory.model_validate_json(line))

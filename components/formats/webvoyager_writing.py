@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from components.formats.building import split_response
+from components.formats.building import thought_of
 from components.formats.interface import NotWritable
 from components.formats.result_writing import EXTENSION, FAILED, WrittenTask, picture_of
 from components.formats.webvoyager_actions import ANSWER, TASK, answer_text, calls_of
@@ -45,7 +45,9 @@ def messages_of(trajectory: Trajectory) -> tuple[list[dict[str, Any]], dict[str,
             text = f"{head}\n{turn.observation.text or ''}"
             messages.append({"role": "user", "content": [{"type": "text", "text": text}, _PICTURE]})
         is_answer = turn is trajectory.turns[-1] and trajectory.termination is Termination.DONE
-        messages.append({"role": "assistant", "content": _response(turn, trajectory.answer or "", is_answer)})
+        messages.append(
+            {"role": "assistant", "content": _response(trajectory, turn, trajectory.answer or "", is_answer)}
+        )
         before = turn
     if trajectory.final_screenshot is not None:
         images[f"screenshot{len(trajectory.turns) + 1}.png"] = picture_of(trajectory.final_screenshot)
@@ -63,9 +65,10 @@ def _first(trajectory: Trajectory) -> str:
     return f"{text}\nObservation: {_LOOK}"
 
 
-def _response(turn: Turn, answer: str, is_answer: bool) -> str:
-    thought, _ = split_response(turn.response)
-    thought = (thought or "").strip().replace(ACTION.strip(), "Action -").replace(ANSWER, ANSWER.lower())
+def _response(trajectory: Trajectory, turn: Turn, answer: str, is_answer: bool) -> str:
+    thought = (
+        (thought_of(trajectory, turn) or "").strip().replace(ACTION.strip(), "Action -").replace(ANSWER, ANSWER.lower())
+    )
     calls = [call for call in turn.tool_calls if call.error is None and not (is_answer and call.name == "done")]
     if is_answer:
         actions = [*map(_own, calls), _answer(answer)]

@@ -13,6 +13,7 @@ from components.benchmarks.subject import resolve_subject
 from components.interactive.options import RunError, RunOptions
 from components.params import Params
 from components.policies import EndpointPolicy
+from components.redaction import redacted
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def find_model(options: RunOptions, params: Params) -> Model:
     endpoint = options.endpoint
     if endpoint is not None:
         return Model(
-            f"{endpoint.model} at {endpoint.url}",
+            f"{endpoint.model} at {redacted(endpoint.url)}",
             endpoint.model,
             lambda work: EndpointPolicy(endpoint, work / "spent.json"),
         )

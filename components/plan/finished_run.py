@@ -153,7 +153,7 @@ def _played(trajectories: Sequence[Trajectory]) -> Played | None:
     starts = [start for t in trajectories if isinstance(start := t.diagnostics.get("start"), dict)]
     walls = [float(wall) for t in trajectories if (wall := t.diagnostics.get("wall_s")) is not None]
     firsts = [t.turns[0].prompt_tokens for t in trajectories if t.turns]
-    tokens = [t.response_tokens or int(t.diagnostics.get("response_tokens") or 0) for t in trajectories]  # or as billed
+    tokens = [t.response_tokens for t in trajectories]
     return Played(
         episodes=len(trajectories),
         turns=len(turns) / len(trajectories),

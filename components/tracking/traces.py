@@ -176,7 +176,11 @@ def _log_trace(
         "seed": trajectory.seed,
         **({} if trajectory.branch_of is None else {"branch_of": trajectory.branch_of.model_dump()}),
         "diagnostics": trajectory.diagnostics,
-        **({} if with_turns else {SpanAttributeKey.CHAT_USAGE: _usage(trajectory.turns)}),
+        **(
+            {}
+            if with_turns
+            else {SpanAttributeKey.CHAT_USAGE: _usage(_prompt_tokens(trajectory), trajectory.response_tokens)}
+        ),
     }
     clock = time.time_ns() - sum(_duration(turn) for turn in trajectory.turns)
     root = mlflow.start_span_no_context(
@@ -195,7 +199,7 @@ def _log_trace(
         start_time_ns=clock,
     )
     for turn in trajectory.turns:
-        clock = _log_turn(root, turn, clock) if with_turns else clock + _duration(turn)
+        clock = _log_turn(root, turn, _sampled(trajectory, turn), clock) if with_turns else clock + _duration(turn)
     outputs: dict[str, object] = {
         "termination": trajectory.termination.value,
         "answer": trajectory.answer,
@@ -265,13 +269,13 @@ def _shown(text: str, image: Image | None) -> list[dict[str, Any]]:
     return parts
 
 
-def _log_turn(root: LiveSpan, turn: Turn, clock: int) -> int:
+def _log_turn(root: LiveSpan, turn: Turn, sampled: int, clock: int) -> int:
     import mlflow
     from mlflow.entities import SpanStatusCode, SpanType
     from mlflow.tracing.constant import SpanAttributeKey
 
     attributes: dict[str, Any] = {
-        SpanAttributeKey.CHAT_USAGE: _usage([turn]),
+        SpanAttributeKey.CHAT_USAGE: _usage(turn.prompt_tokens, sampled),
         "finish_reason": turn.finish_reason,
         **{f"seconds.{operation}": seconds for operation, seconds in turn.timings.items()},
     }
@@ -300,9 +304,20 @@ def _log_turn(root: LiveSpan, turn: Turn, clock: int) -> int:
     return end
 
 
-def _usage(turns: Sequence[Turn]) -> dict[str, int]:
-    """Tokens of some turns, in MLflow's names."""
-    prompt, sampled = sum(turn.prompt_tokens for turn in turns), sum(len(turn.token_ids) for turn in turns)
+def _prompt_tokens(trajectory: Trajectory) -> int:
+    return sum(turn.prompt_tokens for turn in trajectory.turns)
+
+
+def _sampled(trajectory: Trajectory, turn: Turn) -> int:
+    """Tokens of a response: those that are recorded, or that the endpoint billed."""
+    bills = trajectory.diagnostics.get("bills")
+    bill = bills[turn.index] if isinstance(bills, list) and turn.index < len(bills) else None
+    billed = bill.get("tokens") if isinstance(bill, dict) else None
+    return len(turn.token_ids) or (billed if isinstance(billed, int) else 0)
+
+
+def _usage(prompt: int, sampled: int) -> dict[str, int]:
+    """Tokens in MLflow's names."""
     return {"input_tokens": prompt, "output_tokens": sampled, "total_tokens": prompt + sampled}
 
 

@@ -144,6 +144,29 @@ def test_calls_beside_done_are_a_step_before_the_account(tmp_path, final):
     assert read.turns[-1].observation.screenshot == (final or png())
 
 
+def test_a_call_that_failed_in_the_browser_is_an_error(tmp_path):
+    failed = a_turn(1, feedback=["Failed: `click` execution failed: no element."])
+    ours = a_trajectory(a_task(1), turns=1, termination=Termination.MAX_STEPS, answer=None)
+    (result,) = written(tmp_path / "out", ours.model_copy(update={"turns": [*ours.turns, failed]}))
+    assert [step["action_status"] for step in result["action_history"]] == ["success", "error", "success"]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "response", "thought"),
+    [
+        ("openwebrl", 'I press it.\n</think>\n<tool_call>{"name": "done"}</tool_call>', "I press it."),
+        ("webagent_r1_bare", '# I press it.\ndo(action="Click", element="1")', "# I press it."),
+        ("another", "I press it.", None),
+    ],
+)
+def test_a_thought_is_found_as_its_protocol_writes_it(tmp_path, protocol, response, thought):
+    """With `model.think_prefix` the prompt has the opening tag, and a response begins within its reasoning."""
+    turn = a_turn(0, response=response)
+    ours = a_trajectory(a_task(1), turns=0, protocol=protocol, termination=Termination.MAX_STEPS, answer=None)
+    (result,) = written(tmp_path / "out", ours.model_copy(update={"turns": [turn]}))
+    assert result["action_history"][0]["thought"] == thought
+
+
 def test_an_episode_without_done_ends_with_its_last_page_and_how_it_ended(tmp_path):
     ours = a_trajectory(termination=Termination.MAX_STEPS, answer=None, turns=2, final_screenshot=png("red"))
     (result,) = written(tmp_path / "out", ours)

@@ -45,6 +45,15 @@ def test_each_turn_is_a_span_with_observation_response_and_feedback(params: Para
     assert trace.info.tags["waymark.termination"] == "done"
 
 
+def test_tokens_that_an_endpoint_billed_are_those_of_its_answers(params: Params, client: MlflowClient) -> None:
+    diagnostics = {"bills": [{"tokens": 300, "usd": 0.1}, {"tokens": 250, "usd": 0.1}], "response_tokens": 550}
+    turns = [a_turn(number, token_ids=[], logprobs=[]) for number in range(2)]
+    trajectory = a_trajectory(turns=0, diagnostics=diagnostics).model_copy(update={"turns": turns})
+    assert trajectory.response_tokens == 550
+    (trace,) = logged(params, client, [(trajectory, a_verdict(trajectory))])
+    assert trace.info.token_usage["output_tokens"] == 550
+
+
 @pytest.mark.parametrize(("answer", "shown"), [("It is 5.", "It is 5."), (None, "(no answer: max_steps)")])
 def test_lists_of_traces_show_the_task_and_the_answer(
     params: Params, client: MlflowClient, answer: str | None, shown: str
