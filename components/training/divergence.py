@@ -15,7 +15,7 @@ from components.agent import Renderer
 from components.memory import free_models
 from components.model import VLM, Encoder, Sample
 from components.params import SamplingParams
-from components.records import Trajectory
+from components.records import Trajectory, Turn
 from components.rollout import without_run
 from components.training.agreement import policy_sample
 from components.training.forward import Forward, checked_forward
@@ -25,7 +25,17 @@ TURNS = 64
 """Turns of an iteration on which the KL is measured; more would cost time and narrow it little."""
 
 
-def kl_by_family(learner: Learner, trajectories: Sequence[Trajectory], model: Path) -> dict[str, tuple[float, int]]:
+def drawn_turns(trajectories: Sequence[Trajectory], seed: int) -> list[tuple[Trajectory, Turn]]:
+    """The turns of an iteration on which the KL is measured, at most `TURNS`, drawn by the recipe's seed."""
+    turns = [(trajectory, turn) for trajectory in trajectories for turn in trajectory.turns if turn.token_ids]
+    if not turns:
+        return []
+    return random.Random(f"{seed}:kl:{without_run(trajectories[0].policy)}").sample(turns, min(TURNS, len(turns)))
+
+
+def kl_by_family(
+    learner: Learner, drawn: Sequence[tuple[Trajectory, Turn]], model: Path
+) -> dict[str, tuple[float, int]]:
     """Per family the KL of the learner's policy to a model, summed over sampled tokens in nats, and the number of
     tokens. All ranks call this, in any thread: it sets the number of PyTorch's threads as an update does.
 
@@ -35,7 +45,7 @@ def kl_by_family(learner: Learner, trajectories: Sequence[Trajectory], model: Pa
     time of the call, so each rank needs memory for one more copy of the weights.
 
     Args:
-        trajectories: of an iteration; `TURNS` of their turns are drawn, by the recipe's seed.
+        drawn: turns with their trajectories (`drawn_turns`). Only these trajectories travel to the other ranks.
         model: the directory of the other model.
 
     Raises:
@@ -43,12 +53,8 @@ def kl_by_family(learner: Learner, trajectories: Sequence[Trajectory], model: Pa
     """
     torch.set_num_threads(learner.threads)
     params = learner.params
-    turns = [(trajectory, turn) for trajectory in trajectories for turn in trajectory.turns if turn.token_ids]
-    if not turns:
+    if not drawn:
         return {}
-    drawn = random.Random(f"{params.seed}:kl:{without_run(trajectories[0].policy)}").sample(
-        turns, min(TURNS, len(turns))
-    )
     other = VLM.load(model, params.model)
     other.model.eval()
     encoder = Encoder(other, params.model.image_cache)

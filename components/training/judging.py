@@ -7,11 +7,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from components.judge import JudgeFn, needs_judge
 from components.records import Trajectory, Verdict
+from components.store import read_json, write_json
 
 
 @dataclass
@@ -57,12 +59,28 @@ class Judged:
     audited: list[Verdict] = field(default_factory=list)
     """The auditor's."""
 
+    def write(self, path: Path) -> None:
+        """Keep the answers, published by rename."""
+        both = {"verdicts": [*self.verdicts.values()], "audited": self.audited}
+        write_json(path, {key: [verdict.model_dump(mode="json") for verdict in part] for key, part in both.items()})
+
+    @classmethod
+    def read(cls, path: Path) -> Judged:
+        """The answers that `write` kept."""
+        verdicts, audited = (list(map(Verdict.model_validate, read_json(path)[key])) for key in ("verdicts", "audited"))
+        return cls({verdict.trajectory_id: verdict for verdict in verdicts}, audited)
+
 
 class EpisodeJudging:
-    """Asks a judge, and then an auditor, about the episodes of a batch. Leaving the context ends the open questions."""
+    """Asks a judge, and then an auditor, about the episodes of a batch. Leaving the context ends the open questions.
 
-    def __init__(self, judge: JudgeFn, audit: JudgeFn | None, clock: RolloutClock) -> None:
+    Args:
+        known: answers of an earlier try, which are not asked for again.
+    """
+
+    def __init__(self, judge: JudgeFn, audit: JudgeFn | None, clock: RolloutClock, known: Judged | None = None) -> None:
         self._judge, self._audit, self._clock = judge, audit, clock
+        self._known = known or Judged()
         self._questions: dict[str, asyncio.Task[Judged]] = {}
 
     async def __aenter__(self) -> Self:
@@ -77,7 +95,7 @@ class EpisodeJudging:
 
     def begin(self, trajectory: Trajectory) -> None:
         """Ask about an episode that has just ended, beside those that still run."""
-        if needs_judge(trajectory):
+        if self._is_open(trajectory):
             self._questions[trajectory.trajectory_id] = asyncio.create_task(self._ask([trajectory]))
 
     async def finish(self, trajectories: list[Trajectory]) -> Judged:
@@ -87,19 +105,23 @@ class EpisodeJudging:
         `rl.open_groups` it ends the episodes of the other open groups. The other questions of the batch are awaited
         before it is raised, because they may be paid for.
         """
-        rest = [t for t in trajectories if needs_judge(t) and t.trajectory_id not in self._questions]
+        rest = [t for t in trajectories if self._is_open(t) and t.trajectory_id not in self._questions]
         questions = [*self._questions.values(), *([self._ask(rest)] if rest else [])]
         answers: list[Judged] = []
         for answer in await asyncio.gather(*questions, return_exceptions=True):
             if isinstance(answer, BaseException):
                 raise answer
             answers.append(answer)
-        verdicts = {key: verdict for part in answers for key, verdict in part.verdicts.items()}
-        audited = {verdict.trajectory_id: verdict for part in answers for verdict in part.audited}
+        parts = [self._known, *answers]
+        verdicts = {key: verdict for part in parts for key, verdict in part.verdicts.items()}
+        audited = {verdict.trajectory_id: verdict for part in parts for verdict in part.audited}
         order = [trajectory.trajectory_id for trajectory in trajectories]
         return Judged(
             {key: verdicts[key] for key in order if key in verdicts}, [audited[key] for key in order if key in audited]
         )
+
+    def _is_open(self, trajectory: Trajectory) -> bool:
+        return needs_judge(trajectory) and trajectory.trajectory_id not in self._known.verdicts
 
     async def _ask(self, trajectories: list[Trajectory]) -> Judged:
         with self._clock.judging():

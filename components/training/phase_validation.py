@@ -15,7 +15,7 @@ from pathlib import Path
 from components.journal import Journal
 from components.judge import needs_judge
 from components.params import RLPhase
-from components.training.divergence import kl_by_family
+from components.training.divergence import drawn_turns, kl_by_family
 from components.training.fall_warnings import Comparisons, falls, limits_of_warnings
 from components.training.learner import Learner
 from components.training.rl_rollouts import IterationRollouts, RolloutQueue, ValidationSetup
@@ -85,7 +85,8 @@ class Watch:
         if self.setup is None or not self.is_due(number, is_last):
             return {}
         trajectories = [t for group in rollouts.sampled.groups for t in group.trajectories]
-        return self.learners.run(kl_by_family, trajectories, self.setup.sft)
+        drawn = drawn_turns(trajectories, self.learners.local.params.seed)
+        return self.learners.run(kl_by_family, drawn, self.setup.sft)
 
     async def validate(self, iteration: int, tallies: Mapping[str, FamilyTally], queue: RolloutQueue) -> None:
         """Validate the policy as it is now, unless that is done, and report.

@@ -156,7 +156,7 @@ class RLTrainer:
                     ended = ended_by_idleness(rollouts.sampled, state.figures, not self._began_before, idle)
                 audited = audit_figures(rollouts.verdicts, rollouts.audited)
                 ended = ended or self._distrust([*state.figures, audited])
-                queue.settle(number)
+                queue.settle(number, rollouts)
                 kl = await self._compute(self._watch.divergence, number, rollouts, ended is not None)
                 figures = await self._update(number, rollouts, began, waited_s) | kl_figure(kl)
                 tallies = self._tallied(state, rollouts, kl) if self.validation else {}
@@ -208,8 +208,8 @@ class RLTrainer:
         """Write a checkpoint, and delete what is before it: journals of its iterations, older checkpoints."""
         saved = asdict(state)
         self._checkpoints.write(state.iteration, lambda path: self.learners.run(Learner.save, path, saved))
-        for path in self.state_dir.glob("episodes-*.jsonl"):
-            if int(path.stem.removeprefix("episodes-")) <= state.iteration:
+        for path in self.state_dir.glob("episodes-*"):
+            if int(path.name.removeprefix("episodes-").partition(".")[0]) <= state.iteration:
                 path.unlink()
         self._prune(state)
 

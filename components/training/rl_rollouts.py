@@ -41,7 +41,7 @@ from components.rollout import (
     stream_groups,
 )
 from components.training.episode_times import episode_times
-from components.training.judging import EpisodeJudging, RolloutClock
+from components.training.judging import EpisodeJudging, Judged, RolloutClock
 from components.training.learner import Learner
 from components.training.validation import Validation
 
@@ -86,6 +86,8 @@ class IterationRollouts:
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """By trajectory id."""
     audited: list[Verdict] = field(default_factory=list)
+    settled: Judged | None = None
+    """The verdicts from which an earlier try has learned; None if it has not."""
     clock: RolloutClock = field(default_factory=RolloutClock)
     wall_s: float = 0.0
     weights_s: float = 0.0
@@ -132,6 +134,10 @@ class RolloutQueue:
         """The journal of an iteration's finished episodes."""
         return self.state_dir / f"episodes-{number:04d}.jsonl"
 
+    def verdicts_path(self, number: int) -> Path:
+        """The verdicts of an iteration that was learned from."""
+        return self.state_dir / f"episodes-{number:04d}.verdicts.json"
+
     def validation_path(self, iteration: int) -> Path:
         """The journal of the finished episodes of the validation after an iteration."""
         return self.state_dir / f"validation-{iteration:04d}.jsonl"
@@ -167,6 +173,8 @@ class RolloutQueue:
                 rollouts.weights_s = opening_s + began - entry
                 with Journal(self.journal_path(number), Trajectory) as journal:
                     known = len(journal.records)
+                    if journal.final and self.verdicts_path(number).exists():  # earlier versions kept none
+                        rollouts.settled = Judged.read(self.verdicts_path(number))
                     rollouts.sampled = await self._sample(number, policy, journal, rollouts)
                     rollouts.sampled = await self._with_branches(number, policy, journal, rollouts)
                     rollouts.times = episode_times(journal.records, known)
@@ -181,9 +189,10 @@ class RolloutQueue:
             await self.start(number, before)
         return await self._running.popleft()
 
-    def settle(self, number: int) -> None:
-        """Record that an iteration is learned from, so that a run that computes it again repeats none of its episodes:
-        the episodes of later iterations depend on what was learned from these."""
+    def settle(self, number: int, rollouts: IterationRollouts) -> None:
+        """Record that an iteration is learned from, so that a run that computes it again repeats none of its episodes
+        and verdicts: the episodes of later iterations depend on what was learned from these."""
+        Judged(rollouts.verdicts, rollouts.audited).write(self.verdicts_path(number))
         mark_final(self.journal_path(number))
 
     async def validate(self, iteration: int, tasks: list[Task]) -> list[Trajectory]:
@@ -323,7 +332,7 @@ class RolloutQueue:
     ) -> tuple[list[Trajectory], dict[str, Verdict]]:
         """Run episodes, and judge them; their verdicts by trajectory id, which are added to the iteration's."""
         setup, sampling, limit = self.setup, self._params.rl.sampling, rollouts.harness_errors
-        async with EpisodeJudging(setup.judge, setup.audit, rollouts.clock) as judging:
+        async with EpisodeJudging(setup.judge, setup.audit, rollouts.clock, rollouts.settled) as judging:
             on_end = None if setup.judges_batches else judging.begin
             with rollouts.clock.rolling():
                 trajectories = await self._collect(episodes, policy, sampling, journal, progress, limit, on_end)

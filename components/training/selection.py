@@ -20,6 +20,9 @@ from components.training.validation import Validation
 
 RESAMPLES = 10_000
 """Bootstrap resamples of an interval."""
+MAX_UNJUDGED = 0.25
+"""A validation decides nothing if more than this share of its episodes was ended by the environment or could not be
+judged: its rate is that of whatever tasks were left."""
 FALSE_DECISIONS = 0.05
 """Share of phases, at most about, that go back, or publish an earlier policy, because of noise alone."""
 
@@ -60,26 +63,39 @@ class Comparison(NamedTuple):
 
 
 def compare(first: Validation, second: Validation, seed: int, level: float = 0.95) -> Comparison:
-    """Compare two policies on the validation tasks on which both were judged; without any, they are equal."""
+    """Compare two policies on the validation tasks on which both were judged; without any, they are equal.
+
+    A bootstrap of equal differences has no width, which is no certainty. Then the interval says how many other tasks
+    may differ otherwise: at most the share q that would show none in n tasks (Clopper and Pearson, 1934).
+    """
     common = sorted(first.scores.keys() & second.scores.keys())
     if not common:
         return Comparison(0.0, Interval(-1.0, 1.0), 0)
     differences_N = np.array([first.scores[task] - second.scores[task] for task in common])
-    interval = bootstrap_mean(differences_N, RESAMPLES, seed, level)
-    return Comparison(float(differences_N.mean()), interval, len(common))
+    mean = float(differences_N.mean())
+    if np.ptp(differences_N) > 0:
+        return Comparison(mean, bootstrap_mean(differences_N, RESAMPLES, seed, level), len(common))
+    q = 1 - ((1 - level) / 2) ** (1 / len(common))
+    return Comparison(mean, Interval(mean - q * (mean + 1), mean + q * (1 - mean)), len(common))
+
+
+def is_sound(record: Validation) -> bool:
+    """Whether enough episodes of a validation were judged (`MAX_UNJUDGED`)."""
+    judged = record.success.n + (record.heldout.n if record.heldout is not None else 0)
+    return record.unjudged <= MAX_UNJUDGED * (judged + record.unjudged)
 
 
 def best(
     validations: Sequence[Validation], available: Collection[int], rollbacks: Sequence[Rollback]
 ) -> Validation | None:
-    """The validation with the highest success, of equal ones the latest; None if there is none.
+    """The validation with the highest success, of equal ones the latest; None if there is none that `is_sound`.
 
     Args:
         available: iterations that have a checkpoint; others do not count.
         rollbacks: at whose iterations the checkpoint is no longer that of the validated policy.
     """
     left = {rollback.iteration for rollback in rollbacks}
-    candidates = [v for v in validations if v.iteration in available and v.iteration not in left]
+    candidates = [v for v in validations if is_sound(v) and v.iteration in available and v.iteration not in left]
     return max(candidates, key=lambda v: (v.success.rate, v.iteration), default=None)
 
 
@@ -106,6 +122,10 @@ def choose(
     top = best(validations, available, rollbacks)
     if not params.best or last is None or top is None:
         return Choice(iteration, "the last, without a choice by validation")
+    if not is_sound(last):
+        return Choice(
+            iteration, f"the last, without a choice: {last.unjudged} episodes of its validation were not judged"
+        )
     if top.iteration == iteration:
         return Choice(iteration, f"the last, and the best on validation ({top.success.rate:.1%})")
     comparison = compare(top, last, seed, 1 - FALSE_DECISIONS / max(1, len(validations) - 1))
@@ -132,7 +152,7 @@ def policy_to_restore(
     if params.rollback is None or not validations or any(not rollback.by_hand for rollback in rollbacks):
         return None
     newest = validations[-1]
-    if rollbacks and rollbacks[-1].iteration == newest.iteration:
+    if not is_sound(newest) or (rollbacks and rollbacks[-1].iteration == newest.iteration):
         return None
     top = best(validations[:-1], available, rollbacks)
     if top is None:

@@ -50,6 +50,9 @@ class StandIn(Server):
         self.died = asyncio.Event()
         self.told.append(f"start with {Path(self.weights.model).name}")
 
+    async def end_life(self):
+        await self.stop()
+
     async def stop(self):
         self.told.append("stop")
 

@@ -13,7 +13,7 @@ import torch
 
 from components.model import VLM, Encoder
 from components.params import SamplingParams
-from components.training.divergence import divergences, kl_by_family
+from components.training.divergence import divergences, drawn_turns, kl_by_family
 from components.training.forward import Forward
 from components.training.learner import Learner
 from tests.training.updates import RL, group_of, recipe_with, samples_of
@@ -66,7 +66,9 @@ def test_the_kl_does_not_depend_on_top_p_and_is_0_to_itself(rolled, moved, tmp_p
 
     def nats(top_p: float, model: str) -> float:
         learner = Learner.begin(copy.deepcopy(vlm), recipe_with(RL.model_copy(update={"top_p": top_p})))
-        ((total, tokens),) = kl_by_family(learner, trajectories, tmp_path / model).values()
+        ((total, tokens),) = kl_by_family(
+            learner, drawn_turns(trajectories, learner.params.seed), tmp_path / model
+        ).values()
         assert tokens == sum(len(turn.token_ids) for one in trajectories for turn in one.turns)
         return total / tokens
 
@@ -88,7 +90,7 @@ def test_the_other_model_is_freed_at_the_end_of_the_call(rolled, moved, tmp_path
     monkeypatch.setattr(VLM, "load", noted)
     gc.disable()  # models are in cycles, and a collection may be far away
     try:
-        kl_by_family(learner, trajectories, tmp_path / "moved")
+        kl_by_family(learner, drawn_turns(trajectories, learner.params.seed), tmp_path / "moved")
         assert [model() for model in loaded] == [None]
     finally:
         gc.enable()

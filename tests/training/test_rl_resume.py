@@ -23,7 +23,7 @@ import torch
 from components.agent import EpisodeSpec, format_call, format_response
 from components.model import VLM, Encoder, Sample
 from components.params import OptimParams, load
-from components.records import Termination
+from components.records import Termination, Trajectory
 from components.reports.rl_validation import WatchedPhase
 from components.reports.stage_results import RLIteration
 from components.reports.time_spent import time_spent
@@ -330,6 +330,39 @@ def test_what_was_learned_from_is_not_repeated_before_a_checkpoint(tmp_path, mon
         run_phase("killed", killed)
     assert quiet.figures[0]["masked_env_error"] > 0
     check_same(run_phase("killed"), quiet)
+
+
+@pytest.mark.slow
+def test_verdicts_that_were_learned_from_are_not_asked_for_again(tmp_path, monkeypatch):
+    """A judge that was down, or that says another thing when it is asked again, would change an update whose policy has
+    already played the next iteration."""
+    ends_left = 14  # 8 episodes of iteration 1, 6 of iteration 2
+    asked_again: list[str] = []
+
+    def killed(spec: EpisodeSpec) -> Termination:
+        nonlocal ends_left
+        if not ends_left:
+            raise rl_without_pages.Killed
+        ends_left -= 1
+        return Termination.DONE
+
+    def other_judge(trajectory: Trajectory) -> bool:
+        is_settled = trajectory.policy.startswith("test@0:")
+        asked_again.extend([trajectory.trajectory_id] * is_settled)
+        return rl_without_pages.even_attempts(trajectory) != is_settled
+
+    def run_phase(folder: str, **options: object) -> Left:
+        trained, weights = rl_without_pages.train(
+            monkeypatch, tmp_path / folder / "state", 3, checkpoints=2, audited=lambda trajectory: False, **options
+        )
+        return Left(trained.figures, weights)
+
+    quiet = run_phase("quiet")
+    with pytest.raises(rl_without_pages.Killed):
+        run_phase("killed", ends=killed)
+    check_same(run_phase("killed", succeeds=other_judge), quiet)
+    assert asked_again == []
+    assert not [*(tmp_path / "killed/state").glob("episodes-*")], "a checkpoint has taken their place"
 
 
 def test_an_iteration_of_which_nothing_could_be_learned_is_repeated(tmp_path, monkeypatch):

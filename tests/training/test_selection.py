@@ -49,6 +49,28 @@ def test_after_a_judge_that_erred_the_best_policy_is_published():
     assert choose(8, near, [0, 4, 8], [], params, 0, distrusted=True).iteration == 4
 
 
+def test_a_validation_of_which_little_was_judged_decides_nothing():
+    few = watched(4, [], {"00": 1.0, "01": 1.0}).model_copy(update={"unjudged": 38})
+    whole = [policy(0, 20), policy(8, 22)]
+    kept = [0, 4, 8]
+    assert choose(8, [whole[0], few, whole[1]], kept, [], CheckpointParams(), 0).iteration == 8
+    assert best([whole[0], few], kept, []).iteration == 0
+    fallen = watched(8, [], {"38": 0.0, "39": 0.0}).model_copy(update={"unjudged": 38})
+    assert policy_to_restore([policy(4, 40), fallen], kept, [], GUARDED, 4, 0) is None
+    last = choose(8, [policy(4, 40), fallen], kept, [], CheckpointParams(), 0)
+    assert last.iteration == 8
+    assert "38 episodes of its validation were not judged" in last.reason
+
+
+@pytest.mark.parametrize(("n", "is_certain"), [(1, False), (2, False), (5, False), (6, True), (64, True)])
+def test_equal_differences_on_few_tasks_are_no_certainty(n, is_certain):
+    comparison = compare(policy(1, n, n), policy(2, 0, n), 0)
+    assert comparison.difference == 1.0
+    assert (comparison.interval.low > 0) == is_certain
+    same = compare(policy(1, n, n), policy(2, n, n), 0).interval
+    assert same.low < 0 < same.high
+
+
 def test_of_equally_good_policies_the_latest_is_the_best():
     assert best([policy(0, 20), policy(4, 30), policy(8, 30)], [0, 4, 8], []).iteration == 8
     assert best([policy(4, 30), policy(8, 30)], [4, 8], [Rollback(8, 4, by_hand=False)]).iteration == 4

@@ -9,7 +9,7 @@ from components.model import VLM, Encoder
 from components.params import SamplingParams, load
 from components.records import Trajectory
 from components.training.agreement import TrainerMismatch
-from components.training.divergence import kl_by_family
+from components.training.divergence import drawn_turns, kl_by_family
 from components.training.forward import PLAIN, PackingWarning, score
 from components.training.learner import Learner
 from tests.samples import objective as parameters
@@ -91,7 +91,7 @@ def test_a_prompt_that_renders_differently_stops_the_measurement_of_the_kl(rolle
     vlm, _ = rolled
     vlm.save(tmp_path)
     with pytest.raises(TrainerMismatch, match="renders to another prompt"):
-        kl_by_family(Learner.begin(copy.deepcopy(vlm), recipe_with(RL)), [unseen], tmp_path)
+        kl_by_family(Learner.begin(copy.deepcopy(vlm), recipe_with(RL)), drawn_turns([unseen], 0), tmp_path)
 
 
 def test_a_nan_is_a_mismatch(rolled):

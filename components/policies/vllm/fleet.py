@@ -282,7 +282,7 @@ class Fleet:
                 await self._wait_for_failure(server)
                 server.ready.clear()
                 server.deaths += 1
-                await server.stop()
+                await server.end_life()
                 await self._awake.wait()  # until then, the trainer has the memory
                 if server.deaths > MAX_DEATHS:
                     raise ServerError(f"vLLM died {server.deaths} times in a row:\n{server.last_words()}")

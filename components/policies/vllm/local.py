@@ -109,6 +109,10 @@ class LocalServer(Server):
         """End the process."""
         await asyncio.to_thread(stop, self.process)
 
+    async def end_life(self) -> None:
+        """End the process."""
+        await self.stop()
+
     def give_up(self) -> None:
         """Kill the process."""
         if self.process is not None:

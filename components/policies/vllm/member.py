@@ -98,6 +98,10 @@ class Server(ABC):
         """End the use of the server, and the server itself if the fleet started it."""
 
     @abstractmethod
+    async def end_life(self) -> None:
+        """End what is left of a server that died or hangs, before it starts again, if the fleet started it."""
+
+    @abstractmethod
     def give_up(self) -> None:
         """Count the server as dead, and kill it if the fleet started it."""
 

@@ -125,6 +125,9 @@ class RemoteServer(Server):
         with contextlib.suppress(httpx.HTTPError):  # it notices the silence, too
             await self._client.delete(f"{self.url}/client", headers=self.headers, timeout=ANSWER_TIMEOUT_S)
 
+    async def end_life(self) -> None:
+        """Nothing: the server may live, and stays in use by this stage, or another one could take it meanwhile."""
+
     def give_up(self) -> None:
         """Count the server as dead."""
         self._lost.set()
