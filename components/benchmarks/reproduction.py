@@ -247,7 +247,9 @@ def _result(
         BenchmarkError: a file is no result.
     """
     others: list[BenchmarkResult] = []
-    suffixes = ["", ".partial", ".invalid"] if limit is None else [f".limit-{limit}", "", ".partial", ".invalid"]
+    suffixes = ["", ".partial", ".invalid"]
+    if limit is not None:
+        suffixes = [f".limit-{limit}{suffix}" for suffix in suffixes] + suffixes
     for suffix in suffixes:
         path = folder / f"{benchmark.name}@{model_key}{suffix}.json"
         if not path.exists():

@@ -69,7 +69,7 @@ def calibrate(options: argparse.Namespace) -> int:
     from components.judge.calibration_table import as_text, aspects_as_text
     from components.params import RecipeError, load
     from components.reports import published
-    from components.store import STATE
+    from components.store import STATE, digest
 
     table = options.trajectories
     labels_file = options.labels or table.with_name("verdicts.parquet")
@@ -94,7 +94,7 @@ def calibrate(options: argparse.Namespace) -> int:
             names,
             verdicts,
             recipe,
-            STATE / "calibrate",
+            STATE / "calibrate" / digest(str(table.resolve()), str(labels_file.resolve())),
             {"benchmark": benchmark_of}.get(options.by),
             registered_protocols(names, recipe),
         )

@@ -148,9 +148,10 @@ async def _ask(options: argparse.Namespace, params: Params, failures: Failures) 
     from components.judge.clients import JudgeClients
     from components.judge.judges import judge_named
     from components.params import EndpointParams
-    from components.store import STATE
+    from components.store import STATE, digest
 
-    state, named = STATE / "attack_judge", (options.judge, failures.trajectories, _say_progress)
+    inputs = [str(file.resolve()) for file in [*options.files, *([options.labels] if options.labels else [])]]
+    state, named = STATE / "attack_judge" / digest(*inputs), (options.judge, failures.trajectories, _say_progress)
     truth = truth_by_rules if options.labels is None else None
     async with JudgeClients(params.judge.model, state, ANSWERS) as clients:
         judge = judge_named(options.judge, params, clients, registered_protocols([options.judge], params))

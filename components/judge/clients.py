@@ -2,17 +2,25 @@
 
 Several judges may ask the same endpoint in one run: a benchmark's protocols, a reward model beside rules that need a
 model, or one model with three votes. The endpoint's limits (requests in flight, rate, `max_usd`) apply to all of them
-together. Its ledger is `spent-judge-<number>.json`, where the number is the endpoint's position in the recipe.
+together. Its ledger is `spent-judge-<digest>.json`, by the endpoint's address, model and prices: what another model has
+cost in the same folder does not count.
 """
 
 from __future__ import annotations
 
+import json
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 
 from components.endpoint import BudgetSpent, Endpoint, Spent
-from components.params import EndpointParams, ModelJudgeParams
+from components.params import EndpointParams, ModelJudgeParams, deciding
+from components.store import digest
+
+
+def ledger_of(endpoint: EndpointParams, state: Path) -> Path:
+    """The file in a run's folder that counts what an endpoint's model has cost."""
+    return state / f"spent-judge-{digest(json.dumps(deciding(endpoint), sort_keys=True))[:8]}.json"
 
 
 class JudgeClients:
@@ -33,7 +41,7 @@ class JudgeClients:
         for endpoint in [params.endpoint, *params.voters] if params is not None else []:
             if endpoint not in self._endpoints:
                 self._endpoints.append(endpoint)
-        self._ledgers = [state / f"spent-judge-{number}.json" for number, _ in enumerate(self._endpoints, 1)]
+        self._ledgers = [ledger_of(endpoint, state) for endpoint in self._endpoints]
         self._answers = answers
         self._max_usd = max_usd
         self._open: dict[int, Endpoint] = {}

@@ -58,7 +58,8 @@ async def build_tasks(
 
     Raises:
         ValueError: a file is missing or would be replaced, or the split is impossible; all of these are checked before
-            the model is asked.
+            the model is asked. The split becomes impossible later if the model leaves too few websites with a task;
+            a run with fewer `test_websites` then asks nothing again.
         TooManyRejected: more rows than `quality.max_rejected` allows; `rejected.csv` is written.
         EndpointError: the model cannot be used, or its budget is spent; earlier answers are kept.
     """

@@ -151,8 +151,11 @@ def _login(task: Task) -> str | None:
     """Whether a task needs a login. Pages with a seed are on local sites, where a login is part of the task."""
     if task.seed is not None:
         return None
+    needed = task.evaluator.get("require_login")
+    if isinstance(needed, bool):
+        return "its source says so" if needed else None
     phrase = _LOGIN.search(task.intent)
-    return "its source says so" if task.evaluator.get("require_login") is True else phrase and phrase[0]
+    return phrase and phrase[0]
 
 
 def _drop(tasks: list[Task], funnel: Funnel, step: str, reason_of: DropReason) -> tuple[list[Task], Funnel]:

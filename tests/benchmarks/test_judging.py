@@ -13,6 +13,7 @@ from components.benchmarks import judging
 from components.benchmarks.judging import judge, require_judge, require_judge_keys
 from components.benchmarks.spec import BenchmarkError, JudgeName, load_benchmark
 from components.endpoint import EndpointError
+from components.judge.clients import ledger_of
 from components.judge.protocols import PROTOCOLS
 from components.params import Params
 from components.records import Outcome, Termination, Trajectory
@@ -143,7 +144,7 @@ def test_max_usd_holds_for_all_protocols_of_a_run_together(servers, tmp_path):
     params = careful(with_models(servers[0]), max_usd=3.0)
     found = judge(run, params, [answered(0, "in 1986"), answered(1, "in 1990")], two)
     assert len(servers[0].asked) == 3
-    assert read_json(tmp_path / "spent-judge-1.json")["usd"] == found.usd == 3.0
+    assert read_json(ledger_of(params.judge.model.endpoint, tmp_path))["usd"] == found.usd == 3.0
     assert [one.outcome for one in found.verdicts["webvoyager"]] == [Outcome.SUCCESS, Outcome.FAILURE]
     assert (list(found.verdicts), found.reached, found.unfinished) == (["webvoyager"], 2, ["openwebrl"])
     assert found.stopped_by == "m0 has cost 3.00 USD, max_usd is 3.00"

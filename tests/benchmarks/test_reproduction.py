@@ -160,6 +160,16 @@ def test_a_partial_result_counts_before_one_of_another_harness(tmp_path: Path) -
     assert (line.status, line.reproduced) == ("partial", 0.5)
 
 
+def test_a_limited_partial_result_counts_before_one_of_another_harness(tmp_path: Path) -> None:
+    result = on_deepshop()
+    result = result.model_copy(update={"settings": result.settings | {"limit": 4}})
+    other = result.model_copy(update={"settings": result.settings | {"think_prefix": False}})
+    write_result(other.model_copy(update={"status": "complete", "problem": None}), tmp_path)
+    assert ".limit-4.partial." in write_result(result, tmp_path).name
+    [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path, 4).benchmarks
+    assert (line.status, line.reproduced) == ("partial", 0.5)
+
+
 @pytest.mark.parametrize(("listed", "is_named"), [(1, True), (7, True), (8, False)])
 def test_gpus_that_a_machine_lacks_are_named(monkeypatch: pytest.MonkeyPatch, listed: int, is_named: bool) -> None:
     monkeypatch.setattr("components.benchmarks.requirements.gpus", lambda: ["GPU"] * listed)

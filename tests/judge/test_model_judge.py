@@ -11,6 +11,7 @@ import pytest
 
 from components.endpoint import BudgetSpent, EndpointError, Spent
 from components.judge import JudgeClients, Judgement, JudgeOutage, ModelJudge, needs_judge, reward
+from components.judge.clients import ledger_of
 from components.params import EndpointParams, ModelJudgeParams, RecipeError, parse
 from components.records import Outcome, Termination, Trajectory, Verdict
 from tests.endpoint_server import Server, images_of, text_of
@@ -291,4 +292,13 @@ def test_one_model_with_three_votes_has_one_limit_and_one_budget(server, episode
     with pytest.raises(BudgetSpent):
         judged(judge, tmp_path, several(episode, 2))
     assert (len(server.asked), server.most) == (3, 1), "after 6 of 5 USD no judge asks any more"
-    assert [path.name for path in tmp_path.glob("spent-judge-*.json")] == ["spent-judge-1.json"]
+    assert [*tmp_path.glob("spent-judge-*.json")] == [ledger_of(judge.endpoint, tmp_path)]
+
+
+def test_what_another_model_has_cost_is_not_in_the_budget_of_this_one(server, episode, tmp_path):
+    """`judge run` and `judge calibrate` use a folder again."""
+    with pytest.raises(BudgetSpent):
+        judged(params(server, {"max_usd": 1.0, "max_in_flight": 1}), tmp_path, several(episode, 2))
+    asked = len(server.asked)
+    judged(params(server, {"max_usd": 5.0, "model": "another"}), tmp_path, several(episode, 2))
+    assert len(server.asked) == asked + 2

@@ -11,6 +11,7 @@ import pytest
 
 from components.endpoint import EndpointError
 from components.judge import JudgeClients, JudgeOutage, ModelJudge, rules_verdict
+from components.judge.clients import ledger_of
 from components.params import Params
 from components.pipeline import labels
 from components.pipeline.labels import by_rules, is_audited, label, open_auditor, require_labeller
@@ -191,5 +192,5 @@ def test_the_rewarding_and_the_auditing_judge_share_client_and_budget(server, tm
             return clients.spent.requests
 
     assert asyncio.run(main()) == len(server.asked) == 6
-    assert read_json(tmp_path / "spent-judge-1.json")["requests"] == 6
+    assert read_json(ledger_of(judge.endpoint, tmp_path))["requests"] == 6
     assert server.most == 1, "max_in_flight is the endpoint's, not each judge's"

@@ -161,6 +161,8 @@ def test_tasks_that_ask_for_a_login_go_if_the_recipe_says_so(task: MakeTask, int
     train = [task("1", intent=intent), task("2", evaluator={"require_login": True}), task("3", seed=1, intent=intent)]
     assert kept(train, [], drop_login=True) == ["3"]
     assert kept(train, []) == ["1", "2", "3"]
+    needs_none = task("4", intent=intent, evaluator={"require_login": False})
+    assert kept([needs_none], [], drop_login=True) == ["4"], "its source says that it needs none"
 
 
 @pytest.mark.parametrize("intent", ["Design a logo in blue", "Find signing bonuses", "Read how trees log years"])
