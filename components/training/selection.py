@@ -122,7 +122,7 @@ def choose(
     top = best(validations, available, rollbacks)
     if not params.best or last is None or top is None:
         return Choice(iteration, "the last, without a choice by validation")
-    if not is_sound(last):
+    if not is_sound(last) and not distrusted:
         return Choice(
             iteration, f"the last, without a choice: {last.unjudged} episodes of its validation were not judged"
         )

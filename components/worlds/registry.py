@@ -48,7 +48,10 @@ def broken_worlds() -> dict[str, str]:
 
 
 def _made(name: str) -> World | str:
-    """A world with the defaults of its section, or why there is none."""
+    """A world with the defaults of its section, or why there is none. An error of a built-in world is raised."""
+    if name in plugins.builtin(FAMILY):
+        kind = world_class(name)
+        return kind(kind.Params())
     try:
         kind = world_class(name)
         return kind(kind.Params())

@@ -60,6 +60,7 @@ def test_a_validation_of_which_little_was_judged_decides_nothing():
     last = choose(8, [policy(4, 40), fallen], kept, [], CheckpointParams(), 0)
     assert last.iteration == 8
     assert "38 episodes of its validation were not judged" in last.reason
+    assert choose(8, [policy(4, 40), fallen], kept, [], CheckpointParams(), 0, distrusted=True).iteration == 4
 
 
 @pytest.mark.parametrize(("n", "is_certain"), [(1, False), (2, False), (5, False), (6, True), (64, True)])
