@@ -290,7 +290,7 @@ def _last_work(entry: Path) -> float:
     spans = entry / SPANS
     try:
         return float(max(end for _, end in json.loads(spans.read_text())))
-    except (OSError, ValueError):
+    except (OSError, TypeError, ValueError):
         return 0.0
 
 

@@ -91,7 +91,7 @@ class Front:
                         await end.wait_closed()
 
     async def _relayed(self, key: str, *streams: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
-        """Relay in both directions until both have ended, or `close` cuts the episode's requests."""
+        """Relay in both directions until the application's side ends, or `close` cuts the episode's requests."""
         if key not in self.routes:
             return
         task = asyncio.ensure_future(relay(*streams))
