@@ -41,7 +41,6 @@ BASE = [
     "redaction",
     "store",
     "journal",
-    "endpoint_retries",
     "endpoint",
     "statistics",
     "success",

@@ -9,7 +9,7 @@ from email.utils import formatdate
 import openai
 import pytest
 
-from components.endpoint_retries import retry_delay
+from components.endpoint.retries import retry_delay
 from tests.endpoint_server import Server
 
 Delay = Callable[..., float | None]

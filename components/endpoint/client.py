@@ -1,131 +1,38 @@
-"""The client of models behind OpenAI-compatible endpoints, for teachers, judges and the proposal of tasks.
-
-    async with Endpoint(params, ledger=state / "spent.json", answers=ANSWERS) as endpoint:
-        answer = await endpoint.ask([{"role": "user", "content": "…"}], max_tokens=512)
-
-- A semaphore limits the requests in flight, `aiolimiter` their rate; a request that may pass later is sent again with
-  back-off and jitter (`endpoint_retries`).
-- The ledger is a file of the stage's state that counts what was spent, so that a budget holds over restarts.
-- `answers` is a file (SQLite) of answers by content: the same request, after a crash or in another stage, gets the
-  answer that was already paid for. The content is endpoint, model, messages with their images, decoding and seed.
-  Answers are stored atomically.
-
-The errors tell what to do: `EndpointDown` may pass by itself, `RequestRefused` concerns only one request, and
-`BudgetSpent` and the others need a change by the user.
-
-Accepted trade-offs: a budget may be exceeded by the requests in flight when it is reached. Prices are the recipe's,
-since endpoints name none. If an endpoint serves other weights under the same name, delete the file of answers.
-Streaming and tools are not supported.
-"""
+"""The client of one endpoint."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import hashlib
 import json
 import os
-import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from aiolimiter import AsyncLimiter
-from pydantic import ValidationError
 
-from components.endpoint_retries import MAY_PASS, retry_delay
+from components.endpoint.answers import Answer, Answers
+from components.endpoint.errors import BudgetSpent, EndpointDown, EndpointError, RequestRefused
+from components.endpoint.ledger import Spent
+from components.endpoint.messages import Message
+from components.endpoint.retries import MAY_PASS, retry_delay
 from components.params import EndpointParams
-from components.records import Image, Record
 from components.redaction import redacted
-from components.store import STATE, read_json, write_json
+from components.store import write_json
 
 if TYPE_CHECKING:
     import openai  # 0.8 s to import, so it is loaded by the first endpoint that is entered
     from openai.types.chat import ChatCompletion
 
-ANSWERS = STATE / "answers.sqlite"
-"""The file of answers that all stages share. It is no DVC output and no stage's state, so `waymark clean` keeps it."""
-
 _INCOMPLETE = ("length", "content_filter")
 """Finish reasons of incomplete answers."""
 
-Message = dict[str, Any]
-"""A message of OpenAI's chat API."""
-
 Waiting = Callable[[], contextlib.AbstractContextManager[None]]
 """Makes a context that is open while a request waits here and the endpoint does not work on it."""
-
-
-class EndpointError(RuntimeError):
-    """The endpoint cannot be used: the key is missing or wrong, or it does not have the model."""
-
-
-class EndpointDown(EndpointError):
-    """The endpoint does not answer, limits the rate, or fails, after all retries. It may work later."""
-
-
-class RequestRefused(EndpointError):
-    """The endpoint refuses this request, for example because it is too long. Other requests may work."""
-
-
-class BudgetSpent(EndpointError):
-    """The budget is spent; `limit` names the limit and what was spent."""
-
-    def __init__(self, limit: str, name: str = "max_usd") -> None:
-        super().__init__(f"{limit}: what is done is kept; raise {name} and run again to go on")
-        self.limit = limit
-
-
-class Answer(Record):
-    """A model's answer.
-
-    If the endpoint returns the reasoning separately, `text` begins with it, in `<think>…</think>`. `usd` is the price
-    and `latency_s` the endpoint's time including retries, both of the original request; a `cached` answer cost neither
-    again.
-    """
-
-    text: str
-    finish_reason: Literal["stop", "length"]
-    prompt_tokens: int
-    completion_tokens: int
-    usd: float
-    latency_s: float
-    cached: bool = False
-
-    @property
-    def tokens(self) -> int:
-        """Number of tokens read and written."""
-        return self.prompt_tokens + self.completion_tokens
-
-
-@dataclass
-class Spent:
-    """What was spent on an endpoint so far. `cached` answers cost nothing and count in no other figure."""
-
-    requests: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    usd: float = 0.0
-    cached: int = 0
-
-    @classmethod
-    def read(cls, ledger: Path) -> Spent:
-        """Read a ledger, which covers all restarts; all zero if there is none."""
-        return cls(**read_json(ledger)) if ledger.exists() else cls()
-
-
-def image_part(image: Image) -> Message:
-    """An image as a part of a message."""
-    url = f"data:{image.media_type};base64,{base64.b64encode(image.data).decode()}"
-    return {"type": "image_url", "image_url": {"url": url}}
-
-
-def text_part(text: str) -> Message:
-    """A text as a part of a message."""
-    return {"type": "text", "text": text}
 
 
 def require_key(params: EndpointParams) -> None:
@@ -359,41 +266,6 @@ class Endpoint:
             yield
         finally:
             self._in_flight.release()
-
-
-class Answers:
-    """Answers by key, in a file that several processes may use. An unreadable entry counts as missing."""
-
-    def __init__(self, path: Path) -> None:
-        """
-        Raises:
-            EndpointError: the file is not a database of answers.
-        """
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._database = sqlite3.connect(path, timeout=60, isolation_level=None)
-        try:
-            self._database.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL)")
-        except sqlite3.DatabaseError as error:
-            self._database.close()
-            raise EndpointError(
-                f"{path} is not a file of answers ({error}): move it away to start a new one"
-            ) from error
-
-    def get(self, key: str) -> Answer | None:
-        """The answer with this key, if there is one."""
-        row = self._database.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
-        try:
-            return None if row is None else Answer.model_validate_json(row[0])
-        except ValidationError:
-            return None
-
-    def put(self, key: str, answer: Answer) -> None:
-        """Store an answer. Once this returns, it survives the process."""
-        self._database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, answer.model_dump_json()))
-
-    def close(self) -> None:
-        """Close the file."""
-        self._database.close()
 
 
 def _is_out_of_credit(error: openai.OpenAIError) -> bool:
