@@ -14,7 +14,8 @@ def truncate(
     """Log-probabilities (N, V) of the tokens that are kept, normalised again; -inf for the others.
 
     A token is kept while the likelier ones have less than `top_p` together (Holtzman et al. 2020, "The Curious Case of
-    Neural Text Degeneration"), so at least one is. The choice of tokens has no gradient, their probabilities have.
+    Neural Text Degeneration"), so at least one is. With both limits, `top_p` is of what `top_k` has left, as in vLLM
+    and transformers. The choice of tokens has no gradient, their probabilities have.
 
     Args:
         logprobs_NV: normalised log-probabilities in nats.
@@ -32,6 +33,8 @@ def truncate(
             kept_NV[:, top_k:] = False
         if top_p < 1:
             probabilities_NV = ordered_NV.exp()
+            if top_k > 0:
+                probabilities_NV /= probabilities_NV[:, :top_k].sum(-1, keepdim=True)
             kept_NV &= probabilities_NV.cumsum(-1) - probabilities_NV < top_p
         mask_NV = torch.zeros_like(kept_NV).scatter(1, order_NV, kept_NV)
         if keep_N is not None:

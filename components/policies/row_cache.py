@@ -65,6 +65,8 @@ class RowCache(Cache):
     def _append(
         self, layers: Sequence[tuple[torch.Tensor, torch.Tensor]], index: Sequence[int], lengths: Sequence[int]
     ) -> None:
+        if not index:  # the responses of all rows ended with their first token
+            return
         first = len(self.lengths)
         self.lengths += [lengths[row] for row in index]
         self._layers += [(keys[:0], values[:0]) for keys, values in layers[len(self._layers) :]]

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import TopKLogitsWarper, TopPLogitsWarper
 
 from components.model.truncation import truncate
 
@@ -15,9 +16,10 @@ LOGITS = st.lists(st.floats(-8, 8), min_size=1, max_size=12)
 def by_hand(logprobs: list[float], top_p: float, top_k: int, keep: int | None = None) -> list[float]:
     """The same, a token at a time."""
     kept: list[int] = [] if keep is None else [keep]
-    likelier = 0.0
-    for rank, token in enumerate(sorted(range(len(logprobs)), key=lambda token: -logprobs[token])):
-        if likelier < top_p and (rank < top_k or top_k == 0):
+    ordered = sorted(range(len(logprobs)), key=lambda token: -logprobs[token])[: top_k or None]
+    whole, likelier = sum(math.exp(logprobs[token]) for token in ordered), 0.0
+    for token in ordered:
+        if likelier < top_p * whole:
             kept.append(token)
         likelier += math.exp(logprobs[token])
     share = math.log(sum(math.exp(logprobs[token]) for token in set(kept)))
@@ -31,6 +33,14 @@ def test_the_likeliest_tokens_and_one_that_must_stay_share_it_all(logits, top_p,
     kept = None if keep is None else torch.tensor([keep])
     found = truncate(logprobs[None], top_p, top_k, kept)[0]
     assert found.tolist() == pytest.approx(by_hand(logprobs.tolist(), top_p, top_k, keep), abs=1e-9)
+
+
+def test_both_limits_keep_what_the_warpers_of_transformers_keep():
+    logits = 2 * torch.randn(50, 12, dtype=torch.float64)
+    for top_p, top_k in [(0.5, 3), (0.9, 4), (0.95, 8)]:
+        warped = TopPLogitsWarper(top_p)(None, TopKLogitsWarper(top_k)(None, logits))
+        found = truncate(torch.log_softmax(logits, dim=-1), top_p, top_k)
+        assert found.isfinite().tolist() == warped.isfinite().tolist()
 
 
 def test_without_a_limit_nothing_is_computed():

@@ -305,6 +305,21 @@ def test_requests_at_any_time_get_the_response_of_an_idle_policy(vlm):
     assert asyncio.run(busy()) == asyncio.run(quiet())
 
 
+def test_responses_of_one_token_end_nothing_else(vlm):
+    asked = [Request(renderer().prompt(TASK, [], observation(i)), (), HOT, 1, seed=i) for i in range(3)]
+
+    async def main() -> list[list[int]]:
+        async with TransformersPolicy(vlm, "v") as policy:
+            alone = await policy.complete(asked[0])
+            both = await asyncio.gather(*(policy.complete(request) for request in asked[1:]))
+            longer = await policy.complete(Request(asked[0].prompt, (), HOT, 4, seed=0))
+            return [answer.token_ids for answer in (alone, *both, longer)]
+
+    alone, *both, longer = asyncio.run(main())
+    assert [len(tokens) for tokens in (alone, *both)] == [1, 1, 1]
+    assert longer[:1] == alone
+
+
 def test_a_failed_or_cancelled_request_does_not_affect_others(vlm, monkeypatch):
     joined, merge = threading.Semaphore(0), Generation.merge
 

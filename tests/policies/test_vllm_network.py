@@ -17,6 +17,7 @@ import pytest
 import torch
 import uvicorn
 from fastapi import FastAPI, Request
+from safetensors.torch import save_file
 
 from components.model import VLM
 from components.params import LoRAParams
@@ -34,12 +35,17 @@ SETTINGS = server_settings(
 
 
 class Engine:
-    """Answers as vLLM's engine does when it is well."""
+    """Answers as vLLM's engine does: not while it loads weights."""
+
+    def __init__(self) -> None:
+        self.is_loading = False
 
     async def check_health(self) -> None:
-        """It is."""
+        """It is well."""
 
     async def is_sleeping(self) -> bool:
+        while self.is_loading:
+            await asyncio.sleep(0.01)
         return False
 
 
@@ -55,7 +61,7 @@ class Served:
         self.module = importlib.import_module("waymark_network")
         self.restart()
         app = FastAPI()
-        app.state.engine = Engine()
+        app.state.engine = engine = Engine()
 
         @app.post("/generate")
         async def generate(question: dict, request: Request) -> dict:
@@ -63,7 +69,9 @@ class Served:
             return {"weights": question["weights"]}
 
         async def load(path: str) -> None:
+            engine.is_loading = True
             await asyncio.sleep(self.load_s)
+            engine.is_loading = False
 
         self.network.add_routes(app, load)
         self.server = uvicorn.Server(uvicorn.Config(app, port=self.port, log_level="warning"))
@@ -151,9 +159,9 @@ def other(tmp_path) -> Path:
     return tmp_path / "other"
 
 
-def fleet_at(urls: list[str], model: Path, work: Path, timeout_s: float = 60.0) -> Fleet:
+def fleet_at(urls: list[str], model: Path, work: Path, timeout_s: float = 60.0, changes: bool = True) -> Fleet:
     vllm = SETTINGS.vllm.model_copy(update={"urls": urls, "start_timeout_s": timeout_s})
-    return Fleet(model, replace(SETTINGS, vllm=vllm), work, changes=True)
+    return Fleet(model, replace(SETTINGS, vllm=vllm), work, changes=changes)
 
 
 @pytest.mark.parametrize("beginning", [b"GET /status", b"POST /client", b"PUT /files", b"POST /load"])
@@ -239,3 +247,63 @@ def test_a_stage_keeps_a_server_while_others_of_it_still_load(serve, other, tmp_
     asyncio.run(main())
     assert len(replies) > 5
     assert set(replies) == {423}
+
+
+def test_a_stage_waits_while_the_server_loads_weights_of_another(serve, other, tmp_path, monkeypatch, capsys):
+    """The server answers questions about its state although its engine does not."""
+    served = serve(load_s=2.0)
+    monkeypatch.setattr(remote, "ANSWER_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(fleet, "CLAIM_POLL_S", 0.1)
+    url = f"http://127.0.0.1:{served.port}"
+
+    async def first() -> None:
+        async with fleet_at([url], other, tmp_path):
+            await asyncio.sleep(0.3)
+
+    async def main() -> None:
+        training = asyncio.create_task(first())
+        while served.network.clock < 1:
+            await asyncio.sleep(0.02)
+        async with fleet_at([url], other, tmp_path):
+            assert training.done()
+        await training
+
+    asyncio.run(main())
+    assert "which another stage uses" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("leaves", ["adapter", "other weights"])
+def test_stages_of_one_model_share_a_server_that_had_other_weights(serve, other, tmp_path, monkeypatch, leaves):
+    """The first of them loads what it needs, and the second finds it."""
+    served = serve(load_s=1.0)
+    monkeypatch.setattr(fleet, "CLAIM_POLL_S", 0.1)
+    monkeypatch.setattr(remote, "BUSY_TIMEOUT_S", 0.0)
+    url = f"http://127.0.0.1:{served.port}"
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    save_file({"lora": torch.ones(2)}, adapter / "adapter_model.safetensors")
+    (adapter / "adapter_config.json").write_text("{}")
+
+    async def trained() -> None:
+        async with fleet_at([url], other, tmp_path) as policy:
+            if leaves == "adapter":
+                await policy.load_adapter(adapter)
+
+    async def main() -> None:
+        await trained()
+        loads = served.network.clock
+        assert ("+" in served.network.weights) == (leaves == "adapter")
+        model = other if leaves == "adapter" else BASE
+        async with asyncio.TaskGroup() as group:
+            both = asyncio.Barrier(2)
+
+            async def evaluated() -> None:
+                async with fleet_at([url], model, tmp_path, changes=False):
+                    await asyncio.wait_for(both.wait(), 30)
+
+            group.create_task(evaluated())
+            group.create_task(evaluated())
+        assert served.network.clock == loads + 2, "one load, which counts twice"
+        assert "+" not in served.network.weights
+
+    asyncio.run(main())

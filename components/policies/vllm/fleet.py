@@ -206,7 +206,8 @@ class Fleet:
         Raises:
             ServerError: a server refuses.
         """
-        await asyncio.gather(*(self._until_ready(server) for server in self._servers))
+        while not all(server.ready.is_set() for server in self._servers):  # one may die while another one starts
+            await asyncio.gather(*(self._until_ready(server) for server in self._servers))
         self._awake.clear()
         await asyncio.gather(*(self._tell(server, server.sleep) for server in self._servers))
 

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from components.params import VLLMParams
 from components.policies.vllm.checks import State, mismatches
 from components.policies.vllm.member import RELOAD_TIMEOUT_S, IsHealthy, Server, ServerError
-from components.policies.vllm.shared_weights import SharedWeights, WeightFiles, blocks
+from components.policies.vllm.shared_weights import NO_FILES, SharedWeights, WeightFiles, blocks
 
 CLIENT_HEADER = "x-waymark-client"
 ANSWER_TIMEOUT_S = 10.0
@@ -193,12 +193,12 @@ class RemoteServer(Server):
         model, adapter = await self._shared.model(), await self._shared.adapter()
         assert self._state is not None
         present, _, present_adapter = self._state.weights.partition("+")
-        if present != model.name or (present_adapter and adapter is None):
+        if present != model.name:
             await self._send("model", model)
             present_adapter = ""
-        if adapter is not None and present_adapter != adapter.name:
-            await self._send("adapter", adapter)
-        expected = model.name if adapter is None else f"{model.name}+{adapter.name}"
+        if present_adapter != (adapter.name if adapter is not None else ""):
+            await self._send("adapter", adapter or NO_FILES)
+        expected = await self._shared.name()
         if self._state.weights != expected:
             raise ServerError(
                 f"{self.url} has the weights {self._state.weights[:12]} after loading {expected[:12]}: use the same "
@@ -210,6 +210,13 @@ class RemoteServer(Server):
         return f"read the log of the server at {self.url}"
 
     @property
+    def _in_use(self) -> str:
+        return (
+            f"{self.url} is in use by another stage: wait until that one ends, or name other servers in "
+            "inference.vllm.urls"
+        )
+
+    @property
     def _params(self) -> VLLMParams:
         return self._shared.settings.vllm
 
@@ -217,13 +224,13 @@ class RemoteServer(Server):
         """Whether this stage needs the server for itself, to load weights now or later."""
         if self._shared.changes:
             return True
-        return self._shared.has_model and state.weights.split("+")[0] != (await self._shared.model()).name
+        return self._shared.has_model and state.weights != await self._shared.name()
 
     async def _take(self) -> None:
         """Check the server, and load the fleet's weights if it has others.
 
         Raises:
-            _Away: it is not there.
+            _Away: it is not there, or another stage uses it.
             ServerError: it cannot be used.
             httpx.TransportError: the connection broke.
         """
@@ -234,7 +241,11 @@ class RemoteServer(Server):
         if (problem := await self._difference(state)) is not None:
             raise ServerError(problem)
         is_exclusive = await self._is_exclusive(state)
-        self._state = await self._patiently("POST", "/client", {"exclusive": is_exclusive})
+        reply = await self._request("POST", "/client", {"exclusive": is_exclusive})
+        if reply.status_code == httpx.codes.LOCKED:  # that stage may load what this one needs: the next try shares it
+            raise _Away(self._in_use)
+        self._accept(reply)
+        self._state = self._parsed(reply)
         if self._shared.has_model:
             await self.load()
         if is_exclusive and not self._shared.changes:
@@ -282,10 +293,7 @@ class RemoteServer(Server):
             ServerError: the reply is a refusal.
         """
         if reply.status_code == httpx.codes.LOCKED:
-            raise ServerError(
-                f"{self.url} is in use by another stage: wait until that one ends, or name other servers in "
-                "inference.vllm.urls"
-            )
+            raise ServerError(self._in_use)
         if reply.status_code == httpx.codes.UNAUTHORIZED:
             raise ServerError(
                 f"{self.url} refuses the key in {self._params.key_variable}: set the variable to the key with which "

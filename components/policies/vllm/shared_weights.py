@@ -34,6 +34,10 @@ class WeightFiles:
         return fingerprint({name: value for name, value in self.hashes.items() if name.endswith(".safetensors")})
 
 
+NO_FILES = WeightFiles({}, {})
+"""In place of an adapter: the model without one."""
+
+
 class SharedWeights:
     """What the servers by URL of one fleet have in common. Files are hashed once for all of them."""
 
@@ -69,6 +73,11 @@ class SharedWeights:
         """The files of the adapter."""
         adapter = self.weights.adapter
         return None if adapter is None else await self._files(adapter, ("adapter_config.json",))
+
+    async def name(self) -> str:
+        """The name of the model with its adapter."""
+        model, adapter = await self.model(), await self.adapter()
+        return model.name if adapter is None else f"{model.name}+{adapter.name}"
 
     async def _files(self, directory: Path, others: tuple[str, ...]) -> WeightFiles:
         async with self._lock:

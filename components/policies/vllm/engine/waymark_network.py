@@ -40,7 +40,8 @@ _HASH, _NAME = re.compile(r"[0-9a-f]{64}"), re.compile(r"[A-Za-z0-9][A-Za-z0-9._
 
 
 class Load(BaseModel):
-    """Weights whose files were sent: names with the hashes of their contents. An adapter is of the present model."""
+    """Weights whose files were sent: names with the hashes of their contents. An adapter is of the present model, and
+    one without files is none."""
 
     kind: str
     files: dict[str, str]
@@ -114,8 +115,9 @@ class Network:
         app.add_middleware(_KeyCheck, key=self._key)
 
         async def state() -> dict[str, Any]:
-            await app.state.engine.check_health()
-            await app.state.engine.is_sleeping()  # the engine's process answers between two steps
+            if self._loader is None:  # while it loads, the engine's process answers only after minutes
+                await app.state.engine.check_health()
+                await app.state.engine.is_sleeping()  # the engine's process answers between two steps
             return {
                 "service": SERVICE,
                 "boot": self._boot,
@@ -266,8 +268,10 @@ class Network:
                 self._model, self._adapter_name, self.adapter = "", None, None
                 await load(str(directory))
                 self._model = fingerprint(tensors)
-            else:
+            elif tensors:
                 self.adapter, self._adapter_name = (self.clock, str(directory)), fingerprint(tensors)
+            else:
+                self.adapter = self._adapter_name = None
         finally:
             self.clock += 1
             await asyncio.to_thread(self._tidy)
