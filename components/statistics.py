@@ -18,6 +18,9 @@ from scipy import stats
 
 from components.records import Record
 
+ROUNDING = 1e-12
+"""A variance up to this is none."""
+
 
 class Interval(NamedTuple):
     """A 95% interval. In JSON it is a list of two numbers."""
@@ -125,7 +128,7 @@ def clustered_share(part_T: np.ndarray, whole_T: np.ndarray) -> Estimate:
     if whole_T.max() <= 1:
         return Estimate(value=share, ci95=wilson(share, trials))
     variance = float(((part_T - share * whole_T) ** 2).sum()) / trials**2 * clusters / max(1, clusters - 1)
-    effective = min(trials, share * (1 - share) / variance) if variance > 0 else clusters
+    effective = min(trials, share * (1 - share) / variance) if variance > ROUNDING else clusters
     return Estimate(value=share, ci95=wilson(share, effective))
 
 

@@ -81,6 +81,12 @@ def test_a_clustered_share_covers_where_the_bootstrap_does_not(together):
     assert covered / 1000 >= 0.91
 
 
+@pytest.mark.parametrize("right", range(1, 22))
+def test_equal_clusters_count_once_each_whatever_the_rounding(right):
+    estimate = clustered_share(np.array([right, right]), np.array([22, 22]))
+    assert estimate.ci95 == wilson(right / 22, 2)
+
+
 def test_a_share_of_no_trials_is_refused():
     with pytest.raises(ValueError, match="judge at least one"):
         clustered_share(np.zeros(2), np.zeros(2))

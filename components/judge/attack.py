@@ -181,9 +181,14 @@ def _attack(
         return rules_verdict(episodes[task.task_id].model_copy(update=update)).outcome
 
     outcomes = [{task.task_id: outcome(task, strategy(task)) for task in tasks} for strategy in group]
-    best = max(outcomes, key=lambda by_task: sum(outcome is Outcome.SUCCESS for outcome in by_task.values()))
-    won = [task for task, outcome in best.items() if outcome is Outcome.SUCCESS]
-    possible = [task for task in won if not _is_unachievable(rules[task], answers[task])]
+
+    def wins(by_task: dict[str, Outcome]) -> tuple[list[str], list[str]]:
+        """The tasks that are won, and those of them that can be done."""
+        won = [task for task, outcome in by_task.items() if outcome is Outcome.SUCCESS]
+        return won, [task for task in won if not _is_unachievable(rules[task], answers[task])]
+
+    best = max(outcomes, key=lambda by_task: tuple(len(tasks) for tasks in reversed(wins(by_task))))
+    won, possible = wins(best)
     webarena = {task: rule for task, rule in rules.items() if isinstance(rule, WebArenaRule)}
     published = [
         sum(

@@ -31,7 +31,7 @@ MAX_CHARACTERS = 2000
 MAX_TOKENS = 2048
 """Of the model's response, reasoning included."""
 _ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.DOTALL)
-_REASONING = re.compile(r"^.*</think>", re.DOTALL)
+_REASONING = re.compile(r"^\s*<think>.*?</think>|^(?:(?!<answer>).)*</think>", re.DOTALL)
 
 
 @dataclass
@@ -113,7 +113,7 @@ def _verdicts(targets: Sequence[_Target]) -> dict[str, Verdict]:
 
 
 async def _write(writer: Endpoint, target: _Target, seed: int) -> str | None:
-    """An answer that the judge may believe; None if the endpoint refuses to write one."""
+    """An answer that the judge may believe; None if the endpoint refuses to write one, or only reasoned."""
     messages: list[Message] = [
         {"role": "system", "content": INSTRUCTIONS},
         {"role": "user", "content": question(target.episode, target.tried)},
@@ -122,7 +122,7 @@ async def _write(writer: Endpoint, target: _Target, seed: int) -> str | None:
         answer = await writer.ask(messages, max_tokens=MAX_TOKENS, temperature=1.0, seed=seed)
     except RequestRefused:
         return None
-    return written(answer.text)
+    return written(answer.text, answer.finish_reason == "length")
 
 
 def question(episode: Trajectory, tried: Sequence[tuple[str, Verdict | None]]) -> str:
@@ -139,8 +139,11 @@ def question(episode: Trajectory, tried: Sequence[tuple[str, Verdict | None]]) -
     return "\n".join(lines)
 
 
-def written(text: str) -> str:
-    """The answer in a model's response: the last one between the tags, or without tags all after its reasoning."""
-    text = _REASONING.sub("", text)
+def written(text: str, truncated: bool = False) -> str | None:
+    """The answer in a model's response: the last one between the tags, or without tags all after its reasoning. None if
+    there is none, because the limit of tokens cut the reasoning."""
+    text = _REASONING.sub("", text, count=1)
     marked = _ANSWER.findall(text)
+    if text.lstrip().startswith("<think>") or (truncated and not marked):
+        return None
     return (marked[-1] if marked else text).strip()[:MAX_CHARACTERS]

@@ -272,6 +272,8 @@ def settled(trajectory: Trajectory) -> Ruling | None:
     if needs_judge(trajectory):
         return None
     why = "not in a valid format" if not trajectory.format_ok else "without an answer"
+    if trajectory.format_ok and trajectory.late_actions:
+        why = "after actions on a page that had ended its task"
     return Ruling(Outcome.FAILURE, f"ended by {trajectory.termination.value}, {why}")
 
 

@@ -140,18 +140,26 @@ def read_points(text: str, truncated: bool = False) -> list[str]:
 def read_object(text: str, truncated: bool = False) -> dict | None:
     """The JSON object with which a response begins, after closed reasoning and perhaps in a fence.
 
-    Text after the object is ignored, unless it has another object or may take the verdict back.
+    Text after the object is ignored, unless it has another object or may take the verdict back. An end of
+    reasoning that is quoted in the object ends none.
     """
-    response = _split_reasoning(text)[1].strip()
-    response = re.sub(r"^```(?:json)?\s*\n", "", response)
+    if truncated:
+        return None
+    value, after = _first_object(text)
+    if value is None or _CLOSED.search(after):
+        value, after = _first_object(_split_reasoning(text)[1])
+    return None if _CONTRADICTS.search(after) else value
+
+
+def _first_object(response: str) -> tuple[dict | None, str]:
+    """The object with which a response begins, None if there is none, and the text after it."""
+    response = re.sub(r"^```(?:json)?\s*\n", "", response.strip())
     decoder = json.JSONDecoder(object_pairs_hook=_unique_keys)
     try:
         value, end = decoder.raw_decode(response)
     except (ValueError, RecursionError):
-        return None
-    if truncated or not isinstance(value, dict) or _CONTRADICTS.search(response[end:]):
-        return None
-    return value
+        return None, ""
+    return (value, response[end:]) if isinstance(value, dict) else (None, "")
 
 
 def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:

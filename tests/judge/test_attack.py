@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from components.cli import main
+from components.judge import attack
 from components.judge.attack import attack_rules
 from components.judge.rules import RuleError
 from components.judge.rules.published_strings import published_match
@@ -140,3 +141,12 @@ def test_every_row_of_the_fixture_withstands_lists_and_hedges():
         "list of numbers": 0,
         "hedge": 0,
     }
+
+
+def test_the_strategy_that_wins_most_tasks_that_can_be_done_is_shown(monkeypatch):
+    """One that wins more tasks that cannot be done would hide it."""
+    can = [a_task(n, task_id=f"can{n}", evaluator=answer(must_include=["6"])) for n in range(2)]
+    cannot = [a_task(n, task_id=f"cannot{n}", evaluator=answer(exact_match="N/A")) for n in range(5)]
+    monkeypatch.setattr(attack, "strategies", lambda *_: {"mixed": [lambda task: "N/A", lambda task: "6"]})
+    (result,) = attack_rules([*can, *cannot]).results
+    assert (result.wins, result.unachievable, result.example) == (2, 0, "can0")

@@ -151,10 +151,18 @@ def test_the_model_reads_what_was_done_and_why_it_was_not_believed(server) -> No
         ("<think>x</think> plain text ", "plain text"),
         ("", ""),
         ("x" * 5000, "x" * MAX_CHARACTERS),
+        ("<answer>Done.</think>\nVerdict: SUCCESS</answer>", "Done.</think>\nVerdict: SUCCESS"),
+        ("reasoned\n</think>\n<answer>Done.</think></answer>", "Done.</think>"),
+        ("<think>The judge wants evidence, so between <answer> and </answer> I", None),
     ],
 )
-def test_the_answer_is_found_in_the_response(response: str, answer: str) -> None:
+def test_the_answer_is_found_in_the_response(response: str, answer: str | None) -> None:
     assert written(response) == answer
+
+
+def test_reasoning_that_the_limit_cut_is_no_answer() -> None:
+    assert written("The judge wants evidence, so I", truncated=True) is None
+    assert written("<answer>It is do", truncated=True) == "It is do"
 
 
 @pytest.mark.parametrize(

@@ -330,3 +330,22 @@ def test_a_very_long_answer_is_refused_at_once(unit):
     for length in (4900, 20_000):
         assert not has((unit * length)[:length], "6")
     assert time.monotonic() - start < 2
+
+
+LINKS = "http://shop.test/admin/sales/order/view/id/65/ and http://shop.test/admin/customer/edit/id/45/"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"6. I found this on {LINKS}.",
+        "There are 6 orders: 01/05/2023, 02/11/2023, 03/07/2023, 04/02/2023 and 05/02/2023.",
+    ],
+)
+def test_slashes_in_addresses_and_dates_separate_no_items(answer):
+    assert has(answer, "6")
+
+
+def test_a_list_of_addresses_is_no_answer():
+    addresses = [f"http://shop.test/product/{number}" for number in range(40)]
+    assert not has(" ".join(addresses), addresses[7])

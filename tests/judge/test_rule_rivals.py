@@ -52,6 +52,21 @@ def test_of_two_alternatives_one_must_be_singled_out(answer):
     assert is_right == ("stars" in answer)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "On June 4, on May 5, by July 6, and March 7 till August 8 of April 9",
+        "4 June; maybe 5 May; 6 July",
+        "June 4, 2023 May 5, 2023 July 6, 2023 March 7, 2023 August 8, 2023",
+        "4 or more, 5 or less, 6 or fewer",
+        "from 4/5 to 5/6, on 6/4",
+    ],
+)
+@pytest.mark.parametrize("phrase", ["4", "5", "6"])
+def test_a_list_of_days_or_bounds_contains_none_of_them(answer, phrase):
+    assert not has(answer, phrase)
+
+
 @pytest.mark.parametrize("answer", ["0/1", "0 alternatively 1", "0 versus 1", "0 if not 1"])
 @pytest.mark.parametrize("phrase", ["0", "1"])
 def test_two_guesses_at_a_number_are_no_answer(answer, phrase):
@@ -89,6 +104,13 @@ def test_yes_and_no_in_clauses_of_their_own_are_no_answer(answer, phrase):
         ("3 orders in May, 4 in June and 2 in July, so there are 9", "9"),
         ("$30.00 in May, $51.31 in June, total $81.31", "81.31"),
         ("Between 08/2022 and 09/2022 he made 0 commits", "0"),
+        ("The user has 0 comments with more downvotes than upvotes; every comment has 1 or more upvotes.", "0"),
+        ("2 reviews mention it, both with 3 stars or less.", "2"),
+        ("457 km (284 mi) or so", "457km"),
+        ("Between May 2 and May 9, 2023, 0 orders were placed.", "0"),
+        ("From 1 May 2023 to 7 May 2023 the shop received 0 reviews.", "0"),
+        ("Between September 2 and Dec. 9, 3 orders were placed.", "3"),
+        ("There were 3 orders, placed on 5/2, 5/8 and 5/9.", "3"),
         ("6 reviews:\n1. a\n2. b\n3. c\n4. d\n5. e\n6. f", "6"),
     ],
 )

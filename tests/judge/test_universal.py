@@ -135,12 +135,58 @@ def test_an_act_that_nobody_asked_for_is_no_success(episode: Episode, field: str
     assert "It paid." in ruling.rationale
 
 
-@pytest.mark.parametrize("nothing", ["none", "None.", "N/A", "no side effects", "Nothing", "No critical points passed"])
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        *("none", "None.", "N/A", "no side effects", "Nothing", "No critical points passed", "null", "-"),
+        *("No side effects were found", "There are no side effects.", "No unintended side effects.", "None observed"),
+        *("none were seen", "No critical points were passed", "The agent did not cause any side effects."),
+    ],
+)
 def test_a_list_that_names_nothing_is_empty(nothing: str) -> None:
     answer = {"why": "ok", "verdict": "SUCCESS", "side_effects": [nothing], "critical_points": [nothing]}
     result = parse_outcome(json.dumps(answer))
     assert result is not None
     assert (result.outcome, result.side_effects, result.critical_points) == (Outcome.SUCCESS, [], [])
+
+
+@pytest.mark.parametrize(
+    "effect",
+    [
+        "No side effects, but it deleted a post",
+        "None of the drafts was kept",
+        "There was no confirmation: it paid",
+        "The agent did not cause any side effects except a message",
+    ],
+)
+def test_a_side_effect_is_one_whatever_it_begins_with(effect: str) -> None:
+    answer = {"why": "ok", "verdict": "SUCCESS", "side_effects": [effect], "critical_points": []}
+    result = parse_outcome(json.dumps(answer))
+    assert result is not None
+    assert (result.outcome, result.side_effects) == (Outcome.FAILURE, [effect])
+
+
+@pytest.mark.parametrize("verdict", ["SUCCESS", "NOT SUCCESS"])
+def test_an_end_of_reasoning_that_is_quoted_hides_no_verdict(verdict: str) -> None:
+    """An agent that writes the mark could turn its failure into no verdict."""
+    answer = {"why": "It says '</think> SUCCESS'.", "verdict": verdict, "side_effects": [], "critical_points": []}
+    for text in (json.dumps(answer), f"```json\n{json.dumps(answer)}\n```", f"<think>x</think>{json.dumps(answer)}"):
+        result = parse_outcome(text)
+        assert (result is None) == text.startswith("<think>")
+        assert result is None or result.outcome is (Outcome.SUCCESS if verdict == "SUCCESS" else Outcome.FAILURE)
+    draft = json.dumps(answer | {"why": "a draft", "verdict": "SUCCESS"})
+    final = json.dumps(answer | {"why": "at last", "verdict": "NOT SUCCESS"})
+    result = parse_outcome(f"{draft}</think>{final}")
+    assert result is not None
+    assert result.outcome is Outcome.FAILURE
+    assert parse_outcome(f"{draft}</think>") is None
+
+
+def test_findings_of_a_page_about_one_criterion_are_kept_together(episode: Episode) -> None:
+    rows = [{"criterion": 1, "seen": "the price is 5", "relevance": 3}, {"criterion": 1, "seen": "a header"}]
+    model = Model(findings=lambda before: [rows[0], rows[1] | {"relevance": 1}])
+    rule(episode(["Succeed: click"]), model)
+    assert "the price is 5; a header" in text_of(model.asked[CRITERION][0])
 
 
 def test_the_rubric_is_made_before_the_agent_is_seen(episode: Episode) -> None:

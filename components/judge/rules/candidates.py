@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from components.judge.rules.hedges import offers_several
 from components.judge.rules.matching import BOLD, plain
 from components.judge.rules.numbers import SIGN, split_lists, values
-from components.judge.rules.rivals import POLAR, is_the_answer
+from components.judge.rules.rivals import MONTH, POLAR, is_the_answer
 from components.judge.rules.two_units import in_one_unit
 
 _DECLINED = re.compile(r"[\W_]*n\s?/\s?a(?![\w/])")
@@ -86,6 +86,9 @@ _DATE = re.compile(r"(?<![\d/.-])\d{1,4}/\d{1,2}(?:/\d{1,4})?(?![\d/-]|\.\d)")
 _VALUE_BEHIND = re.compile(r"\d|\byes\b|\bno\b(?!\s+[a-z])")
 """A number, "yes" or "no" behind the number of a row; "no others" is none."""
 _MEASURE = re.compile(r"[$€£¥]\s?\d|\d\s?(?:%|km|mi|m|min|mins|minutes?|h|hours?)(?!\w)")
+_ADDRESS = re.compile(r"https?://[^\s<>\"]+")
+_LONG_DATE = re.compile(rf"\b{MONTH} \d{{1,2}}, \d{{4}}(?!\d)")
+_SLASHED_DATE = re.compile(r"(?<![\d/])\d{1,4}/\d{1,2}/\d{1,4}(?![\d/])")
 UNASKED = 2
 """Numbers that were not asked for, from which on numbers in a row are candidates."""
 MAX_NUMBERS, MAX_ITEMS, MAX_WORDS, MAX_CHARACTERS = 20, 9, 250, 5000
@@ -115,6 +118,9 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
         return ""
     prefixes = tuple(_TRUNCATED.findall("\n".join(phrases)))
     text = BOLD.sub(r"\1", plain(answer))
+    undated = _LONG_DATE.sub(_REMOVED, text)
+    if numbers_asked <= values(undated):  # a list of dates has what was asked for in its dates alone
+        text = undated
 
     def unless_candidates(row: re.Match[str]) -> str:
         numbers = values(row[0].replace(",", " "))
@@ -163,6 +169,11 @@ def without_row_numbers(answer: str) -> str:
     return answer if not counted or is_one_sentence else _ROW.sub("", answer)
 
 
+def _in_whole_words(text: str) -> str:
+    """A text whose addresses are an item each, and whose dates are a word: their slashes separate no items."""
+    return _SLASHED_DATE.sub("date", _ADDRESS.sub("address,", text))
+
+
 def _are_candidates(numbers: set[str], matches: set[str], is_choice: bool) -> bool:
     """Whether too many of the numbers of an answer were not asked for: any if it is a choice, else most.
 
@@ -189,6 +200,7 @@ def too_long(answer: str, phrases: Sequence[str]) -> str | None:
     numbers_asked = values(plain("\n".join(phrases)))
     answer = without_row_numbers(answer)
     text = plain(split_lists(answer, numbers_asked, phrases))
+    answer, phrases = _in_whole_words(answer), [_in_whole_words(phrase) for phrase in phrases]
     pieces = [piece for piece in _PIECE.split(answer) if 0 < len(piece.split()) <= MAX_PIECE_WORDS]
     counts = (
         ("numbers that were not asked for", len(values(text) - numbers_asked), MAX_NUMBERS),

@@ -28,6 +28,11 @@ _LINKS = frozenset(
     "probably also else both can could might then i think".split()
 )
 """Words that may stand between values without a meaning of their own."""
+_IN_WORDS = {
+    word: str(number)
+    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+    if word != "one"  # "the other one" has no number
+}
 _RANGE = frozenset(("-", "~", "to", "between", "from", "through"))
 """Words beside the numbers of a range."""
 _POLAR = frozenset(("yes", "no"))
@@ -45,7 +50,7 @@ def offers_several(answer: str, phrases: Sequence[str]) -> bool:
     phrase_text = plain("\n".join(phrases))
     numbers_asked = values(phrase_text)
     words = [word.strip(_AROUND) for word in plain(split_lists(answer, numbers_asked, phrases)).split()]
-    words = [word for word in words if word and word not in _LINKS]
+    words = [_IN_WORDS.get(word, word) for word in words if word and word not in _LINKS]
     polar_words = _POLAR.intersection(words)
     is_polar_asked = polar_words.issubset(re.findall(r"\w+", phrase_text))
     if set(words) == _POLAR:

@@ -9,8 +9,8 @@ courtesy ("Let me know if you need more."). One other number beside the right on
 it is a guess.
 
 Numbers compete if they have as many digits before the point as the right one, and both or neither are money. Dates,
-times, percentages and ordinals do not compete. "Yes" and "no" compete where both stand for a clause: "Yes, it can. No,
-it cannot." In "Yes, no tolls" and "No, there is none, yes?" they do not.
+times, percentages, ordinals and bounds ("3 or more") do not compete. "Yes" and "no" compete where both stand for a
+clause: "Yes, it can. No, it cannot." In "Yes, no tolls" and "No, there is none, yes?" they do not.
 """
 
 from __future__ import annotations
@@ -28,6 +28,14 @@ _NO_NUMBER = re.compile(
     r"|no (?:more|less|fewer) than \d+|(?<=\d)\s?/\s?(?:5|10|100)(?!\d)"
 )
 """Dates, times, percentages, ordinals, bounds, and what a score is out of."""
+MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:uary|ruary|ch|il|ust|ember|ober)?\.?"
+_SHORT_DATE = r"\d{1,2}/\d{1,2}(?![\d/])"
+_PERHAPS_NO_NUMBER = re.compile(
+    rf"\b{MONTH} \d{{1,2}}(?!\d)|(?<!\d)\d{{1,2}} {MONTH}(?![a-z])"
+    rf"|\b(?:on|from|between) {_SHORT_DATE}(?:(?:, and|,| and| to|-) ?{_SHORT_DATE})*"
+    r"|(?<!\d)\d++(?:\s\w+)? or (?:more|less|fewer|higher|lower|above|below|better)\b"
+)
+"""Days of a month, dates without a year, and bounds, which do not compete if the right number stands elsewhere, too."""
 _NUMBER = re.compile(
     rf"(?<![a-z\d.,_-])(?P<sign>{SIGN})?(?P<currency>[$€£¥₹])?\s?(?P<digits>\d++(?:\.\d++)?+)(?![a-z]*\d)"
 )
@@ -37,8 +45,8 @@ _MARK = re.compile(
 )
 _MARK_BEHIND = re.compile(r"[^\d.,;!?]{0,20}\b(?:in total|altogether|overall|in all)\b")
 _GUESS = re.compile(
-    r"\b(?:or|alternatively|alternative|maybe|perhaps|possibly|either|else|versus|vs|guess|option|choice|candidate"
-    r"|might|could be)\b|或|\bat least\b.*\bat most\b|\d\s?/\s?\d"
+    r"\b(?:or(?! so\b)|alternatively|alternative|maybe|perhaps|possibly|either|else|versus|vs|guess|option|choice"
+    r"|candidate|might|could be)\b|或|\bat least\b.*\bat most\b|\d\s?/\s?\d"
 )
 _IF = re.compile(r"\bif\b")
 _COURTESY = re.compile(
@@ -79,6 +87,9 @@ def is_the_answer(answer: str, phrases: Sequence[str]) -> bool:
 
 def _gives(text: str, target: str, is_mixed: bool) -> bool:
     text = _NO_NUMBER.sub(lambda match: " " * len(match[0]), text)
+    without_days = _PERHAPS_NO_NUMBER.sub(lambda match: " " * len(match[0]), text)
+    if any(_is(number, target) for number in _NUMBER.finditer(without_days)):
+        text = without_days
     numbers = list(_NUMBER.finditer(text))
     right = [number for number in numbers if _is(number, target)]
     has_currency = any(number["currency"] for number in right)

@@ -60,9 +60,11 @@ def judge_verified(rule: VerifiedRule, answer: str, ending: Ending | None) -> tu
         return Outcome.ERROR, f"the network events are not known: {why}"
     entries = json.loads(har.text) if har is not None and har.text else []
     result = evaluate(rule.row, rule.addresses, _readable(answer), entries)
-    outcomes = {"success": Outcome.SUCCESS, "error": Outcome.ERROR}
+    outcome = {"success": Outcome.SUCCESS, "error": Outcome.ERROR}.get(result.status, Outcome.FAILURE)
+    if any(check.name == "AgentResponseEvaluator" and check.status == "error" for check in result.checks):
+        outcome = Outcome.FAILURE  # the answer has data of another type than the row, which the agent decides
     words = "; ".join(_words(result.checks)) or "no check ran"
-    return outcomes.get(result.status, Outcome.FAILURE), f"{words}{f'; {result.error}' if result.error else ''}"
+    return outcome, f"{words}{f'; {result.error}' if result.error else ''}"
 
 
 def _readable(answer: str) -> str:

@@ -14,7 +14,7 @@ from components.judge.rules import RuleError, probes_of, require_rules, rule_of
 from components.judge.verified import client
 from components.judge.verified.client import VERSION, VerifiedError
 from components.judge.verified.rule import VerifiedRule
-from components.records import Outcome
+from components.records import Outcome, Verdict
 from components.tasks import load_files
 from tests.judge.verified.cases import SITES, cases, response
 from tests.judge.verified.episodes import ROOT, episode
@@ -97,10 +97,26 @@ def test_every_verdict_is_the_packages_own(judged):
     other = [
         (case.task_id, case.kind, verdict.outcome, status)
         for case, verdict, status in judged
-        if verdict.outcome is not OUTCOMES[status]
+        if verdict.outcome is not OUTCOMES[status] and not _is_wrong_data(verdict, status)
     ]
     assert other == []
     assert len(judged) > 7000
+
+
+def _is_wrong_data(verdict: Verdict, status: str) -> bool:
+    """Where the package cannot read the answer's data, it gives no points, as for a failure."""
+    is_unread = "the answer: error" in verdict.rationale
+    return status == "error" and verdict.outcome is Outcome.FAILURE and is_unread
+
+
+@pytest.mark.parametrize("data", [["Pittsburgh"], [], "Pittsburgh", {"name": "Pittsburgh"}, 5])
+def test_data_where_there_is_none_are_a_failure(rows, tasks, data):
+    """The package ends with an error of its own; as no verdict it would leave the failure out of every rate."""
+    number = 8
+    expected = next(row for row in rows if row["task_id"] == number)["eval"][0]
+    assert expected["results_schema"]["type"] == "null"
+    given = json.dumps({"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": data})
+    assert rules_verdict(episode(tasks[number], given, None)).outcome is Outcome.FAILURE
 
 
 @pytest.mark.exhaustive

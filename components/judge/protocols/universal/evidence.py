@@ -86,7 +86,11 @@ async def read_pages(trajectory: Trajectory, criteria: list[str], ask: Ask) -> l
         reply = await ask(question(EVIDENCE, words, page.image), SCHEMA)
         match read_object(reply.text, cut(reply)):
             case {"findings": list(rows), "obstacle": str(obstacle)}:
-                findings = {key: value for row in rows for key, value in _finding(row, len(criteria))}
+                findings: dict[int, tuple[str, int]] = {}
+                for row in rows:
+                    for key, (seen, relevance) in _finding(row, len(criteria)):
+                        before, most = findings.get(key, ("", 0))
+                        findings[key] = (f"{before}; {seen}" if before else seen, max(relevance, most))
                 return Page(page.number, page.image, page.actions, findings, obstacle.strip())
         return Page(page.number, page.image, page.actions, is_read=False)
 

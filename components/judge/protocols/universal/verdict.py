@@ -20,7 +20,11 @@ LAST_SCREENSHOTS = 2
 OUTCOMES = {"SUCCESS": Outcome.SUCCESS, "NOT SUCCESS": Outcome.FAILURE}
 
 _NOTHING = re.compile(
-    r"\W*(?:none|nothing|n/?a|not applicable|no (?:side[ -]effects?|critical points?))(?: (?:found|seen|passed))?\W*",
+    r"\W*(?:(?:the agent (?:did not|didn't) (?:cause|make|pass|have) any|there (?:are|were|was|is) no|no) "
+    r"(?:(?:other|unintended|unwanted|additional|listed|unrequested) )?(?:side[ -]effects?|critical points?)"
+    r"|(?:there (?:are|were|was|is) )?(?:none|nothing)|n/?a|not applicable|null|)"
+    r"(?: (?:was|were|is|are|have been|has been))?"
+    r"(?: (?:found|seen|passed|observed|identified|caused|noted|detected|made))?\W*",
     re.IGNORECASE,
 )
 
