@@ -39,7 +39,12 @@ def add(commands: Subparsers) -> None:
         "--endpoint-key", metavar="VARIABLE", help="the environment variable with the endpoint's key; default: no key"
     )
     parser.add_argument("--teacher", choices=["human"], help="act yourself, and keep a demonstration")
-    parser.add_argument("--max-steps", type=positive, metavar="N", help="default: the recipe's evaluation.max_steps")
+    parser.add_argument(
+        "--max-steps",
+        type=positive,
+        metavar="N",
+        help="default: the recipe's evaluation.max_steps; 200 with --teacher human",
+    )
     parser.add_argument(
         "--minutes", type=duration, metavar="M", help="time limit; default: the recipe's agent.task_timeout_s"
     )
