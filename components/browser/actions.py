@@ -80,7 +80,12 @@ async def _click(session: ActingSession, call: tools.Click) -> str:
         return line
     if observed.effect.navigated_to or observed.effect.new_tab is not None or observed.effect.now_active:
         return line
-    return " ".join([line, *await option_notes(session)])
+    try:
+        return " ".join([line, *await option_notes(session)])
+    except SandboxError:
+        raise
+    except (PlaywrightError, EnvError):  # the frame left or hangs: the click was made, whatever can be said of it
+        return line
 
 
 async def _hover(session: ActingSession, call: tools.Hover) -> str:
@@ -163,8 +168,8 @@ async def _goto_url(session: ActingSession, call: tools.GotoUrl) -> str:
     async with ObservedCall(session) as observed:
         response = await navigate(session, partial(observed.tab.page.goto, url))
     if response is not None and (refusal := session.refusal(response)):
-        return feedback.failed("goto_url", refusal)
-    return feedback.succeed("`goto_url` executed.", f"Page navigated to {observed.url}.", *observed.effect.notices)
+        return " ".join([feedback.failed("goto_url", refusal), *observed.effect.notices])
+    return feedback.succeed("`goto_url` executed.", observed.navigation)
 
 
 async def _go_back(session: ActingSession, _: tools.GoBack) -> str:
@@ -173,7 +178,7 @@ async def _go_back(session: ActingSession, _: tools.GoBack) -> str:
         return feedback.failed("go_back", "there is no previous page")
     async with ObservedCall(session) as observed:
         await navigate(session, observed.tab.page.go_back)
-    return feedback.succeed("`go_back` executed.", f"Page navigated to {observed.url}.", *observed.effect.notices)
+    return feedback.succeed("`go_back` executed.", observed.navigation)
 
 
 async def _wait(session: ActingSession, call: tools.Wait) -> str:

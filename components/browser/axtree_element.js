@@ -55,8 +55,8 @@
 
     // Where to click: the centre if it is the element's, or else the first point of its rectangles that is. `own` is
     // false if all its points are covered. The point is in CSS pixels of the top document; with `remote`, of the
-    // innermost frame, whose place this world cannot see. Null if the element is not drawn.
-    function place() {
+    // innermost frame, whose place this world cannot see. Null if the element is not drawn. With `stays` nothing is scrolled.
+    function place(stays = false) {
       const view = document.defaultView;
       const isIn = (around, { x, y }) => x >= 0 && y >= 0 && x < around.innerWidth && y < around.innerHeight;
       const isInside = (point) => {
@@ -68,7 +68,8 @@
       let smooth = false; // the page would still move after the answer
       const around = (node) => parentOf(node) || node.ownerDocument.defaultView.frameElement;
       for (let node = el; node; node = around(node)) smooth ||= getComputedStyle(node).scrollBehavior === 'smooth';
-      if (isArea(el)) bringArea();
+      if (stays) smooth = false;
+      else if (isArea(el)) bringArea();
       else if (!smooth) el.scrollIntoViewIfNeeded();
       else if (![at(bounds(), 0, 0), at(bounds(), 0.99, 0.99)].every(isInside)) {
         el.scrollIntoView({ behavior: 'instant', block: 'center', inline: 'nearest' });

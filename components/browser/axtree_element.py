@@ -96,16 +96,17 @@ class PageElement:
         self._shown = shown
         self._reference = reference
 
-    async def place(self) -> Place:
-        """Scroll the element into view and choose the point to click. Raises as `ask`."""
-        frame, answer = await self._ask("place")
+    async def place(self, stays: bool = False) -> Place:
+        """Scroll the element into view, unless it `stays`, and choose the point to click. Raises as `ask`."""
+        frame, answer = await self._ask("place", stays)
         if answer is None:
             raise UnknownElementError(f"the page has no visible element {self._shown}")
         place = Place.model_validate(answer)
         if not place.remote:
             return place
         locator = self._locator(frame)
-        await locator.scroll_into_view_if_needed(timeout=PROBE_TIMEOUT_S * 500)
+        if not stays:
+            await locator.scroll_into_view_if_needed(timeout=PROBE_TIMEOUT_S * 500)
         box = await locator.bounding_box(timeout=PROBE_TIMEOUT_S * 500)
         if box is None:
             raise UnknownElementError(f"the page has no visible element {self._shown}")
@@ -149,7 +150,11 @@ class PageElement:
     async def fill(self, value: str) -> None:
         """Set the value of a date or another picked field. Raises Playwright's error if it does not take it."""
         frame, _ = await self._ask("value")
-        await self._locator(frame).fill(value, timeout=PROBE_TIMEOUT_S * 500)
+        try:
+            async with self._tab.limits.limit(PROBE_TIMEOUT_S / 2):
+                await self._locator(frame).fill(value, timeout=0)
+        except TimeoutError as error:
+            raise PlaywrightError(f"the field did not take the value within {PROBE_TIMEOUT_S / 2:.0f} s") from error
 
     async def ask(self, request: str, *arguments: object) -> Any:
         """The answer of `axtree_element.js`.
@@ -170,7 +175,7 @@ class PageElement:
         frames = page.frames if self._reference.startswith("f") else [page.main_frame]  # f: numbered in another frame
         selector = f"{ENGINE}={self._reference} {request} {quote(json.dumps(arguments), safe='')}"
         try:
-            async with asyncio.timeout(PROBE_TIMEOUT_S):
+            async with self._tab.limits.limit(PROBE_TIMEOUT_S):  # a dialog that the agent is to answer stops it
                 texts = await asyncio.gather(*(_text(frame, selector) for frame in frames))
         except TimeoutError as error:
             raise EnvError(f"the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
@@ -191,7 +196,7 @@ async def register(playwright: Playwright) -> None:
 
 async def _text(frame: Frame, selector: str) -> str:
     try:
-        return await frame.locator(selector).text_content(timeout=PROBE_TIMEOUT_S * 1000) or "null"
+        return await frame.locator(selector).text_content(timeout=0) or "null"
     except PlaywrightError as error:
         if isinstance(translate(error), SandboxError) and not frame.is_detached():
             raise

@@ -4,6 +4,9 @@ Chromium has one clipboard for all contexts of a browser, so that Ctrl+C in one 
 Nothing is written to it any more: `clipboard.js` takes every copy and cut of a page, and the harness gives what was
 copied to the documents of a tab before it presses the keys that paste. A page that asks to read the clipboard
 (`navigator.clipboard.read`) is refused, as a browser refuses it without permission.
+
+A frame in a renderer of its own gets the scripts when keys that copy or paste are pressed. What a script in such a
+frame copies at another time, as a button "Copy" does, reaches Chromium's clipboard and is not pasted from there.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -46,16 +49,30 @@ class Clipboard:
         if content and sum(map(len, content.values())) <= MAX_COPIED:
             self.content = content
 
-    async def before_keys(self, cdp: CDPSession, chord: str) -> None:
-        """Give the content to the documents of a tab if a chord, in Playwright's names, pastes."""
-        if _plain(chord) in _PASTE:
-            await _in_all_frames(cdp, f"globalThis.waymarkPaste = {json.dumps(self.content)}; null")
+    @staticmethod
+    def is_used_by(chord: str) -> bool:
+        """Whether a chord, in Playwright's names, copies, cuts or pastes."""
+        return _plain(chord) in _COPY | _PASTE
 
-    async def after_keys(self, cdp: CDPSession, chord: str) -> None:
+    async def before_keys(self, sessions: Sequence[CDPSession], chord: str) -> None:
+        """Give the content to the documents of a tab if a chord pastes.
+
+        Args:
+            sessions: those of the tab (`Tab.frame_sessions`), its own first.
+        """
+        for session in sessions[1:]:
+            with contextlib.suppress(PlaywrightError):  # the frame is gone
+                await isolate_clipboard(session)
+        if _plain(chord) in _PASTE:
+            for session in sessions:
+                await _in_all_frames(session, f"globalThis.waymarkPaste = {json.dumps(self.content)}; null")
+
+    async def after_keys(self, sessions: Sequence[CDPSession], chord: str) -> None:
         """Take what the documents of a tab copied if a chord copies or cuts."""
         if _plain(chord) in _COPY:
-            for copied in await _in_all_frames(cdp, _TAKE):
-                self.keep(copied)
+            for session in sessions:
+                for copied in await _in_all_frames(session, _TAKE):
+                    self.keep(copied)
 
 
 async def isolate_clipboard(cdp: CDPSession) -> None:

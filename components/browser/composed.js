@@ -17,6 +17,9 @@ const isOpaque = (el) => isFrame(el) && !el.contentDocument && !!el.contentWindo
 // The frame element around a document; null for `document` itself.
 const frameAround = (inner) => (inner === document ? null : inner.defaultView?.frameElement ?? null);
 
+// `form.children` may be a field of that name.
+const ownChildren = Object.getOwnPropertyDescriptor(Element.prototype, 'children').get;
+
 // The child elements in the flat tree: a host has those of its shadow root, a slot those assigned to it, a frame the body, an
 // image the areas of its map.
 function childrenOf(el) {
@@ -25,7 +28,7 @@ function childrenOf(el) {
   if (el.tagName === 'SLOT' && el.assignedNodes().length) return el.assignedElements();
   if (el.tagName === 'IMG' && el.useMap) return areasIn(el);
   const inner = documentIn(el);
-  return inner ? [inner.body || inner.documentElement] : el.children;
+  return inner ? [inner.body || inner.documentElement] : ownChildren.call(el);
 }
 
 // The parent in the flat tree; null for the root of `document` and for a detached element.

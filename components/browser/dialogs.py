@@ -126,9 +126,9 @@ class Dialogs:
         """Run a call with `execute`, or let it answer the open dialog. Returns its line of feedback."""
         if self.open is None:
             waited, self._waiting = self._waiting, None
-            if waited is not None:  # the dialog was closed by the time limit
-                await waited
-            return await self._until_dialog(call.name, asyncio.create_task(execute(call)))
+            opener = await waited if waited is not None else ""  # the dialog was closed by the time limit
+            line = await self._until_dialog(call.name, asyncio.create_task(execute(call)))
+            return f"{line} {_of_opener(opener)}" if opener else line
         return await self._answer(self.open, call, execute)
 
     async def observe(
@@ -183,9 +183,10 @@ class Dialogs:
         waiting, self._waiting = self._waiting, None
         rest = "" if waiting is None else await self._until_dialog(call.name, waiting)
         if answer is None:  # the dialog is out of the way, so the call itself runs
-            return await self.run(call, execute)
-        note = f"The call that had opened it: {rest.partition(': ')[2]}" if rest else ""
-        return feedback.succeed(f"`{call.name}` answered the dialog with {answer}.", note)
+            line = await self.run(call, execute)
+            note = f" The dialog was confirmed, because no answer came. {_of_opener(rest)}".rstrip()
+            return line if ends else f"{line}{note}"
+        return feedback.succeed(f"`{call.name}` answered the dialog with {answer}.", _of_opener(rest))
 
     async def _close(self, dialog: OpenDialog, answer: Answer) -> None:
         if self._expiry is not None and self._expiry is not asyncio.current_task():
@@ -222,3 +223,8 @@ class Dialogs:
             sentence = f'A dialog ({dialog.kind}) said "{dialog.message[:80]}"'
             dialog.tab.notices.note("dialog", f"{sentence} and was confirmed, because no answer came.")
             await self._close(dialog, Answer(True, dialog.default if dialog.kind == "prompt" else None))
+
+
+def _of_opener(line: str) -> str:
+    """The line of feedback of the call that had opened a dialog, as a note of a later line; empty if there is none."""
+    return f"The call that had opened it: {line.partition(': ')[2]}" if line else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from playwright.async_api import Response
@@ -104,6 +105,13 @@ class ObservedCall:
         )
         self.url, self.wheel = after.url, after.wheel
         self.state = after.toggled or (feedback.FOCUSED if after.field else "")
+
+    @property
+    def navigation(self) -> str:
+        """What a call has done that leads to another page, whether or not its address is another one."""
+        landed = f"Page navigated to {self.url}." if self.url else ""
+        others = str(replace(self.effect, navigated_to=None, changed=False, notices=()))
+        return " ".join(note for note in (landed, *self.effect.notices, others) if note)
 
 
 async def closed_tab(session: ActingSession, tab: Tab) -> Effect:

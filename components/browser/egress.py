@@ -71,9 +71,11 @@ class EgressGuard:
                 stdin.write(json.dumps(self._rules).encode() + b"\n")
                 await stdin.drain()
                 self.port = int(await stdout.readline())
-        except (TimeoutError, ValueError, OSError) as error:
+        except BaseException as error:
             await self.stop()
-            raise SandboxError(f"the egress guard did not start: {error}") from error
+            if isinstance(error, TimeoutError | ValueError | OSError):
+                raise SandboxError(f"the egress guard did not start: {error}") from error
+            raise
 
     async def replace_rules(self, params: EgressParams) -> None:
         """Use other rules from now on. Connections that are open stay open.

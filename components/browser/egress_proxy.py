@@ -33,6 +33,9 @@ IDLE_TIMEOUT_S = 300.0
 CHUNK = 64 * 1024
 _HOP_BY_HOP = {b"connection", b"proxy-connection", b"proxy-authorization", b"keep-alive", b"te", b"upgrade"}
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_CLOUDS = [ipaddress.ip_network(network) for network in ("168.63.129.16/32", "192.0.0.0/24", "64:ff9b:1::/48")]
+"""Addresses that are internal though `is_global`, which differs between versions of Python, may say otherwise: Azure's
+WireServer, metadata of Oracle's cloud, a local NAT64 (RFC 8215)."""
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 Direction = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -86,7 +89,9 @@ def is_public(address: str) -> bool:
             inside = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
         if inside is not None:
             return is_public(str(inside))
-    return ip.is_global and not ip.is_multicast
+        if ip.is_site_local:
+            return False
+    return ip.is_global and not ip.is_multicast and not any(ip in network for network in _CLOUDS)
 
 
 async def resolve(host: str, port: int) -> list[str]:

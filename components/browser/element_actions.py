@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from components.browser import feedback, tools
-from components.browser.axtree_element import Field, PageElement, UnknownElementError
+from components.browser.axtree_element import Field, PageElement, Place, UnknownElementError
 from components.browser.effects import ActingSession, ObservedCall, navigate, to_viewport
 from components.browser.feedback import Element
 from components.browser.field_values import field_value
@@ -44,7 +44,9 @@ async def _hover_element(session: ActingSession, call: tools.HoverElement) -> st
 async def _drag_element(session: ActingSession, call: tools.DragElement) -> str:
     await _point_of(session, call.to)
     start_pixels, start = await _point_of(session, call.element)
-    end = await PageElement(session.tabs.active, call.to).place()  # as it is after scrolling to the first
+    end = await PageElement(session.tabs.active, call.to).place(stays=True)  # as it is after scrolling to the first
+    if not _is_in_view(session.tabs.active, end):
+        raise UnknownElementError(f"elements {call.element} and {call.to} are not in view together")
     end_pixels, end_point = _in_viewport(session, end.x, end.y)
     async with ObservedCall(session, start_pixels) as observed:
         await drag(observed.tab, start_pixels, end_pixels)
@@ -143,22 +145,30 @@ async def press(tab: Tab, keys: list[str]) -> None:
     """Press keys in Playwright's names, one after the other."""
     keyboard = tab.page.keyboard
     for key in keys:
-        await tab.clipboard.before_keys(tab.cdp, key)
-        await (keyboard.insert_text(key) if is_typed(key) else keyboard.press(key))
-        await tab.clipboard.after_keys(tab.cdp, key)
+        if not tab.clipboard.is_used_by(key):
+            await (keyboard.insert_text(key) if is_typed(key) else keyboard.press(key))
+            continue
+        sessions = await tab.frame_sessions()
+        await tab.clipboard.before_keys(sessions, key)
+        await keyboard.press(key)
+        await tab.clipboard.after_keys(sessions, key)
 
 
 async def _point_of(session: ActingSession, shown: str) -> tuple[tuple[float, float], tuple[int, int]]:
     """A point of an element that nothing covers: in CSS pixels of the viewport, and on the 0-1000 scale."""
     tab = session.tabs.active
     place = await PageElement(tab, shown).place()
-    if not (0 <= place.x < tab.viewport[0] and 0 <= place.y < tab.viewport[1]):
+    if not _is_in_view(tab, place):
         raise UnknownElementError(f"element {shown} is outside of the view and cannot be scrolled into it")
     pixels, point = _in_viewport(session, place.x, place.y)
     if not place.own:
         cover = (await tab.mark(pixels)).target
         raise UnknownElementError(f"element {shown} is covered by {cover.element if cover else 'another element'}")
     return pixels, point
+
+
+def _is_in_view(tab: Tab, place: Place) -> bool:
+    return 0 <= place.x < tab.viewport[0] and 0 <= place.y < tab.viewport[1]
 
 
 def _in_viewport(session: ActingSession, x: float, y: float) -> tuple[tuple[float, float], tuple[int, int]]:
@@ -174,7 +184,7 @@ async def _go_forward(session: ActingSession, _: tools.GoForward) -> str:
         return feedback.failed("go_forward", "there is no next page")
     async with ObservedCall(session) as observed:
         await navigate(session, observed.tab.page.go_forward)
-    return feedback.succeed("`go_forward` executed.", f"Page navigated to {observed.url}.", *observed.effect.notices)
+    return feedback.succeed("`go_forward` executed.", observed.navigation)
 
 
 ELEMENT_ACTIONS: Actions = {

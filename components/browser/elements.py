@@ -80,7 +80,7 @@ def parse_elements(text: str) -> list[Listed]:
         ValueError: a line is not one of an element list.
     """
     elements = []
-    for line in text.splitlines():
+    for line in text.split("\n") if text else ():  # a name may have other separators
         if line.startswith("("):
             continue
         match = _LINE.match(line)

@@ -52,6 +52,7 @@ class ForeignFrames:
         self._page = page
         self._sessions: dict[str, CDPSession] = {}
         """Of frames in renderers of their own, by their DevTools ids."""
+        self._attaching = asyncio.Lock()
 
     async def complete(self, state: PageState, world: FrameWorld, request: Mapping[str, object]) -> PageState:
         """A page's state with the lines of these frames in its element list.
@@ -136,21 +137,39 @@ class ForeignFrames:
         answer = await world.ask(request)
         return FramePart.model_validate(answer) if answer else FramePart()
 
+    async def sessions(self) -> list[CDPSession]:
+        """The sessions of all frames in renderers of their own."""
+        async with self._attaching:
+            await self._attach()
+            return [*self._sessions.values()]
+
     async def _session(self, frame_id: str) -> CDPSession:
         """The session of a frame in a renderer of its own."""
-        session = self._sessions.get(frame_id)
-        if session is not None:
-            with contextlib.suppress(PlaywrightError):
-                await session.send("Page.getFrameTree")
-                return session
+        async with self._attaching:  # frames are asked at the same time, and one round attaches to all
+            if frame_id not in await self._living():
+                await self._attach()
+            if frame_id not in self._sessions:
+                raise PlaywrightError("the frame is gone")
+            return self._sessions[frame_id]
+
+    async def _attach(self) -> None:
+        """Make sessions for the frames that have none, and forget those of frames that are gone."""
+        self._sessions = await self._living()
         for frame in self._page.frames[1:]:
             with contextlib.suppress(PlaywrightError):  # it shares the session of the frame around it
                 session = await self._page.context.new_cdp_session(frame)
                 tree = await session.send("Page.getFrameTree")
-                self._sessions[tree["frameTree"]["frame"]["id"]] = session
-        if frame_id not in self._sessions:
-            raise PlaywrightError("the frame is gone")
-        return self._sessions[frame_id]
+                if self._sessions.setdefault(tree["frameTree"]["frame"]["id"], session) is not session:
+                    await session.detach()
+
+    async def _living(self) -> dict[str, CDPSession]:
+        """The sessions that still answer."""
+        living = {}
+        for frame_id, session in self._sessions.items():
+            with contextlib.suppress(PlaywrightError):
+                await session.send("Page.getFrameTree")
+                living[frame_id] = session
+        return living
 
 
 async def _evaluate(world: FrameWorld, expression: str) -> Any:

@@ -46,6 +46,7 @@ _ALIASES = {
     "capslock": "CapsLock",
     "contextmenu": "ContextMenu",
 }
+_CONTROLS = {"\n": "Enter", "\r": "Enter", "\r\n": "Enter", "\t": "Tab"}
 MODIFIERS = ("Control", "Shift", "Alt", "Meta")
 _CODES = re.compile(
     r"(Key[A-Z]|Digit\d|Numpad(\d|Divide|Multiply|Subtract|Add|Decimal|Enter)|(Control|Shift|Alt|Meta)(Left|Right)"
@@ -94,7 +95,8 @@ def is_typed(key: str) -> bool:
 
 
 def _split(key: str) -> list[str]:
-    key = key.strip() or "Space"
+    key = _CONTROLS.get(key, key)
+    key = key.strip() or ("Space" if key else "")
     if key == "+" or "+" not in key:
         return [key]
     parts = key.removesuffix("++").split("+") if key.endswith("++") else key.split("+")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser.errors import EnvError, SandboxError
@@ -19,6 +21,9 @@ _NAVIGATED = (
     "not attached to an active page",  # the tab is being given another renderer
 )
 
+_NAMES = re.compile(r"\"[^\"]*\"|\b\w+://\S+")
+"""Addresses and quoted texts, which are the page's and may have any of the words."""
+
 
 class NavigatedError(EnvError):
     """The document was replaced while it was read; the read may be repeated."""
@@ -34,7 +39,7 @@ def translate(error: PlaywrightError) -> EnvError:
     Returns a `NavigatedError`, a `ClosedError`, a `SandboxError` for a dead renderer or driver, or else an `EnvError`.
     """
     message = str(error)
-    low = message.lower()
+    low = _NAMES.sub("", message.partition("\nCall log:")[0]).lower()
     if any(sign in low for sign in _NAVIGATED):
         return NavigatedError(message)
     if any(sign in low for sign in _DEAD) and "net::" not in low:

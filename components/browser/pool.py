@@ -14,9 +14,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
@@ -78,7 +79,7 @@ class _Slot:
 
 def _egress_params(egress: EgressParams, site: Site | None) -> EgressParams:
     """The egress guard's parameters. Episodes on the pool's own site may reach no other host."""
-    return egress if site is None else egress.model_copy(update={"allowed_hosts": []})
+    return egress if site is None else egress.model_copy(update={"allowed_hosts": [], "private_hosts": []})
 
 
 class BrowserPool:
@@ -241,26 +242,26 @@ class BrowserPool:
 
     async def _release_context(self, slot: _Slot, session: Session) -> None:
         slot.episodes += 1
-        await session.settle_dialogs()
-        with contextlib.suppress(Exception):  # the episode has ended and must not be lost; the next one meets the error
-            async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await session.end_episode()
-        self._has_failed |= session.broken
-        keep = self._site is not None and not session.broken and slot.episodes < EPISODES_PER_CONTEXT
-        if keep:
-            try:
-                async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                    slot.tab = await session.detach()
-                    if session.tabs.index != 0:
-                        await slot.tab.page.bring_to_front()
-                    if slot.episodes % EPISODES_PER_COLLECTION == 0:
-                        await slot.tab.command("HeapProfiler.collectGarbage")
-                    return
-            except Exception:  # whatever is wrong with the context, the episode has ended and must not be lost
-                pass
-        context, slot.context, slot.tab = slot.context, None, None
-        if context is not None:
-            await _close(context)
+        is_kept = False
+        try:
+            is_settled = await _succeeds(session.settle_dialogs())
+            await _succeeds(session.end_episode())
+            self._has_failed |= session.broken
+            if self._site is not None and is_settled and not session.broken and slot.episodes < EPISODES_PER_CONTEXT:
+                is_kept = await _succeeds(self._prepare_next(slot, session))
+        finally:
+            if not is_kept:
+                context, slot.context, slot.tab = slot.context, None, None
+                if context is not None:
+                    await _close(context)
+
+    async def _prepare_next(self, slot: _Slot, session: Session) -> None:
+        """Make the slot's context ready for its next episode."""
+        slot.tab = await session.detach()
+        if session.tabs.index != 0:
+            await slot.tab.page.bring_to_front()
+        if slot.episodes % EPISODES_PER_COLLECTION == 0:
+            await slot.tab.command("HeapProfiler.collectGarbage")
 
     # ---- browsers ---------------------------------------------------------------------------------------------------
 
@@ -335,6 +336,17 @@ class BrowserPool:
             self._current = None
         await _close(running.browser)
         await _stop_driver(running.playwright)  # also kills what is left of its browser
+
+
+async def _succeeds(operation: Coroutine[Any, Any, None]) -> bool:
+    """Whether an operation ends in time and without an error. The episode has ended and must not be lost, whatever is
+    wrong with its context."""
+    try:
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            await operation
+    except Exception:
+        return False
+    return True
 
 
 async def _close(what: Browser | BrowserContext) -> None:

@@ -5,7 +5,8 @@ does not answer gives no result here: the episodes on it report that it is unrea
 call, for at most `MAX_BYTES`.
 
 Accepted trade-offs: the standard library's parser takes the first rule that matches, where the RFC takes the longest,
-and knows no `*` inside a path. Only the given addresses are checked, which for a benchmark are its start pages; pages
+and knows no `*` inside a path. Of several groups for one name it takes the first, and a group for a part of our name
+counts as ours. Only the given addresses are checked, which for a benchmark are its start pages; pages
 to which an agent goes from there are not.
 """
 
@@ -85,5 +86,6 @@ async def _fetch_rules(client: httpx.AsyncClient, robots: str, refusal: str | No
     if status >= 500:
         rules.parse(["User-agent: *", "Disallow: /"])
     else:  # without a file everything is allowed
-        rules.parse(body[:MAX_BYTES].decode("utf-8", "replace").splitlines() if status < 400 else [])
+        lines = body[:MAX_BYTES].decode("utf-8-sig", "replace").splitlines() if status < 400 else []
+        rules.parse([line for line in lines if line.strip()])  # for the parser a blank line would end a group
     return rules

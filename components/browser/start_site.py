@@ -33,10 +33,16 @@ class StartSite:
 
     def on_request(self, request: Request) -> None:
         """Note a request of a page."""
-        if request.is_navigation_request() and _origin(request.url) in self._origins:
-            with contextlib.suppress(PlaywrightError):  # the request's window may not exist yet
-                if request.frame.parent_frame is None:
-                    self._last_request = request
+        if not request.is_navigation_request():
+            return
+        with contextlib.suppress(PlaywrightError):  # the request's window may not exist yet
+            if request.frame.parent_frame is not None:
+                return
+            last = self._last_request
+            if _origin(request.url) in self._origins:
+                self._last_request = request
+            elif last is not None and request.redirected_from is None and request.frame == last.frame:
+                self._last_request = None  # its tab has gone elsewhere, and what it shows is no answer of the site
 
     async def require_reachable(self, refusal: Callable[[Response], str | None]) -> None:
         """Check the last request.

@@ -154,6 +154,10 @@ class Tab:
         """
         return answer.model_validate(await self._probe_again(request, PROBE_TIMEOUT_S))
 
+    async def frame_sessions(self) -> list[CDPSession]:
+        """The sessions of the documents of this tab: its own, and those of frames in renderers of their own."""
+        return [self.cdp, *await self._foreign_frames.sessions()]
+
     async def world_in(self, around: FrameWorld | None, frame: str) -> FrameWorld:
         """Our world in a frame; see `ForeignFrames.world_in`. `around` is None for the main frame's world."""
         if around is None:
@@ -209,6 +213,7 @@ class Tab:
 
     async def _look_until(self, end: float, request: dict, quiet_ms: int, since: int) -> PageState:
         began = time.monotonic()
+        documents, wheel = self.documents, None
         while True:
             now = time.monotonic()
             request["waited"] = (now - began) * 1000
@@ -218,6 +223,9 @@ class Tab:
             try:
                 answer = await self._probe({**request, "settle": left_ms}, PROBE_TIMEOUT_S + left_ms / 1000)
                 state = PageState.model_validate(answer)
+                wheel = state.wheel or wheel  # the page tells it once
+                if wheel is not None and self.documents == documents:
+                    state = state.model_copy(update={"wheel": wheel})
             except NavigatedError:
                 state = None
             if not self._navigation.is_under_way and not self._network.is_loading(since) and state is not None:

@@ -69,7 +69,7 @@ class EpisodeTabs:
         on_crash: Callable[[], None],
         uploads: Uploads | None = None,
     ) -> None:
-        self.active = first
+        self.active = self._first = first
         """The active tab. It may have been closed since the last `update`."""
         self._context = context
         self._watches_network = watches_network
@@ -199,12 +199,12 @@ class EpisodeTabs:
         """End the episode: close every tab but the first, which the next episode may use.
 
         Raises:
-            EnvError: no tab is left.
+            EnvError: the first tab is closed. A window that a page opened may have another size.
         """
         self._context.remove_listener("page", self._page_listener)
         for page in [*self._pages, *[tab.page for tab in self._tabs[1:]]]:
             await page.close()
-        if self._tabs[0].page.is_closed():
+        if self._tabs[0] is not self._first or self._first.page.is_closed():
             raise EnvError("the first tab was closed")
         return self._tabs[0]
 

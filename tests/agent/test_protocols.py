@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -198,6 +200,23 @@ def test_webagent_r1_names_what_is_wrong(code, reason):
     assert reason in (protocol("webagent_r1_bare").parse(code).error or "")
 
 
+def test_a_response_that_repeats_itself_is_read_in_little_time(monkeypatch):
+    """Meanwhile no other episode goes on."""
+    tries = []
+    parse_code = ast.parse
+
+    def counted(*args: object, **options: object) -> ast.AST:
+        tries.append(args)
+        return parse_code(*args, **options)
+
+    monkeypatch.setattr(ast, "parse", counted)
+    parse = protocol("webagent_r1_bare").parse
+    assert "not closed" in (parse('do("' + ")" * 19_000).error or "")
+    assert len(tries) < 500
+    many = "exit(message='" + "(a) " * 500 + "')"
+    assert parse(many).calls[0].arguments["answer"] == "(a) " * 500
+
+
 def test_webagent_r1_runs_the_first_of_two_actions_and_reports_the_second():
     parsed = protocol("webagent_r1_bare").parse('do(action="Click", element="7")\ndo(action="Click", element="8")')
     assert parsed.error is None
@@ -219,6 +238,14 @@ def test_webagent_r1_runs_the_first_of_two_actions_and_reports_the_second():
         ("type(4, 1)", call("write_element", element="4", text="1", submit=False)),
         ('type [4] [who [is] it] [press_enter_after=1]',
          call("write_element", element="4", text="who [is] it", submit=True)),
+        ("type [4] [who]", call("write_element", element="4", text="who", submit=True)),
+        ("type [4] [who] [0]", call("write_element", element="4", text="who", submit=False)),
+        ("type(12, a, press_enter_after=True)", call("write_element", element="12", text="a", submit=True)),
+        ("```txt\nclick(12, Search)\n```", call("click_element", element="12")),
+        ("stop(Paris).", call("done", answer="Paris")),
+        ("stop(Paris)\nThat is all.", call("done", answer="Paris")),
+        ("stop(Paris (France)", call("done", answer="Paris (France")),
+        ("stop(Paris (France) is it", call("done", answer="Paris (France) is it")),
         ("new_tab", call("new_tab")),
         ("tab_focus(1)", call("switch_tab", index="1")),
         ("close_tab()", call("close_tab")),

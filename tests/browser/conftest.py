@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from components.browser import BrowserPool, Session
+from components.browser import BrowserPool, Session, pool
 from components.params import BrowserParams, EgressParams
 from components.records import Task
 from tests.loopback import Handler, Loopback
@@ -74,15 +74,22 @@ def visit_params() -> BrowserParams:
 def visit(visit_params: BrowserParams) -> Iterator[Callable[[str, Callable[[Session, Any], Awaitable[Any]]], Any]]:
     """`visit(url, body)` opens the page, runs `await body(session, observation)` and returns its result."""
     with asyncio.Runner() as runner:
-        pool = BrowserPool(visit_params, text="elements")
-        runner.run(pool.__aenter__())
+        browsers = BrowserPool(visit_params, text="elements")
+        runner.run(browsers.__aenter__())
 
         def run(url: str, body: Callable[[Session, Any], Awaitable[Any]]) -> Any:
             async def episode() -> Any:
-                async with pool.session() as session:
+                async with browsers.session() as session:
                     return await body(session, await session.start(task(url)))
 
             return runner.run(episode())
 
         yield run
-        runner.run(pool.__aexit__())
+        runner.run(browsers.__aexit__())
+
+
+@pytest.fixture
+def separate_renderers(monkeypatch) -> None:
+    """Frames of another site get renderers of their own, as in a whole Chromium; the headless shell gives them none."""
+    flags = pool.launch_flags
+    monkeypatch.setattr(pool, "launch_flags", lambda *arguments: [*flags(*arguments), "--site-per-process"])

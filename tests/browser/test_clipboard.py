@@ -65,6 +65,35 @@ def test_two_concurrent_episodes_do_not_share_a_clipboard(pages):
     asyncio.run(episodes())
 
 
+@pytest.mark.slow
+def test_frames_of_another_site_do_not_share_a_clipboard_either(pages, separate_renderers):
+    """They are in renderers of their own."""
+    inner = pages.add("/inner-fields", FIELDS.format(text="SECRET")).replace("127.0.0.1", "localhost")
+    page = pages.add(
+        "/framed-fields", f"<iframe src='{inner}' style='width:600px;height:400px'></iframe><input id=out>"
+    )
+
+    async def copied(session):
+        await session.page.frames[1].locator("#one").select_text()
+        await session.step([keys("ctrl+c")])
+
+    async def pasted(session):
+        await session.page.frames[1].locator("#two").focus()
+        await session.step([keys("ctrl+v")])
+        return await session.page.frames[1].evaluate("two.value")
+
+    async def episodes():
+        async with BrowserPool(PARAMS) as pool, pool.session() as first, pool.session() as second:
+            await asyncio.gather(first.start(task(page)), second.start(task(page)))
+            await copied(first)
+            assert await pasted(second) == ""
+            assert await pasted(first) == "SECRET"
+            await press(first, "out", "ctrl+v")
+            assert await first.page.evaluate("out.value") == "SECRET"
+
+    asyncio.run(episodes())
+
+
 def test_an_episode_finds_nothing_that_the_one_before_copied(pages, visit):
     async def copy(session, _):
         await press(session, "one", "ctrl+a", "ctrl+c")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import time
 
 import pytest
 from PIL import Image
 
-from components.browser import BrowserPool, check_call, parse_elements
+from components.browser import BrowserPool, axtree_element, check_call, parse_elements
 from components.browser.dialogs import MAX_REFUSED
 from components.browser.tools import ALL_TOOLS
 from components.records import ToolCall
@@ -119,6 +120,9 @@ def test_other_calls_fail_and_at_last_the_dialog_is_confirmed(visit):
     result = visit(CONFIRM, steps)
     assert [line.split(":")[0] for line in result.feedback] == ["Failed"] * (MAX_REFUSED - 1) + ["Succeed"]
     assert 'asks "Delete the tent?"' in result.feedback[0]
+    assert (
+        "The dialog was confirmed, because no answer came. The call that had opened it: `click`" in result.feedback[-1]
+    )
     assert result.observation.tabs[0].title == "true"
 
 
@@ -159,6 +163,28 @@ def test_a_dialog_without_an_answer_is_confirmed_after_its_time(visit):
     result = visit(CONFIRM, steps, dialog_wait_s=0.3)
     assert result.observation.tabs[0].title == "true"
     assert result.feedback[0].startswith("Succeed: `wait`")
+    assert "The call that had opened it: `click`" in result.feedback[0]
+    assert 'said "Delete the tent?" and was confirmed, because no answer came.' in result.feedback[0]
+
+
+def test_an_element_tool_that_opens_a_dialog_waits_for_the_answer(visit, monkeypatch):
+    """However long the agent thinks about it."""
+    monkeypatch.setattr(axtree_element, "PROBE_TIMEOUT_S", 0.5)
+    asks = "document.title = confirm('Empty the basket?')"
+    body = f'<select aria-label=Size onchange="{asks}"><option>S<option>M</select>'
+
+    async def steps(session):
+        tree = (await session.step([check_call("wait", {"seconds": 0})])).observation.text
+        (identifier,) = re.findall(r"\[(\w+)\].*Size", tree)
+        call = check_call("select_option", {"element": identifier, "option": "M"}, ALL_TOOLS)
+        asked = await session.step([call])
+        await asyncio.sleep(1.5)
+        return asked, await session.step([keys("enter")])
+
+    asked, answered = visit(body, steps, text="axtree")
+    assert "and waits" in asked.feedback[0]
+    assert '`select_option` chose "M"' in answered.feedback[0]
+    assert answered.observation.tabs[0].title == "true"
 
 
 def test_the_end_of_an_episode_confirms_the_dialog_and_reads_the_page(visit):

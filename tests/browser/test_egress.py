@@ -27,7 +27,7 @@ PUBLIC = "93.184.215.14"
     ["127.0.0.1", "127.8.8.8", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1",
      "192.0.2.1", "224.0.0.1", "239.255.255.250", "255.255.255.255", "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1",
      "ff02::1", "::ffff:127.0.0.1", "::ffff:a00:1", "64:ff9b::7f00:1", "64:ff9b::a00:1", "2002:7f00:1::",
-     "2001:db8::1"],
+     "2001:db8::1", "192.0.0.192", "168.63.129.16", "fec0::1", "64:ff9b:1::a00:1"],
 )  # fmt: skip
 def test_special_addresses_are_not_public(address):
     assert not is_public(address)
@@ -293,3 +293,22 @@ def test_the_guard_stops_all_ways_out_and_without_it_most_of_them_work():
 
     assert asyncio.run(try_all(guard=True, linger_s=1.0)) == []
     assert len(asyncio.run(try_all(guard=False, linger_s=1.0))) > 0.5 * len(attempts())
+
+
+def test_a_guard_whose_start_was_cancelled_starts_again():
+    async def main() -> int:
+        guard = EgressGuard(EgressParams())
+        starting = asyncio.create_task(guard.start())
+        while guard.pid is None:
+            await asyncio.sleep(0.001)
+        starting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await starting
+        assert guard.pid is None
+        await guard.start()
+        try:
+            return guard.port
+        finally:
+            await guard.stop()
+
+    assert asyncio.run(main()) > 0

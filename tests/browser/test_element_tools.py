@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
@@ -101,6 +102,22 @@ def test_double_clicks_drags_and_keys_act_on_ids(use):
     assert title == "a page double dropped ArrowRight End"
     assert lines[1].startswith("Succeed: `drag` from (")
     assert lines[2].startswith("Succeed: `press_keys` ['ArrowRight', 'End'] executed.")
+
+
+def test_a_drag_over_more_than_a_view_is_refused(pages):
+    card = "<button onmousedown='document.title += ` down`'>Card</button>"
+    url = pages.add("/far", f"{card}{FILLER * 3}<button onmouseup='document.title += ` up`'>Bin</button>")
+
+    async def episode():
+        async with BrowserPool(PARAMS, text="axtree") as pool, pool.session() as session:
+            (card,) = re.findall(r'\[(\w+)\].*"Card"', (await session.start(task(url))).text)
+            end = check_call("scroll", {"direction": "down", "amount": 10})
+            (bin,) = re.findall(r'\[(\w+)\].*"Bin"', (await session.step([end])).observation.text)
+            return await session.step([check_call("drag_element", {"element": card, "to": bin}, ALL_TOOLS)])
+
+    result = asyncio.run(episode())
+    assert "are not in view together" in result.feedback[0]
+    assert result.observation.tabs[0].title == "a page"
 
 
 @pytest.mark.slow

@@ -206,3 +206,17 @@ def test_a_page_that_overrides_built_ins_is_still_read(pages, visit):
     assert text == '- button "Go" 500 500'
     assert said.startswith('Succeed: `click` on <button> "Go" at (500, 500) executed.')
     assert title == "pressed"
+
+
+def test_a_name_may_have_separators_that_only_python_knows():
+    (button,) = parse_elements('- button "a\x85b\x1c" 1 2')
+    assert button.name == "a\x85b\x1c"
+
+
+def test_a_form_with_a_field_named_children_lists_its_controls(listing):
+    form = (
+        "<form><select name=children aria-label=Children><option>0</select><input aria-label=City><button>Go</button>"
+    )
+    assert [item.name for item in parse_elements(listing(form))] == ["Children", "City", "Go"]
+    hidden = "<form><input type=hidden name=children><input aria-label=City><button>Go</button></form>"
+    assert [item.name for item in parse_elements(listing(hidden))] == ["City", "Go"]

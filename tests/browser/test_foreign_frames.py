@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 
 import pytest
 
-from components.browser import check_call, parse_elements
-from tests.browser.conftest import Pages
+from components.browser import BrowserPool, check_call, parse_elements
+from tests.browser.conftest import PARAMS, Pages, task
 
 _COUNT = itertools.count()
 INNER = """<div style='height:120px'>text</div><button onclick="this.textContent='pressed'">in</button>
@@ -59,6 +60,31 @@ def press(pages, visit):
         return visit(pages.add(f"/around{next(_COUNT)}", body), clicking)
 
     return run
+
+
+def test_each_frame_in_a_renderer_of_its_own_has_one_session(pages, framed, separate_renderers):
+    url = pages.add("/four", "".join(framed("site", style=STYLE) for _ in range(4)))
+
+    async def main() -> tuple[int, int, int]:
+        async with BrowserPool(PARAMS, text="elements") as pool, pool.session() as session:
+            made = []
+            attach = session.page.context.new_cdp_session
+
+            async def counted(target):
+                made.append(target)
+                return await attach(target)
+
+            session.page.context.new_cdp_session = counted
+            await session.start(task(url))
+            await session.page.wait_for_load_state("load")
+            for _ in range(3):
+                result = await session.step([check_call("wait", {"seconds": 0})])
+            lines = [line.name for line in parse_elements(result.observation.text)]
+            return len(made), len(session.tabs.active._foreign_frames._sessions), lines.count("in")
+
+    made, kept, lines = asyncio.run(main())
+    assert (kept, lines) == (4, 4)
+    assert made <= 8, "frames that navigate get one anew"
 
 
 @pytest.mark.parametrize("kind", ["port", "site", "sandbox"])

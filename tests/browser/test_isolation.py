@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from components.browser import BrowserPool, check_call
-from components.params import BrowserParams
+from components.browser import BrowserPool, Session, check_call
+from components.browser.egress import allows
+from components.browser.pool import _egress_params
+from components.params import BrowserParams, EgressParams
 from components.records import Task
 from components.worlds import LoopbackSite
 
@@ -83,6 +85,59 @@ def test_a_start_page_that_differs_in_its_fragment_is_loaded_anew(pages):
         return titles
 
     assert asyncio.run(scenario()) == ["1", "2", "1", "2"]
+
+
+def test_a_window_that_a_page_opened_serves_no_later_episode(pages):
+    """It has a size of its own."""
+    opener = (
+        "<button style='width:300px;height:200px' onclick=\"open('/other', 'o', 'width=200,height=100')\">go</button>"
+    )
+    url = pages.add("/opener", opener)
+    pages.add("/other", "small")
+    site = OurSite(int(url.split(":")[2].split("/")[0]))
+    task = Task(task_id="t", intent="i", start_url="http://ours/opener", website="w", source="s")
+    calls = [check_call("switch_tab", {"index": 0}), check_call("close_tab", {})]
+
+    async def scenario() -> list[tuple[int, int]]:
+        async with BrowserPool(PARAMS.model_copy(update={"concurrency": 1}), site=site) as pool:
+            viewports = []
+            for _ in range(2):
+                async with pool.session() as session:
+                    viewports.append((await session.start(task)).viewport)
+                    await session.step([check_call("click", {"x": 100, "y": 100})])
+                    viewports.append((await session.step(calls)).observation.viewport)
+            return viewports
+
+    large, small = PARAMS.viewport, (200, 100)
+    assert asyncio.run(scenario()) == [large, small, large, small]
+
+
+def test_a_dialog_that_cannot_be_settled_costs_the_context_and_no_episode(pages, monkeypatch):
+    url = pages.add("/jar", "a page")
+    site = OurSite(int(url.split(":")[2].split("/")[0]))
+    task = Task(task_id="t", intent="i", start_url="http://ours/jar", website="w", source="s")
+
+    async def fails(session: Session) -> None:
+        raise ValueError("a probe's answer")
+
+    async def scenario() -> str:
+        async with BrowserPool(PARAMS.model_copy(update={"concurrency": 1}), site=site) as pool:
+            async with pool.session() as session:
+                await session.start(task)
+                monkeypatch.setattr(Session, "settle_dialogs", fails)
+            monkeypatch.undo()
+            async with pool.session() as session:
+                return (await session.start(task)).url
+
+    assert asyncio.run(scenario()) == "http://ours/jar"
+    assert site.contexts[-1] is not site.contexts[0]
+
+
+def test_a_site_of_the_run_reaches_no_other_site_of_it():
+    egress = EgressParams(allowed_hosts=["*"], private_hosts=["shop.test:8080"])
+    rules = _egress_params(egress, OurSite(1))
+    assert not allows(rules, "http://shop.test:8080/")
+    assert allows(_egress_params(egress, None), "http://shop.test:8080/")
 
 
 @pytest.mark.slow

@@ -44,6 +44,15 @@ def test_our_own_robots_rules_come_first_and_each_site_is_asked_once(shops):
     assert [shop.asked_robots for shop in shops] == [1, 1, 1, 1]
 
 
+@pytest.mark.parametrize("rules", ["\ufeffUser-agent: *\nDisallow: /", "User-agent: *\n\nDisallow: /\n"])
+def test_a_byte_order_mark_and_blank_lines_drop_no_rule(rules):
+    shop = Shop("127.0.0.6", rules)
+    try:
+        assert [*ask([shop], [f"{shop.origin}/lamp"])] == [f"{shop.origin}/lamp"]
+    finally:
+        shop.close()
+
+
 def test_a_site_that_does_not_answer_is_left_to_the_episodes(shops):
     assert ask(shops, ["http://no-such-host.invalid/lamp", "http://127.0.0.9:9/lamp"], guard=False) == {}
     assert ask(shops, ["http://no-such-host.invalid/lamp", "https://no-such-host.invalid/", "http://127.0.0.9/x"]) == {}

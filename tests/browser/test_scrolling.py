@@ -70,6 +70,13 @@ def test_a_boundary_is_claimed_only_when_the_wheel_met_one(scroll):
     assert [AT_BOUNDARY in line for line in lines] == [True, False, True]
 
 
+def test_a_boundary_is_claimed_though_the_wheel_made_the_page_request_something(scroll, pages):
+    pages.add("/metric", "ok")
+    body = TALL + "<script>addEventListener('wheel', () => fetch('/metric'), {passive: true})</script>"
+    lines, _ = scroll(body, [wheel("up"), wheel("down", 9), wheel("down", 1)])
+    assert [AT_BOUNDARY in line for line in lines] == [True, False, True]
+
+
 def test_a_map_that_zooms_by_the_wheel_meets_no_boundary(scroll):
     body = "<h1 id=zoom style='height:300px'>1</h1>" + TALL
     body += "<script>zoom.addEventListener('wheel',e=>{e.preventDefault();zoom.textContent=e.deltaY})</script>"

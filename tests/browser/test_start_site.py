@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from components.browser import BrowserPool, EnvError
+from components.browser import session as session_module
 from components.params import BrowserParams, EgressParams
 from components.records import ToolCall
 from tests.browser.conftest import PARAMS, Pages, task
@@ -40,6 +41,23 @@ def test_a_link_to_a_site_that_went_down_is_an_error_of_the_environment(guard):
 def test_a_failing_page_of_a_working_site_is_shown_to_the_agent(pages):
     pages.add("/next", "broken", status=500)
     assert episode(pages, CLICK)[0].startswith("Succeed")
+
+
+def test_a_slow_page_of_the_site_is_not_blamed_for_a_dead_address_elsewhere(pages, monkeypatch):
+    monkeypatch.setattr(session_module, "LEAST_NAVIGATION_S", 0.5)
+    pages.add("/never", "there")
+    calls = [
+        ToolCall(name="goto_url", arguments={"url": f"{pages.origin}/never"}),
+        ToolCall(name="goto_url", arguments={"url": "http://127.0.0.1:1/"}),
+    ]
+
+    async def main() -> list[str]:
+        async with BrowserPool(PARAMS.model_copy(update={"step_timeout_s": 8.0})) as pool, pool.session() as session:
+            await session.start(task(pages.add("/start", LINK)))
+            await session.page.route("**/never", lambda route: None)  # the server does not answer
+            return (await session.step(calls)).feedback
+
+    assert [line.split(":")[0] for line in asyncio.run(main())] == ["Failed", "Failed"]
 
 
 def test_a_dead_address_on_another_host_is_the_agents_failure(pages):

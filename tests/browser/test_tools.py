@@ -48,6 +48,9 @@ def test_wrong_arguments_become_an_error_that_names_the_argument(name, arguments
         (["page_down", "f5"], ["PageDown", "F5"]),
         (["ctrl++"], ["Control++"]),
         (["+"], ["+"]),
+        (["\n"], ["Enter"]),
+        (["\t", "\r"], ["Tab", "Enter"]),
+        ([" "], ["Space"]),
     ],
 )
 def test_keys_are_normalised(keys, pressed):

@@ -51,7 +51,8 @@ _BLOCK = {
     name: re.compile(rf"<{name}>(.*?)(?:</{name}>|$)", re.DOTALL | re.IGNORECASE) for name in ("conclusion", "action")
 }
 _COMMAND = re.compile(rf"\s*`*\s*({'|'.join(COMMANDS)})\b\s*(.*)", re.DOTALL | re.IGNORECASE)
-_ENTER = re.compile(r",\s*(?:press_enter_after\s*=\s*)?\[?([01])\]?\s*$")
+_ENTER = re.compile(r",\s*(?:(?:press_enter_after\s*=\s*)?\[?([01])\]?|press_enter_after\s*=\s*(true|false))\s*$", re.I)
+_FENCE = re.compile(r"^```\w*[ \t]*\n")
 
 
 def parse(text: str) -> Parsed:
@@ -63,7 +64,7 @@ def parse(text: str) -> Parsed:
     actions = _BLOCK["action"].findall(tail)
     if not actions:
         return Parsed(thought, [], "no <action> after the reasoning")
-    match = _COMMAND.fullmatch(actions[-1].strip().strip("`").strip())
+    match = _COMMAND.fullmatch(_FENCE.sub("", actions[-1].strip()).strip("`").strip())
     if match is None:
         return Parsed(thought, [], f"unknown command; commands are {', '.join(COMMANDS)}")
     call = _translate(match[1].lower(), match[2].strip())
@@ -174,7 +175,9 @@ def _translate(name: str, rest: str) -> ToolCall:
                 "scroll", direction=first.lower().removeprefix("direction=").strip("\"'"), amount=SCROLL
             )
         case "type":
-            return element_call("write_element", element=first, text=arguments[1], submit=arguments[2:] == ["1"])
+            return element_call(
+                "write_element", element=first, text=arguments[1], submit=arguments[2:] in (["1"], ["true"])
+            )
         case "tab_focus":
             return element_call("switch_tab", index=first)
         case "goto":
@@ -185,21 +188,30 @@ def _translate(name: str, rest: str) -> ToolCall:
 
 
 def _arguments(name: str, rest: str) -> list[str]:
-    """The arguments of a command: in parentheses as in the paper, or in brackets as in WebArena. The content of `type`
-    may hold commas."""
+    """The arguments of a command: in parentheses as in the paper, or in brackets as in WebArena, whose `type` presses
+    Enter unless it says 0. The content of `type` may hold commas. Text after the command is ignored."""
     enter = []
     if rest.startswith("["):
         parts = re.findall(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]", rest)
         if name == "type" and len(parts) > 2:
-            return [_bare(parts[0]), _bare(parts[1]), parts[2].rpartition("=")[2].strip()]
+            return [_bare(parts[0]), _bare(parts[1]), parts[2].rpartition("=")[2].strip().lower()]
+        if name == "type" and len(parts) == 2:
+            return [*map(_bare, parts), "1"]
         return [_bare(part) for part in parts]
-    inner = rest[1:].removesuffix(")") if rest.startswith("(") else rest
+    inner = _in_parentheses(rest) if rest.startswith("(") else rest
     if name == "type" and (match := _ENTER.search(inner)) and inner.count(",") > 1:
-        enter, inner = [match[1]], inner[: match.start()]
+        enter, inner = [(match[1] or match[2]).lower()], inner[: match.start()]
     if name in ("click", "hover", "type") and "," in inner:
         element, _, content = inner.partition(",")
         return [_bare(element), _bare(content), *enter]
     return [_bare(inner)] if inner.strip() else []
+
+
+def _in_parentheses(rest: str) -> str:
+    """What stands between the first parenthesis and the last one, or after the first one if none closes it."""
+    inner, closed, after = rest[1:].rpartition(")")
+    is_whole = closed and (not after.strip() or inner.count("(") == inner.count(")"))
+    return inner if is_whole else rest[1:]
 
 
 def _bare(value: str) -> str:

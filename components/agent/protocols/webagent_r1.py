@@ -46,6 +46,9 @@ keep what you will need later in a comment such as `# Note: …`: earlier pages 
 no effect, try another way.
 Example: do(action="Type", argument="01/01/2023", element="22")"""
 
+MAX_CODE, MAX_ENDS = 20_000, 200
+"""Characters of a call, and its closing parentheses that are tried as its end, beside the last one. Each try takes time
+in proportion to the text before it, in which no other episode goes on."""
 _ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.DOTALL | re.IGNORECASE)
 _CALL = re.compile(r"\b(do|exit|go_backward|go_forward)\s*\(")
 _QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'"})
@@ -131,7 +134,8 @@ def _code(call: ToolCall) -> str:
 
 def _read(code: str) -> tuple[ast.Call, int]:
     """The call at the start of the code and its length: the shortest prefix that Python parses as an expression."""
-    for match in re.finditer(r"\)", code[:30_000]):
+    ends = list(re.finditer(r"\)", code[:MAX_CODE]))
+    for match in [*ends[:MAX_ENDS], *ends[MAX_ENDS:][-1:]]:
         for source in (code[: match.end()], code[: match.end()].translate(_QUOTES)):
             try:
                 node = ast.parse(source, mode="eval").body
@@ -139,8 +143,6 @@ def _read(code: str) -> tuple[ast.Call, int]:
                 continue
             if isinstance(node, ast.Call):
                 return node, match.end()
-        if match.start() > 20_000:
-            break
     raise BadCallError("the call is not closed, or its strings are not quoted")
 
 
