@@ -185,7 +185,11 @@ def _table(header: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def _cell(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
+    """A value as the text of a cell. Texts may be a page's or a task's, so they get no marks of Markdown or HTML."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = "" if value is None else " ".join(str(value).split())
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
 
 
 def _number(value: object) -> float:

@@ -19,6 +19,8 @@ from components.store import read_json
 
 ROLLOUTS, LABELS = Path("data/judge/trajectories.parquet"), Path("models/judge/model/verdicts.parquet")
 """The outputs of judge_rollouts: trajectories that needed a judge, and their labels."""
+MAX_ERRORS = 0.25
+"""The largest share of verdicts that may be errors, as that of a validation of RL (`training.selection`)."""
 
 
 class UntrustedJudge(RuntimeError):
@@ -129,6 +131,12 @@ async def _compare(model: ModelJudge, params: JudgeParams) -> LabelledVerdicts:
                 yield trajectory
 
     verdicts = await model(labelled())
+    errors = sum(verdict.outcome is Outcome.ERROR for verdict in verdicts)
+    if MAX_ERRORS * len(verdicts) < errors < len(verdicts):
+        raise UntrustedJudge(
+            f"of {len(verdicts)} labelled rollouts {errors} could not be judged, and of the others no agreement can be "
+            "measured: run again when judge.model.endpoint answers"
+        )
     if all(verdict.outcome is Outcome.ERROR for verdict in verdicts):
         raise UntrustedJudge(
             f"of {len(labels)} labelled rollouts {len(verdicts)} are in the sample and none was judged, so the model "

@@ -145,7 +145,8 @@ def _file_entries(path: Path) -> list[Entry]:
         context = result.settings.get("context", {})
         settings |= {key: value for key, value in context.items() if value is not OPENWEBRL_KEYS.get(key)}
         judged = {"judge": judge} if judge else {}
-        notes = [note for note in (entry.note, result.problem if result.status == "partial" else None) if note]
+        partial = result.problem if result.status == "partial" and result.problem != entry.note else None
+        notes = [note for note in (entry.note, partial) if note]
         origin = {
             "task_set": f"{result.benchmark} {result.version}",
             "settings": _settings_text(judged | settings),
@@ -174,7 +175,9 @@ def _measured(
     if summary is not None and summary.valid and valid:
         figures = {"rate": summary.rate, "ci95": summary.ci95, "n": summary.n}
         return entry.model_copy(update=figures | {"without_aborted": summary.rate_without_aborted})
-    return entry.model_copy(update={"note": problem or (_why_invalid(summary) if summary is not None else "")})
+    if summary is not None and not summary.valid:
+        problem = _why_invalid(summary)
+    return entry.model_copy(update={"note": problem or ""})
 
 
 def _why_invalid(summary: SuccessSummary) -> str:

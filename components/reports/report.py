@@ -141,8 +141,13 @@ def elapsed(spans: list[tuple[float, float]]) -> float:
     return round(total, 2)
 
 
-def with_plan(report: Report, planned_s: Mapping[str, float]) -> Report:
-    """The report with the planned seconds of each stage beside those that it took."""
+def with_plan(report: Report, planned_s: Mapping[str, float], champion_s: float) -> Report:
+    """The report with the planned seconds of each stage beside those that it took.
+
+    Args:
+        champion_s: seconds of `evaluate@rl` that count as planned: the champion's evaluation, which no plan has.
+    """
+    planned_s = {name: seconds + champion_s * (name == "evaluate@rl") for name, seconds in planned_s.items()}
     stages = {
         name: stage.model_copy(update={"planned_s": planned_s.get(name)}) for name, stage in report.stages.items()
     }

@@ -139,6 +139,8 @@ class StageResults(StageOutput):
     """
 
     wall_s: dict[str, float]
+    champion_s: float
+    """Seconds of `evaluate@rl` in which it evaluated the champion again, which no plan has."""
     pipelines: dict[str, str]
     spans: list[tuple[float, float]]
     collected: Collected
@@ -171,6 +173,7 @@ def read_results(stages: Path, curves: Path) -> StageResults:
     }
     return StageResults(
         wall_s={name: float(value["wall_s"]) for name, value in raw.items() if "wall_s" in value},
+        champion_s=float(raw.get("evaluate@rl", {}).get("champion", {}).get("wall_s", 0.0)),
         pipelines={name: str(value.get("pipeline", "")) for name, value in raw.items()},
         spans=[(begin, end) for value in raw.values() for begin, end in value.get("spans", [])],
         collected=_parse(raw, "collect_tasks", Collected),

@@ -15,7 +15,7 @@ from components.params import ValidationParams
 from components.pipeline.stage_run import stage
 from components.records import Split, Task
 from components.store import read_table, write_table
-from components.tasks import blocklist, embed, filter_tasks, set_aside
+from components.tasks import blocklist, embed, filter_tasks, set_aside, without_horizon
 from components.worlds import worlds_of
 
 TASKS, POOLS = Path("data/tasks/tasks.parquet"), Path("data/pools")
@@ -42,7 +42,7 @@ def main() -> None:
         collected = sum(worlds.find(task) is not None for task in by_split["validation"])
         if (missing := _missing(run.params.rl.validation, collected)) > 0:
             print(f"filter_tasks: {missing} training tasks are set aside for validation")
-            aside = set_aside(kept, missing, run.params.seed)
+            aside = without_horizon(set_aside(kept, missing, run.params.seed), run.params.tasks.horizon)
             overlap_only = run.params.filters.model_copy(update={"min_tasks_per_website": 0})
             apart, _ = filter_tasks(kept, aside, overlap_only, None, lambda texts: embed(texts, embedder))
             left = {task.task_id for task in apart}

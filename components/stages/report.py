@@ -21,15 +21,18 @@ def main() -> None:
         teacher, evaluation = read_teacher(TEACHER), run.params.evaluation
         report = build(results, evaluated, teacher, evaluation.bootstrap, run.params.seed, run.tracker.parent_id)
         planned_s = planned_seconds(run.params)
-        report = with_plan(report, planned_s)
+        report = with_plan(report, planned_s, results.champion_s)
         write_json(REPORTS / f"{name}.json", report.model_dump(mode="json"))
         size = write_report(report, results, evaluated, EVALUATION, name, REPORTS / f"{name}.html")
         publish(run)
-        both = [stage for stage in planned_s if stage in report.stages]
-        spent_s = [report.stages[stage].wall_s for stage in both]
+        both = {name: stage for name, stage in report.stages.items() if stage.planned_s is not None}
         run.tracker.table(
             "planned_beside_spent",
-            {"stage": both, "planned_s": [planned_s[stage] for stage in both], "spent_s": spent_s},
+            {
+                "stage": [*both],
+                "planned_s": [stage.planned_s for stage in both.values()],
+                "spent_s": [stage.wall_s for stage in both.values()],
+            },
         )
         run.result(
             {

@@ -5,7 +5,7 @@ from components.tasks.construction import Constructed, add_rubrics, decompose, l
 from components.tasks.curation import curate, curate_rft, mix
 from components.tasks.decomposition import subsets
 from components.tasks.dedup import dedup
-from components.tasks.difficulty import Level, difficulty_of, level_of, with_horizon
+from components.tasks.difficulty import Level, difficulty_of, level_of, with_horizon, without_horizon
 from components.tasks.embedding import embed
 from components.tasks.filters import filter_tasks
 from components.tasks.funnel import SELECTION, Funnel, FunnelStep
@@ -54,6 +54,7 @@ __all__ = [
     "split_by_website",
     "subsets",
     "with_horizon",
+    "without_horizon",
     "write_rejections_csv",
     "write_tasks",
 ]

@@ -39,10 +39,27 @@ def with_horizon(tasks: Sequence[Task], horizon: HorizonParams | None) -> list[T
     """
     if horizon is None:
         return list(tasks)
-    steps: dict[Level | None, int] = {"easy": horizon.easy, "medium": horizon.medium, "hard": horizon.hard}
+    steps = _steps(horizon)
     return [
         task.model_copy(update={"horizon": steps[level]})
         if task.split == "train" and task.horizon is None and (level := level_of(task.difficulty)) is not None
         else task
         for task in tasks
     ]
+
+
+def without_horizon(tasks: Sequence[Task], horizon: HorizonParams | None) -> list[Task]:
+    """The tasks, in order, without the step budgets that `with_horizon` gave them, as tasks that are no longer trained
+    on."""
+    if horizon is None:
+        return list(tasks)
+    steps = _steps(horizon)
+    given = [task.horizon is not None and task.horizon == steps.get(level_of(task.difficulty)) for task in tasks]
+    return [
+        task.model_copy(update={"horizon": None}) if is_given else task
+        for task, is_given in zip(tasks, given, strict=True)
+    ]
+
+
+def _steps(horizon: HorizonParams) -> dict[Level | None, int]:
+    return {"easy": horizon.easy, "medium": horizon.medium, "hard": horizon.hard}

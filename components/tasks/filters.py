@@ -108,16 +108,22 @@ def is_blocked(website: str, blocked: Sequence[str]) -> bool:
 
 
 def _same_as(evaluation: Sequence[Task]) -> DropReason:
-    ids = {task.task_id for task in evaluation}
+    relatives = {name: task.task_id for task in evaluation for name in _family(task)}
     seeds = {(task.website, task.seed): task.task_id for task in evaluation if task.seed is not None}
     intents = {task.own_intent: task.task_id for task in evaluation if task.seed is None}
 
     def overlap(task: Task) -> str | None:
-        if task.task_id in ids:
-            return task.task_id
+        relative = next((relatives[name] for name in _family(task) if name in relatives), None)
+        if relative is not None:
+            return relative
         return seeds.get((task.website, task.seed)) if task.seed is not None else intents.get(task.own_intent)
 
     return overlap
+
+
+def _family(task: Task) -> list[str]:
+    """The id of a task, and of the task that it is a part of (`decomposed_from`)."""
+    return [name for name in (task.task_id, task.decomposed_from) if name]
 
 
 def _same_words_as(evaluation: Sequence[Task]) -> DropReason:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import secrets
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 PIPELINE, STAGE, KEY, RECIPE = "waymark.pipeline", "waymark.stage", "waymark.key", "waymark.recipe"
-OWNER = "waymark.owner"
-"""The tag that names the state directory for which a nested run was created."""
+OWNER, CHANGED = "waymark.owner", "waymark.changed"
+"""The tags that name the state directory for which a nested run was created, and parameters that changed since."""
 PARENT, COMMIT, NAME = "mlflow.parentRunId", "mlflow.source.git.commit", "mlflow.runName"
 _MAX_PARAM_CHARS = 6000
 _PARAMS_PER_BATCH = 100
@@ -105,18 +105,22 @@ def close_if_done(backend: Backend, parent: str) -> None:
         with_retries(lambda: client.set_terminated(parent, ended))
 
 
-def log_params(backend: Backend, run_id: str, flat: Mapping[str, object], logged: Collection[str] = ()) -> None:
-    """Log parameters in batches, without those whose names the run has already.
+def log_params(
+    backend: Backend, run_id: str, flat: Mapping[str, object], logged: Mapping[str, str] | None = None
+) -> None:
+    """Log parameters in batches. Very long values are cut, and passwords in addresses are removed.
 
-    Very long values are cut, and passwords in addresses are removed.
+    Args:
+        logged: the parameters that the run has already. MLflow changes none, so another value of one, such as a limit
+            that was raised before the run went on, is in the tag `waymark.changed`.
     """
     from mlflow.entities import Param
 
-    entries = [
-        Param(name, redacted(str(flat[key]))[:_MAX_PARAM_CHARS])
-        for key, name in mlflow_names(flat).items()
-        if name not in logged
-    ]
+    texts = {name: redacted(str(flat[key]))[:_MAX_PARAM_CHARS] for key, name in mlflow_names(flat).items()}
+    logged = logged or {}
+    entries = [Param(name, text) for name, text in texts.items() if name not in logged]
+    if changed := {name: text for name, text in texts.items() if logged.get(name, text) != text}:
+        with_retries(lambda: backend.client.set_tag(run_id, CHANGED, json.dumps(changed)[:_MAX_PARAM_CHARS]))
     for first in range(0, len(entries), _PARAMS_PER_BATCH):
         batch = entries[first : first + _PARAMS_PER_BATCH]
         with_retries(partial(backend.client.log_batch, run_id, params=batch))

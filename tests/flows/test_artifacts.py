@@ -63,6 +63,13 @@ def test_a_funnel_shows_a_bar_per_step() -> None:
     assert f"| odd | 6 | {'█' * 12} |" in text
 
 
+def test_texts_of_tasks_add_no_cell_row_or_tag() -> None:
+    text = markdown("filter: funnel", [{"step": "all", "left": 1, "examples": ["Find | <b>x</b>", "two\nlines"]}])
+    (row,) = (line for line in text.splitlines() if line.startswith("| all"))
+    assert row.replace("\\|", "").count("|") == 5
+    assert "<b>" not in text
+
+
 @pytest.fixture
 def unreachable_prefect() -> Iterator[None]:
     """An address at which no Prefect server answers."""

@@ -109,6 +109,9 @@ def test_an_outage_does_not_count_against_the_judge(server, tmp_path):
     told = opened(rewarded(server), tmp_path)
     assert (told["judge_trust"]["n"], told["judge_trust"]["accuracy"]) == (15, 1.0)
     assert LabelledVerdicts.model_validate(told["judge_verdicts"]).calibration(500, 0).outages == 5
+    (tmp_path / "answers.sqlite").unlink()
+    server.trouble = [503] * 18
+    assert "18 could not be judged" in opened(rewarded(server), tmp_path)["error"]
     server.trouble = [503] * 20
     (tmp_path / "answers.sqlite").unlink()
     assert "none was judged" in (said := opened(rewarded(server), tmp_path)["error"])

@@ -127,6 +127,13 @@ def test_a_partial_run_says_so_beside_its_number(folder):
     assert (entry.rate, entry.note) == (0.8, "30 of 595 tasks")
 
 
+def test_an_invalid_second_judge_of_a_partial_run_says_why_itself(folder):
+    also = {"rules": {**summary(9), "valid": False, "problems": ["6 were not judged"]}}
+    partial = result(status="partial", problem="16 of 20 tasks are done", judge="webvoyager", also=also)
+    _, other = benchmark_entries(folder(one=partial))
+    assert (other.rate, other.note) == (None, "6 were not judged; 16 of 20 tasks are done")
+
+
 def test_each_judge_has_a_row(folder):
     (official, other) = benchmark_entries(folder(one=result(judge="webvoyager", also={"rules": summary(5)})))
     assert (official.rate, other.rate) == (0.8, 0.5)

@@ -60,7 +60,8 @@ def test_the_json_has_the_promised_keys(made):
 
 def test_planned_seconds_stand_beside_those_that_a_stage_took(run_on_disk, made, tmp_path):
     results, evaluated, report = made
-    planned = with_plan(report, {"train_sft": 125.0, "another": 3.0})
+    planned = with_plan(report, {"train_sft": 125.0, "another": 3.0, "evaluate@rl": 50.0}, champion_s=20.0)
+    assert planned.stages["evaluate@rl"].planned_s == 70.0
     assert (planned.stages["train_sft"].wall_s, planned.stages["train_sft"].planned_s) == (61.0, 125.0)
     assert planned.stages["collect_tasks"].planned_s is None
     write_report(planned, results, evaluated, run_on_disk.evaluation, "demo", tmp_path / "demo.html")

@@ -6,7 +6,7 @@ import pytest
 
 from components.params import HorizonParams, RecipeError, parse
 from components.records import FactGroup, Task
-from components.tasks import difficulty_of, level_of, with_horizon
+from components.tasks import difficulty_of, level_of, with_horizon, without_horizon
 from tests.samples import raw_recipe
 
 SHORT = HorizonParams(easy=10, medium=20, hard=30)
@@ -50,3 +50,11 @@ def test_a_recipe_with_more_steps_for_easy_than_for_hard_tasks_is_refused() -> N
     raw.setdefault("tasks", {})["horizon"] = {"easy": 30, "medium": 20, "hard": 10}
     with pytest.raises(RecipeError, match=r"tasks.horizon: easy, medium and hard must not decrease, these are 30, 20"):
         parse(raw)
+
+
+def test_a_task_that_is_no_longer_trained_on_loses_the_budget_of_its_level(task: Callable[..., Task]) -> None:
+    tasks = [task("0", difficulty=3), task("1", difficulty=3, horizon=5), task("2")]
+    shortened = with_horizon(tasks, SHORT)
+    assert [one.horizon for one in shortened] == [10, 5, None]
+    assert without_horizon(shortened, SHORT) == tasks
+    assert without_horizon(shortened, None) == shortened

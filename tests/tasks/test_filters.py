@@ -82,6 +82,15 @@ def test_subtasks_go_only_if_the_recipe_says_so(task: MakeTask) -> None:
     assert kept(train, [], drop_decomposed=False) == ["parent", "child"]
 
 
+def test_relatives_of_an_evaluation_task_are_dropped(task: MakeTask) -> None:
+    """A part of a task, the task of a part, and another part of it."""
+    train = [task("p0"), task("p0#1", decomposed_from="p0"), task("p1#2", decomposed_from="p1"), task("p1"), task("p2")]
+    evaluation = [task("p0", split="eval"), task("p1#1", decomposed_from="p1", split="eval")]
+    assert kept(train, evaluation, drop_decomposed=False) == ["p2"]
+    part = [task("p0#1", decomposed_from="p0"), task("p3")]
+    assert kept(part, [task("p0", split="validation")], drop_decomposed=False) == ["p3"]
+
+
 @pytest.mark.parametrize("blocked", ["bad.example", "www.bad.example", "b?d.example"])
 def test_a_blocked_domain_blocks_its_subdomains_but_no_similar_ending(task: MakeTask, blocked: str) -> None:
     train = [

@@ -216,6 +216,15 @@ def test_a_stage_killed_before_its_run_was_written_down_finds_it(
     assert len(stages(client, "train_rl@short")) == 1
 
 
+def test_a_resumed_run_says_which_parameters_changed(params: Params, client: MlflowClient) -> None:
+    with pytest.raises(ValueError, match="invalid"), stage_run(params, "evaluate@rl", "key", STATE):
+        raise ValueError("invalid")
+    with stage_run(recipe(evaluation__max_aborted=0.5), "evaluate@rl", "key", STATE) as run:
+        assert run.resumed
+    (stage,) = stages(client, "evaluate@rl")
+    assert json.loads(stage.data.tags["waymark.changed"])["evaluation.max_aborted"] == "0.5"
+
+
 def test_a_checkout_does_not_take_the_running_stage_of_another_one(params: Params, client: MlflowClient) -> None:
     with (
         stage_run(params, "train_sft", "key", Path("here")) as run,
