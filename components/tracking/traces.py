@@ -110,8 +110,9 @@ def _up_to_date(
     backend: Backend, run_id: str, trajectories: Iterable[Trajectory], verdict_of: Mapping[str, Verdict]
 ) -> set[str]:
     """The trajectories that a run has traces of. Traces of episodes that were repeated since and ended in another way,
-    such as those that the environment had ended in an invalid evaluation, are deleted, and those with another verdict,
-    such as an error of a judge that was asked again. Traces of earlier versions do not name their verdict."""
+    such as those that the environment had ended in an invalid evaluation, are deleted. So are those with another
+    verdict, such as an error of a judge that was asked again, or without the feedback of theirs. Traces of earlier
+    versions do not name their verdict."""
     now = {
         trajectory.trajectory_id: (trajectory.termination.value, _named(verdict_of.get(trajectory.trajectory_id)))
         for trajectory in trajectories
@@ -121,7 +122,8 @@ def _up_to_date(
         tags = trace.info.tags
         identity = tags.get(TRAJECTORY, "")
         ending, verdict = now.get(identity, (tags.get(TERMINATION), tags.get(VERDICT)))
-        if (ending, verdict) == (tags.get(TERMINATION), tags.get(VERDICT, verdict)):
+        has_feedback = tags.get(VERDICT, "none") == "none" or trace.info.assessments  # a kill may come before it
+        if (ending, verdict) == (tags.get(TERMINATION), tags.get(VERDICT, verdict)) and has_feedback:
             logged.add(identity)
         else:
             outdated.append(trace.info.trace_id)

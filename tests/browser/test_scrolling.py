@@ -70,7 +70,7 @@ def test_a_boundary_is_claimed_only_when_the_wheel_met_one(scroll):
     assert [AT_BOUNDARY in line for line in lines] == [True, False, True]
 
 
-def test_a_boundary_is_claimed_though_the_wheel_made_the_page_request_something(scroll, pages):
+def test_a_boundary_is_claimed_though_the_wheel_caused_a_request(scroll, pages):
     pages.add("/metric", "ok")
     body = TALL + "<script>addEventListener('wheel', () => fetch('/metric'), {passive: true})</script>"
     lines, _ = scroll(body, [wheel("up"), wheel("down", 9), wheel("down", 1)])

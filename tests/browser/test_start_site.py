@@ -43,7 +43,7 @@ def test_a_failing_page_of_a_working_site_is_shown_to_the_agent(pages):
     assert episode(pages, CLICK)[0].startswith("Succeed")
 
 
-def test_a_slow_page_of_the_site_is_not_blamed_for_a_dead_address_elsewhere(pages, monkeypatch):
+def test_a_slow_page_is_not_blamed_for_a_dead_address_elsewhere(pages, monkeypatch):
     monkeypatch.setattr(session_module, "LEAST_NAVIGATION_S", 0.5)
     pages.add("/never", "there")
     calls = [

@@ -11,7 +11,7 @@ from mlflow.tracing.attachments import Attachment
 
 from components.params import Params
 from components.records import Outcome, Termination, Trajectory, Verdict
-from components.tracking import stage_run
+from components.tracking import stage_run, traces
 from tests.samples import a_task, a_trajectory, a_turn, a_verdict, png, recipe
 
 
@@ -126,6 +126,22 @@ def test_a_verdict_that_a_judge_gave_when_asked_again_replaces_its_error(params:
     values = {trace.info.tags["waymark.trajectory_id"]: trace.info.assessments[0].value for trace in traces}
     assert values == {first.trajectory_id: "success", second.trajectory_id: "failure"}
     assert len(traces) == 2
+
+
+def test_a_trace_that_a_kill_left_without_its_feedback_is_logged_anew(
+    params: Params, client: MlflowClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trajectory = a_trajectory(turns=1)
+    episodes = [trajectory], [a_verdict(trajectory)]
+    with monkeypatch.context() as patched:
+        patched.setattr(traces, "_log_feedback", lambda *_: None)
+        with stage_run(params, "evaluate@sft", "key", Path("state")) as run:
+            run.evaluation(*episodes)
+    with stage_run(params, "evaluate@sft", "key", Path("state")) as run:
+        run.evaluation(*episodes)
+    experiment = client.get_experiment_by_name("waymark").experiment_id
+    (trace,) = client.search_traces(locations=[experiment], run_id=run.run_id)
+    assert trace.info.assessments
 
 
 def test_no_samples_means_no_traces(checkout: Path, client: MlflowClient) -> None:
