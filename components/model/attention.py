@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import inspect
 import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import torch
 from torch.nn.attention.varlen import varlen_attn
@@ -38,8 +39,32 @@ class Segment:
     context: tuple[tuple[int, int], ...] = ()
 
 
-class Segments(tuple[Segment, ...]):
-    """The segments of a row, which they cover in order. Index tensors and masks are computed once for all layers."""
+class Segments(Sequence[Segment]):
+    """The segments of a row, which they cover in order. Index tensors and masks are computed once for all layers.
+
+    It is neither a tuple nor a list: on a GPU, FSDP makes plain ones of those when it moves the arguments of a pass.
+    """
+
+    def __init__(self, segments: Iterable[Segment]) -> None:
+        self._segments = tuple(segments)
+
+    @overload
+    def __getitem__(self, index: int) -> Segment: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Segment, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Segment | tuple[Segment, ...]:
+        return self._segments[index]
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Segments) and self._segments == other._segments
+
+    def __hash__(self) -> int:
+        return hash(self._segments)
 
     @cached_property
     def lengths(self) -> list[int]:

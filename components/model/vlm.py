@@ -7,6 +7,7 @@ import shutil
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase, Qwen3VLForConditionalGeneration
@@ -62,7 +63,9 @@ class VLM:
         """
         local = str(path).startswith(("data/", "models/", ".", "/"))
         if local and not (Path(path) / "config.json").exists():
-            raise FileNotFoundError(f"no model at {path}; run the stage that makes it (`dvc repro`), or set model.base")
+            raise FileNotFoundError(
+                f"no model at {path}; run the stage that makes it (`dvc repro`), or set model.base or model.judge_base"
+            )
         # SDPA is the same code path on CPU and GPU; the PIL processor needs no torchvision
         dtype = torch.float32 if params.dtype == "float32" else torch.bfloat16
         mixed = train and params.lora is None and dtype != torch.float32
@@ -102,6 +105,12 @@ class VLM:
             tied = self.model.all_tied_weights_keys
             state = {name: tensor for name, tensor in state.items() if name not in tied}
         self.model.save_pretrained(path, state_dict=state)
+        if self.compute_dtype is not None:  # the model trains in float32, and what is written is rounded
+            config = copy.deepcopy(self.model.config)
+            parts: list[Any] = [config, config.text_config, config.vision_config]  # they are declared as optional
+            for part in parts:
+                part.dtype = self.compute_dtype
+            config.save_pretrained(path)
         self.tokenizer.save_pretrained(path)
         self.images.save_pretrained(path)
 

@@ -21,6 +21,7 @@ from torch.distributed.checkpoint.state_dict import (
     set_optimizer_state_dict,
 )
 from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor import DTensor
 
 from components.model import VLM, Encoder
 from components.params import Params
@@ -29,7 +30,7 @@ from components.rollout import Group
 from components.store import publish, read_table
 from components.training.objectives import Objective, UpdateContext, UpdateStats, objective_of
 from components.training.optim import adamw, warm_up
-from components.training.sharding import WHOLE, is_sharded, local, shard, whole_state
+from components.training.sharding import WHOLE, is_sharded, local, shard, whole, whole_state
 from components.training.training_state import Weights, frozen_names, read_state, restore, state_of, trained_weights
 from components.training.workers import SINGLE_PROCESS, Workers
 
@@ -248,7 +249,7 @@ class Learner:
 
     @torch.no_grad()
     def _move_reference(self) -> None:
-        """Move the reference towards the model; each rank moves its own part."""
+        """Move the reference towards the model; each rank moves its own part. All ranks call this together."""
         if self.reference is None or self._anchor_decay is None:
             return
         for model in (self.vlm.model, self.reference.model):
@@ -257,7 +258,10 @@ class Learner:
         anchors = dict(self.reference.model.named_parameters())
         for name, parameter in self.vlm.model.named_parameters():
             if parameter.requires_grad:
-                local(anchors[name]).lerp_(local(parameter), 1 - self._anchor_decay)
+                anchor = anchors[name]
+                # The reference's tower is frozen, and so whole on each rank, also where the model's is sharded
+                new = local(parameter) if isinstance(anchor, DTensor) else whole(parameter)
+                local(anchor).lerp_(new, 1 - self._anchor_decay)
 
     def _reference_weights(self) -> Weights:
         """The weights of a reference that moves, without those that are frozen in training; empty on other ranks than

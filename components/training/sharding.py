@@ -60,5 +60,10 @@ def local(parameter: torch.Tensor) -> torch.Tensor:
     return parameter.to_local() if isinstance(parameter, DTensor) else parameter
 
 
+def whole(parameter: torch.Tensor) -> torch.Tensor:
+    """A parameter of all ranks together, copied; one that is not sharded as it is. All ranks call this together."""
+    return parameter.full_tensor() if isinstance(parameter, DTensor) else parameter
+
+
 def _tensors(state: Mapping[str, object]) -> dict[str, torch.Tensor]:
     return {name: value for name, value in state.items() if isinstance(value, torch.Tensor)}

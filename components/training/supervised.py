@@ -122,7 +122,8 @@ def train(
     for batch in islice(chain.from_iterable(epochs), len(losses), None):
         for group in optimizer.param_groups:
             group["lr"] = params.lr * learning_rate(len(losses), steps, params.warmup)
-        loss = accumulate_gradients(vlm, encoder, batch, params.micro_batch_tokens, forward, workers)
+        noise = f"{seed}:{len(losses)}" if vlm.has_lora else None
+        loss = accumulate_gradients(vlm, encoder, batch, params.micro_batch_tokens, forward, workers, noise)
         with forward.clock.optimizer():
             optimizer_step(optimizer, vlm, params.max_grad_norm)
         losses.append(loss)
@@ -157,9 +158,14 @@ def accumulate_gradients(
     micro_batch_tokens: int,
     forward: Forward,
     workers: Workers = SINGLE_PROCESS,
+    noise: str | None = None,
 ) -> float:
-    """Add up the gradient of one optimiser step over micro-batches and ranks; the step's loss in nats per token."""
-    loss = add_gradients(vlm, encoder, batch, micro_batch_tokens, forward, workers)
+    """Add up the gradient of one optimiser step over micro-batches and ranks; the step's loss in nats per token.
+
+    Args:
+        noise: names the step, from which follows what dropout leaves out; None if the model has none.
+    """
+    loss = add_gradients(vlm, encoder, batch, micro_batch_tokens, forward, workers, noise=noise)
     with forward.clock.backward():
         workers.sum_gradients(vlm.trainable())
     return sum(workers.gather([loss]))
@@ -173,12 +179,20 @@ def add_gradients(
     forward: Forward,
     workers: Workers,
     scale: float = 1.0,
+    noise: str | None = None,
 ) -> float:
-    """Add this rank's part of the gradient of a batch, times `scale`; its part of the loss, times `scale`."""
+    """Add this rank's part of the gradient of a batch, times `scale`; its part of the loss, times `scale`.
+
+    Args:
+        noise: as for `accumulate_gradients`. Each micro-batch has dropout of its own, whichever rank computes it.
+    """
     total = sum(item.weight * len(item.sample.response) for item in batch) / scale
     loss = 0.0
     samples = [item.sample for item in batch]
-    for indices, counts in workers.split(list(forward.micro_batches(samples, encoder, micro_batch_tokens))):
+    micro_batches = list(enumerate(forward.micro_batches(samples, encoder, micro_batch_tokens)))
+    for (number, indices), counts in workers.split(micro_batches):
+        if noise is not None:
+            torch.manual_seed(random.Random(f"{noise}:{number}").getrandbits(63))
         with forward.clock.forward(encoder.vision):
             logprobs = forward(vlm, encoder, [samples[index] for index in indices])
             part = part_of_loss(logprobs, [batch[index].weight for index in indices], total) * counts

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.agent import Renderer
+from components.memory import free_models
 from components.model import VLM, Encoder
 from components.params import Params
 from components.records import Outcome, Trajectory, Verdict
@@ -99,12 +100,15 @@ def drift(before: Path, after: Path, trajectories: Sequence[Trajectory], params:
         samples = [policy_sample(trajectory, turn, renderer, encoder) for trajectory, turn in turns]
         logprobs = score(vlm, encoder, samples, PLAIN, params.sft.micro_batch_tokens, Forward())
         scores.append([logprobs_T.tolist() for logprobs_T in logprobs])
+        tokenizer = encoder.tokenizer
+        del vlm, encoder, samples, logprobs
+        free_models()  # one model at a time fits where two do not
     places: dict[tuple[str, str], list[tuple[float, float]]] = {}
     sums: dict[str, tuple[int, float, float]] = {}
     for (trajectory, turn), old, new in zip(turns, *scores, strict=True):
         ids = turn.token_ids
         for at, pair in enumerate(zip(old, new, strict=True)):
-            context, token = encoder.tokenizer.batch_decode([ids[max(0, at - CONTEXT) : at], [ids[at]]])
+            context, token = tokenizer.batch_decode([ids[max(0, at - CONTEXT) : at], [ids[at]]])
             places.setdefault((context, token), []).append(pair)
         count, old_sum, new_sum = sums.get(trajectory.task.family, (0, 0.0, 0.0))
         sums[trajectory.task.family] = count + 1, old_sum + sum(old), new_sum + sum(new)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from torch.distributed.utils import _to_kwargs
 from torch.nn.functional import scaled_dot_product_attention
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -132,3 +133,9 @@ def test_index_tensors_of_a_row_are_made_once_for_all_layers() -> None:
         made.append(layer.names)
     assert "_to_copy" in made[0]
     assert made[1] == []
+
+
+def test_segments_reach_a_sharded_model_on_a_gpu_as_they_are():
+    """FSDP moves the arguments of a pass to the GPU by this function, which makes new tuples and lists."""
+    _, moved = _to_kwargs((), {"segments": ROW}, torch.device("cpu"), False)
+    assert moved[0]["segments"] is ROW

@@ -123,9 +123,9 @@ def reloaded(learners: Replicas[Learner], work: Path, params: Params) -> OpenPol
 
 
 async def main(model: Path, state: Path, out: Path, kind: str, workers: Workers) -> None:
-    """Run RL as `plain`, `lora`, `async`, `staler` (two updates behind, groups in a stream), `spread` (sharded,
-    asynchronous), `watched` (validated, and with a fall after iteration 4), or `branches`: episodes of up to 3 turns
-    that branch. `lora` and `spread` have a KL to a moving average."""
+    """Run RL as `plain`, `lora`, `async`, `staler` (two updates behind, groups in a stream), `spread` (sharded with
+    its vision tower, asynchronous), `watched` (validated, and with a fall after iteration 4), or `branches`: episodes
+    of up to 3 turns that branch. `lora` and `spread` have a KL to a moving average."""
     torch.set_num_threads(1)
     params = load("recipes/smoke.yaml")
     agent = params.agent.model_copy(update={"max_response_tokens": 40})
@@ -144,7 +144,8 @@ async def main(model: Path, state: Path, out: Path, kind: str, workers: Workers)
         rl = rl.model_copy(update={"branches": BranchParams(per_group=2, continuations=2)})
     browser = params.browser.model_copy(update={"concurrency": 4})
     training = TrainingParams(processes=workers.size, shard=kind == "spread")
-    trained_model = params.model.model_copy(update={"lora": LoRAParams(rank=8, alpha=16) if kind == "lora" else None})
+    lora = LoRAParams(rank=8, alpha=16) if kind == "lora" else None
+    trained_model = params.model.model_copy(update={"lora": lora, "train_vision": kind == "spread"})
     changed = {"agent": agent, "rl": rl, "browser": browser, "model": trained_model, "training": training}
     params = params.model_copy(update=changed)
     learners = workers.replicate(Learner.load_model, model, params, "short")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from transformers import AutoConfig
 
 from components.model import VLM, Encoder
 from components.params import LoRAParams, ModelParams, SamplingParams
@@ -66,6 +67,8 @@ def test_a_step_too_small_for_bfloat16_moves_weights_published_in_bfloat16(path,
     published = load_file(tmp_path / "model/model.safetensors")
     assert {tensor.dtype for tensor in published.values()} == {torch.bfloat16}
     assert "lm_head.weight" not in published, "it is the embedding"
+    config = AutoConfig.from_pretrained(tmp_path / "model")
+    assert {config.dtype, config.text_config.dtype, config.vision_config.dtype} == {torch.bfloat16}
     assert {parameter.dtype for parameter in vlm.model.parameters()} == {torch.float32}
     again = VLM.load(tmp_path / "model", BF16, train=True)
     for name, parameter in again.model.named_parameters():

@@ -12,7 +12,7 @@ import torch
 
 from components.judge.distilled import training_sample
 from components.model import VLM, Encoder, Sample
-from components.params import OptimParams, RLParams
+from components.params import LoRAParams, OptimParams, RLParams
 from components.training import forward, supervised
 from components.training.forward import PLAIN, Forward, naive_logprobs, score
 from components.training.objectives import UpdateContext, WeightedSample, objective_of
@@ -21,6 +21,7 @@ from components.training.objectives.sft import demonstrations
 from components.training.objectives.surrogate import TokenStats
 from components.training.packing import pack
 from components.training.supervised import train
+from components.training.workers import Workers
 from tests.samples import a_task, a_trajectory, a_verdict, recipe
 from tests.samples import objective as parameters
 from tests.training.test_packing import PRECISIONS, attempts, check_same_gradients, gradient_of, in_precision, sample
@@ -231,3 +232,26 @@ def test_each_training_shares_prefixes_and_uses_single_turns_only_to_check(model
 
 def fit(vlm: VLM, encoder: Encoder, data: list[list[WeightedSample]]) -> None:
     train(vlm, encoder, data, OPTIM, seed=1, report=lambda step, steps, loss: None)
+
+
+def test_what_dropout_leaves_out_does_not_depend_on_the_number_of_processes(model):
+    vlm = copy.deepcopy(model)
+    vlm.add_lora(LoRAParams(rank=4, alpha=8, dropout=0.5), seed=0)
+    for name, parameter in vlm.model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter, std=0.1)  # zeros would hide the dropout before them
+    vlm.model.train()
+    encoder = Encoder(vlm)
+    data = weighted(encoder)
+
+    def gradient(processes: int, noise: str) -> torch.Tensor:
+        vlm.model.zero_grad()
+        for rank in range(processes):
+            torch.manual_seed(7)  # as each process begins
+            part = Workers(rank=rank, size=processes)
+            supervised.add_gradients(vlm, encoder, data, 200, Forward(), part, noise=noise)
+        return torch.cat([parameter.grad.flatten() for parameter in vlm.trainable()])
+
+    alone = gradient(1, "0:0")
+    assert torch.allclose(gradient(2, "0:0"), alone, atol=1e-6)
+    assert not torch.allclose(gradient(1, "0:1"), alone, atol=1e-4), "another step has dropout of its own"
