@@ -23,6 +23,8 @@ WORLD = "city"
 USUAL = Wording()
 PASSWORD = "sea-breeze"
 """Of every account of the city."""
+SHOP, STAFF = "shop.test", "admin"
+"""The site that takes a customer's e-mail address in place of the user name, and the user who is no customer."""
 
 
 class CopyData:
@@ -86,7 +88,10 @@ class Instance:
         users = {*self.users().values()}
         if len(users) != 1:
             return []
-        steps = [fill("user ?name.*", *users), fill("password.*", PASSWORD), click("button", "log ?in|sign in")]
+        name = next(iter(users))
+        is_customer = [*self.users()] == [SHOP] and name != STAFF
+        who = fill("e-?mail address.*", _address(name)) if is_customer else fill("user ?name.*", name)
+        steps = [who, fill("password.*", PASSWORD), click("button", "log ?in|sign in")]
         return reworded(steps, self.wording.labels, {})
 
     def _credentials(self) -> str:
@@ -96,9 +101,9 @@ class Instance:
         if "expired_session" not in self.modifiers or not users:
             return ""
         if len({*users.values()}) == 1:
-            names = f"user name {next(iter(users.values()))}"
+            names = _known_as(next(iter(users.values())), SHOP in users)
         else:
-            names = ", ".join(f"user name {name} at {host}" for host, name in sorted(users.items()))
+            names = ", ".join(f"{_known_as(name, host == SHOP)} at {host}" for host, name in sorted(users.items()))
         return f" If a site asks who you are: {names}, password {PASSWORD}."
 
     def row(self, split: Split) -> dict[str, Any]:
@@ -196,3 +201,12 @@ def instances(
     if len(made) < count:
         raise Unsuitable(f"{template.name} has {len(made)} instances for {len(seeds)} seeds, not {count}")
     return made
+
+
+def _address(name: str) -> str:
+    """The e-mail address of a person of the city (`server/city/people.py`)."""
+    return f"{name}@harbour.test"
+
+
+def _known_as(name: str, is_in_shop: bool) -> str:
+    return f"user name {name}, e-mail address {_address(name)}" if is_in_shop and name != STAFF else f"user name {name}"

@@ -21,7 +21,21 @@ def test_a_time_is_right_in_each_usual_form(answer):
     assert EVENING.accepts(answer)
 
 
-@pytest.mark.parametrize("answer", ["7 am", "07:00", "7:00", "19:00 or 20:00", "7 pm or 8 pm", "9:00", ""])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "7 am",
+        "07:00",
+        "7:00",
+        "19:00 or 20:00",
+        "7 pm or 8 pm",
+        "9:00",
+        "",
+        "19:00 or 20:15",
+        "7 pm, 8:15 pm",
+        "18:45, 19:00, 19:15",
+    ],
+)
 def test_another_time_or_two_times_are_wrong(answer):
     assert not EVENING.accepts(answer)
 
@@ -33,7 +47,20 @@ def test_a_day_is_right_in_each_usual_form(answer):
     assert TWELFTH.accepts(answer)
 
 
-@pytest.mark.parametrize("answer", ["2 March", "12 April", "12 March or 2 March", "the 12th", ""])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "2 March",
+        "12 April",
+        "12 March or 2 March",
+        "the 12th",
+        "",
+        "12 March or 13 March",
+        "March 12, March 13",
+        "2026-03-11, 2026-03-12",
+        "11 to 13 March, so 12 March",
+    ],
+)
 def test_another_day_or_two_days_are_wrong(answer):
     assert not TWELFTH.accepts(answer)
 
@@ -58,3 +85,13 @@ def test_the_day_of_an_order_is_right_in_each_usual_form(answer):
     assert expected is not None
     assert expected.accepts(answer)
     assert not expected.accepts(answer.replace("5", "15", 1))
+    assert not expected.accepts(f"March 4, 2026 or {answer} or March 6, 2026")
+    assert expected.accepts("5 March"), "all orders are of one year"
+
+
+@pytest.mark.parametrize(
+    "answer", ["from 19:00 to 21:00", "19:00-21:00", "19:00 - 21:00", "It begins at 19:00 and ends at 21:00."]
+)
+def test_the_end_beside_a_beginning_is_no_other_answer(answer):
+    assert EVENING.accepts(answer)
+    assert TWELFTH.accepts("from 12 March to 14 March")

@@ -104,3 +104,27 @@ def test_a_count_may_stand_in_a_sentence_that_repeats_the_question(template, fac
     assert expected is not None
     assert expected.accepts(right)
     assert not expected.accepts(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "right", "wrong"),
+    [
+        (
+            "dashboard_latest_total",
+            {"total": "45.00", "number": "100162", "others": ["12.50"]},
+            "The total of the latest order, 100162, is $45.00.",
+            "$45.00 or $12.50",
+        ),
+        (
+            "dashboard_extreme_order",
+            {"total": "512.30", "number": "100131", "others": ["100129"]},
+            "Order 100131, with a total of $512.30.",
+            "Order 100131 or 100129",
+        ),
+    ],
+)
+def test_an_answer_may_name_the_order_and_its_total(name, facts, right, wrong):
+    expected = find(name).answer(facts)
+    assert expected is not None
+    assert expected.accepts(right)
+    assert not expected.accepts(wrong)

@@ -92,3 +92,28 @@ def test_the_reason_may_be_said_in_usual_words(template, facts, answers):
     assert [answer for answer in answers if not expected.accepts(answer)] == []
     assert not expected.accepts("I cannot do this.")
     assert not expected.accepts("This is not possible: it is out of stock.")
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "answer"),
+    [
+        ("dashboard_unknown_order", {"number": "100050"}, "I cannot find order 100050 in the dashboard."),
+        ("dashboard_unknown_order", {"number": "100050"}, "Unable to find order 100050."),
+        ("dashboard_unknown_order", {"number": "100050"}, "Order 100050 could not be found."),
+        (
+            "dashboard_unknown_order",
+            {"number": "100050"},
+            "I could not cancel it: there is no order with number 100050.",
+        ),
+        ("dashboard_unknown_order", {"number": "100050"}, "Not possible, because order number 100050 does not exist."),
+        ("dashboard_cancel_final_order", {"old": "Complete"}, 'I cannot, because its status is "Complete".'),
+        ("dashboard_cancel_final_order", {"old": "Complete"}, "It cannot be done: order 100101 is Complete."),
+        ("dashboard_cancel_final_order", {"old": "Complete"}, "Not possible: already complete, no change is allowed."),
+        ("forum_reply_to_locked", {}, "I cannot reply: the topic is locked, so new replies are not allowed."),
+    ],
+)
+def test_each_natural_wording_of_the_right_reason_is_accepted(name, facts, answer):
+    expected = find(name).answer(facts)
+    assert expected is not None
+    assert expected.accepts(answer)
+    assert not expected.accepts("This is not possible: it is out of stock.")

@@ -70,8 +70,10 @@ def test_who_may_have_to_log_in_again_is_told_the_password(city, name):
         intents[modifiers] = task.intent
     user = {*instance(city, templates()[name], 3).users().values()}
     assert len(user) == 1
+    username = user.pop()
+    known_as = f"user name {username}, e-mail address {username}@harbour.test"
     assert intents["expired_session",] == (
-        f"{intents[()]} If a site asks who you are: user name {user.pop()}, password sea-breeze."
+        f"{intents[()]} If a site asks who you are: {known_as}, password sea-breeze."
     )
 
 

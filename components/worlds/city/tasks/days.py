@@ -3,9 +3,79 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
 
 from components.worlds.answers import Phrase
+
+_MONTHS = {
+    name: month
+    for month in range(1, 13)
+    for name in (f"{dt.date(2026, month, 1):%B}".lower(), f"{dt.date(2026, month, 1):%b}".lower())
+} | {"sept": 9}
+_MONTH = "|".join(_MONTHS)
+_DAY = re.compile(
+    rf"(?<!\w)(?:(?P<a>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<b>{_MONTH})"
+    rf"|(?P<c>{_MONTH}) (?P<d>\d{{1,2}})(?:st|nd|rd|th)?"
+    r"|\d{4}-(?P<e>\d{2})-(?P<f>\d{2})|(?P<g>\d{1,2})/(?P<h>\d{1,2})(?:/\d{2,4})?)(?!\w)"
+)
+_TIME = re.compile(
+    r"(?<![\w:.])(?:(?P<hour>\d{1,2})[:.](?P<minute>\d{2})(?: ?(?P<half>[ap])\.?m)?"
+    r"|(?P<whole>\d{1,2}) ?(?:(?P<of>[ap])\.?m|o'clock))(?!\w)"
+)
+_UNTIL = re.compile(r"[^\w]*(?:(?!or\b|maybe\b)\w+\W+){0,4}?(?:to|until|till|through|ends?(?: at| on)?|-|–)?\W*")
+"""What may stand between the beginning and the end of something."""
+
+
+Place = tuple[tuple[int, int], int, int]
+"""A month and a day, or an hour and a minute, with the places in a text where it begins and ends."""
+
+
+@dataclass(frozen=True)
+class Single(Phrase):
+    """A day or a time of which an answer names no other, but for an end: "from 19:00 to 21:00".
+
+    Attributes:
+        find: the values that an answer names, with their places in it.
+        value: the right one.
+    """
+
+    find: Callable[[str], list[Place]] = lambda text: []
+    value: tuple[int, int] = (0, 0)
+
+    def accepts(self, answer: str) -> bool:
+        """Whether it has a right form, no wrong one, and no list of days or times."""
+        text = " ".join(answer.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split())
+        found = self.find(text)
+        for (value, _, end), (other, begin, _) in pairwise(found):
+            is_end = value == self.value and _UNTIL.fullmatch(text[end:begin]) and re.search(r"\w|-|–", text[end:begin])
+            if other != self.value and not is_end:
+                return False
+        others = {value for value, _, _ in found} - {self.value}
+        return super().accepts(answer) and len(others) <= 1 and (not found or found[0][0] == self.value)
+
+
+def _days_in(text: str) -> list[Place]:
+    found: list[Place] = []
+    for match in _DAY.finditer(text):
+        a, b, c, d, e, f, g, h = match.groups()
+        if a or d:
+            month, day = _MONTHS[b or c], int(a or d)
+        else:
+            month, day = int(e or g), int(f or h)
+        found.append(((month, day), match.start(), match.end()))
+    return found
+
+
+def _times_in(text: str) -> list[Place]:
+    found: list[Place] = []
+    for match in _TIME.finditer(text):
+        hour, half = int(match["hour"] or match["whole"]), match["half"] or match["of"]
+        hour = hour if half is None else hour % 12 + 12 * (half == "p")
+        found.append(((hour, int(match["minute"] or 0)), match.start(), match.end()))
+    return found
 
 
 def moment(text: str) -> dt.datetime:
@@ -25,7 +95,16 @@ def the_day(day: dt.date, others: Iterable[dt.date]) -> Phrase:
         others: days that a right answer may not name.
     """
     wrong = [form for other in sorted({*others} - {day}) for form in _day_forms(other)]
-    return Phrase(_day_forms(day), wrong)
+    return Single(_day_forms(day), wrong, _days_in, (day.month, day.day))
+
+
+def the_date(day: dt.date, forms: Iterable[str], wrong: Iterable[str]) -> Phrase:
+    """The answer to the question for a date, in forms of a site and in the usual ones.
+
+    Args:
+        wrong: forms of other dates that a right answer may not name.
+    """
+    return Single([*forms, *_day_forms(day)], [*wrong], _days_in, (day.month, day.day))
 
 
 _HALVES = (("am", "pm"), ("pm", "am"), ("a.m", "p.m"), ("p.m", "a.m"))
@@ -40,7 +119,8 @@ def the_time(time: dt.time, others: Iterable[dt.time]) -> Phrase:
     right = _time_forms(time)
     wrong = [form for other in sorted({*others} - {time}) for form in _time_forms(other)]
     wrong += [form.replace(half, other) for form in right for half, other in _HALVES if form.endswith(half)]
-    return Phrase(right, [form for form in wrong if not any(f" {form} " in f" {own} " for own in right)])
+    wrong = [form for form in wrong if not any(f" {form} " in f" {own} " for own in right)]
+    return Single(right, wrong, _times_in, (time.hour, time.minute))
 
 
 def _day_forms(day: dt.date) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from components.worlds.answers import Refusal
 
 REASONS = {
@@ -38,15 +40,16 @@ CANNOT_FIND = ("not find", "cannot find", "can't find", "couldn't find", "unable
 """How an answer says that something is not there."""
 
 
-def refusal(reason: str, *more: str) -> Refusal:
+def refusal(reason: str, *more: str, beside: Collection[str] = ()) -> Refusal:
     """The answer to an impossible task.
 
     Args:
         reason: a key of `REASONS`.
+        beside: other keys, whose words may be there, too ("locked, so new replies are not allowed").
         more: words that name the reason in this instance, such as `order 100123 does not exist`. The oracle gives
             the first of them as its reason.
     """
-    return Refusal((*more, *REASONS[reason]), REASONS)
+    return Refusal((*more, *REASONS[reason]), {name: words for name, words in REASONS.items() if name not in beside})
 
 
 def exact_refusal(reason: str, *words: str) -> Refusal:

@@ -87,12 +87,15 @@ class Copy:
         Raises:
             UnknownCopyError: the copy was dropped, maybe while the caller waited for its turn.
         """
+        from django.contrib.sites.models import Site  # models can be imported once all applications are loaded
+
         with _LOCK:
             if self.is_dropped:
                 raise UnknownCopyError("this copy was dropped")
             token = _CURRENT.set(self)
             connections["default"] = self.database
             changes = self.connection.total_changes
+            Site.objects.clear_cache()  # a global of Django, in which another copy's sites would stay
             try:
                 with (
                     time_machine.travel(self.now, tick=False),

@@ -136,7 +136,7 @@ class SettleTicket(Template):
         ]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
-        return [Incidental("helpdesk_ticketchange", {"field": "Status", "new_value": "Closed"})]
+        return [Incidental("helpdesk_ticketchange", {})]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         if facts["order_status"] != "Complete":
@@ -233,7 +233,7 @@ class AskAboutLatestOrder(Template):
         return [Added("helpdesk_ticket", ticket)]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
-        return [Incidental("helpdesk_followup", {"title": "Ticket Opened Via Web", "comment": words(facts["text"])})]
+        return [Incidental("helpdesk_followup", {"comment": words(facts["text"])})]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [

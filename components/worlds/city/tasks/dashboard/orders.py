@@ -291,13 +291,14 @@ class LatestTotal(DashboardTask):
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
         rows = orders(data)
         customer = rng.choice(sorted({row["customer"] for row in rows}))
-        totals = [row["total"] for row in rows if row["customer"] == customer]
+        own = [row for row in rows if row["customer"] == customer]
+        totals = [row["total"] for row in own]
         if totals.count(totals[0]) > 1 or len(totals) < 2:
             raise Unsuitable(f"{customer} has no two orders with different totals")
-        return {"customer": customer, "total": totals[0], "others": totals[1:]}
+        return {"customer": customer, "total": totals[0], "number": own[0]["number"], "others": totals[1:]}
 
     def answer(self, facts: Facts) -> Answer:
-        return Number(facts["total"], near=facts["others"])
+        return Number(facts["total"], given=[facts["number"]], near=facts["others"])
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return of_customer(facts["customer"])
@@ -325,10 +326,11 @@ class ExtremeOrder(DashboardTask):
         if len(ranked) < 2 or ranked[0]["total"] == ranked[1]["total"]:
             raise Unsuitable(f"{customer} has no order with the {which} total")
         others = [row["number"] for row in ranked[1:5]]
-        return {"customer": customer, "which": which, "number": ranked[0]["number"], "others": others}
+        first = {"number": ranked[0]["number"], "total": ranked[0]["total"]}
+        return {"customer": customer, "which": which, **first, "others": others}
 
     def answer(self, facts: Facts) -> Answer:
-        return Number(facts["number"], near=facts["others"])
+        return Number(facts["number"], given=[facts["total"]], near=facts["others"])
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         by_total = [click("link", "Total inc tax")]

@@ -9,7 +9,7 @@ from typing import Any
 from components.worlds.answers import Answer
 from components.worlds.city.tasks.dashboard.goods import DashboardTask
 from components.worlds.city.tasks.dashboard.orders import REASONS, open_order, orders
-from components.worlds.city.tasks.refusals import refusal
+from components.worlds.city.tasks.refusals import CANNOT_FIND, refusal
 from components.worlds.city.tasks.template import Data, Facts
 from components.worlds.oracle import Step
 
@@ -36,7 +36,8 @@ class CancelFinalOrder(DashboardTask):
         old = facts["old"].lower()
         return refusal("already_shipped", f"the order is already {old}", "can't have its status changed",
                        "cannot have its status changed", "status can no longer be changed",
-                       "status cannot be changed", f"already {old}", f"order is {old}", f"it is {old}")  # fmt: skip
+                       "status cannot be changed", f"already {old}", f"is {old}", f"status {old}",
+                       beside=("not_allowed",))  # fmt: skip
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_order(facts["number"])
@@ -64,9 +65,12 @@ class NoteOnUnknownOrder(DashboardTask):
 
     def answer(self, facts: Facts) -> Answer:
         number = facts["number"]
-        return refusal("no_such_order", f"order {number} does not exist", f"order {number} doesn't exist",
-                       f"no order {number}", f"no order with the number {number}", f"no order number {number}",
-                       f"order {number} was not found")  # fmt: skip
+        return refusal("no_such_order", f"order {number} does not exist", f"{number} does not exist",
+                       f"{number} doesn't exist", f"no order {number}", f"no order with the number {number}",
+                       f"no order with number {number}", f"no order number {number}", f"{number} was not found",
+                       f"{number} could not be found", f"{number} couldn't be found", f"{number} cannot be found",
+                       *(f"{find} order {number}" for find in CANNOT_FIND),
+                       *(f"{find} order number {number}" for find in CANNOT_FIND))  # fmt: skip
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_order(facts["number"])

@@ -34,17 +34,19 @@ HANDED_OVER = (
 )
 
 
-def log(ticket: int, field: str) -> list[Incidental]:
-    """The log of a changed field: the response form writes it, the form for editing does not."""
+def log(ticket: int) -> list[Incidental]:
+    """The log of a changed field: the response form writes it, the form for editing does not. It has the field's name
+    in the user's language."""
     return [
         Incidental("helpdesk_followup", {"ticket_id": ticket, "comment": no_text, "new_status": None}),
-        Incidental("helpdesk_ticketchange", {"field": field}),
+        Incidental("helpdesk_ticketchange", {}),
     ]
 
 
 def assigned(ticket: int, username: str) -> dict[str, Any]:
-    """The follow-up by which the desk notes a new owner, one by one or of several tickets at once."""
-    return {"ticket_id": ticket, "title": contains(f"Assigned to {username}"), "comment": no_text}
+    """The follow-up by which the desk notes a new owner in the user's language, one by one or of several tickets at
+    once."""
+    return {"ticket_id": ticket, "title": contains(username), "comment": no_text}
 
 
 class AssignTicket(DeskTask):
@@ -70,7 +72,7 @@ class AssignTicket(DeskTask):
         ]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
-        return [Incidental("helpdesk_ticketchange", {"field": "Owner", "new_value": facts["username"]})]
+        return [Incidental("helpdesk_ticketchange", {"new_value": facts["username"]})]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*find_ticket(facts["ticket"]), choose("", facts["owner"]), click("button", "Save ticket assignment")]
@@ -99,7 +101,7 @@ class SetPriority(DeskTask):
         return [Changed("helpdesk_ticket", {"id": facts["ticket"]}, {"priority": facts["number"]})]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
-        return log(facts["ticket"], "Priority")
+        return log(facts["ticket"])
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return respond(facts["ticket"], *details(priority=facts["number"]))
@@ -129,7 +131,7 @@ class MoveToQueue(DeskTask):
         return [Changed("helpdesk_ticket", {"id": facts["ticket"]}, {"queue_id": facts["queue_id"]})]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
-        return log(facts["ticket"], "Queue")
+        return log(facts["ticket"])
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         steps = [click("button", "Actions"), click("link", "Edit"), choose("Queue", facts["queue"])]
@@ -160,7 +162,7 @@ class RenameTicket(DeskTask):
         return [Changed("helpdesk_ticket", {"id": facts["ticket"]}, {"title": facts["new"]})]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
-        return log(facts["ticket"], "Title")
+        return log(facts["ticket"])
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         steps = [click("button", "Actions"), click("link", "Edit"), fill("Title", facts["new"])]
@@ -238,7 +240,7 @@ class AssignAll(DeskTask):
         ]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
-        return [Incidental("helpdesk_ticketchange", {"field": "Owner", "new_value": facts["username"]})]
+        return [Incidental("helpdesk_ticketchange", {"new_value": facts["username"]})]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [
@@ -297,8 +299,7 @@ class TriageTicket(DeskTask):
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
         owner = Incidental("helpdesk_followup", assigned(facts["ticket"], facts["username"]))
-        fields = ("Priority", "Queue", "Owner")
-        return [owner, *(change for field in fields for change in log(facts["ticket"], field))]
+        return [owner, *log(facts["ticket"])]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [

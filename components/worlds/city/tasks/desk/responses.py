@@ -18,6 +18,7 @@ from components.worlds.city.tasks.desk.tickets import (
     followup,
     named,
     new_status,
+    no_text,
     pick,
     respond,
     tickets,
@@ -194,8 +195,8 @@ class HoldTicket(DeskTask):
     def effects(self, facts: Facts) -> Sequence[Effect]:
         return [
             Changed("helpdesk_ticket", {"id": facts["ticket"]}, {"on_hold": True}),
-            Added("helpdesk_followup", {"ticket_id": facts["ticket"], "title": "Ticket placed on hold"}),
-            Added("helpdesk_ticketchange", {"field": "On Hold", "new_value": "True"}),
+            Added("helpdesk_followup", {"ticket_id": facts["ticket"], "comment": no_text}),
+            Added("helpdesk_ticketchange", {"new_value": "True"}),
         ]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:

@@ -92,8 +92,13 @@ def new_status(ticket: int, old: int, new: int, text: str) -> list[Effect]:
     return [
         Changed("helpdesk_ticket", {"id": ticket, "status": old}, to, also=("resolution",)),
         followup(ticket, text, True, new_status=new),
-        Added("helpdesk_ticketchange", {"field": "Status", "new_value": STATUSES[new]}),
+        Added("helpdesk_ticketchange", {"new_value": some_text}),  # the status in the user's language
     ]
+
+
+def some_text(value: str | None) -> bool:
+    """A column that is not empty."""
+    return bool(value)
 
 
 def no_text(value: str | None) -> bool:

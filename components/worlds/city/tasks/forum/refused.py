@@ -31,7 +31,7 @@ class ReplyToLocked(Template):
         return pick(data.rows(TOPICS + " AND t.status = 1"), rng) | member(data, rng) | {"text": rng.choice(REPLIES)}
 
     def answer(self, facts: Facts) -> Answer:
-        return refusal("closed_topic", "locked")
+        return refusal("closed_topic", "locked", beside=("not_allowed",))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_topic(facts)

@@ -108,8 +108,10 @@ def _unquoted(text: str) -> Callable[[str | None], bool]:
 
     def is_right(value: str | None) -> bool:
         lines = (value or "").splitlines()
-        own = [line for line in lines if not line.startswith(">") and not line.rstrip().endswith("wrote:")]
-        return is_text("\n".join(own))
+        quoted = [number for number, line in enumerate(lines) if line.startswith(">")]
+        if quoted and (before := [number for number in range(quoted[0]) if lines[number].strip()]):
+            del lines[before[-1]]  # who wrote it, in the user's language
+        return is_text("\n".join(line for line in lines if not line.startswith(">")))
 
     return is_right
 

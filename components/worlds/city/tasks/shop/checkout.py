@@ -260,6 +260,8 @@ class OrderToNeighbour(Template):
             "first_name": facts["first_name"],
             "last_name": facts["last_name"],
             "line1": facts["street"],
+            "line2": "",
+            "line3": "",
             "line4": facts["town"],
             "state": facts["state"],
             "postcode": facts["postcode"],

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Names, Number, Phrase
-from components.worlds.city.tasks.days import ordinal
+from components.worlds.answers import Answer, Names, Number
+from components.worlds.city.tasks.days import ordinal, the_date
 from components.worlds.city.tasks.shop.queries import goods, money, orders, pick, with_empty_cart
 from components.worlds.city.tasks.shop.steps import account, look
 from components.worlds.city.tasks.template import Data, Facts, Row, Template, Unsuitable
@@ -108,7 +108,8 @@ class OrderDate(Template):
         return {"user": order["username"], "number": order["number"], "day": order["placed"][:10], "others": days}
 
     def answer(self, facts: Facts) -> Answer | None:
-        return Phrase(date_forms(facts["day"]), [form for day in facts["others"] for form in date_forms(day)])
+        wrong = [form for day in facts["others"] for form in date_forms(day)]
+        return the_date(dt.date.fromisoformat(facts["day"]), date_forms(facts["day"]), wrong)
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*HISTORY, look("link", facts["number"])]

@@ -1,0 +1,43 @@
+"""The desk logs in the language of its visitor (modifier `language`); a task is done in any of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.records import RowChange
+from components.worlds.city.tasks.registry import find
+
+
+def added(table: str, **values: str) -> RowChange:
+    return RowChange(table=table, key=f"{table} {sorted(values.items())}", before=None, after=values)
+
+
+def changed(table: str, key: str, before: dict[str, str], after: dict[str, str]) -> RowChange:
+    return RowChange(table=table, key=key, before={"id": key, **before}, after={"id": key, **after})
+
+
+@pytest.mark.parametrize(
+    ("title", "field"), [("Assigned to piet", "Owner"), ("piet zugeordnet", "Besitzer"), ("Asignado a piet", "Dueño")]
+)
+def test_a_ticket_is_assigned_in_any_language(title, field):
+    facts = {"ticket": "7", "username": "piet", "user": "12", "title": "Lamp", "owner": "Piet"}
+    changes = [
+        changed("helpdesk_ticket", "7", {"assigned_to_id": "11"}, {"assigned_to_id": "12"}),
+        added("helpdesk_followup", ticket_id="7", title=title, comment=""),
+        added("helpdesk_ticketchange", field=field, old_value="dana", new_value="piet"),
+    ]
+    check = find("desk_assign_ticket").check(facts, changes, None)
+    assert (check.reward, check.missing, check.side_effects) == (1.0, [], [])
+
+
+@pytest.mark.parametrize(
+    ("title", "field"), [("Ticket placed on hold", "On Hold"), ("Ticket zurückgehalten", "Wartet")]
+)
+def test_a_ticket_is_held_in_any_language(title, field):
+    changes = [
+        changed("helpdesk_ticket", "7", {"on_hold": "False"}, {"on_hold": "True"}),
+        added("helpdesk_followup", ticket_id="7", title=title, comment=""),
+        added("helpdesk_ticketchange", field=field, old_value="False", new_value="True"),
+    ]
+    check = find("desk_hold_ticket").check({"ticket": "7", "title": "Lamp"}, changes, None)
+    assert (check.reward, check.missing, check.side_effects) == (1.0, [], [])
