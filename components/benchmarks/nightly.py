@@ -23,10 +23,10 @@ def main() -> None:
     if foreign:
         raise SystemExit(f"{foreign}; `waymark use` its recipe, or move the alias `champion` in the MLflow UI")
     night = f"{now:%Y-%m-%d}"
-    with stage("nightly", inputs=POOLS, occasion=f"{night} {champion.version}") as run:
+    with stage("nightly", inputs=POOLS, occasion=f"{night} {champion.identity}") as run:
         tasks = [task for path in POOLS for task in read_table(path, Task)]
         trajectories, verdicts = evaluate_model(
-            run, champion.path, f"champion {champion.version}@{night}:{run.key}", tasks
+            run, champion.path, f"champion {champion.identity}@{night}:{run.key}", tasks
         )
         run.result({"version": champion.version, "date": night})
         summarise(run, trajectories, verdicts)

@@ -62,6 +62,8 @@ REFUSALS = {
     errno.ENOSPC: "free some space, and run the same command again",
 }
 """What a user can do about refusals of the system, by the number of the error."""
+INTERRUPTED = 130
+"""Exit status after Ctrl-C: 128 + SIGINT, as a shell reports it."""
 CLOSED_PIPE = 141
 """Exit status after the reader of the output has closed the pipe: 128 + SIGPIPE, as a shell reports it."""
 
@@ -84,6 +86,8 @@ def main(arguments: list[str] | None = None) -> int:
         if not _discard_closed_output():
             raise  # the pipe was another one, such as a child process's
         return CLOSED_PIPE
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except OSError as error:
         if error.errno not in REFUSALS:
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,6 @@ def add(commands: Subparsers) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Validate a recipe and write all of its keys to params.yaml; returns the exit status."""
-    from components import store
     from components.params import RecipeError, complete, find, load
     from components.worlds import worlds_of
 
@@ -42,16 +42,34 @@ def run(options: argparse.Namespace) -> int:
         return fail(error)
     if PARAMS.is_dir():
         return fail(f"{PARAMS} is a folder, which no recipe replaces: move it away, and use the recipe again")
-    if not (PARAMS.exists() and file.samefile(PARAMS)):
+    if PARAMS.exists() and file.samefile(PARAMS):
+        _complete(text)
+    else:
         try:
             _keep_changes(file, recipe, options.force)
         except _ChangedByHand as error:
             return fail(error)
-        partial = PARAMS.with_name(".params.yaml.part")
-        partial.write_text(text)
-        store.publish(partial, PARAMS)
+        _write(text)
     print(f"params.yaml is now {recipe.name}; `dvc repro` or `make demo` runs what it changes")
     return 0
+
+
+def _write(text: str) -> None:
+    from components import store
+
+    partial = PARAMS.with_name(".params.yaml.part")
+    partial.write_text(text)
+    store.publish(partial, PARAMS)
+
+
+def _complete(text: str) -> None:
+    """Add the keys that params.yaml lacks, because it is of an earlier version or because they were removed by hand:
+    DVC reads no defaults."""
+    import yaml
+
+    if yaml.safe_load(text) != yaml.safe_load(PARAMS.read_text(encoding="utf-8")):
+        shutil.copyfile(PARAMS, COPY)
+        _write(text)
 
 
 class _ChangedByHand(Exception):

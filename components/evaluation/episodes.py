@@ -149,7 +149,7 @@ def _judge_use(verdict: Verdict) -> JudgeUse:
 
 
 def _browser_s(timings: Mapping[str, float]) -> float:
-    return sum(seconds for operation, seconds in timings.items() if operation != "policy")
+    return sum(seconds for operation, seconds in timings.items() if operation not in ("policy", "queue"))
 
 
 def _task_digest(task: Task) -> str:

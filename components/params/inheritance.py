@@ -75,7 +75,7 @@ def merge(base: Mapping[str, Any], change: Mapping[str, Any], section: type[Sect
         field, old = section.model_fields.get(key), base.get(key)
         if by_name := _named_sections(field, value):
             merged[key] = {
-                name: _merge_named(old, name, inside, by_name.model_of(name)) for name, inside in value.items()
+                name: _merge_named(old, name, inside, by_name.model_of(str(name))) for name, inside in value.items()
             }
             continue
         inner = _same_section(field, old, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
@@ -73,6 +73,23 @@ class ModelParams(Section):
         return self
 
 
+ENGINE_KEYS = {
+    "model": "model.base",
+    "dtype": "model.dtype",
+    "limit_mm_per_prompt": "",
+    "logprobs_mode": "",
+    "generation_config": "",
+    "worker_extension_cls": "",
+    "tensor_parallel_size": "inference.vllm.gpus_per_server",
+    "enable_sleep_mode": "inference.vllm.sleeps",
+    "weight_transfer_config": "inference.vllm.transfer",
+    "enable_lora": "model.lora",
+    "max_lora_rank": "model.lora",
+    "max_loras": "model.lora",
+}
+"""Arguments of vLLM's engine that a recipe sets elsewhere (empty: nowhere), by their key there."""
+
+
 class VLLMParams(Section):
     """The vLLM servers of a run. They have their own Python environment."""
 
@@ -100,6 +117,14 @@ class VLLMParams(Section):
     mode). Without it, the memory of both must fit at once."""
     engine: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     """Additional engine arguments of vLLM, such as `gpu_memory_utilization`."""
+
+    @field_validator("engine")
+    @classmethod
+    def _additional(cls, engine: dict[str, Any]) -> dict[str, Any]:
+        for name in engine.keys() & ENGINE_KEYS.keys():
+            key = ENGINE_KEYS[name]
+            raise ValueError(f"{name} is set by Waymark: " + (f"set {key} instead" if key else "leave it out"))
+        return engine
 
     @field_validator("urls")
     @classmethod

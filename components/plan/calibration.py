@@ -80,7 +80,8 @@ def _recorded(setting: Setting, run: FinishedRun) -> Setting:
         trained[stage] = of_attempts / (effective * params.rl.group_size * turns)
     sft = habits.get("evaluate@sft")
     teacher = habits.get("teacher_rollouts")
-    if sft and teacher and not run.played["teacher_rollouts"].response_tokens:  # a script has no tokens
+    taught = run.played.get("teacher_rollouts")
+    if sft and teacher and taught is not None and not taught.response_tokens:  # a script has no tokens
         habits["teacher_rollouts"] = teacher.model_copy(update={"response": sft.response})
     if sft:
         habits[EVERY] = sft

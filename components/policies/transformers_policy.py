@@ -34,7 +34,8 @@ class TransformersPolicy:
     """A policy in this process; use it inside of `async with`, which runs its decoder.
 
     Args:
-        max_batch: largest number of responses that are decoded together.
+        max_batch: largest number of responses that are decoded together. The time of a request that waits for a place
+            does not count (`RequestClock`).
     """
 
     def __init__(self, vlm: VLM, version: str, max_batch: int = 64, encoder: Encoder | None = None) -> None:
@@ -42,6 +43,7 @@ class TransformersPolicy:
         self.version = version
         self.encoder = encoder or Encoder(vlm)
         self.max_batch = max_batch
+        self._places = asyncio.Semaphore(max_batch)
         self._threads = torch.get_num_threads()
         self._requests: queue.SimpleQueue[_PendingRow | None] = queue.SimpleQueue()
         self._decoder: asyncio.Task[None] | None = None
@@ -63,9 +65,14 @@ class TransformersPolicy:
     async def complete(self, request: Request) -> Completion:
         """Sample a response. Errors of the model are raised unchanged."""
         future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
-        row = Row(self.encoder.encode(request.prompt), request.sampling, request.max_tokens, request.seed)
-        self._requests.put((row, future))
-        return await future
+        with request.clock.stopped():
+            await self._places.acquire()
+        try:
+            row = Row(self.encoder.encode(request.prompt), request.sampling, request.max_tokens, request.seed)
+            self._requests.put((row, future))
+            return await future
+        finally:
+            self._places.release()
 
     def _decode(self, loop: asyncio.AbstractEventLoop) -> None:
         """Run `_serve` in this thread on half of the cores; the browsers need the others."""

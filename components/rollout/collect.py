@@ -1,7 +1,8 @@
 """Runs many episodes at once and appends each to the journal as it ends.
 
 Episodes that the journal already holds are skipped. The others run in parallel, as many as the pool has slots. An
-episode whose browser died runs again, at most `SANDBOX_RETRIES` times, and is then recorded as `sandbox_error`:
+episode whose browser died runs again at once, and one that got none after a pause, at most `SANDBOX_RETRIES` times. It
+is then recorded as `sandbox_error`:
 infrastructure failures are masked and never scored as 0. A bug of the harness ends one episode, as `harness_error`; the
 run stops only above `max_harness_errors`. A request that the policy's endpoint refuses ends one episode, as
 `request_refused`. The next run repeats the episodes that the environment ended,
@@ -24,6 +25,8 @@ from components.rollout.endings import HarnessErrorLimit
 from components.rollout.pacing import EpisodeNotStartedError, OpenSession
 
 SANDBOX_RETRIES = 5
+FIRST_PAUSE_S = 1.0
+"""Before an episode is tried again for which no browser could be had; each later pause is twice as long."""
 
 PolicyFor = Callable[[EpisodeSpec, Environment], Policy]
 """Makes the policy of one episode. Only a scripted teacher uses the session."""
@@ -135,11 +138,15 @@ async def _with_retries(
     settings: EpisodeSettings,
 ) -> Trajectory:
     problem = ""
-    for _ in range(SANDBOX_RETRIES + 1):
+    for number in range(SANDBOX_RETRIES + 1):
+        has_begun = False
         try:
             async with open_session(spec) as session:
+                has_begun = True
                 return await run_episode(spec, session, policy_for(spec, session), settings)
         except SandboxError as error:
             problem = str(error)
+        if not has_begun and number < SANDBOX_RETRIES:  # a slot that fails at once would take all tries of all episodes
+            await asyncio.sleep(FIRST_PAUSE_S * 2**number)
     diagnostics = {"error": problem, "retries": SANDBOX_RETRIES}
     return trajectory_of(spec, settings.agent.protocol, Termination.SANDBOX_ERROR, diagnostics)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ray.exceptions import RayError, RayTaskError
 
-from components.browser import EnvError, Placed, SandboxError, StepResult
+from components.browser import ChromiumNotFoundError, EnvError, Placed, SandboxError, StepResult
 from components.params import BrowserParams
 from components.records import Observation, Probe, Reading, StateCheck, Task, ToolCall
 
@@ -121,6 +121,9 @@ class RemoteSession:
                 if not (may_be_late and await answered(self._worker.ping.remote())):
                     raise TimeoutError("it does not answer")
         except (RayError, TimeoutError) as error:
+            cause = error.cause if isinstance(error, RayTaskError) else None
+            if isinstance(cause, ChromiumNotFoundError):
+                raise cause from None
             self._worker_lost = True
             raise SandboxError(f"the machine with the browser was lost: {first_line(error)}") from error
         finally:

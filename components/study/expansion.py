@@ -14,8 +14,12 @@ from components.params.loading import RECIPES
 from components.study.study_file import StudyFile, read_study
 from components.worlds import worlds_of
 
-OWN_STORE: dict[str, Any] = {"tracking": {"tracking_uri": "sqlite:///mlflow/store/mlflow.db"}}
-"""Every run registers its models in a store of its own: a study must not change the champion of the project."""
+OWN_STORE: dict[str, Any] = {
+    "tracking": {"tracking_uri": "sqlite:///mlflow/store/mlflow.db"},
+    "placement": {"store": None, "pools": {}},
+}
+"""Every run registers its models in a store of its own: a study must not change the champion of the project. Its stages
+run here."""
 
 
 @dataclass(frozen=True)

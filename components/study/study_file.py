@@ -25,6 +25,7 @@ FIXED = {
     "name": "a study's runs keep the recipe's name",
     "seed": "list the seeds in `seeds`",
     "tracking": "every run has an MLflow store of its own, and the study's figures go to the recipe's",
+    "placement": "the stages of a study run on this machine",
     "extends": "name the recipe in `recipe`",
 }
 """Keys that an arm cannot set, and what to do instead."""

@@ -47,6 +47,11 @@ class ModelVersion:
     path: Path
     tags: dict[str, str]
 
+    @property
+    def identity(self) -> str:
+        """Its number and the beginning of its digest: in another registry the number may be that of another model."""
+        return f"{self.version} {(self.tags.get(DIGEST) or model_digest(self.path))[:8]}"
+
     def foreign_to(self, params: Params) -> str | None:
         """The reason why a recipe cannot evaluate it, or None. What an old version has not recorded is accepted."""
         if all(self.tags.get(tag, value) == value for tag, value in interface_tags(self.name, params).items()):

@@ -99,3 +99,26 @@ def test_a_file_without_a_digest_is_kept_unless_a_recipe_has_it(edited: bool, ca
     assert load(PARAMS).name == "two"
     assert ("may have been changed by hand" in capsys.readouterr().err) == edited
     assert (COPY.exists() and COPY.read_text() == text) == edited
+
+
+def test_using_params_yaml_adds_the_keys_that_it_lacks() -> None:
+    """DVC reads no defaults, so a stage would fail at such a key."""
+    whole = yaml.safe_load(PARAMS.read_text())
+    lacking = {name: dict(section) if isinstance(section, dict) else section for name, section in whole.items()}
+    del lacking["rl"]["carry_optimizer"]
+    lacking["seed"] = 7
+    PARAMS.write_text(yaml.safe_dump(lacking))
+    assert main.main(["use", "params.yaml"]) == 0
+    assert yaml.safe_load(PARAMS.read_text()) == {**whole, "seed": 7}
+    assert yaml.safe_load(COPY.read_text()) == lacking
+
+
+def test_an_interrupt_ends_a_command_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("components.params.load", interrupted)
+    assert main.main(["validate", "recipes/one.yaml"]) == main.INTERRUPTED
+    assert capsys.readouterr().err == ""

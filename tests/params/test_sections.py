@@ -283,3 +283,15 @@ def test_names_and_numbers_at_the_limits_are_accepted() -> None:
     params = recipe(name="a.B_c-1", rl__group_size=1024, browser__concurrency=10_000)
     assert (params.name, params.rl.group_size, params.browser.concurrency) == ("a.B_c-1", 1024, 10_000)
     assert recipe(teacher__tasks=10**9, rl__max_sampled_groups=10**9).teacher.tasks == 10**9, "a maximum may mean all"
+
+
+@pytest.mark.parametrize(
+    ("argument", "fix"),
+    [
+        ({"tensor_parallel_size": 2}, "set inference.vllm.gpus_per_server instead"),
+        ({"logprobs_mode": "raw_logprobs"}, "leave it out"),
+    ],
+)
+def test_an_engine_argument_that_waymark_sets_is_refused(argument, fix):
+    with pytest.raises(RecipeError, match=f"is set by Waymark: {fix}"):
+        recipe(inference={"vllm": {"engine": argument}})

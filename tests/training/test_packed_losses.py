@@ -234,7 +234,7 @@ def fit(vlm: VLM, encoder: Encoder, data: list[list[WeightedSample]]) -> None:
     train(vlm, encoder, data, OPTIM, seed=1, report=lambda step, steps, loss: None)
 
 
-def test_what_dropout_leaves_out_does_not_depend_on_the_number_of_processes(model):
+def test_dropout_does_not_depend_on_the_number_of_processes(model):
     vlm = copy.deepcopy(model)
     vlm.add_lora(LoRAParams(rank=4, alpha=8, dropout=0.5), seed=0)
     for name, parameter in vlm.model.named_parameters():

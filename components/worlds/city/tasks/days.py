@@ -48,34 +48,34 @@ class Single(Phrase):
     def accepts(self, answer: str) -> bool:
         """Whether it has a right form, no wrong one, and no list of days or times."""
         text = " ".join(answer.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split())
-        found = self.find(text)
-        for (value, _, end), (other, begin, _) in pairwise(found):
+        places = self.find(text)
+        for (value, _, end), (other, begin, _) in pairwise(places):
             is_end = value == self.value and _UNTIL.fullmatch(text[end:begin]) and re.search(r"\w|-|–", text[end:begin])
             if other != self.value and not is_end:
                 return False
-        others = {value for value, _, _ in found} - {self.value}
-        return super().accepts(answer) and len(others) <= 1 and (not found or found[0][0] == self.value)
+        others = {value for value, _, _ in places} - {self.value}
+        return super().accepts(answer) and len(others) <= 1 and (not places or places[0][0] == self.value)
 
 
 def _days_in(text: str) -> list[Place]:
-    found: list[Place] = []
+    places: list[Place] = []
     for match in _DAY.finditer(text):
         a, b, c, d, e, f, g, h = match.groups()
         if a or d:
             month, day = _MONTHS[b or c], int(a or d)
         else:
             month, day = int(e or g), int(f or h)
-        found.append(((month, day), match.start(), match.end()))
-    return found
+        places.append(((month, day), match.start(), match.end()))
+    return places
 
 
 def _times_in(text: str) -> list[Place]:
-    found: list[Place] = []
+    places: list[Place] = []
     for match in _TIME.finditer(text):
         hour, half = int(match["hour"] or match["whole"]), match["half"] or match["of"]
         hour = hour if half is None else hour % 12 + 12 * (half == "p")
-        found.append(((hour, int(match["minute"] or 0)), match.start(), match.end()))
-    return found
+        places.append(((hour, int(match["minute"] or 0)), match.start(), match.end()))
+    return places
 
 
 def moment(text: str) -> dt.datetime:

@@ -1,0 +1,81 @@
+"""What stages need that is no output of another stage, checked before the first of them runs: keys of endpoints, files
+and keys of params.yaml. Otherwise a mistake would show after hours of other work."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from components.endpoint import EndpointError, require_key
+from components.params import EndpointParams, EndpointTeacherParams, Params, load
+from flows.crash_safe_dvc import StageFailed
+from flows.graph import Stage
+
+
+def require(root: Path, stages: dict[str, Stage], due: Collection[str]) -> None:
+    """Require what the stages that are due need.
+
+    Raises:
+        StageFailed: something is missing; the message names all of it.
+        RecipeError: params.yaml is wrong.
+    """
+    path = root / "params.yaml"
+    raw = (yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else None) or {}
+    if lacking := sorted({key for name in due for key in stages[name].params if not _has(raw, key)}):
+        raise StageFailed(
+            f"params.yaml lacks {', '.join(lacking)}, which DVC needs although there are defaults: type `waymark use "
+            "params.yaml`, which adds all keys"
+        )
+    if not {"teacher", "judge", "model", "curate"} <= raw.keys():  # not a recipe of Waymark's stages
+        return
+    params = load(path)
+    if params.placement.pools:  # keys and files may be on the workers alone
+        return
+    if missing := [*_missing_keys(params, due), *_missing_files(params, root, due)]:
+        raise StageFailed(
+            "nothing was run, because something is missing:\n" + "\n".join(f"- {what}" for what in missing)
+        )
+
+
+def _has(values: Any, key: str) -> bool:
+    for name in key.split("."):
+        if not isinstance(values, dict) or name not in values:
+            return False
+        values = values[name]
+    return True
+
+
+def _missing_keys(params: Params, due: Collection[str]) -> Iterator[str]:
+    for stage, endpoint in _endpoints(params):
+        if any(name.partition("@")[0] == stage for name in due):
+            try:
+                require_key(endpoint)
+            except EndpointError as error:
+                yield f"for {stage}: {error}"
+
+
+def _endpoints(params: Params) -> Iterator[tuple[str, EndpointParams]]:
+    """The endpoints that stages ask, by the stage."""
+    judge, model = params.judge, params.judge.model
+    if isinstance(params.teacher, EndpointTeacherParams):
+        yield "teacher_rollouts", params.teacher.endpoint
+    if model is not None and judge.labels != "rules":
+        for stage in ("label_trajectories", "judge_rollouts", "evaluate"):
+            for endpoint in (model.endpoint, *model.voters):
+                yield stage, endpoint
+    if model is not None and judge.reward == "model":
+        yield "train_rl", model.endpoint
+
+
+def _missing_files(params: Params, root: Path, due: Collection[str]) -> Iterator[str]:
+    base = params.model.judge_base
+    is_local = base.startswith(("data/", "models/", ".", "/"))
+    if "distill_judge" in due and is_local and not (root / base / "config.json").exists():
+        yield f"for distill_judge: no model at {base}: correct model.judge_base"
+    if "curate_sft" in due:
+        for file in params.curate.demonstrations:
+            if not (root / file).exists():
+                yield f"for curate_sft: no file {file}: correct curate.demonstrations"

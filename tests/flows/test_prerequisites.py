@@ -1,0 +1,86 @@
+"""What no stage makes is asked for before the first stage runs, and not after hours of work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.params import complete
+from flows.crash_safe_dvc import StageFailed
+from flows.graph import Stage
+from flows.prerequisites import require
+
+ROOT = Path(__file__).parents[2]
+
+
+def stage(name: str, *params: str) -> Stage:
+    return Stage(name, "", "true", (), (), params)
+
+
+STAGES = {
+    name: stage(name)
+    for name in ("teacher_rollouts", "label_trajectories", "curate_sft", "distill_judge", "train_rl@short")
+} | {"train_sft": stage("train_sft", "rl.carry_optimizer")}
+
+
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    """`recipe(**sections)` writes the demo's params.yaml with these keys changed, and returns its folder."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    def write(**sections: Any) -> Path:
+        values = yaml.safe_load(complete(ROOT / "recipes/demo.yaml"))
+        for section, changes in sections.items():
+            values[section] |= changes
+        (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
+        base = tmp_path / "data/base_model"
+        base.mkdir(parents=True, exist_ok=True)
+        (base / "config.json").write_text("{}")
+        return tmp_path
+
+    return write
+
+
+MODEL = {"endpoint": {"url": "https://api.openai.com/v1", "model": "gpt-4.1"}}
+
+
+def test_a_recipe_that_lacks_nothing_is_accepted(recipe):
+    require(recipe(), STAGES, {*STAGES})
+
+
+@pytest.mark.parametrize(
+    ("sections", "due", "message"),
+    [
+        (
+            {"judge": {"labels": "model", "model": MODEL}},
+            {"label_trajectories"},
+            "for label_trajectories: .*OPENAI_API_KEY",
+        ),
+        (
+            {"model": {"judge_base": "data/base_modle"}},
+            {"distill_judge"},
+            "no model at data/base_modle.*model.judge_base",
+        ),
+        ({"curate": {"demonstrations": ["data/mine.parquet"]}}, {"curate_sft"}, "no file data/mine.parquet"),
+    ],
+)
+def test_what_a_due_stage_lacks_is_named(recipe, sections, due, message):
+    root = recipe(**sections)
+    with pytest.raises(StageFailed, match=message):
+        require(root, STAGES, {*STAGES})
+    with pytest.raises(StageFailed, match=message):
+        require(root, STAGES, due)
+    require(root, STAGES, {*STAGES} - due)
+
+
+def test_a_key_that_dvc_needs_is_named_with_the_command_that_adds_it(recipe):
+    root = recipe()
+    values = yaml.safe_load((root / "params.yaml").read_text())
+    del values["rl"]["carry_optimizer"]
+    (root / "params.yaml").write_text(yaml.safe_dump(values))
+    with pytest.raises(StageFailed, match=r"params.yaml lacks rl.carry_optimizer.*`waymark use params.yaml`"):
+        require(root, STAGES, {"train_sft"})
+    require(root, STAGES, {"curate_sft"})
