@@ -49,8 +49,9 @@ class ModelVersion:
 
     @property
     def identity(self) -> str:
-        """Its number and the beginning of its digest: in another registry the number may be that of another model."""
-        return f"{self.version} {(self.tags.get(DIGEST) or model_digest(self.path))[:8]}"
+        """Its number, and the beginning of its digest if it has one: in another registry the number may be that of
+        another model."""
+        return f"{self.version} {self.tags.get(DIGEST, '')[:8]}".strip()
 
     def foreign_to(self, params: Params) -> str | None:
         """The reason why a recipe cannot evaluate it, or None. What an old version has not recorded is accepted."""
