@@ -49,7 +49,7 @@ class TransformersPolicy:
         self._decoder: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> TransformersPolicy:
-        self._requests = queue.SimpleQueue()
+        self._requests, self._places = queue.SimpleQueue(), asyncio.Semaphore(self.max_batch)
         self._decoder = asyncio.create_task(asyncio.to_thread(self._decode, asyncio.get_running_loop()))
         return self
 
