@@ -349,3 +349,8 @@ def test_slashes_in_addresses_and_dates_separate_no_items(answer):
 def test_a_list_of_addresses_is_no_answer():
     addresses = [f"http://shop.test/product/{number}" for number in range(40)]
     assert not has(" ".join(addresses), addresses[7])
+
+
+def test_a_month_that_is_asked_for_stays_in_its_date():
+    assert has("It was placed on May 9, 2023.", "May")
+    assert has("5 orders were placed, the first on May 9, 2023.", "May", "5")

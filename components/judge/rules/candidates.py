@@ -87,6 +87,7 @@ _VALUE_BEHIND = re.compile(r"\d|\byes\b|\bno\b(?!\s+[a-z])")
 """A number, "yes" or "no" behind the number of a row; "no others" is none."""
 _MEASURE = re.compile(r"[$€£¥]\s?\d|\d\s?(?:%|km|mi|m|min|mins|minutes?|h|hours?)(?!\w)")
 _ADDRESS = re.compile(r"https?://[^\s<>\"]+")
+_MONTH = re.compile(rf"\b{MONTH}(?!\w)")
 _LONG_DATE = re.compile(rf"\b{MONTH} \d{{1,2}}, \d{{4}}(?!\d)")
 _SLASHED_DATE = re.compile(r"(?<![\d/])\d{1,4}/\d{1,2}/\d{1,4}(?![\d/])")
 UNASKED = 2
@@ -119,8 +120,8 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
     prefixes = tuple(_TRUNCATED.findall("\n".join(phrases)))
     text = BOLD.sub(r"\1", plain(answer))
     undated = _LONG_DATE.sub(_REMOVED, text)
-    if numbers_asked <= values(undated):  # a list of dates has what was asked for in its dates alone
-        text = undated
+    if numbers_asked and _MONTH.search(phrase_text) is None and numbers_asked <= values(undated):
+        text = undated  # a list of dates has what was asked for in its dates alone
 
     def unless_candidates(row: re.Match[str]) -> str:
         numbers = values(row[0].replace(",", " "))
