@@ -72,7 +72,7 @@ def _endpoints(params: Params) -> Iterator[tuple[str, EndpointParams]]:
 
 def _missing_files(params: Params, root: Path, due: Collection[str]) -> Iterator[str]:
     base = params.model.judge_base
-    is_local = base.startswith(("data/", "models/", ".", "/"))
+    is_local = base.startswith(("data/", ".", "/"))  # what is in models/ a stage may make
     if "distill_judge" in due and is_local and not (root / base / "config.json").exists():
         yield f"for distill_judge: no model at {base}: correct model.judge_base"
     if "curate_sft" in due:
