@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, overload
+
+from typing_extensions import override
 
 from components.records import Record
 from components.store import sync
@@ -31,6 +34,10 @@ class Journal(Generic[R]):
     before it is an error, because only another program can have written it. One process at a time may open a journal: a
     stage that outlived a killed `dvc repro` must not share it with the next run.
 
+    Args:
+        in_memory: whether the records stay in memory. If not, `records` reads each from the file when it is accessed,
+            as a stage with more trajectories than fit into memory must.
+
     Attributes:
         records: the records, in order.
         final: how many of the first records `mark_final` made final.
@@ -40,11 +47,13 @@ class Journal(Generic[R]):
         BlockingIOError: another process has opened the journal.
     """
 
-    def __init__(self, path: Path, kind: type[R]) -> None:
+    def __init__(self, path: Path, kind: type[R], in_memory: bool = True) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self.kind = kind
-        self.records: list[R] = []
+        self._kept: list[R] | None = [] if in_memory else None
+        self._lines: list[tuple[int, int]] = []
+        self.records: Sequence[R] = _Lines(path, kind, self._lines) if self._kept is None else self._kept
         self.final = 0
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         try:
@@ -67,16 +76,22 @@ class Journal(Generic[R]):
             for number, line in enumerate(file, start=1):
                 if not line.endswith(b"\n"):
                     break
-                valid += len(line)
+                begin, valid = valid, valid + len(line)
                 if line == FINAL:
-                    self.final = len(self.records)
+                    self.final = len(self._lines)
                     continue
                 try:
-                    self.records.append(self.kind.model_validate_json(line))
+                    record = self.kind.model_validate_json(line)
                 except ValueError as error:
                     message = f"{self.path}:{number}: damaged journal line; move the file away to start over"
                     raise ValueError(message) from error
+                self._add(record, begin, len(line))
         return valid
+
+    def _add(self, record: R, begin: int, length: int) -> None:
+        self._lines.append((begin, length))
+        if self._kept is not None:
+            self._kept.append(record)
 
     def append(self, record: R) -> None:
         """Add a record. Once this returns, the record survives a crash."""
@@ -89,8 +104,8 @@ class Journal(Generic[R]):
         except OSError:  # a full disk: an incomplete line must not stay before the next append
             os.ftruncate(self._file, self._end)
             raise
+        self._add(record, self._end, len(line))
         self._end += len(line)
-        self.records.append(record)
 
     def close(self) -> None:
         """Close the file and release its lock."""
@@ -103,6 +118,36 @@ class Journal(Generic[R]):
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+class _Lines(Sequence[R]):
+    """The records of a journal's lines, read from the file when accessed, also once the journal is closed.
+
+    Args:
+        lines: the first byte and the length of each, which the journal goes on to append to.
+    """
+
+    def __init__(self, path: Path, kind: type[R], lines: list[tuple[int, int]]) -> None:
+        self._path = path
+        self._kind = kind
+        self._lines = lines
+
+    @override
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, index: int) -> R: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[R]: ...
+    @override
+    def __getitem__(self, index: int | slice) -> R | Sequence[R]:
+        if isinstance(index, slice):
+            return _Lines(self._path, self._kind, self._lines[index])
+        begin, length = self._lines[index]
+        with self._path.open("rb") as file:
+            file.seek(begin)
+            return self._kind.model_validate_json(file.read(length))
 
 
 def mark_final(path: Path) -> None:

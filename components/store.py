@@ -229,6 +229,12 @@ def iter_rows(path: Path | str, kind: type[R]) -> Iterator[R | Exception]:
                     yield error
 
 
+def records_of_group(path: Path, kind: type[R], group: int) -> list[R]:
+    """The records of one row group of a table."""
+    with pq.ParquetFile(path) as file:
+        return [kind.model_validate(_from_row(row)) for row in file.read_row_group(group).to_pylist()]
+
+
 def publish(partial: Path, path: Path) -> None:
     """Rename a finished file or directory to its final path, with fsync.
 

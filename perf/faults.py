@@ -268,13 +268,12 @@ async def endurance(number: int) -> dict[str, Any]:
     params = load(RECIPE)
     browser = params.browser.model_copy(update={"concurrency": 4})
     episodes = episode_specs(focus_tasks(number), 1, "scripted", run_seed=1)
-    with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.jsonl", Trajectory) as journal:
+    with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "j.jsonl", Trajectory, False) as journal:
         async with BrowserPool(browser, site=MiniWoBSite(), text="elements") as pool:
 
             async def play(part: list[EpisodeSpec]) -> None:
                 policy = scripted_policy(MINIWOB, noise=0.0)
                 await collect(part, pool, policy, episode_settings(params, 4), journal)
-                journal.records.clear()  # the measurement must not include the recorded trajectories
 
             await play(episodes[:100])
             early = memory_mib()

@@ -94,7 +94,7 @@ async def ours(params: Params, plans: list[Plan], concurrency: int, policy: Call
                     return policy(by_id[spec.task.task_id])
 
                 with Journal(Path(folder) / name, Trajectory) as journal:
-                    return await collect([plan.spec for plan in part], pool, policy_for, settings, journal)
+                    return list(await collect([plan.spec for plan in part], pool, policy_for, settings, journal))
 
             if policy is instant_script:
                 await play(plans[:concurrency], "warm.jsonl")

@@ -110,9 +110,8 @@ async def roll(
     with TemporaryDirectory() as folder:
         async with open_browsers(params.browser, worlds_of(params).sites(), params.observation.text) as pool:
             with Journal(Path(folder) / "episodes.jsonl", Trajectory) as journal:
-                return await collect(
-                    episode_specs(tasks, attempts, "steps", params.seed), pool, policy_for, settings, journal
-                )
+                specs = episode_specs(tasks, attempts, "steps", params.seed)
+                return list(await collect(specs, pool, policy_for, settings, journal))
 
 
 async def sampled_groups(params: Params, vlm: VLM, encoder: Encoder, tasks: int) -> list[Group]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ from components.formats.own_table import OwnTable
 from components.journal import Journal, mark_final
 from components.records import Record, Trajectory, Verdict
 from tests.record_strategies import RECORDS, VERDICTS
-from tests.samples import a_trajectory, a_verdict
+from tests.samples import a_task, a_trajectory, a_verdict
 
 ROOT = Path(__file__).parent.parent
 PROPERTY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -36,6 +38,26 @@ def test_every_record_comes_back_from_the_journal_as_it_was(kind: type[Record], 
                 journal.append(record)
         with Journal(path, kind) as journal:
             assert journal.records == records
+        with Journal(path, kind, in_memory=False) as journal:
+            on_disk = journal.records
+            for record in records:
+                journal.append(record)
+        assert list(on_disk) == [*records, *records]
+        assert list(on_disk[1:]) == [*records, *records][1:]
+
+
+def test_a_journal_that_is_not_in_memory_keeps_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    trajectories = [a_trajectory(a_task(number)) for number in range(3)]
+    with Journal(path, Trajectory, in_memory=False) as journal:
+        for trajectory in trajectories:
+            journal.append(trajectory)
+        alive = [weakref.ref(trajectory) for trajectory in trajectories]
+        del trajectories, trajectory
+        read = [weakref.ref(record) for record in journal.records]
+        gc.collect()
+        assert len(read) == 3
+        assert not any(reference() for reference in [*alive, *read])
 
 
 @PROPERTY

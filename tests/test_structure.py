@@ -40,6 +40,7 @@ BASE = [
     "plugins",
     "redaction",
     "store",
+    "lazy_records",
     "journal",
     "endpoint",
     "statistics",

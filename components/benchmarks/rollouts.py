@@ -136,7 +136,7 @@ async def roll_out_paced(
             )
         retried = len(journal.records) - len({trajectory.trajectory_id for trajectory in journal.records})
         stopped_by = used_up() if len(trajectories) < len(episodes) else None
-        return RolledOut(trajectories, retried, cost.spent, stopped_by)
+        return RolledOut(list(trajectories), retried, cost.spent, stopped_by)
 
 
 def benchmark_worlds(params: Params, tasks: list[Task]) -> Worlds:

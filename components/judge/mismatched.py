@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from components.judge import rules
+from components.lazy_records import read_in_order
 from components.records import Outcome, Task, Trajectory, Verdict, trajectory_id
 
 JUDGE, VERSION = "mismatched", "1"
@@ -34,9 +35,10 @@ def mismatched(
     tasks: dict[str, dict[str, Task]] = defaultdict(dict)
     for trajectory in trajectories:
         tasks[trajectory.task.website][trajectory.task.intent] = trajectory.task
-    succeeded = [t for t in trajectories if verdicts[t.trajectory_id].outcome is Outcome.SUCCESS]
+    is_success = (verdicts[trajectory.trajectory_id].outcome is Outcome.SUCCESS for trajectory in trajectories)
+    succeeded = [place for place, success in enumerate(is_success) if success]
     examples, labels = [], []
-    for trajectory in rng.sample(succeeded, round(share * len(succeeded))):
+    for trajectory in read_in_order(trajectories, rng.sample(succeeded, round(share * len(succeeded)))):
         others = [task for intent, task in tasks[trajectory.task.website].items() if intent != trajectory.task.intent]
         if not others:
             continue

@@ -25,7 +25,7 @@ def decide(run: StageRun, model: Path, trajectories: list[Trajectory], verdicts:
         tasks = [trajectory.task for trajectory in trajectories]
         began = run.seconds
         evaluated = evaluate_model(run, champion.path, f"champion {champion.identity}", tasks)
-        wall_s, errors = round(run.seconds - began, 2), harness_errors(evaluated[0])
+        wall_s, errors = round(run.seconds - began, 2), harness_errors(t.termination for t in evaluated[0])
         run.result({"champion": {"version": champion.version, "harness_errors": errors, "wall_s": wall_s}})
         evaluation = run.params.evaluation
         summary = success(*evaluated, evaluation.max_aborted)

@@ -36,7 +36,7 @@ def evaluate_model(
     evaluation = run.params.evaluation
     policy = open_model(model, run.params, version, run.state)
     limits = evaluation.max_steps, run.params.evaluation_agent
-    trajectories = asyncio.run(roll_out(run, tasks, 1, policy, version, evaluation.sampling, *limits))
+    trajectories = list(asyncio.run(roll_out(run, tasks, 1, policy, version, evaluation.sampling, *limits)))
     return trajectories, label(run, (trajectory for trajectory in trajectories if needs_judge(trajectory)))
 
 
@@ -54,7 +54,7 @@ def summarise(run: StageRun, trajectories: list[Trajectory], verdicts: list[Verd
     meaning = {world.name: world.clean_success for world in worlds_of(run.params)}
     figures = summary.model_dump(mode="json", exclude_none=True)
     run.result({"recipe": run.params.name, "tasks": tasks, "clean_success": meaning, **figures})
-    run.result({"harness_errors": harness_errors(trajectories)})
+    run.result({"harness_errors": harness_errors(t.termination for t in trajectories)})
     if not summary.valid:
         ended = [trajectory for trajectory in trajectories if not trajectory.termination.is_agents_doing]
         reason = f"; the environment ended most by {commonest_reason(ended)}" if ended else ""

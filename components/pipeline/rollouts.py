@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
@@ -35,11 +36,14 @@ async def roll_out(
     max_steps: int,
     agent: AgentParams | None = None,
     policy_for: PolicyFor | None = None,
-) -> list[Trajectory]:
+    in_memory: bool = True,
+) -> Sequence[Trajectory]:
     """Run `attempts` episodes per task, all with `policy`, or each with the policy that `policy_for` returns.
 
     Args:
         agent: the limits of the episodes; None for those of the recipe's training.
+        in_memory: whether the trajectories stay in memory. If not, each is read from the stage's state when it is
+            accessed.
 
     Raises:
         ValueError: a task is on a world that the recipe does not have; raised before any episode.
@@ -56,7 +60,7 @@ async def roll_out(
         worlds.require_independent(tasks, f"{attempts} attempts at each")
     require_rules(tasks)
 
-    with Journal(run.state / "episodes.jsonl", Trajectory) as journal:
+    with Journal(run.state / "episodes.jsonl", Trajectory, in_memory) as journal:
         async with policy or nullcontext() as same, open_pool(params) as pool:
 
             def same_policy(spec: EpisodeSpec, session: Environment) -> Policy:

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, run_episode, trajectory_of
 from components.browser import Environment, Environments, SandboxError
 from components.journal import Journal
+from components.lazy_records import Selection
 from components.records import Task, Termination, Trajectory
 from components.rollout.endings import HarnessErrorLimit
 from components.rollout.pacing import EpisodeNotStartedError, OpenSession
@@ -71,8 +72,10 @@ async def collect(
     open_session: OpenSession | None = None,
     max_harness_errors: float | HarnessErrorLimit = 1.0,
     on_end: Callable[[Trajectory], None] | None = None,
-) -> list[Trajectory]:
+) -> Sequence[Trajectory]:
     """Run the episodes that the journal does not hold yet. Returns all trajectories, in the order of `episodes`.
+
+    If the journal does not keep its records in memory, the result reads a trajectory when it is accessed.
 
     Args:
         progress: called with the number of finished episodes and of all.
@@ -86,10 +89,17 @@ async def collect(
         ChromiumNotFoundError: there is no browser that could be run.
         Exception: any error of the policy but a refused request, unchanged, because it is no fault of an episode.
     """
-    ended = {t.trajectory_id: t for t in journal.records}
-    final = {t.trajectory_id for t in journal.records[: journal.final]}
-    missing = [s for s in episodes if s.trajectory_id not in final and not _is_done(ended.get(s.trajectory_id))]
-    missing.sort(key=lambda spec: spec.trajectory_id in ended)
+    places: dict[str, int] = {}
+    final, done = set[str](), set[str]()
+    for place, trajectory in enumerate(journal.records):
+        name = trajectory.trajectory_id
+        places[name] = place
+        (done.add if _is_done(trajectory) else done.discard)(name)
+        if place < journal.final:
+            final.add(name)
+    done |= final
+    missing = [spec for spec in episodes if spec.trajectory_id not in done]
+    missing.sort(key=lambda spec: spec.trajectory_id in places)
     finished = len(episodes) - len(missing)
     limit = max_harness_errors
     if not isinstance(limit, HarnessErrorLimit):
@@ -105,8 +115,8 @@ async def collect(
             trajectory = await _with_retries(spec, opener, policy_for, settings)
         except EpisodeNotStartedError:
             return
+        places[spec.trajectory_id] = len(journal.records)
         journal.append(trajectory)
-        ended[spec.trajectory_id] = trajectory
         if on_end:
             on_end(trajectory)
         limit.count(trajectory)
@@ -120,13 +130,11 @@ async def collect(
                 group.create_task(run(spec))
     except ExceptionGroup as errors:  # the first error cancelled the other episodes
         raise errors.exceptions[0] from None
-    return [ended[spec.trajectory_id] for spec in episodes if spec.trajectory_id in ended]
+    return Selection(journal.records, [places[s.trajectory_id] for s in episodes if s.trajectory_id in places])
 
 
-def _is_done(trajectory: Trajectory | None) -> bool:
+def _is_done(trajectory: Trajectory) -> bool:
     """Whether an episode need not run again: the agent ended it, or it is a branch that cannot begin."""
-    if trajectory is None:
-        return False
     is_dropped = trajectory.branch_of is not None and trajectory.branch_of.difference is not None
     return trajectory.termination.is_agents_doing or is_dropped
 

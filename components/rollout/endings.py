@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from components.records import Termination, Trajectory
 
@@ -54,14 +54,14 @@ def require_agents_endings(trajectories: Sequence[Trajectory]) -> None:
         )
 
 
-def termination_counts(trajectories: Sequence[Trajectory]) -> dict[str, int]:
+def termination_counts(terminations: Iterable[str]) -> dict[str, int]:
     """Number of episodes per termination, for the result of a stage."""
-    return {str(end): count for end, count in sorted(Counter(t.termination for t in trajectories).items())}
+    return {str(end): count for end, count in sorted(Counter(terminations).items())}
 
 
-def harness_errors(trajectories: Sequence[Trajectory]) -> int:
+def harness_errors(terminations: Iterable[str]) -> int:
     """Number of episodes that bugs of the harness ended, for the result of a stage."""
-    return sum(trajectory.termination is Termination.HARNESS_ERROR for trajectory in trajectories)
+    return sum(termination == Termination.HARNESS_ERROR for termination in terminations)
 
 
 class HarnessErrorLimit:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from components import quality
+from components.lazy_records import TableRecords
 from components.params import load
 from components.pipeline.demonstrations import read_demonstrations
 from components.pipeline.stage_run import stage
@@ -20,7 +21,7 @@ def main() -> None:
     files = [Path(path) for path in load().curate.demonstrations]
     with stage("curate_sft", inputs=[TRAJECTORIES, VERDICTS, *EVALUATION, *filter(Path.exists, files)]) as run:
         demonstrations = read_demonstrations(files, run.params)
-        trajectories = read_table(TRAJECTORIES, Trajectory)
+        trajectories = TableRecords(TRAJECTORIES, Trajectory)
         evaluation = [task for path in EVALUATION for task in read_table(path, Task)]
         selected, funnel = curate(trajectories, read_table(VERDICTS, Verdict), run.params.curate, run.params.seed)
         chosen = [*selected, *demonstrations]

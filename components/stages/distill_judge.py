@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from components.judge.calibration import Calibration, calibrate
 from components.judge.distilled import DistilledJudge, hold_out
 from components.judge.mismatched import mismatched
 from components.judge.protocols import voted
+from components.lazy_records import Chain, TableRecords, where
 from components.memory import free_models
 from components.model import VLM
 from components.params import Params, load
@@ -35,7 +37,8 @@ DATA, OUT, CURVE = Path("data/judge"), Path("models/judge/distilled"), Path("rep
 class Split:
     """The trajectories that the judge learns from and those that it is measured on."""
 
-    training: list[Trajectory]
+    training: Sequence[Trajectory]
+    """Read from the tables when they are accessed, but for those with the task of another one."""
     tested: list[Trajectory]
     verdicts: dict[str, Verdict]
     """On all of them, by trajectory id."""
@@ -52,10 +55,10 @@ class Split:
         teacher_attempts, teacher_verdicts = _labelled(TEACHER)
         distill, labels = params.judge.distill, verdicts | teacher_verdicts
         held_out = hold_out([t.task for t in rolled_out], distill, params.seed)
-        training = [t for t in [*rolled_out, *teacher_attempts] if t.task_id not in held_out]
+        training = where(Chain(rolled_out, teacher_attempts), lambda t: t.task_id not in held_out)
         examples, examples_labels = mismatched(training, labels, distill.mismatched, params.seed)
         return cls(
-            training=[*training, *examples],
+            training=Chain(training, examples),
             tested=[t for t in rolled_out if t.task_id in held_out],
             verdicts=labels | {label.trajectory_id: label for label in examples_labels},
             available=len(rolled_out) + len(teacher_attempts) + len(examples),
@@ -163,11 +166,12 @@ def _calibration(
     return calibrate(name, tasks, labels, verdicts, params.evaluation.bootstrap, params.seed)
 
 
-def _labelled(folder: Path) -> tuple[list[Trajectory], dict[str, Verdict]]:
+def _labelled(folder: Path) -> tuple[Sequence[Trajectory], dict[str, Verdict]]:
     """Trajectories with a verdict of success or failure, and the verdicts by trajectory."""
     verdicts = {verdict.trajectory_id: verdict for verdict in read_table(folder / "verdicts.parquet", Verdict)}
     known = {identity for identity, v in verdicts.items() if v.outcome in (Outcome.SUCCESS, Outcome.FAILURE)}
-    return [t for t in read_table(folder / "trajectories.parquet", Trajectory) if t.trajectory_id in known], verdicts
+    trajectories = TableRecords(folder / "trajectories.parquet", Trajectory)
+    return where(trajectories, lambda trajectory: trajectory.trajectory_id in known), verdicts
 
 
 if __name__ == "__main__":

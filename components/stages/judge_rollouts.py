@@ -5,6 +5,7 @@ from pathlib import Path
 
 from components import quality
 from components.judge import needs_judge
+from components.lazy_records import where
 from components.params import SamplingParams
 from components.pipeline.labels import label, require_labeller
 from components.pipeline.rollouts import roll_out
@@ -35,15 +36,13 @@ def main() -> None:
                 version,
                 SamplingParams(temperature=params.judge.distill.rollout_temperature),
                 params.evaluation.max_steps,
+                in_memory=False,
             )
         )
-        run.check(
-            "trajectories",
-            quality.trajectory_frame(trajectories),
-            expected=len(tasks) * params.judge.distill.rollout_attempts,
-        )
+        frame = quality.trajectory_frame(trajectories)
+        run.check("trajectories", frame, expected=len(tasks) * params.judge.distill.rollout_attempts)
         # a judge judges finished episodes with an answer only, so it learns from those
-        finished = [trajectory for trajectory in trajectories if needs_judge(trajectory)]
+        finished = where(trajectories, needs_judge)
         verdicts = label(run, finished)
         run.check(
             "verdicts",
@@ -57,11 +56,12 @@ def main() -> None:
         write_table(LABELS, Verdict, verdicts)
         positives = sum(verdict.outcome == "success" for verdict in verdicts)
         run.traces(finished, verdicts)
+        ended = list(frame["termination"])
         run.result(
             {
                 "trajectories": len(trajectories),
-                "terminations": termination_counts(trajectories),
-                "harness_errors": harness_errors(trajectories),
+                "terminations": termination_counts(ended),
+                "harness_errors": harness_errors(ended),
                 "labelled": len(verdicts),
                 "positive_share": positives / max(1, len(verdicts)),
             }

@@ -38,15 +38,17 @@ def main() -> None:
                 sampling=params.teacher.sampling,
                 max_steps=params.teacher.max_steps,
                 policy_for=script if model is None else None,
+                in_memory=False,
             )
         )
         if model is not None:
             run.result({"spent": asdict(model.spent)})
-        run.check("trajectories", quality.trajectory_frame(trajectories), expected=len(tasks) * params.teacher.attempts)
+        frame = quality.trajectory_frame(trajectories)
+        run.check("trajectories", frame, expected=len(tasks) * params.teacher.attempts)
         write_table(OUT, Trajectory, trajectories)
-        counts = {"tasks": len(tasks), "trajectories": len(trajectories)}
-        ended = {"terminations": termination_counts(trajectories), "harness_errors": harness_errors(trajectories)}
-        run.result({**counts, **ended})
+        ended = list(frame["termination"])
+        counts = {"terminations": termination_counts(ended), "harness_errors": harness_errors(ended)}
+        run.result({"tasks": len(tasks), "trajectories": len(trajectories), **counts})
 
 
 def _model(params: Params, state: Path) -> EndpointPolicy | None:

@@ -13,11 +13,35 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from components.lazy_records import read_in_order
 from components.params import CurateParams
 from components.records import Outcome, Reward, Trajectory, Verdict
 from components.tasks.funnel import Funnel
 from components.tasks.sampling import rank
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """What the choice of demonstrations needs of a trajectory, which may be too large to be kept in memory."""
+
+    place: int
+    """Among the trajectories."""
+    trajectory_id: str
+    task_id: str
+    website: str
+    attempt: int
+    length: tuple[int, int, int, int]
+    """Turns, response tokens, response characters, attempt: the order of equal successes."""
+    format_ok: bool
+
+    @classmethod
+    def of(cls, place: int, trajectory: Trajectory) -> _Attempt:
+        length = len(trajectory.turns), trajectory.response_tokens, trajectory.response_characters, trajectory.attempt
+        task = trajectory.task
+        names = trajectory.trajectory_id, task.task_id, task.website
+        return cls(place, *names, trajectory.attempt, length, trajectory.format_ok)
 
 
 def curate(
@@ -26,44 +50,41 @@ def curate(
     """The shortest success of each task in seeded order, with caps per website and in total.
 
     The shortest has the fewest turns, then the fewest response tokens, then the lowest attempt. Because of the seeded
-    order, the caps keep a sample of a website's tasks, not the first ones of its file.
+    order, the caps keep a sample of a website's tasks, not the first ones of its file. Each trajectory is read
+    once, in order, and the chosen ones once more.
 
     Raises:
         ValueError: a trajectory has no verdict, or two.
     """
     outcome = {verdict.trajectory_id: verdict.outcome for verdict in verdicts}
-    unlabelled = [trajectory.trajectory_id for trajectory in trajectories if trajectory.trajectory_id not in outcome]
+    attempts = [_Attempt.of(place, trajectory) for place, trajectory in enumerate(trajectories)]
+    unlabelled = [attempt for attempt in attempts if attempt.trajectory_id not in outcome]
     if unlabelled or len(outcome) < len(verdicts):
         raise ValueError(
             f"{len(unlabelled)} trajectories have no verdict and {len(verdicts) - len(outcome)} verdicts are "
             "duplicates; run label_trajectories again"
         )
-    funnel = Funnel(total=len(trajectories))
-    successes = [
-        trajectory
-        for trajectory in trajectories
-        if outcome[trajectory.trajectory_id] is Outcome.SUCCESS and trajectory.format_ok
-    ]
-    funnel = funnel.then("not a success", _names(trajectories, successes))
+    funnel = Funnel(total=len(attempts))
+    successes = [a for a in attempts if outcome[a.trajectory_id] is Outcome.SUCCESS and a.format_ok]
+    funnel = funnel.then("not a success", _names(attempts, successes))
 
-    shortest: dict[str, Trajectory] = {}
-    for trajectory in sorted(successes, key=_length):
-        shortest.setdefault(trajectory.task_id, trajectory)
-    per_task = sorted(
-        shortest.values(), key=lambda trajectory: (rank(trajectory.task_id, seed, "curate"), trajectory.task_id)
-    )
+    shortest: dict[str, _Attempt] = {}
+    for attempt in sorted(successes, key=lambda attempt: attempt.length):
+        shortest.setdefault(attempt.task_id, attempt)
+    per_task = sorted(shortest.values(), key=lambda attempt: (rank(attempt.task_id, seed, "curate"), attempt.task_id))
     funnel = funnel.then("not the task's shortest", _names(successes, per_task))
 
     taken: Counter[str] = Counter()
-    spread: list[Trajectory] = []
-    for trajectory in per_task:
-        if taken[trajectory.task.website] < params.max_per_website:
-            taken[trajectory.task.website] += 1
-            spread.append(trajectory)
+    spread: list[_Attempt] = []
+    for attempt in per_task:
+        if taken[attempt.website] < params.max_per_website:
+            taken[attempt.website] += 1
+            spread.append(attempt)
     funnel = funnel.then("website cap", _names(per_task, spread))
 
     chosen = spread[: params.max_trajectories]
-    return chosen, funnel.then("total cap", _names(spread, chosen))
+    funnel = funnel.then("total cap", _names(spread, chosen))
+    return read_in_order(trajectories, [attempt.place for attempt in chosen]), funnel
 
 
 def curate_rft(
@@ -139,11 +160,7 @@ def mix(
     return [*chosen, *kept], funnel
 
 
-def _length(trajectory: Trajectory) -> tuple[int, int, int, int]:
-    return len(trajectory.turns), trajectory.response_tokens, trajectory.response_characters, trajectory.attempt
-
-
-def _names(before: Sequence[Trajectory], after: Sequence[Trajectory]) -> list[str]:
+def _names(before: Sequence[Trajectory | _Attempt], after: Sequence[Trajectory | _Attempt]) -> list[str]:
     """The dropped trajectories by task and attempt."""
     stay = {trajectory.trajectory_id for trajectory in after}
     return [

@@ -40,12 +40,21 @@ def log_traces(
     verdicts: Iterable[Verdict],
     samples: int,
 ) -> None:
-    """Log a sample of trajectories, without those that the run already has as traces."""
+    """Log a sample of trajectories, without those that the run already has as traces. The others are read one by one
+    and not kept in memory."""
     if samples == 0:
         return
-    trajectories, verdict_of = list(trajectories), {verdict.trajectory_id: verdict for verdict in verdicts}
-    logged = _up_to_date(backend, run_id, trajectories, verdict_of)
-    for trajectory in sample(trajectories, verdict_of, samples):
+    verdict_of = {verdict.trajectory_id: verdict for verdict in verdicts}
+    endings: dict[str, tuple[str, str]] = {}
+
+    def noted() -> Iterator[Trajectory]:
+        for trajectory in trajectories:
+            endings.update(_endings([trajectory], verdict_of))
+            yield trajectory
+
+    chosen = sample(noted(), verdict_of, samples)
+    logged = _up_to_date(backend, run_id, endings)
+    for trajectory in chosen:
         if trajectory.trajectory_id not in logged:
             _log_trace(backend, run_id, stage, trajectory, verdict_of.get(trajectory.trajectory_id))
 
@@ -67,7 +76,7 @@ def log_episodes(
         return
     verdict_of = {verdict.trajectory_id: verdict for verdict in verdicts}
     sampled = {trajectory.trajectory_id for trajectory in sample(trajectories, verdict_of, samples)}
-    logged = _up_to_date(backend, run_id, trajectories, verdict_of)
+    logged = _up_to_date(backend, run_id, _endings(trajectories, verdict_of))
     for trajectory in trajectories:
         identity = trajectory.trajectory_id
         if identity not in logged:
@@ -106,22 +115,24 @@ def logged_ids(backend: Backend, run_id: str) -> set[str]:
     return {trace.info.tags.get(TRAJECTORY, "") for trace in traces_of(backend, run_id)}
 
 
-def _up_to_date(
-    backend: Backend, run_id: str, trajectories: Iterable[Trajectory], verdict_of: Mapping[str, Verdict]
-) -> set[str]:
-    """The trajectories that a run has traces of. Traces of episodes that were repeated since and ended in another way,
-    such as those that the environment had ended in an invalid evaluation, are deleted. So are those with another
-    verdict, such as an error of a judge that was asked again, or without the feedback of theirs. Traces of earlier
-    versions do not name their verdict."""
-    now = {
+def _endings(trajectories: Iterable[Trajectory], verdict_of: Mapping[str, Verdict]) -> dict[str, tuple[str, str]]:
+    """How each trajectory ended and what was decided, as the tags of a trace, by trajectory id."""
+    return {
         trajectory.trajectory_id: (trajectory.termination.value, _named(verdict_of.get(trajectory.trajectory_id)))
         for trajectory in trajectories
     }
+
+
+def _up_to_date(backend: Backend, run_id: str, endings: Mapping[str, tuple[str, str]]) -> set[str]:
+    """The trajectories that a run has traces of, given how they ended now. Traces of episodes that were repeated since
+    and ended in another way, such as those that the environment had ended in an invalid evaluation, are deleted. So are
+    those with another verdict, such as an error of a judge that was asked again, or without the feedback of theirs.
+    Traces of earlier versions do not name their verdict."""
     logged, outdated = set[str](), list[str]()
     for trace in traces_of(backend, run_id):
         tags = trace.info.tags
         identity = tags.get(TRAJECTORY, "")
-        ending, verdict = now.get(identity, (tags.get(TERMINATION), tags.get(VERDICT)))
+        ending, verdict = endings.get(identity, (tags.get(TERMINATION), tags.get(VERDICT)))
         has_feedback = tags.get(VERDICT, "none") == "none" or trace.info.assessments  # a kill may come before it
         if (ending, verdict) == (tags.get(TERMINATION), tags.get(VERDICT, verdict)) and has_feedback:
             logged.add(identity)

@@ -126,4 +126,4 @@ class Checkpoints:
         if not path.exists():
             return []
         with Journal(path, Written) as journal:
-            return journal.records
+            return list(journal.records)

@@ -354,7 +354,7 @@ class RolloutQueue:
         """Run episodes with the limits of the phase."""
         params = self._params
         limits = self.phase.max_steps, params.agent.max_response_tokens
-        return await collect(
+        trajectories = await collect(
             episodes,
             self.setup.pool,
             lambda spec, session: policy,
@@ -365,6 +365,7 @@ class RolloutQueue:
             harness_errors or params.rollout.max_harness_errors,
             on_end,
         )
+        return list(trajectories)
 
     def _group(self, task: Task, attempts: list[Trajectory], verdicts: Mapping[str, Verdict]) -> Group:
         return Group(task, attempts, self._rewards(attempts, verdicts), self.learner.objective.can_learn_from)

@@ -35,7 +35,7 @@ TASKS = [
 async def main(journal_path: Path, log_path: Path) -> None:
     params = load("recipes/smoke.yaml")
     browser = params.browser.model_copy(update={"concurrency": 3})
-    with Journal(journal_path, Trajectory) as journal, log_path.open("a", buffering=1) as log:
+    with Journal(journal_path, Trajectory, in_memory=False) as journal, log_path.open("a", buffering=1) as log:
 
         def policy_for(spec: EpisodeSpec, session: Environment) -> Policy:
             log.write(f"start {spec.trajectory_id}\n")

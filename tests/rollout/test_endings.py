@@ -37,4 +37,5 @@ def test_one_episode_that_the_agent_ended_is_enough():
 
 
 def test_terminations_are_counted_by_name():
-    assert termination_counts([*REFUSED, *OTHERS]) == {"env_error": 1, "env_init_error": 3, "task_timeout": 1}
+    counts = termination_counts(trajectory.termination for trajectory in [*REFUSED, *OTHERS])
+    assert counts == {"env_error": 1, "env_init_error": 3, "task_timeout": 1}
