@@ -255,7 +255,7 @@ class Oracle:
         self._done += 1
         self._scrolls = self._waits = 0
         self._from_top, self._last = False, None
-        thought = step.words.format(target=target)
+        thought = step.words.replace("{target}", target)  # the rest may have braces of the data
         return TeacherTurn(f'for "{reason}": {thought}' if reason else thought, [*step.calls(point)])
 
     def _search(self, elements: list[Listed]) -> TeacherTurn:

@@ -18,6 +18,7 @@ from components.worlds.oracle import (
     click,
     close_tab,
     fill,
+    goto,
     new_tab,
     press,
     quoted,
@@ -43,6 +44,18 @@ def test_a_target_may_be_the_one_after_another_line():
     page = [line("link", "Rope"), line("button", "Add", 1, 1), line("link", "Kettle"), line("button", "Add", 2, 2)]
     assert calls(oracle(click("button", "Add", after="Kettle")).next(page)) == [("click", {"x": 2, "y": 2})]
     assert calls(oracle(click("button", "Add", number=1)).next(page)) == [("click", {"x": 2, "y": 2})]
+
+
+@pytest.mark.parametrize(
+    ("step", "thought"),
+    [
+        (goto("http://a.test/?q={1}&r={"), "open http://a.test/?q={1}&r={"),
+        (press("{"), "press {"),
+        (click("button", "Save"), 'click button "Save" 10 20'),
+    ],
+)
+def test_braces_in_addresses_and_keys_stay_as_they_are(step, thought):
+    assert oracle(step).next([line("button", "Save")]).thought == thought
 
 
 def test_the_thought_quotes_the_owner_and_repeats_it():

@@ -8,10 +8,12 @@ import os
 import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +187,7 @@ class Application:
     def _restart(self) -> None:
         self.stop()
         shutil.rmtree(self.data, ignore_errors=True)
-        shutil.copytree(self._image, self.data, symlinks=True)
+        self._copy_first_data()
         self.port = free_port()
         log = Path(self._own.name) / "output.log"
         with log.open("wb") as output:
@@ -199,6 +201,22 @@ class Application:
                 start_new_session=True,  # the stage handles an interrupt in the terminal
             )
         self._wait_until_ready(log)
+
+    def _copy_first_data(self) -> None:
+        """Copies the first data without sockets and pipes, which belong to processes that have ended."""
+        try:
+            shutil.copytree(self._image, self.data, symlinks=True, ignore=_sockets_and_pipes)
+        except shutil.Error as error:
+            raise self._uncopied([str(reason) for *_, reason in error.args[0]]) from error
+        except OSError as error:
+            raise self._uncopied([str(error)]) from error
+
+    def _uncopied(self, reasons: Sequence[str]) -> OwnSiteError:
+        more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+        return OwnSiteError(
+            f"what `prepare` of {self._site.name} made cannot be copied for a process: {reasons[0]}{more}. Let "
+            f"`prepare` leave only files that can be read, remove {self._image}, and start again"
+        )
 
     def _wait_until_ready(self, log: Path) -> None:
         deadline = time.monotonic() + self._site.start_timeout_s
@@ -257,6 +275,11 @@ class Application:
                 f"state.json.{name}: {rows.get} (status {response.status_code}) has no list of objects with "
                 f"{rows.key!r} at {rows.rows or 'its top'}"
             ) from error
+
+
+def _sockets_and_pipes(folder: str, names: Sequence[str]) -> set[str]:
+    modes = {name: os.lstat(os.path.join(folder, name)).st_mode for name in names}
+    return {name for name, mode in modes.items() if stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)}
 
 
 def at_place(content: Any, place: str) -> Any:

@@ -37,8 +37,14 @@ class _Run:
 async def check_tasks(
     world: OwnSite, names: Sequence[str], params: BrowserParams, first: int, count: int
 ) -> AsyncIterator[TaskCheck]:
-    """Check the tasks `first` to `first + count - 1` of each template, one after the other."""
+    """Check the tasks `first` to `first + count - 1` of each template, one after the other.
+
+    Raises:
+        OwnSiteError: a template has no task `first`.
+    """
     templates = world.templates()
+    for name in names:
+        templates.require(name, first, "--first-seed")
     async with BrowserPool(params, world.site(), "elements") as pool:
         for name in names:
             for instance in templates.instances(name, first, count):

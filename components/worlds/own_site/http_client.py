@@ -5,6 +5,10 @@ The client resolves the site's host to the process on loopback, so the applicati
 
 from __future__ import annotations
 
+import contextlib
+import email.utils
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlsplit
@@ -73,14 +77,25 @@ class Client:
         """Keep the cookie of a header `Set-Cookie`, or remove the one that it ends."""
         pair, *given = header.split(";")
         name, _, value = (part.strip() for part in pair.partition("="))
-        attributes = {attribute.strip().lower() for attribute in given}
+        parted = [attribute.partition("=") for attribute in given]
+        attributes = {attribute.strip().lower(): setting.strip() for attribute, _, setting in parted}
         self._hidden.discard(name)
-        if "max-age=0" in attributes:
+        if _has_expired(attributes):
             self.cookies.pop(name, None)
             return
         self.cookies[name] = value
         if "httponly" in attributes:
             self._hidden.add(name)
+
+
+def _has_expired(attributes: Mapping[str, str]) -> bool:
+    """Whether a cookie with these attributes ends at once (RFC 6265, section 5.2). Malformed ones are ignored."""
+    with contextlib.suppress(KeyError, ValueError):
+        return int(attributes["max-age"]) <= 0  # it counts before a date
+    with contextlib.suppress(KeyError, ValueError):
+        ends = email.utils.parsedate_to_datetime(attributes["expires"])
+        return (ends if ends.tzinfo else ends.replace(tzinfo=UTC)) <= datetime.now(UTC)
+    return False
 
 
 def log_in(client: Client, steps: list[Request] | dict[str, str]) -> dict[str, str]:

@@ -143,6 +143,19 @@ class Templates:
         """
         return min(MAX_TASKS, math.prod(map(len, self._choices(name))))
 
+    def require(self, name: str, number: int, option: str) -> None:
+        """Refuses a number that no task of a template has.
+
+        Args:
+            option: of the command, for the error.
+
+        Raises:
+            OwnSiteError: the template has no such task, or as `count`.
+        """
+        last = self.count(name)
+        if not 1 <= number <= last:
+            raise OwnSiteError(f"{name} has the tasks 1 to {last}: name one of them with {option}, not {number}")
+
     def instances(self, name: str, first: int, count: int) -> list[Instance]:
         """The instances `first` to `first + count - 1`, or up to the last one.
 
@@ -211,9 +224,16 @@ def _rows(place: str, sql: str, facts: Facts, database: bytes | None) -> list[di
     if database is None:
         raise OwnSiteError(f"{place} is SQL, but state.sqlite names no database")
     try:
-        return query(database, sql, dict(_flat(facts)))
+        rows = query(database, sql, dict(_flat(facts)))
     except sqlite3.Error as error:
         raise OwnSiteError(f"{place}: {error} in {sql!r}, on the database that `prepare` made") from error
+    column = next((column for row in rows for column, value in row.items() if isinstance(value, bytes)), None)
+    if column is not None:
+        raise OwnSiteError(
+            f"{place}: {sql!r} finds bytes (a BLOB) in {column}; convert them in the SQL, by hex({column}) or "
+            f"CAST({column} AS TEXT)"
+        )
+    return rows
 
 
 def _flat(facts: Facts) -> list[tuple[str, Any]]:

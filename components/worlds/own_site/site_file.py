@@ -12,11 +12,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
 import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from components.params import Section
@@ -27,6 +28,33 @@ from components.worlds.world import WorldError
 
 class OwnSiteError(WorldError):
     """A user's site cannot be read, built, started or reset; the message says what to correct."""
+
+
+class SiteLoader(RecipeLoader):
+    """YAML that refuses plain numbers whose text would be lost: YAML reads `12:30` as 750, `007` as 7, `1_000` as 1000.
+    Sites have such texts: times, numbers of orders, postal codes."""
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        """A whole number."""
+        if not _WHOLE.fullmatch(node.value):
+            raise _no_plain_number(node)
+        return int(node.value)
+
+    def construct_yaml_float(self, node: yaml.ScalarNode) -> float:
+        """A number with a fraction."""
+        if ":" in node.value or "_" in node.value:
+            raise _no_plain_number(node)
+        return super().construct_yaml_float(node)
+
+
+SiteLoader.add_constructor("tag:yaml.org,2002:int", SiteLoader.construct_yaml_int)
+SiteLoader.add_constructor("tag:yaml.org,2002:float", SiteLoader.construct_yaml_float)
+_WHOLE = re.compile(r"0|-?[1-9][0-9]*")
+
+
+def _no_plain_number(node: yaml.ScalarNode) -> yaml.constructor.ConstructorError:
+    problem = f"YAML reads {node.value} as a number and would not keep its text: put it in quotes"
+    return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
 
 
 class Request(Section):
@@ -79,7 +107,11 @@ class Reset(Section):
     @property
     def varies(self) -> bool:
         """Whether the data depend on the seed, so they cannot be compared with the first data."""
-        return "SEED" in self.command
+        return _SEED.search(self.command) is not None
+
+
+_SEED = re.compile(r"\$\{?SEED\b")
+"""The variable in a shell command: `$SEED`, `${SEED}` and `${SEED:-1}`, but not `$SEEDS`."""
 
 
 class JsonRows(Section):
@@ -93,12 +125,28 @@ class JsonRows(Section):
     """The field that identifies a row."""
 
 
+def _file_pattern(pattern: str) -> str:
+    """Refuses a pattern that finds nothing, or files outside of the data folder.
+
+    Raises:
+        ValueError: it does.
+    """
+    parts = PurePosixPath(pattern).parts
+    if not parts:
+        raise ValueError("a pattern of files is empty: write one such as `pages/*.txt`")
+    if pattern.startswith("/") or ".." in parts:
+        raise ValueError(f"{pattern} leads out of $DATA: write a path in $DATA, without `..` and without a leading /")
+    if any("**" in part and part != "**" for part in parts):
+        raise ValueError(f"{pattern}: `**` stands for any folders, so it is a whole part of a path: `pages/**/*.txt`")
+    return pattern
+
+
 class StateFiles(Section):
     """What the application keeps, compared before and after each episode."""
 
     sqlite: list[str] = Field(default_factory=list)
     """Databases, by their paths in `$DATA`."""
-    files: list[Annotated[str, Field(pattern="^[^/]")]] = Field(default_factory=list)
+    files: list[Annotated[str, AfterValidator(_file_pattern)]] = Field(default_factory=list)
     """Patterns of files in `$DATA`, such as `pages/*.txt`. They are the table `files`: key `path`, column `text`."""
     responses: dict[str, JsonRows] = Field(default_factory=dict, alias="json")
     """Lists in JSON responses, by the name of the table that they are."""
@@ -111,6 +159,19 @@ class StateFiles(Section):
     def is_empty(self) -> bool:
         """Whether nothing is compared."""
         return not (self.sqlite or self.files or self.responses)
+
+    @model_validator(mode="after")
+    def _distinct_names(self) -> StateFiles:
+        by_name: dict[str, str] = {}
+        for database in self.sqlite:
+            name = PurePosixPath(database).stem
+            if name in by_name:
+                raise ValueError(
+                    f"the tables of both {by_name[name]} and {database} would be named `{name}:…`: give the databases "
+                    "of state.sqlite file names that differ before the ending"
+                )
+            by_name[name] = database
+        return self
 
 
 class SiteFile(Section):
@@ -202,7 +263,7 @@ def _remedy(detail: ErrorDetails) -> str:
 
 def _yaml(path: Path) -> Any:
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), RecipeLoader)
+        return yaml.load(path.read_text(encoding="utf-8"), SiteLoader)
     except OSError as error:
         raise OwnSiteError(f"{path} cannot be read: {error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -20,6 +20,8 @@ from components.worlds.own_site.site_file import OwnSiteError
 Row = dict[str, str | None]
 Rows = dict[str, Row]
 """The rows of one table by key."""
+Cell = str | int | float | bytes | None
+"""A value of a database."""
 FILES = "files"
 """The table of files."""
 _WAL, _NO_WAL = b"\x02\x02", b"\x01\x01"
@@ -112,7 +114,7 @@ def differences(
     return [kept for change in changes if (kept := _without(change, noise)) is not None]
 
 
-def query(content: bytes, sql: str, parameters: Mapping[str, object]) -> list[dict[str, str | int | float | None]]:
+def query(content: bytes, sql: str, parameters: Mapping[str, object]) -> list[dict[str, Cell]]:
     """The rows of a SELECT statement on a copy of a database.
 
     Raises:

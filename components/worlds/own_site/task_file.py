@@ -172,6 +172,26 @@ class PageRule(Section):
     contains: str = ""
 
 
+def _literal(key: str, value: object) -> str:
+    """A text of a step. Whole numbers are texts, too.
+
+    Raises:
+        ValueError: YAML has read the text as something else, which may be written in another way than the text was.
+    """
+    if isinstance(value, bool | float | datetime.datetime):
+        raise ValueError(f"{key}: YAML reads this as {_ANOTHER_WAY[type(value)]}, {value}: put the text in quotes")
+    if value is None:
+        raise ValueError(f"{key} has no value, as YAML reads ~ and null, too: put the text in quotes")
+    return str(value)
+
+
+_ANOTHER_WAY = {
+    bool: "a boolean (as it does yes, no, on and off)",
+    float: "a number with a fraction",
+    datetime.datetime: "a time",
+}
+
+
 def _step(raw: Any) -> dict[str, Any]:
     """Checks one step of an oracle.
 
@@ -195,6 +215,8 @@ STEP_KEYS = {
     "scroll": ("direction", "amount", "over"),
 }
 """The keys of the steps of an oracle that are mappings."""
+TEXT_KEYS = frozenset(("role", "name", "value", "after", "field", "text", "select", "option", "over"))
+"""Those of them that are texts."""
 OracleStep = Annotated[dict[str, Any], PlainValidator(_step)]
 
 
@@ -272,24 +294,25 @@ def _parsed(raw: Mapping[str, Any], facts: Facts, origin: str = "") -> Step:
     if unknown := [key for key in fields if key not in STEP_KEYS.get(kind, ())]:
         known = ", ".join(STEP_KEYS.get(kind, ())) or "none"
         raise ValueError(f"{kind} has no key {unknown[0]!r}; its keys: {known}")
+    texts = {key: _literal(key, part) for key, part in fields.items() if key in TEXT_KEYS}
     place: dict[str, Any] = {"number": int(fields.get("number", 0))}
     if "after" in fields:
-        place["after"] = _pattern(str(fields["after"]))
-    shown = _pattern(str(fields.get("value", "*")))
+        place["after"] = _pattern(texts["after"])
+    shown = _pattern(texts.get("value", "*"))
     match kind:
         case "click" if isinstance(value, str):
             role, _, name = value.partition(" ")
             return click(role, _pattern(name or "*"))
         case "click" if "role" in fields:
             how = {key: fields[key] for key in ("button", "click_type", "modifiers") if key in fields}
-            return click(fields["role"], _pattern(str(fields.get("name", "*"))), value=shown, how=how, **place)
+            return click(texts["role"], _pattern(texts.get("name", "*")), value=shown, how=how, **place)
         case "fill" if {"field", "text"} <= {*fields}:
-            role = str(fields.get("role", "field"))
-            return fill(_pattern(str(fields["field"])), str(fields["text"]), role=role, value=shown, **place)
+            role = texts.get("role", "field")
+            return fill(_pattern(texts["field"]), texts["text"], role=role, value=shown, **place)
         case "choose" if {"select", "option"} <= {*fields}:
-            return choose(_pattern(str(fields["select"])), str(fields["option"]), **place)
+            return choose(_pattern(texts["select"]), texts["option"], **place)
         case "press" if isinstance(value, list):
-            return press(*map(str, value))
+            return press(*[_literal("press", key) for key in value])
         case "goto" if isinstance(value, str):
             return goto(origin + value)
         case "back":
@@ -299,9 +322,9 @@ def _parsed(raw: Mapping[str, Any], facts: Facts, origin: str = "") -> Step:
                 raise ValueError(
                     f"direction must be one of {', '.join(get_args(Direction))}, not {fields['direction']!r}"
                 )
-            role, _, name = str(fields.get("over", "")).partition(" ")
+            role, _, name = texts.get("over", "").partition(" ")
             over = Target(role, _pattern(name or "*")) if role else None
-            return scroll(str(fields["direction"]), float(fields["amount"]), over)
+            return scroll(fields["direction"], float(fields["amount"]), over)
         case "switch_tab" if isinstance(value, int):
             return switch_tab(value)
         case "new_tab":

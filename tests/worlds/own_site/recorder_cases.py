@@ -104,6 +104,24 @@ async def scroll_and_click(page: Page) -> None:
     await click(page, "#far")
 
 
+async def type_scroll_type(page: Page) -> None:
+    await click(page, "input")
+    await page.keyboard.type("Ro")
+    await page.mouse.wheel(0, 100)
+    await page.wait_for_timeout(300)
+    await page.keyboard.type("pe")
+
+
+async def type_scroll_type_inside(page: Page) -> None:
+    await click(page, "textarea")
+    await keys(page, "Control+End")
+    await page.keyboard.type("one")
+    await page.mouse.wheel(0, -20)
+    await page.wait_for_timeout(300)
+    await page.keyboard.type(" two")
+    await click(page, "button")
+
+
 async def scroll_to_another(page: Page) -> None:
     await page.mouse.move(400, 300)
     await page.mouse.wheel(0, 900)
@@ -225,6 +243,26 @@ CASES = {
         [{"click": "button Far"}],
         TITLE,
         "far",
+    ),
+    "typing on after scrolling the page": Case(
+        "<label>Name <input></label><div style='height:2000px'></div>",
+        type_scroll_type,
+        [{"fill": {"field": "Name", "text": "Rope"}}],
+        VALUES,
+        "Rope",
+    ),
+    "typing on after scrolling the text": Case(
+        "<label>Note <textarea style='height:40px; line-height:20px; padding:0'></textarea></label>"
+        "<button onclick=\"document.title = 'saved'\">Save</button>"
+        "<script>const note = document.querySelector('textarea'); note.value = 'a\\nb\\nc\\nd\\n';</script>",
+        type_scroll_type_inside,
+        [
+            {"fill": {"field": "Note", "text": "a\nb\nc\nd\none two"}},
+            {"scroll": {"direction": "up", "amount": 0.5, "over": "field Note"}},
+            {"click": "button Save"},
+        ],
+        f"{VALUES} + {TITLE}",
+        "a\nb\nc\nd\none twosaved",
     ),
     "scrolling to one of several alike": Case(
         "<button onclick=\"document.title = 'near'\">Edit</button><div style='height:1300px'></div>"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import functools
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -122,6 +125,69 @@ def test_a_command_that_takes_too_long_leaves_no_process(
     assert left is None or psutil.wait_procs([left], timeout=10)[1] == []
 
 
+def test_a_process_in_the_background_does_not_keep_a_command(written: Path, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    background = f"echo begun; sleep 600 & echo $! > {pids}; exit "
+    folder = changed(written, lambda site: site.update(prepare=f"{site['prepare']}; {background}0"))
+    application = opened(folder, tmp_path / "cache")
+    processes = [psutil.Process(int(pids.read_text()))]
+    application.data.mkdir(parents=True)
+    try:
+        assert application.verify(f"{background}1") == "begun"
+        processes.append(psutil.Process(int(pids.read_text())))
+        assert [process.is_running() for process in processes] == [True, True]
+    finally:
+        for process in processes:
+            process.kill()
+        application.close()
+
+
+SOCKET = """
+$PYTHON -c 'import socket; socket.socket(socket.AF_UNIX).bind("app.sock")'
+mkdir run
+mkfifo run/pipe
+echo text > run/note
+"""
+
+
+def test_sockets_and_pipes_of_the_first_data_are_left_out(written: Path, tmp_path: Path) -> None:
+    folder = changed(written, lambda site: site.update(prepare=site["prepare"] + SOCKET))
+    application = opened(folder, tmp_path / "cache")
+    try:
+        application.reset()
+        assert (application.data / "run/note").read_text() == "text\n"
+        assert not (application.data / "run/pipe").exists()
+        assert not (application.data / "app.sock").exists()
+    finally:
+        application.close()
+
+
+def test_first_data_that_are_gone_are_named(written: Path, tmp_path: Path) -> None:
+    folder = written / "waymark_notes"
+    application = opened(folder, tmp_path / "cache")
+    image = ensure(read_site(folder), folder, tmp_path / "cache")
+    shutil.rmtree(image)
+    with pytest.raises(OwnSiteError, match=f"what `prepare` of notes made cannot be copied .*{image}"):
+        application.reset()
+    application.close()
+
+
+def test_a_file_of_the_first_data_that_cannot_be_read_is_named(
+    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root reads every file, so the copy of one fails here as it does for another user."""
+    copy, folder = shutil.copytree, written / "waymark_notes"
+
+    def refuse(source: str, target: str) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", source)
+
+    monkeypatch.setattr(shutil, "copytree", functools.partial(copy, copy_function=refuse))
+    application = opened(folder, tmp_path / "cache")
+    with pytest.raises(OwnSiteError, match=r"what `prepare` of notes made .* Permission denied: '.*/todo\.db'\. Let"):
+        application.reset()
+    application.close()
+
+
 def test_rules_by_request_and_page_decide_with_the_others(written: Path, tmp_path: Path) -> None:
     """A task without effects: the response of the list must have the item, and no page of the agent's is needed."""
     rule = {"get": "/", "as": "kim", "contains": "{title}"}
@@ -149,6 +215,11 @@ class LogIn(Handler):
             "sid=a=b; Domain=app.test; Path=/; HttpOnly",
             "token=t; Path=/; SameSite=Lax",
             "old=; Max-Age=0",
+            "past=; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+            "dashed=; Path=/; expires=Wed, 21-Oct-2015 07:28:00 GMT",
+            "negative=x; Max-Age=-1",
+            "kept=k; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+            "malformed=m; Expires=0; Max-Age=soon",
         ):
             self.send_header("Set-Cookie", cookie)
         self.send_header("Content-Length", "0")
@@ -158,9 +229,17 @@ class LogIn(Handler):
 def test_a_browser_gets_cookies_as_the_log_in_sets_them() -> None:
     server = Loopback(LogIn)
     try:
-        client = Client("http://app.test", server.port, {"old": "1"})
+        client = Client("http://app.test", server.port, dict.fromkeys(("old", "past", "dashed", "negative"), "1"))
         client.send(Request(get="/"))
     finally:
         server.close()
     cookies = [(cookie.origin, cookie.name, cookie.value, cookie.http_only) for cookie in client.browser_cookies]
-    assert cookies == [("http://app.test", "sid", "a=b", True), ("http://app.test", "token", "t", False)]
+    assert cookies == [
+        ("http://app.test", name, value, is_hidden)
+        for name, value, is_hidden in (
+            ("sid", "a=b", True),
+            ("token", "t", False),
+            ("kept", "k", False),
+            ("malformed", "m", False),
+        )
+    ]

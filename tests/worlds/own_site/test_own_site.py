@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from components.browser import BrowserPool, SandboxError
+from components.cli import main
 from components.params import BrowserParams
 from components.records import StateCheck, Task, ToolCall
 from components.store import read_table
@@ -62,6 +63,15 @@ def test_a_new_package_passes_its_own_checks(world: OwnSite) -> None:
         "finish_item": {"oracle": 1, **zeros},
         "count_open": {"oracle": 1, **zeros, "listed": 0},
     }
+
+
+@pytest.mark.parametrize("first", ["0", "13"])
+def test_a_check_that_would_begin_with_no_task_is_refused(
+    world: OwnSite, capsys: pytest.CaptureFixture[str], first: str
+) -> None:
+    assert main.main(["world", "check", "waymark_notes:KIND", "add_item", "--first-seed", first]) == 1
+    message = f"add_item has the tasks 1 to 12: name one of them with --first-seed, not {first}"
+    assert message in capsys.readouterr().err
 
 
 def test_the_splits_of_a_template_have_different_parameters(world: OwnSite) -> None:

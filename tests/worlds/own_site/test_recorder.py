@@ -206,6 +206,26 @@ def test_a_tab_of_the_persons_own_is_opened_and_closed_by_steps(pages, perform):
     assert perform(url, steps=steps)[1:] == ("sent", [url])
 
 
+def test_closing_a_tab_that_is_not_shown_shows_it_first(pages, perform):
+    pages.add("/other", OTHER, title="other")
+    url = pages.add("/page", '<button onclick="document.title += 1">Count</button>')
+
+    async def act(page):
+        own = await page.context.new_page()
+        await own.goto(f"{pages.origin}/other")
+        await wait_for_steps(2)
+        await click(page, "button")
+        await wait_for_steps(4)
+        await own.close()
+        await wait_for_steps(6)
+        await click(page, "button")
+
+    opened = [{"new_tab": None}, {"goto": "/other"}, {"switch_tab": 0}, {"click": "button Count"}]
+    steps = [*opened, {"switch_tab": 1}, {"close_tab": None}, {"click": "button Count"}]
+    assert perform(url, act)[0].steps() == steps
+    assert perform(url, steps=steps)[1:] == ("a page11", [url])
+
+
 def test_closing_the_last_tab_ends_the_recording(pages, visit):
     async def person(session, _):
         transcription = Transcription()

@@ -13,15 +13,18 @@ import pytest
 import yaml
 from playwright.async_api import Page
 
-from components.browser import Listed
+from components.browser import Listed, SandboxError
+from components.browser.person_input import PersonEvent
 from components.cli import main
 from components.params import BrowserParams
-from components.records import Task
+from components.records import StateCheck, Task
 from components.worlds import NotSupportedError, world_class
 from components.worlds.own_site import OwnSite, OwnSiteError, read_site
 from components.worlds.own_site.recording.naming import Name, name_of
 from components.worlds.own_site.recording.parameters import with_fields
 from components.worlds.own_site.recording.recording import steps_text
+from components.worlds.own_site.recording.transcription import Transcription
+from components.worlds.own_site.site import OwnEpisode, OwnPages
 from components.worlds.own_site.task_file import formatted
 from components.worlds.recorded import Recorded
 from tests.worlds.own_site.packages import Change, changed
@@ -232,8 +235,110 @@ LONG = "A very long title of a thing that goes on and on without an end in sight
     ],
 )
 def test_parameters_take_the_place_of_their_values(facts, text, expected) -> None:
-    assert with_fields([{"click": text}], facts) == [{"click": expected}]
+    assert with_fields([{"click": f"button {text}"}], facts) == [{"click": f"button {expected}"}]
     assert formatted(expected, facts).rstrip("*") == text.removesuffix("...")
+
+
+def test_words_that_are_no_texts_are_not_taken_for_parameters() -> None:
+    facts = {"way": "down", "kind": "button", "key": "Enter", "tool": "Control", "side": "right", "twice": "double"}
+    steps = [
+        {"scroll": {"direction": "down", "amount": 0.5, "over": "button down"}},
+        {"click": "button button"},
+        {"click": {"role": "button", "name": "right", "after": "down", "button": "right", "modifiers": ["Control"]}},
+        {"click": {"role": "button", "name": "A", "click_type": "double"}},
+        {"fill": {"field": "Enter", "role": "button", "text": "double"}},
+        {"choose": {"select": "right", "option": "Control", "number": 1}},
+        {"press": ["Enter", "{"]},
+        {"goto": "/button"},
+        {"back": None},
+    ]
+    written = with_fields(steps, facts)
+    assert written == [
+        {"scroll": {"direction": "down", "amount": 0.5, "over": "button {way}"}},
+        {"click": "button {kind}"},
+        {"click": {"role": "button", "name": "{side}", "after": "{way}", "button": "right", "modifiers": ["Control"]}},
+        {"click": {"role": "button", "name": "A", "click_type": "double"}},
+        {"fill": {"field": "{key}", "role": "button", "text": "{twice}"}},
+        {"choose": {"select": "{side}", "option": "{tool}", "number": 1}},
+        {"press": ["Enter", "{{"]},
+        {"goto": "/{kind}"},
+        {"back": None},
+    ]
+    assert [formatted(step, facts) for step in written] == steps
+
+
+def event(kind: str, text: str = "", lines: str | None = None, line: int = -1) -> PersonEvent:
+    return PersonEvent(kind=kind, text=text, lines=lines, line=line)
+
+
+FIELD = '- field "Name" 10 20'
+SCROLL = PersonEvent(kind="scroll", amount=0.5)
+
+
+def test_a_text_goes_on_after_scrolling() -> None:
+    for further in (event("write", "Rope"), event("write", "Rope", FIELD, 0)):
+        transcription = Transcription()
+        for heard in (event("write", "Ro", FIELD, 0), SCROLL, SCROLL, further, event("press")):
+            transcription.hear(heard)
+        assert transcription.steps() == [{"fill": {"field": "Name", "text": "Rope"}}, {"press": [""]}]
+        assert transcription.remarks == []
+
+
+def test_a_text_that_no_step_has_is_said() -> None:
+    transcription = Transcription()
+    for heard in (event("write", "Ro", FIELD, 0), event("press"), event("write", "Rope")):
+        transcription.hear(heard)
+    (remark,) = transcription.remarks
+    assert remark.startswith('What was typed in the field "Name" after step 2 was left out')
+
+
+def test_a_field_in_no_line_leaves_the_text_of_another_alone() -> None:
+    transcription = Transcription()
+    for heard in (event("write", "Rope", FIELD, 0), event("write", "x", FIELD), event("write", "xy")):
+        transcription.hear(heard)
+    assert transcription.steps() == [{"fill": {"field": "Name", "text": "Rope"}}]
+    assert len(transcription.remarks) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [SandboxError, OwnSiteError])
+def test_an_error_of_the_check_leaves_the_recording(
+    world: OwnSite, written: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
+) -> None:
+    async def fail(episode: OwnEpisode, answer: str | None) -> StateCheck:
+        raise kind("verify ended with status 3")
+
+    monkeypatch.setattr(OwnEpisode, "check_state", fail)
+    record = recorded(reread(world, written, without_oracles), "add_item", add_item)
+    assert record.person is not None
+    assert (record.person.reward, record.replay.reward) == (0, 0)
+    assert record.person.reasons == ("the rule cannot be checked: verify ended with status 3",)
+    assert "verify ended with status 3" in record.replay.reasons[0]
+    file = written / "waymark_notes/oracles/add_item.failed.yaml"
+    assert record.file == file
+    assert yaml.safe_load(file.read_text()) == [
+        {"fill": {"field": "New item", "text": "{title}"}},
+        {"press": ["Enter"]},
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["start", "begin"])
+def test_a_replay_that_cannot_begin_leaves_the_recording(
+    world: OwnSite, written: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    async def add_and_break(page: Page, task: Task) -> str:
+        async def fail(pages: OwnPages, *arguments: object) -> None:
+            raise OwnSiteError("the site does not start")
+
+        monkeypatch.setattr(OwnPages, place, fail)
+        return await add_item(page, task)
+
+    record = recorded(reread(world, written, without_oracles), "add_item", add_and_break)
+    assert record.person is not None
+    assert (record.person.reward, record.replay.reward) == (1, 0)
+    assert "the site does not start" in record.replay.reasons[0]
+    assert record.file == written / "waymark_notes/oracles/add_item.failed.yaml"
 
 
 def test_steps_are_written_as_yaml_that_reads_the_same() -> None:

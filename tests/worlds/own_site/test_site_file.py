@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,42 @@ from tests.worlds.own_site.packages import Change, changed
         (lambda site: site["tasks"]["count_open"].update(answer={"names": ["Ann"]}), "`names` needs `among`"),
         (lambda site: site.update(tasks=["add_item"]), "tasks must be a mapping of names to tasks, not list"),
         (lambda site: site.update(ready="login"), "ready: String should match pattern"),
-        (lambda site: site["state"].update(files=["/etc/*.txt"]), "files.0: String should match pattern"),
+        (lambda site: site["state"].update(files=["/etc/*.txt"]), r"state\.files\.0: /etc/\*\.txt leads out of \$DATA"),
+        (
+            lambda site: site["state"].update(files=["pages/../../*"]),
+            r"state\.files\.0: pages/\.\./\.\./\* leads out of",
+        ),
+        (lambda site: site["state"].update(files=[""]), r"state\.files\.0: a pattern of files is empty"),
+        (lambda site: site["state"].update(files=["."]), r"state\.files\.0: a pattern of files is empty"),
+        (lambda site: site["state"].update(files=["pages/**.txt"]), r"`\*\*` .* is a whole part of a path"),
+        (
+            lambda site: site["state"].update(sqlite=["a/app.db", "b/app.sqlite"]),
+            r"state: the tables of both a/app\.db and b/app\.sqlite would be named `app:",
+        ),
+        (
+            lambda site: site["tasks"]["add_item"].update(oracle=[{"fill": {"field": "New item", "text": True}}]),
+            "text: YAML reads this as a boolean .*, True: put the text in quotes",
+        ),
+        (
+            lambda site: site["tasks"]["add_item"].update(oracle=[{"choose": {"select": "Size", "option": None}}]),
+            "option has no value, as YAML reads ~ and null, too: put the text in quotes",
+        ),
+        (
+            lambda site: site["tasks"]["add_item"].update(oracle=[{"fill": {"field": "Price", "text": 1.5}}]),
+            "text: YAML reads this as a number with a fraction, 1.5: put the text in quotes",
+        ),
+        (
+            lambda site: site["tasks"]["add_item"].update(oracle=[{"press": [False]}]),
+            "press: YAML reads this as a boolean",
+        ),
+        (
+            lambda site: site["tasks"]["finish_item"].update(parameters={"item": {"sql": "SELECT x'00ff' AS photo"}}),
+            r"parameters\.item: .* finds bytes \(a BLOB\) in photo; convert them in the SQL, by hex\(photo\)",
+        ),
+        (
+            lambda site: site["tasks"]["count_open"].update(answer={"phrase": {"sql": "SELECT x'41' AS name"}}),
+            r"finds bytes \(a BLOB\) in name; convert them in the SQL",
+        ),
         (lambda site: site.update(stray={"post": "/add", "as": "ola"}), "no login 'ola' in logins"),
         (lambda site: site.update(stray={"post": "add"}), "add must begin with /"),
         (lambda site: site["tasks"]["add_item"].update(start="add"), "start: String should match pattern"),
@@ -91,6 +127,42 @@ def test_what_is_wrong_in_a_site_file_is_named(written: Path, tmp_path: Path, ch
 
     with pytest.raises(OwnSiteError, match=message):
         read_all()
+
+
+@pytest.mark.parametrize("number", ["12:30", "007", "1_000", "0x1F", "+4912", "1:30.5", "1_0.5"])
+@pytest.mark.parametrize("file", ["site.yaml", "tasks.yaml", "oracles/add_item.yaml"])
+def test_a_number_that_would_lose_its_text_is_refused(written: Path, file: str, number: str) -> None:
+    folder = changed(written, lambda site: site["tasks"]["add_item"].pop("oracle"))
+    path = folder / file
+    path.parent.mkdir(exist_ok=True)
+    text = path.read_text() if path.exists() else ""
+    path.write_text(f"{text}\nkey: {number}\n")
+    line = text.count("\n") + 2
+    message = f"{file} cannot be read: line {line}, column 6: YAML reads {number} as a number .*: put it in quotes"
+    with pytest.raises(OwnSiteError, match=re.escape(message).replace(r"\.\*", ".*")):
+        read_site(folder)
+
+
+def test_numbers_and_texts_in_quotes_are_read_as_written(written: Path) -> None:
+    folder = changed(written, lambda site: site["tasks"]["add_item"].pop("oracle"))
+    (folder / "oracles").mkdir()
+    (folder / "oracles/add_item.yaml").write_text("- fill: {field: '007', text: 7}\n- press: [0, '12:30', -5]\n")
+    oracle = read_site(folder).tasks["add_item"].oracle
+    assert oracle == [{"fill": {"field": "007", "text": 7}}, {"press": [0, "12:30", -5]}]
+
+
+@pytest.mark.parametrize(
+    ("command", "varies"),
+    [
+        ('./make "$SEED"', True),
+        ("make ${SEED}", True),
+        ("make ${SEED:-1}", True),
+        ('cp "$SITE/SEED_DATA.db" app.db', False),
+        ("echo $SEEDS; npm run RESEED", False),
+    ],
+)
+def test_only_a_reset_that_uses_the_seed_varies(command: str, varies: bool) -> None:
+    assert Reset(command=command).varies is varies
 
 
 def test_a_file_of_steps_that_is_no_yaml_is_named(written: Path) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.worlds.own_site.task_file import Facts
+from components.worlds.own_site.task_file import TEXT_KEYS, Facts
 
 CLIPPED = 57
 """Characters of a name that an element list shows before `...`."""
@@ -13,16 +14,28 @@ LEAST_CLIPPED = 8
 """Characters that a clipped name must share with a parameter to be taken for it."""
 
 
-def with_fields(value: Any, facts: Facts) -> Any:
-    """A step with `{fields}` in place of the values of parameters, at any depth. Other braces are doubled.
+def with_fields(steps: Sequence[Mapping[str, Any]], facts: Facts) -> list[dict[str, Any]]:
+    """Steps with `{fields}` in place of the values of parameters. Other braces are doubled.
 
     A value counts where no letter or digit touches it. Of several parameters with the same value, the first is taken.
+    Roles, directions, buttons and keys keep their words, even if a parameter has such a value.
     """
+    fields = _fields(facts)
+    return [{kind: _filled(kind, value, fields) for kind, value in step.items()} for step in steps]
+
+
+def _filled(key: str, value: Any, fields: dict[str, str]) -> Any:
+    """The value of a step, or of one of its keys."""
     if isinstance(value, dict):
-        return {name: with_fields(part, facts) for name, part in value.items()}
+        return {name: _filled(name, part, fields) for name, part in value.items()}
     if isinstance(value, list):
-        return [with_fields(part, facts) for part in value]
-    return _text(value, _fields(facts)) if isinstance(value, str) else value
+        return [_filled(key, part, fields) for part in value]
+    if not isinstance(value, str):
+        return value
+    if key in ("click", "over"):
+        role, space, name = value.partition(" ")
+        return f"{_escaped(role)}{space}{_text(name, fields)}"
+    return _text(value, fields) if key == "goto" or key in TEXT_KEYS - {"role"} else _escaped(value)
 
 
 def _fields(facts: Facts) -> dict[str, str]:

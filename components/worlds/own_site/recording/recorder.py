@@ -159,11 +159,13 @@ class PersonRecorder:
             self.closed.set()
 
     async def _closed(self, tab: _Heard, since: float) -> None:
+        is_persons = since > REACTION_S  # else the page closed it, and the browser shows the tab that opened it
+        if is_persons:
+            self._show(tab)
         index = self._tabs.index(tab)
         self._tabs.remove(tab)
         left = self._tabs[max(0, index - 1)] if self._tabs else None
-        if since > REACTION_S:  # else the page closed it, and the browser shows the tab that opened it
-            self._show(tab)
+        if is_persons:
             self._transcription.add("close_tab")
         else:
             left = next((other for other in self._tabs if other.page is tab.opener), left)

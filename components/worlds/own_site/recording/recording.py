@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from playwright.async_api import Error as PlaywrightError
 
 from components.browser import BrowserPool, EnvError, Session
 from components.params import BrowserParams
@@ -25,6 +26,9 @@ from components.worlds.recorded import AskPerson, Recorded, RuleVerdict
 if TYPE_CHECKING:
     from components.worlds.own_site.own_world import OwnSite
 
+_FAILURES = (RuntimeError, EnvError, ValueError, PlaywrightError)
+"""What an application, a browser, a rule or an oracle may raise. A `WorldError` is a `RuntimeError`."""
+
 
 async def record_oracle(
     world: OwnSite, family: str, number: int, params: BrowserParams, ask: AskPerson, headed: bool
@@ -38,8 +42,7 @@ async def record_oracle(
     steps, person, remarks = await _of_person(world, instance, params, ask, headed)
     advice = _secret_advice(steps)
     recorded = [_with_steps(task, steps) for task in (instance, *others)]
-    async with BrowserPool(params, world.site(), "elements") as pool:
-        verdicts = [await _replay(task, pool) for task in recorded]
+    verdicts = await _replays(world, recorded, params)
     file = _written(world, family, steps, verdicts[0].reward == 1, advice)
     if verdicts[0].reward == 1 and any(verdict.reward != 1 for verdict in verdicts[1:]):
         advice.append(
@@ -68,9 +71,8 @@ def _instances(world: OwnSite, family: str, number: int) -> list[Instance]:
     if family not in world.definition.tasks:
         raise OwnSiteError(f"the site {world.name} has no task {family!r}; it has {', '.join(world.definition.tasks)}")
     templates = world.templates()
+    templates.require(family, number, "--task")
     count = templates.count(family)
-    if not 1 <= number <= count:
-        raise OwnSiteError(f"{family} has the tasks 1 to {count}: name one of them with --task, not {number}")
     numbers = [number, number % count + 1] if count > 1 else [number]
     return [templates.instances(family, at, 1)[0] for at in numbers]
 
@@ -100,7 +102,10 @@ async def _of_person(
 async def _verdict_of(session: Session, task: Task, instance: Instance, answer: str) -> RuleVerdict:
     episode = session.site_episode
     assert isinstance(episode, OwnEpisode)
-    check = await episode.check_state(answer)
+    try:
+        check = await episode.check_state(answer)
+    except _FAILURES as error:
+        return RuleVerdict(task.task_id, 0.0, (f"the rule cannot be checked: {error}",))
     verdict = _verdict(task.task_id, check)
     expected = instance.expected
     if check.answer_ok is False and expected is not None:
@@ -123,15 +128,31 @@ def _with_steps(instance: Instance, steps: list[dict[str, Any]]) -> Instance:
     return Instance(site.model_copy(update={"tasks": tasks}), name, instance.number, instance.facts, instance.answer)
 
 
+async def _replays(world: OwnSite, instances: list[Instance], params: BrowserParams) -> list[RuleVerdict]:
+    """What the rule says of the steps on fresh copies. A failure is a reason, so that the steps are kept."""
+    verdicts: list[RuleVerdict] = []
+    try:
+        async with BrowserPool(params, world.site(), "elements") as pool:
+            for instance in instances:
+                try:
+                    verdicts.append(await _replay(instance, pool))
+                except _FAILURES as error:
+                    verdicts.append(_failed(instance, error))
+    except _FAILURES as error:
+        verdicts = verdicts or [_failed(instances[0], error)]
+    return verdicts
+
+
+def _failed(instance: Instance, error: Exception) -> RuleVerdict:
+    return RuleVerdict(Task.model_validate(instance.row("eval")).task_id, 0.0, (str(error),))
+
+
 async def _replay(instance: Instance, pool: BrowserPool) -> RuleVerdict:
     """What the rule says of the steps on a fresh copy."""
     task = Task.model_validate(instance.row("eval"))
     async with pool.session(task) as session:
         await session.start(task)
-        try:
-            await play(session, instance.oracle(random.Random(0)))
-        except (RuntimeError, EnvError, ValueError) as error:
-            return RuleVerdict(task.task_id, 0.0, (str(error),))
+        await play(session, instance.oracle(random.Random(0)))
         check = await session.check_state()
         assert check is not None
         verdict = _verdict(task.task_id, check)

@@ -45,6 +45,8 @@ class Transcription:
     remarks: list[str] = field(default_factory=list)
     """What the steps do not have, in sentences."""
     _steps: list[WrittenStep] = field(default_factory=list)
+    _field: Name | None = None
+    """The field that the last event with an element list wrote in; None if it was in no line."""
 
     def hear(self, event: PersonEvent) -> None:
         """Write an event down."""
@@ -104,7 +106,7 @@ class Transcription:
                 continue
             if step.raw == {"press": ["Tab"]} and (is_last or kept[-1].name is not None):
                 continue
-            if step.kind == "close_tab" and is_last:
+            if step.kind in ("close_tab", "switch_tab") and is_last:  # the person closed the window
                 continue
             kept.append(step)
         return [step.raw for step in reversed(kept)]
@@ -132,25 +134,46 @@ class Transcription:
         text = event.text
         if event.secret and text not in self.own_passwords:
             text = PASSWORD
-        last = self._steps[-1] if self._steps else None
-        if event.lines is None:
-            if last is not None and last.kind == "fill":
-                self._steps[-1] = replace(last, value={**last.value, "text": text})
-            return
-        name = _name(event)
+        is_further = event.lines is None
+        name = self._field = self._field if is_further else _name(event)
         if name is None:
-            self._remark(f"The text for {_thing(event)} was left out: it is in no line of the element list.")
+            if not is_further:  # else it was said at the first event
+                self._remark(f"The text for {_thing(event)} was left out: it is in no line of the element list.")
             return
-        role = {"role": name.role} if name.role != "field" else {}
-        self._drop_before(name)
-        self._steps.append(WrittenStep("fill", {"field": name.name, **role, "text": text, **name.place}, name))
+        if not is_further:
+            self._drop_before(name, "click", "choose")
+        filled = self._filled(name, is_further)
+        if filled is not None:
+            self._steps[filled] = replace(self._steps[filled], value={**self._steps[filled].value, "text": text})
+        elif is_further:
+            self._remark(
+                f'What was typed in the {name.role} "{name.name}" after step {len(self._steps)} was left out, because '
+                "something else was done in between. Record the task again, and click in the field before you type on."
+            )
+        else:
+            role = {"role": name.role} if name.role != "field" else {}
+            self._steps.append(WrittenStep("fill", {"field": name.name, **role, "text": text, **name.place}, name))
+
+    def _filled(self, name: Name, is_same: bool) -> int | None:
+        """The place of the step that filled this field, if only scrolling came after it.
+
+        Args:
+            is_same: the field is surely the last one. Else a number in view may stand for another one after scrolling.
+        """
+        for place in range(len(self._steps) - 1, -1, -1):
+            step = self._steps[place]
+            if step.kind == "fill" and step.name == name:
+                return place
+            if step.kind != "scroll" or (name.depends_on_view and not is_same):
+                return None
+        return None
 
     def _choose(self, event: PersonEvent) -> None:
         name = _name(event)
         if name is None:
             self._remark(f"The choice in {_thing(event)} was left out: it is in no line of the element list.")
             return
-        self._drop_before(name)
+        self._drop_before(name, "click", "choose", "fill")
         self._steps.append(WrittenStep("choose", {"select": name.name, "option": event.text, **name.place}, name))
 
     def _scroll(self, event: PersonEvent) -> None:
@@ -163,9 +186,9 @@ class Transcription:
             value["over"] = f"{name.role} {name.name}"
         self._steps.append(WrittenStep("scroll", value, name, scrolls_page=event.page))
 
-    def _drop_before(self, name: Name) -> None:
-        """Remove what led to the same element: clicks on it, and earlier contents of it."""
-        while self._steps and self._steps[-1].name == name and self._steps[-1].kind in ("click", "fill", "choose"):
+    def _drop_before(self, name: Name, *kinds: str) -> None:
+        """Remove the last steps on the same element, such as clicks that led to it and earlier choices in it."""
+        while self._steps and self._steps[-1].name == name and self._steps[-1].kind in kinds:
             self._steps.pop()
 
     def _remark(self, sentence: str) -> None:
