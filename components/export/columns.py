@@ -7,6 +7,7 @@ as images (`datasets.Image`: a struct of `bytes` and `path`).
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -97,7 +98,11 @@ TURNS = (
     Column("screenshot", "image", "The page that the policy saw."),
     Column("page_text", "string", "The page as text, in the form that the policy saw; null if it saw none."),
     Column("response", "string", "The policy's whole response."),
-    Column("tool_calls", "string", "The parsed calls, as a JSON list of `name`, `arguments` and `error`."),
+    Column(
+        "tool_calls",
+        "string",
+        "The parsed calls, as a JSON list of `name`, `arguments` and `error`; numbers that are not finite are texts.",
+    ),
     Column("feedback", "strings", "What each call did."),
     Column("parse_error", "string", "Why the response could not be parsed; null if it could."),
     Column("finish_reason", "string", "`stop` or `length`."),
@@ -188,4 +193,14 @@ def _image(image: Image | None) -> dict[str, Any] | None:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    """A value as JSON. Numbers that JSON cannot hold are the texts `Infinity`, `-Infinity` and `NaN`."""
+    return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    """The value with texts in place of numbers that are not finite, at any depth."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value

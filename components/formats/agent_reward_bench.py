@@ -13,7 +13,6 @@ the form.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -25,6 +24,7 @@ from components.formats.browsergym_actions import MESSAGES, calls_of
 from components.formats.building import turn_of
 from components.formats.files import Screenshot, conversion_of, parsed, read_each, read_json_file, read_screenshot
 from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
+from components.formats.json_writing import json_text
 from components.formats.registry import register
 from components.formats.result_writing import EXTENSION, FAILED, WrittenTask, file_name, new_place, writable
 from components.records import NO_SCREENSHOT, Image, Int64, Task, Termination, Trajectory, Turn, Verdict, trajectory_id
@@ -105,12 +105,14 @@ class AgentRewardBench(Format):
             lambda place: read_json_file(place)[EXTENSION]["task_id"],
         )
         shots = Path(SCREENSHOTS, *parts, place.stem)
-        (folder / shots).mkdir(parents=True)
-        for step, (name, image) in zip(cleaned["steps"], images.items(), strict=True):
-            (folder / shots / name).write_bytes(image.data)
+        for step, name in zip(cleaned["steps"], images, strict=True):
             step["screenshot_path"] = Path("trajectories", shots, name).as_posix()
+        text = json_text(cleaned, indent=1)
+        (folder / shots).mkdir(parents=True)
+        for name, image in images.items():
+            (folder / shots / name).write_bytes(image.data)
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(json.dumps(cleaned, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        place.write_text(text + "\n", encoding="utf-8")
         return []
 
 

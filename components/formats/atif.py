@@ -6,7 +6,6 @@ response contains is in its token ids, too: these and the log-probabilities of s
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +18,8 @@ from components.formats.atif_records import PREFIX, Document
 from components.formats.atif_writing import document_of
 from components.formats.building import published
 from components.formats.files import parsed, problems, read_each, read_json_file, short_hash, waymark_version
-from components.formats.interface import Damaged, Format, NotWritable, ReadTrajectory, Unreadable
+from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
+from components.formats.json_writing import json_text
 from components.formats.registry import register
 from components.records import HAR, Reading, Trajectory, Verdict
 from components.redaction import cleaned
@@ -56,14 +56,7 @@ class Atif(Format):
         public, left_out = _without_secrets(trajectory, clean)
         judged = None if verdict is None else Verdict.model_validate(cleaned(verdict.model_dump(), clean))
         document, images = document_of(public, judged, waymark_version())
-        try:
-            text = json.dumps(
-                document.model_dump(mode="json", exclude_none=True), ensure_ascii=False, allow_nan=False, indent=1
-            )
-        except ValueError as error:
-            raise NotWritable(
-                "a number is infinite or none, which JSON cannot hold: leave this trajectory out"
-            ) from error
+        text = json_text(document.model_dump(mode="json", exclude_none=True), indent=1)
         identity = trajectory.trajectory_id
         place = folder / (identity if _FOLDER_NAME.fullmatch(identity) else short_hash(identity))
         for path, image in images.items():

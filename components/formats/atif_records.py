@@ -17,7 +17,7 @@ PREFIX = "ATIF-v1."
 class Part(BaseModel):
     """A base of all records of ATIF."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, ser_json_inf_nan="constants")
 
 
 class ImageSource(Part):

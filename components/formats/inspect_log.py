@@ -6,7 +6,6 @@ samples of a log wait in a file of lines until the last one is there, so that on
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,7 +17,8 @@ from components.formats.building import published
 from components.formats.files import short_hash, waymark_version
 from components.formats.inspect_records import Sample
 from components.formats.inspect_writing import header_of, sample_of
-from components.formats.interface import Damaged, Format, NotWritable, ReadTrajectory, Unreadable
+from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
+from components.formats.json_writing import json_text
 from components.formats.registry import register
 from components.records import Trajectory, Verdict
 from components.redaction import cleaned
@@ -80,10 +80,7 @@ def _samples(lines: Path) -> Iterator[Sample]:
 
 
 def _line(sample: Sample) -> str:
-    try:
-        return json.dumps(sample.model_dump(mode="json", exclude_none=True), ensure_ascii=False, allow_nan=False)
-    except ValueError as error:
-        raise NotWritable("a number is infinite or none, which JSON cannot hold: leave this trajectory out") from error
+    return json_text(sample.model_dump(mode="json", exclude_none=True))
 
 
 def _slug(text: str) -> str:

@@ -15,7 +15,7 @@ VERSION = 2
 class Part(BaseModel):
     """A base of all records of a log."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), ser_json_inf_nan="constants")
 
 
 class Content(Part):

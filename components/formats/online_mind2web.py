@@ -14,7 +14,6 @@ An episode without a final answer is judged like any other, because the benchmar
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from components.formats.building import thought_and_action, trajectory_of, turn_of
 from components.formats.files import Screenshot, parsed, read_each, read_json_file, read_screenshot
 from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
+from components.formats.json_writing import json_text
 from components.formats.online_mind2web_writing import VERSION_2, result_of
 from components.formats.registry import register
 from components.formats.result_writing import new_place, writable
@@ -107,10 +107,11 @@ class OnlineMind2Web(Format):
             lambda name: folder / name,
             lambda place: read_json_file(place / FILE)["task_id"],
         )
+        text = json_text(result, indent=1)
         (place / FOLDER).mkdir(parents=True)
         for picture, image in images.items():
             (place / FOLDER / picture).write_bytes(image.data)
-        (place / FILE).write_text(json.dumps(result, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        (place / FILE).write_text(text + "\n", encoding="utf-8")
         return []
 
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from components.formats.files import damage, short_hash
 from components.formats.interface import NotWritable
+from components.formats.json_writing import json_text
 from components.records import NO_SCREENSHOT, Image, Task, Text, Trajectory, Turn
 from components.redaction import cleaned
 
@@ -49,7 +50,8 @@ def writable(trajectory: Trajectory, clean: Callable[[str], str]) -> Trajectory:
     """The trajectory without secrets in what is written. Texts are cleaned here, before they are quoted or escaped.
 
     Raises:
-        NotWritable: the environment ended the episode, or it has no turn.
+        NotWritable: the environment ended the episode, it has no turn, or an argument of a call is infinite or no
+            number.
     """
     if not trajectory.termination.is_agents_doing:
         raise NotWritable(
@@ -58,6 +60,8 @@ def writable(trajectory: Trajectory, clean: Callable[[str], str]) -> Trajectory:
         )
     if not trajectory.turns:
         raise NotWritable("it has no turn, and the format needs a step: run the task again")
+    for turn in trajectory.turns:
+        json_text([call.arguments for call in turn.tool_calls])  # the forms quote them within texts
     task = trajectory.task.model_dump(include={"task_id", "intent", "start_url", "website"})
     ending = trajectory.ending
     return trajectory.model_copy(

@@ -12,7 +12,6 @@ a response of the model. `webvoyager_writing` writes the form; a screenshot afte
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from components.formats.building import trajectory_of, turn_of
 from components.formats.files import FIX, Screenshot, problems, read_each, read_json_file, read_screenshot
 from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
+from components.formats.json_writing import json_text
 from components.formats.registry import register
 from components.formats.result_writing import EXTENSION, WrittenTask, new_place, writable
 from components.formats.webvoyager_actions import TASK, calls_of
@@ -92,10 +92,11 @@ class WebVoyager(Format):
             lambda name: folder / f"task{name}",
             lambda place: read_json_file(place / FILE)[0][EXTENSION]["task_id"],
         )
+        text = json_text(messages, indent=1)
         place.mkdir(parents=True)
         for name, image in images.items():
             (place / name).write_bytes(image.data)
-        (place / FILE).write_text(json.dumps(messages, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        (place / FILE).write_text(text + "\n", encoding="utf-8")
         return []
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from components import tracking
 from components.evaluation import headline, join_verdicts, scores, success
 from components.pipeline.evaluation import evaluate_model
-from components.pipeline.promotion import Compared, NotComparable, Scores, promote_if_better
+from components.pipeline.promotion import ChampionEvaluation, Compared, NotComparable, Scores, promote_if_better
 from components.pipeline.stage_run import StageRun
 from components.records import Trajectory, Verdict
 from components.rollout import harness_errors
@@ -18,7 +18,7 @@ def decide(run: StageRun, model: Path, trajectories: list[Trajectory], verdicts:
 
     The champion is evaluated now, on the same tasks and with the same code, because figures from another day are not
     comparable. `champion` in the stage's result has its version, its harness errors, and the seconds of its evaluation
-    in this try of the stage, which are part of the stage's own.
+    in the try of the stage that decided, which are part of the stage's own.
     """
 
     def measure(champion: tracking.ModelVersion) -> Compared:
@@ -26,15 +26,15 @@ def decide(run: StageRun, model: Path, trajectories: list[Trajectory], verdicts:
         began = run.seconds
         evaluated = evaluate_model(run, champion.path, f"champion {champion.identity}", tasks)
         wall_s, errors = round(run.seconds - began, 2), harness_errors(t.termination for t in evaluated[0])
-        run.result({"champion": {"version": champion.version, "harness_errors": errors, "wall_s": wall_s}})
-        evaluation = run.params.evaluation
-        summary = success(*evaluated, evaluation.max_aborted)
+        evaluation = ChampionEvaluation(version=champion.version, harness_errors=errors, wall_s=wall_s)
+        evaluation.report(run)
+        summary = success(*evaluated, run.params.evaluation.max_aborted)
         if not summary.valid:
             # aborted episodes count as failures, so a broken browser would make the champion lose
             raise NotComparable(
                 f"the champion's evaluation is invalid: {'; '.join(summary.problems)}: {summary.terminations}"
             )
-        return Compared(_scores(trajectories, verdicts), _scores(*evaluated))
+        return Compared(_scores(trajectories, verdicts), _scores(*evaluated), evaluation)
 
     promote_if_better(run, tracking.POLICY, run.tracker.register(model, tracking.POLICY), measure)
 

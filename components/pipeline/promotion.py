@@ -1,26 +1,69 @@
-"""The rule of promotion: a model becomes the champion on evidence from the same tasks (`deserves_promotion`)."""
+"""The rule of promotion: a model becomes the champion on evidence from the same tasks (`deserves_promotion`).
+
+A decision is in the stage's state before the alias moves. A stage that was killed after that finds its own model as the
+champion, and reports what it decided.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
-from components import tracking
+from components import store, tracking
 from components.evaluation import EvaluationError, deserves_promotion, paired_difference
 from components.pipeline.stage_run import StageRun
+from components.records import Record
 
 Scores = Mapping[str, float | None]
+Evidence = dict[str, int | float | str]
 
 
 class NotComparable(Exception):
     """The champion could not be measured, so it stays. The message is the reason, which is logged."""
 
 
+class ChampionEvaluation(Record):
+    """What the stage's result says of the champion's evaluation; `wall_s` is in seconds."""
+
+    version: int
+    harness_errors: int
+    wall_s: float
+
+    def report(self, run: StageRun) -> None:
+        """Add it to the stage's result as `champion`."""
+        run.result({"champion": self.model_dump(mode="json")})
+
+
 class Compared(NamedTuple):
-    """Scores by task of both models, measured on the same tasks in the same stage."""
+    """Scores by task of both models, measured on the same tasks in the same stage.
+
+    `evaluation` is None if the stage's result has nothing about the champion.
+    """
 
     candidate: Scores
     champion: Scores
+    evaluation: ChampionEvaluation | None = None
+
+
+class _Decision(Record):
+    """What the stage decided about a version, as its state keeps it."""
+
+    version: int
+    promoted: bool
+    evidence: Evidence
+    evaluation: ChampionEvaluation | None = None
+
+    @classmethod
+    def read(cls, run: StageRun, name: str) -> _Decision | None:
+        """The last one on a model that a try of the stage made; None without any."""
+        path = _place(run, name)
+        return cls.model_validate(store.read_json(path)) if path.exists() else None
+
+    def carry_out(self, run: StageRun, name: str) -> None:
+        """Keep it in the stage's state, then log it and move the alias."""
+        store.write_json(_place(run, name), self.model_dump(mode="json"))
+        run.tracker.decision(name, self.version, self.promoted, self.evidence)
 
 
 def promote_if_better(
@@ -30,14 +73,20 @@ def promote_if_better(
 
     Without a champion, the version becomes the first one. A champion that was trained on another observation than this
     recipe's is not compared, because figures of two interfaces are not comparable. `measure` may raise `NotComparable`,
-    and the champion stays, as it does where no task has a verdict on both sides.
+    and the champion stays, as it does where no task has a verdict on both sides. If the version is the champion because
+    an earlier try of the stage promoted it, that decision is logged and reported again.
     """
     champion = tracking.champion(run.params, name)
     if champion is None:
-        run.tracker.decision(name, version, True, {"reason": "first champion"})
+        _Decision(version=version, promoted=True, evidence={"reason": "first champion"}).carry_out(run, name)
         print(f"champion: {name} {version} is the first")
         return
     if champion.version == version:
+        earlier = _Decision.read(run, name)
+        if earlier is not None and earlier.promoted and earlier.version == version:
+            earlier.carry_out(run, name)
+            if earlier.evaluation is not None:
+                earlier.evaluation.report(run)
         print(f"champion: {name} {version} is the champion already")
         return
     try:
@@ -45,15 +94,17 @@ def promote_if_better(
         if foreign:
             raise NotComparable(f"{foreign}; to change over, move the alias `champion` to {version} in the MLflow UI")
         compared = measure(champion)
-        difference = paired_difference(*compared, run.params.evaluation.bootstrap, run.params.seed)
+        scores = compared.candidate, compared.champion
+        difference = paired_difference(*scores, run.params.evaluation.bootstrap, run.params.seed)
     except (NotComparable, EvaluationError) as reason:
-        run.tracker.decision(name, version, False, {"against": champion.version, "reason": str(reason)})
+        stays: Evidence = {"against": champion.version, "reason": str(reason)}
+        _Decision(version=version, promoted=False, evidence=stays).carry_out(run, name)
         print(f"champion: {name} {champion.version} stays: {reason}")
         return
     evaluation = run.params.evaluation
     promoted = deserves_promotion(difference, evaluation.promotion_min_tasks)
     low, high = difference.ci95
-    evidence = {
+    evidence: Evidence = {
         "against": champion.version,
         "diff": difference.diff,
         "ci95_low": low,
@@ -62,7 +113,8 @@ def promote_if_better(
         "p_value": difference.p_value,
         "min_tasks": evaluation.promotion_min_tasks,
     }
-    run.tracker.decision(name, version, promoted, evidence)
+    decision = _Decision(version=version, promoted=promoted, evidence=evidence, evaluation=compared.evaluation)
+    decision.carry_out(run, name)
     print(
         f"champion: {name} {version} {'replaces' if promoted else 'does not replace'} version {champion.version}: "
         f"{difference.diff:+.1%} [{low:+.1%}, {high:+.1%}], exact p {difference.p_value:.3g}, on {difference.n} tasks"
@@ -72,3 +124,7 @@ def promote_if_better(
             else ""
         )
     )
+
+
+def _place(run: StageRun, name: str) -> Path:
+    return run.state / f"decision-{name}.json"

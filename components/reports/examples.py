@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from components.evaluation.episodes import Episode
+from components.evaluation.taxonomy import FailureKind
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ def _by_family(solved: Sequence[Episode], limit: int) -> list[Episode]:
 
 def _by_kind(failed: Sequence[Episode], limit: int) -> list[Episode]:
     """The first episode of each kind of failure, then others."""
-    firsts = list({episode.failure: episode for episode in reversed(failed)}.values())[::-1]
-    rest = [episode for episode in failed if episode not in firsts]
-    return [*firsts, *rest][:limit]
+    firsts: dict[FailureKind | None, Episode] = {}
+    for episode in failed:
+        firsts.setdefault(episode.failure, episode)
+    rest = [episode for episode in failed if episode not in firsts.values()]
+    return [*firsts.values(), *rest][:limit]

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import jinja2
 from PIL import Image as Pillow
-from PIL import UnidentifiedImageError
 
 from components.records import Image
 from components.reports.formats import duration, number, percent, points, words
@@ -53,6 +52,6 @@ def data_uri(image: Image, width: int | None = None) -> str:
                 buffer = io.BytesIO()
                 picture.convert("RGB").save(buffer, "WEBP", quality=70)
                 mime, data = "image/webp", buffer.getvalue()
-    except (UnidentifiedImageError, OSError):
+    except (OSError, SyntaxError, ValueError, Pillow.DecompressionBombError):  # a damaged PNG is a SyntaxError
         return ""
     return f"data:{mime};base64,{base64.b64encode(data).decode()}"

@@ -70,7 +70,7 @@ class CheckpointRow(StageOutput):
 
 
 class WatchedPhase(StageOutput):
-    """What the stage of one phase wrote besides its iterations; empty for a phase that was not validated."""
+    """What the stage of one phase wrote besides its iterations. A phase that was not validated has no `validation`."""
 
     validation: list[ValidationRow] = Field(default_factory=list)
     families: list[FamilyRow] = Field(default_factory=list)

@@ -26,7 +26,7 @@ def report(study: Study) -> StudyReport:
     """Compare what is finished and write `reports/studies/NAME.html` and `.json`. May be called at any time.
 
     Raises:
-        EvaluationError: a finished run has trajectories without verdicts.
+        EvaluationError: a file of the study cannot be read, or a finished run has trajectories without verdicts.
         TrackingError: MLflow cannot be written to.
     """
     measured = read_runs(study)

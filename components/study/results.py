@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,13 @@ import numpy as np
 from pydantic import Field
 
 from components import store
-from components.evaluation import Episode, join_verdicts, scores, summarise_actions
+from components.evaluation import Episode, EvaluationError, join_verdicts, scores, summarise_actions
 from components.records import Record, Trajectory, Verdict
-from components.reports import read_teacher
 from components.reports.rl_validation import WatchedPhase
+from components.reports.stage_output import StageOutput, parsed, read_result
 from components.reports.stage_results import PHASES, RLIteration
 from components.statistics import SuccessRate, success_rate
-from components.store import iter_table, read_json, read_table
+from components.store import UnreadableTable, iter_named_table
 from components.study.expansion import Run, Study
 
 FOLDER = store.STATE / "studies"
@@ -78,49 +78,76 @@ class _Phase(WatchedPhase):
     iterations: list[RLIteration]
 
 
+class _RunState(StageOutput):
+    """A run in `runs.json`, as the runner writes it (`flows.study`)."""
+
+    state: str = "unfinished"
+    recipe: str = ""
+    stage: str = ""
+    log: str = ""
+    error: str = ""
+
+
 def read_runs(study: Study, folder: Path | None = None) -> list[Measured]:
-    """All runs of a study, finished or not. A run whose recipe the study has changed since is unfinished.
+    """All runs of a study, finished or not. A run is unfinished if the study has changed its recipe since, or if a file
+    of its results is missing.
 
     Args:
         folder: that of the study; None is the one in `.waymark/studies`.
+
+    Raises:
+        EvaluationError: a file cannot be read, or a finished run has trajectories without verdicts.
     """
     folder = folder or FOLDER / study.name
-    states = read_json(folder / "runs.json") if (folder / "runs.json").exists() else {}
+    states = _states(study, folder / "runs.json")
     ran: dict[str, dict[str, float]] = {}
     for event in _events(folder / "events.jsonl"):
         if event["outcome"] == "ran":
             ran.setdefault(event["run"], {})[event["stage"]] = event["seconds"]
     return [
-        _read_run(study, run, folder / run.name, states.get(run.name, {}), ran.get(run.name, {})) for run in study.runs
+        _read_run(study, run, folder / run.name, states.get(run.name, _RunState()), ran.get(run.name, {}))
+        for run in study.runs
     ]
 
 
-def _read_run(study: Study, run: Run, folder: Path, state: dict[str, str], ran: dict[str, float]) -> Measured:
+def _states(study: Study, path: Path) -> Mapping[str, _RunState]:
+    """The states of the runs by name; empty before the study's first start."""
+    remedy = _remedy(study)
+    states = read_result(path, remedy) if path.exists() else {}
+    return {name: parsed(_RunState, state, f"{path}: {name} is no run", remedy) for name, state in states.items()}
+
+
+def _remedy(study: Study) -> str:
+    """What to do about a file of the study that cannot be read."""
+    return f"remove it and run `waymark study {study.name}`, which makes it again"
+
+
+def _read_run(study: Study, run: Run, folder: Path, state: _RunState, ran: dict[str, float]) -> Measured:
+    is_whole = state.recipe == run.recipe_digest and all(path.exists() for path in _needed(study, folder))
     result = RunResult(
         name=run.name,
         arm=run.arm,
         seed=run.seed,
-        state=state.get("state", "unfinished"),
-        stage=state.get("stage", ""),
-        log=state.get("log", ""),
-        error=state.get("error", ""),
+        state="unfinished" if state.state == "finished" and not is_whole else state.state,
+        stage=state.stage,
+        log=state.log,
+        error=state.error,
         ran=ran,
     )
-    if result.state == "finished" and state.get("recipe") != run.recipe_digest:
-        result = result.model_copy(update={"state": "unfinished"})
     if result.state != "finished":
         return Measured(run=result)
-    episodes = _episodes(folder, study.file.compare)
+    remedy = _remedy(study)
+    episodes = _episodes(_evaluation(folder, study.file.compare), remedy)
     tested, heldout = _scores(episodes)
     figures = {
         "success": _rate(tested.values()),
         "heldout": _rate(heldout.values()),
         "families": _families(episodes),
-        **_actions(episodes, folder / "data/teacher"),
+        **_actions(episodes, folder / "data/teacher", remedy),
     }
     if study.before is None:
         return Measured(run=result.model_copy(update=figures), tested=tested, heldout=heldout)
-    episodes_before = _episodes(folder, study.before)
+    episodes_before = _episodes(_evaluation(folder, study.before), remedy)
     before, heldout_before = _scores(episodes_before)
     figures |= {
         "before": _rate(before.values()),
@@ -128,7 +155,7 @@ def _read_run(study: Study, run: Run, folder: Path, state: dict[str, str], ran: 
         "families_before": _families(episodes_before),
     }
     return Measured(
-        run=result.model_copy(update=figures | _of_training(folder / "reports/stages")),
+        run=result.model_copy(update=figures | _of_training(folder, remedy)),
         tested=tested,
         heldout=heldout,
         before=before,
@@ -136,10 +163,40 @@ def _read_run(study: Study, run: Run, folder: Path, state: dict[str, str], ran: 
     )
 
 
-def _episodes(folder: Path, policy: str) -> list[Episode]:
-    table = folder / "data/evaluation" / policy / "trajectories.parquet"
-    verdicts = read_table(table.with_name("verdicts.parquet"), Verdict)
-    return join_verdicts(iter_table(table, Trajectory), verdicts)
+def _needed(study: Study, folder: Path) -> list[Path]:
+    """The files without which a run has no result."""
+    policies = [study.file.compare] if study.before is None else [study.file.compare, study.before]
+    phases = () if study.before is None else PHASES
+    tables = [table for policy in policies for table in _tables(_evaluation(folder, policy))]
+    return tables + [_stage_result(folder, phase) for phase in phases]
+
+
+def _evaluation(folder: Path, policy: str) -> Path:
+    return folder / "data/evaluation" / policy
+
+
+def _tables(folder: Path) -> tuple[Path, Path]:
+    return folder / "trajectories.parquet", folder / "verdicts.parquet"
+
+
+def _stage_result(folder: Path, phase: str) -> Path:
+    return folder / "reports/stages" / f"train_rl@{phase}.json"
+
+
+def _episodes(folder: Path, remedy: str) -> list[Episode]:
+    """The episodes of a folder with both tables.
+
+    Args:
+        remedy: what to do about a table that cannot be read.
+
+    Raises:
+        EvaluationError: a table cannot be read, or a trajectory has no verdict.
+    """
+    trajectories, verdicts = _tables(folder)
+    try:
+        return join_verdicts(iter_named_table(trajectories, Trajectory), iter_named_table(verdicts, Verdict))
+    except UnreadableTable as error:
+        raise EvaluationError(f"{error}; {remedy}") from error
 
 
 def _scores(episodes: Sequence[Episode]) -> tuple[dict[str, float | None], dict[str, float | None]]:
@@ -159,14 +216,15 @@ def _families(episodes: Sequence[Episode]) -> dict[str, float]:
     return {family: sum(members) / len(members) for family, members in sorted(by_family.items())}
 
 
-def _of_training(stages: Path) -> dict[str, Any]:
+def _of_training(folder: Path, remedy: str) -> dict[str, Any]:
     """Validation success and the mean reward of the pool over the iterations of both phases, and their episodes."""
     episodes: list[float | None] = []
     validation: dict[float, float] = {}
     training: list[tuple[float, float]] = []
     before = 0
     for phase in PHASES:
-        read = _Phase.model_validate(read_json(stages / f"train_rl@{phase}.json"))
+        path = _stage_result(folder, phase)
+        read = parsed(_Phase, read_result(path, remedy), f"{path} is no result of the stage", remedy)
         validation |= {float(before + row.iteration): row.success.rate for row in read.validation}
         rewards = enumerate((row.pool_reward for row in read.iterations), start=before + 1)
         training += [(float(at), reward) for at, reward in rewards if reward is not None]
@@ -185,13 +243,14 @@ def _rate(values: Iterable[float | None]) -> SuccessRate | None:
     return success_rate(np.array(judged)) if judged else None
 
 
-def _actions(episodes: Iterable[Episode], teacher: Path) -> dict[str, float | None]:
+def _actions(episodes: Iterable[Episode], teacher: Path, remedy: str) -> dict[str, float | None]:
     """The actions of a success on the test tasks, and their ratio to those of the teacher, whose tables are in a
     folder."""
     own = summarise_actions(episode for episode in episodes if episode.split != HELDOUT)
     if own is None:
         return {"actions": None, "actions_of_teacher": None}
-    demonstrated = read_teacher(teacher) if (teacher / "verdicts.parquet").exists() else None
+    is_there = all(table.exists() for table in _tables(teacher))
+    demonstrated = summarise_actions(_episodes(teacher, remedy)) if is_there else None
     return {"actions": own.mean, "actions_of_teacher": own.ratio(demonstrated) if demonstrated is not None else None}
 
 

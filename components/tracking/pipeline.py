@@ -23,7 +23,7 @@ from components.tracking.backend import Backend, TrackingError, with_retries
 from components.tracking.flat import flatten, mlflow_names
 
 if TYPE_CHECKING:
-    from mlflow.entities import Run
+    from mlflow.entities import Run, RunData
 
 PIPELINE, STAGE, KEY, RECIPE = "waymark.pipeline", "waymark.stage", "waymark.key", "waymark.recipe"
 OWNER, CHANGED = "waymark.owner", "waymark.changed"
@@ -48,7 +48,7 @@ def parent_run(backend: Backend, params: Params) -> str:
             tags[COMMIT] = commit
         parent = with_retries(lambda: client.create_run(backend.experiment_id, tags=tags))
     run_id = parent.info.run_id
-    log_params(backend, run_id, flat, parent.data.params)
+    log_params(backend, run_id, flat, parent.data)
     store.write_json(id_file, {"run_id": run_id, "recipe": params.name, "commit": commit})
     with_retries(lambda: client.update_run(run_id, status="RUNNING"))
     return run_id
@@ -105,22 +105,23 @@ def close_if_done(backend: Backend, parent: str) -> None:
         with_retries(lambda: client.set_terminated(parent, ended))
 
 
-def log_params(
-    backend: Backend, run_id: str, flat: Mapping[str, object], logged: Mapping[str, str] | None = None
-) -> None:
+def log_params(backend: Backend, run_id: str, flat: Mapping[str, object], logged: RunData | None = None) -> None:
     """Log parameters in batches. Very long values are cut, and passwords in addresses are removed.
 
     Args:
-        logged: the parameters that the run has already. MLflow changes none, so another value of one, such as a limit
-            that was raised before the run went on, is in the tag `waymark.changed`.
+        logged: the parameters and tags that the run has already. MLflow changes no parameter, so another value of one,
+            such as a limit that was raised before the run went on, is in the tag `waymark.changed`. The tag is deleted
+            if all parameters have their first values again.
     """
     from mlflow.entities import Param
 
     texts = {name: redacted(str(flat[key]))[:_MAX_PARAM_CHARS] for key, name in mlflow_names(flat).items()}
-    logged = logged or {}
-    entries = [Param(name, text) for name, text in texts.items() if name not in logged]
-    if changed := {name: text for name, text in texts.items() if logged.get(name, text) != text}:
+    params, tags = (logged.params, logged.tags) if logged is not None else ({}, {})
+    entries = [Param(name, text) for name, text in texts.items() if name not in params]
+    if changed := {name: text for name, text in texts.items() if params.get(name, text) != text}:
         with_retries(lambda: backend.client.set_tag(run_id, CHANGED, json.dumps(changed)[:_MAX_PARAM_CHARS]))
+    elif CHANGED in tags:
+        with_retries(lambda: backend.client.delete_tag(run_id, CHANGED))
     for first in range(0, len(entries), _PARAMS_PER_BATCH):
         batch = entries[first : first + _PARAMS_PER_BATCH]
         with_retries(partial(backend.client.log_batch, run_id, params=batch))

@@ -59,7 +59,7 @@ def stage_run(
         parent = parent_run(backend, params)
         run, resumed = nested_run(backend, parent, stage, key, state)
     tracked = StageRun(backend, params, stage, run.info.run_id, parent, resumed)
-    log_params(backend, run.info.run_id, used, run.data.params)
+    log_params(backend, run.info.run_id, used, run.data)
     try:
         yield tracked
     except Exception:
@@ -166,12 +166,15 @@ class StageRun:
         return version
 
     def decision(self, name: str, version: int, promoted: bool, evidence: Mapping[str, object]) -> None:
-        """Log whether a version became the champion, with the evidence; move the alias if it did."""
-        if promoted:
-            promote(self.recipe, name, version, evidence)
+        """Log whether a version becomes the champion, with the evidence; then move the alias if it does.
+
+        A process that is killed in between has logged its decision. Once the alias is moved, none is made again.
+        """
         decision = "is the champion now" if promoted else "did not become the champion"
         self.tags({f"waymark.decision.{name}": f"version {version} {decision}: {json.dumps(evidence)}"})
         self.metrics({"decision": {name: {"promoted": promoted, **evidence}}})
+        if promoted:
+            promote(self.recipe, name, version, evidence)
 
     def _tables(self) -> list[dict[str, str]]:
         run = with_retries(lambda: self.backend.client.get_run(self.run_id))

@@ -1,13 +1,15 @@
 """A study in MLflow: one parent run with the effects and the page, and a child per finished run with its curves.
 
 A study that is resumed logs to its former parent. A child with the same figures stays; one whose run gave other figures
-since, because the code changed, is replaced.
+since, because the code changed, is replaced, and one whose run is no longer finished is deleted. A metric of the parent
+that has no value any more becomes NaN, because MLflow deletes no metrics.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -60,7 +62,9 @@ def log_study(tracking: TrackingParams, study: StudyParent, children: Sequence[S
                 run_id = _open(backend, place | signature, child.name, child.params, study.commit)
                 _log_metrics(backend, run_id, child.figures, child.curves)
                 with_retries(partial(client.set_terminated, run_id, "FINISHED"))
+        _delete_others(backend, parent, {child.name for child in children})
         _log_metrics(backend, parent, study.figures, {})
+        _log_metrics(backend, parent, _without_value(backend, parent, study.figures), {})
         for file in study.files:
             with_retries(partial(client.log_artifact, parent, str(file)))
         with_retries(lambda: client.set_terminated(parent, "FINISHED" if study.complete else "FAILED"))
@@ -75,8 +79,23 @@ def _open(
     if run is None:
         more = {NAME: name, **({COMMIT: commit} if commit else {})}
         run = with_retries(lambda: backend.client.create_run(backend.experiment_id, tags={**tags, **more}))
-    log_params(backend, run.info.run_id, flatten(params), run.data.params)
+    log_params(backend, run.info.run_id, flatten(params), run.data)
     return run.info.run_id
+
+
+def _delete_others(backend: Backend, parent: str, names: Collection[str]) -> None:
+    """Delete the children of runs with other names, which gave a result before and have none now."""
+    where = f"tags.`{PARENT}` = '{parent}'"
+    for run in with_retries(lambda: backend.client.search_runs([backend.experiment_id], where)):
+        if run.data.tags.get(RUN) not in names:
+            with_retries(partial(backend.client.delete_run, run.info.run_id))
+
+
+def _without_value(backend: Backend, run_id: str, figures: Mapping[str, object]) -> dict[str, float]:
+    """NaN for each metric that the run has and the figures lack."""
+    logged = with_retries(lambda: backend.client.get_run(run_id)).data.metrics
+    present = {name for name, _ in numbers(figures)}
+    return {name: math.nan for name, value in logged.items() if name not in present and not math.isnan(value)}
 
 
 def _log_metrics(

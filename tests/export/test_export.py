@@ -71,6 +71,17 @@ def test_turns_and_episodes_are_read_back_by_split(table, tmp_path):
     assert not (tmp_path / "out/turns/eval-00000.parquet").exists()
 
 
+def test_numbers_that_json_cannot_hold_are_exported_as_texts(tmp_path):
+    arguments = {"by": float("inf"), "to": [-float("inf"), {"x": float("nan")}], "at": 0.5}
+    turn = a_turn(0, tool_calls=[ToolCall(name="scroll", arguments=arguments)])
+    path = tmp_path / "teacher/trajectories.parquet"
+    write_table(path, Trajectory, [a_trajectory(a_task(1)).model_copy(update={"turns": [turn]})])
+    export(Source.of([path]), tmp_path / "out", ORIGIN, str)
+    (row,) = rows(tmp_path / "out", "turns", "train")
+    texts = {"by": "Infinity", "to": ["-Infinity", {"x": "NaN"}], "at": 0.5}
+    assert json.loads(row["tool_calls"]) == [{"name": "scroll", "arguments": texts, "error": None}]
+
+
 def test_screenshots_are_images_for_the_library_datasets(table, tmp_path):
     export(Source.of([table]), tmp_path / "out", ORIGIN, str)
     schema = pq.read_schema(tmp_path / "out/turns/train-00000.parquet")

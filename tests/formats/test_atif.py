@@ -193,6 +193,8 @@ def test_tokens_of_a_response_with_a_secret_are_left_out(tmp_path):
     ("turn", "why"),
     [
         (a_turn(logprobs=[float("nan")]), "infinite or none"),
+        (a_turn(tool_calls=[ToolCall(name="scroll", arguments={"by": [float("inf")]})]), "infinite or none"),
+        (a_turn(timings={"policy": float("inf")}), "infinite or none"),
         (
             a_turn(observation=a_turn().observation.model_copy(update={"screenshot": Image.of(b"no picture")})),
             "a screenshot is no image that can be read",

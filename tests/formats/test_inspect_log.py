@@ -174,6 +174,14 @@ def test_an_image_that_cannot_be_shown_is_refused(tmp_path):
         INSPECT.write(a_trajectory().model_copy(update={"turns": [broken]}), None, tmp_path, str)
 
 
+@pytest.mark.parametrize("number", [float("inf"), -float("inf"), float("nan")])
+def test_an_argument_that_json_cannot_hold_is_refused(tmp_path, number):
+    turn = a_turn(0, tool_calls=[ToolCall(name="scroll", arguments={"by": number})])
+    with pytest.raises(NotWritable, match="infinite or none"):
+        INSPECT.write(a_trajectory().model_copy(update={"turns": [turn]}), None, tmp_path, str)
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_logs_are_not_read_and_not_taken_for_another_format(folder):
     assert not INSPECT.recognises(folder)
     with pytest.raises(Unreadable, match="only written"):

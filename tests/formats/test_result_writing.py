@@ -173,11 +173,18 @@ BROKEN = a_turn(observation=a_turn().observation.model_copy(update={"screenshot"
         ({"turns": []}, "it has no turn"),
         ({"turns": [turn_of(0, NO_SCREENSHOT, "done")]}, "a step has no screenshot"),
         ({"turns": [BROKEN]}, "a screenshot is no image that can be read"),
+        ({"turns": [a_turn(tool_calls=[ToolCall(name="x", arguments={"y": [float("inf")]})])]}, "infinite or none"),
     ],
 )
 def test_what_no_form_can_hold_is_not_written(tmp_path, kind, changes, why):
     with pytest.raises(NotWritable, match=why):
         kind.write(a_trajectory().model_copy(update=changes), None, tmp_path / "out", str)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_reward_that_json_cannot_hold_is_not_written(tmp_path):
+    with pytest.raises(NotWritable, match="infinite or none"):
+        ARB.write(a_trajectory(site_reward=float("nan")), None, tmp_path / "out", str)
     assert not (tmp_path / "out").exists()
 
 

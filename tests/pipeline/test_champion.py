@@ -26,12 +26,25 @@ class Tracker:
         self.decisions.append((version, promoted, evidence))
 
 
-class Run:
-    """A stage whose clock stands still unless a test moves it."""
+class KilledTracker(Tracker):
+    """Of a process that is killed when it logs its decision."""
 
-    def __init__(self) -> None:
-        self.name = "evaluate@rl"
-        self.params, self.tracker, self.seconds = recipe(), Tracker(), 10.0
+    def decision(self, name: str, version: int, promoted: bool, evidence: dict) -> None:
+        super().decision(name, version, promoted, evidence)
+        raise KeyboardInterrupt
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+class Run:
+    """A stage whose clock stands still unless a test moves it. Its state is in the present folder."""
+
+    def __init__(self, tracker: Tracker | None = None) -> None:
+        self.name, self.state = "evaluate@rl", Path("state")
+        self.params, self.tracker, self.seconds = recipe(), tracker or Tracker(), 10.0
         self.results: dict[str, object] = {}
         self.result = self.results.update
         self.evaluation = lambda trajectories, verdicts: None
@@ -79,7 +92,7 @@ def test_a_judge_replaces_the_champion_only_on_evidence(monkeypatch, tmp_path):
     ]
 
     def judged(mine, theirs) -> Tracker:
-        run = SimpleNamespace(params=recipe(), tracker=Tracker())
+        run = SimpleNamespace(params=recipe(), tracker=Tracker(), state=tmp_path)
         monkeypatch.setattr(
             promotion.tracking, "champion", lambda params, name: ModelVersion("waymark-judge", 1, tmp_path, {})
         )
@@ -156,6 +169,43 @@ def test_the_champions_errors_and_seconds_stand_apart_from_the_models(monkeypatc
     champion.decide(run, Path("models/rl-long"), *model)
     assert run.results["harness_errors"] == 1
     assert run.results["champion"] == {"version": 1, "harness_errors": 3, "wall_s": 30.0}
+
+
+def killed_and_run_again(monkeypatch: pytest.MonkeyPatch, former: ModelVersion | None, candidate, incumbent):
+    """A stage that is killed once its decision was logged, and the next try, which finds the alias at version 2.
+
+    Returns the decision of the killed try and the next try's stage.
+    """
+    aliases = iter([former, ModelVersion("waymark-policy", 2, Path("champion"), {})])
+    monkeypatch.setattr(promotion.tracking, "champion", lambda params, name: next(aliases))
+    monkeypatch.setattr(champion, "evaluate_model", lambda *_: incumbent)
+    killed, again = Run(KilledTracker()), Run()
+    with pytest.raises(KeyboardInterrupt):
+        champion.decide(killed, Path("models/rl-long"), *candidate)
+    champion.decide(again, Path("models/rl-long"), *candidate)
+    return killed.tracker.decisions, again
+
+
+def test_a_decision_before_a_kill_is_reported_by_the_next_try(monkeypatch):
+    former = ModelVersion("waymark-policy", 1, Path("champion"), {})
+    decisions, again = killed_and_run_again(monkeypatch, former, evaluated(30), evaluated(10))
+    assert again.tracker.decisions == decisions
+    assert [(version, promoted) for version, promoted, _ in decisions] == [(2, True)]
+    assert again.results["champion"] == {"version": 1, "harness_errors": 0, "wall_s": 0.0}
+
+
+def test_a_first_champion_before_a_kill_is_reported_by_the_next_try(monkeypatch):
+    _, again = killed_and_run_again(monkeypatch, None, evaluated(30), None)
+    assert again.tracker.decisions == [(2, True, {"reason": "first champion"})]
+    assert "champion" not in again.results, "no champion was evaluated"
+
+
+def test_a_model_that_a_person_made_champion_has_no_decision(monkeypatch):
+    """The stage decided against it, and the alias was moved by hand."""
+    former = ModelVersion("waymark-policy", 1, Path("champion"), {})
+    decisions, again = killed_and_run_again(monkeypatch, former, evaluated(10), evaluated(30))
+    assert decisions[0][1] is False
+    assert again.tracker.decisions == []
 
 
 def with_harness_errors(count: int) -> tuple[list[Trajectory], list[Verdict]]:

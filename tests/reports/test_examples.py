@@ -66,3 +66,11 @@ def test_failures_are_of_different_kinds_and_the_agents_own_first():
 def test_a_run_that_solved_nothing_still_shows_failures():
     lost = [episode("rl", f"t{i}", "a", False) for i in range(3)]
     assert [p.policy for p in choose_examples({"base": [], "sft": [], "rl": lost})] == ["rl", "rl"]
+
+
+def test_failures_are_in_the_order_in_which_their_kinds_occur():
+    """The kinds A, B, A, C in this order: the first A comes before B, and C third."""
+    kinds = [FailureKind.WRONG, FailureKind.FORMAT, FailureKind.WRONG, FailureKind.LOOP]
+    failed = [episode("rl", f"t{place}", "a", False, 9 - place, kind) for place, kind in enumerate(kinds)]
+    chosen = choose_examples({"base": [], "sft": [], "rl": failed}, failures=3)
+    assert [example.trajectory_id for example in chosen] == ["rl-t0", "rl-t1", "rl-t3"]

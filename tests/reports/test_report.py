@@ -272,6 +272,23 @@ def test_the_page_shows_validations_beside_training_by_family(page):
     assert "20 of 48" in row
 
 
+@pytest.mark.parametrize("published", [True, False])
+def test_a_phase_that_was_not_validated_says_how_it_ended(run_on_disk, tmp_path, published):
+    shutil.copytree(run_on_disk.stages, tmp_path / "stages")
+    for path in (tmp_path / "stages").glob("train_rl@*.json"):
+        left_out = {"validation", "families"} | (set() if published else {"published"})
+        write_json(path, {key: value for key, value in read_json(path).items() if key not in left_out})
+    results, evaluated = read_results(tmp_path / "stages", run_on_disk.curves), read_episodes(run_on_disk.evaluation)
+    report = build(results, evaluated, TEACHER, 500, 0, "this")
+    write_report(report, results, evaluated, run_on_disk.evaluation, "demo", tmp_path / "demo.html")
+    page = (tmp_path / "demo.html").read_text()
+    assert "long: the phase ended early: no trajectory succeeds." in page
+    assert "After iteration 7 the phase went back to iteration 4 by hand." in page
+    assert "2 checkpoints took 1.0 s; those kept have 36 MB." in page
+    assert page.count("is iteration 8: the last") == published
+    assert "Validation during RL" not in page
+
+
 def test_the_page_shows_eight_trajectories(page):
     assert page.count('<article class="example') == 8
 

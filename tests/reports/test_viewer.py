@@ -211,3 +211,10 @@ def test_changes_of_state_are_shown_with_side_effects(opened):
     assert "~ status: 1 → 4" in page.locator("article").inner_text()
     assert page.evaluate("typeof window.pwned") == "undefined"
     assert page.asked == []
+
+
+def test_a_row_that_was_added_without_a_column_is_shown(tmp_path):
+    rows = [RowChange(table="session", key="9", before=None, after={})]  # `state.noise` has all of its columns
+    check = StateCheck(reward=0, credit=0, changes=rows)
+    write_page(trajectory(state_check=check), None, tmp_path / "page.html")
+    assert "<pre>session 9</pre>" in (tmp_path / "page.html").read_text()

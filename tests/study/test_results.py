@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -161,6 +163,38 @@ def test_runs_of_an_arm_that_was_changed_since_are_unfinished(study, finish, tmp
     assert not compare(changed, read_runs(changed)).complete
 
 
+@pytest.mark.parametrize(
+    "removed",
+    ["", "data/evaluation/rl/verdicts.parquet", "data/evaluation/sft", "reports/stages/train_rl@long.json"],
+)
+def test_a_run_whose_results_were_removed_is_unfinished(study, finish, removed):
+    finish()
+    path = Path(".waymark/studies/mine/worse-seed1", removed)
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    states = {measured.run.name: measured.run.state for measured in read_runs(study)}
+    assert [name for name, state in states.items() if state == "unfinished"] == ["worse-seed1"]
+
+
+@pytest.mark.parametrize(
+    ("damaged", "text", "problem"),
+    [
+        ("runs.json", "{", "mine/runs.json is not JSON; "),
+        ("runs.json", '{"plain-seed0": 3}', "mine/runs.json: plain-seed0 is no run ("),
+        ("worse-seed1/data/evaluation/rl/trajectories.parquet", "PAR1", "parquet is no table of trajectories that can"),
+        ("worse-seed1/data/evaluation/sft/verdicts.parquet", "PAR1", "parquet is no table of verdicts that can be"),
+        ("worse-seed1/reports/stages/train_rl@long.json", "{}", "train_rl@long.json is no result of the stage ("),
+    ],
+)
+def test_a_damaged_file_of_a_study_is_named_with_what_to_do(study, finish, capsys, damaged, text, problem):
+    finish()
+    Path(".waymark/studies/mine", damaged).write_text(text)
+    assert main(["study", "mine.yaml", "--page"]) == 1
+    error = capsys.readouterr().err
+    assert f".waymark/studies/mine/{damaged}" in error
+    assert problem in error
+    assert "; remove it and run `waymark study mine`, which makes it again" in error
+
+
 def test_a_study_that_has_not_begun_has_no_effects(study):
     result = compare(study, read_runs(study))
     assert {run.state for run in result.runs} == {"unfinished"}
@@ -187,6 +221,18 @@ def test_the_page_names_a_failed_run_with_its_log(study, finish, tmp_path):
     assert "worse-seed2: failed at train_rl@short, log <code>train_rl@short.log</code>" in html
     assert "exit &lt;1&gt;" in html
     assert "incomplete" in html
+
+
+def test_what_rl_adds_is_shown_although_the_base_is_not_finished(study, finish, tmp_path):
+    finish(plain_seed0="failed", plain_seed1="unfinished", plain_seed2="unfinished")
+    html = write_page(compare(study, read_runs(study)), tmp_path).read_text()
+    gains = html[html.index("What RL adds") : html.index("By family")]
+    assert re.findall(r"<tr><th>(\w+)</th><td>", gains) == ["worse", "better", "alike"]
+    families = html[html.index("By family") : html.index("What the arms change")]
+    assert re.findall(r"<tr><th>([\w-]+)</th><td>", families) == ["click-link", "click-test"]
+    assert "mean before RL →" in families
+    assert html.count("<th>After SFT</th>") == 2, "of the arms and of the runs"
+    assert "<th>RL episodes</th>" in html
 
 
 def test_the_json_beside_the_page_is_the_result(result, tmp_path):

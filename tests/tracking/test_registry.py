@@ -13,7 +13,7 @@ from mlflow.entities.model_registry import ModelVersion as MlflowVersion
 from mlflow.entities.model_registry import ModelVersionTag
 
 from components.params import Params
-from components.tracking import champion, model_digest, promote, registry, stage_run
+from components.tracking import champion, model_digest, promote, registry, runs, stage_run
 from components.tracking.backend import TrackingError
 from components.tracking.registry import CONTEXT, JUDGE, POLICY, ModelVersion, interface_tags
 from tests.tracking.stage_processes import register
@@ -114,6 +114,20 @@ def test_a_decision_is_recorded_either_way(params: Params, client: MlflowClient,
     assert data.metrics[f"decision.{NAME}.promoted"] == promoted
     assert data.metrics[f"decision.{NAME}.ci95.0"] == -0.1
     assert (champion(params, NAME) is not None) == promoted
+
+
+def test_a_decision_is_recorded_before_the_alias_moves(
+    params: Params, client: MlflowClient, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "promote", killed)
+    with pytest.raises(KeyboardInterrupt), stage_run(params, "evaluate@rl", "key", Path("state")) as run:
+        run.decision(NAME, run.register(model, NAME), True, {"diff": 0.2})
+    data = client.get_run(run.run_id).data
+    assert data.tags[f"waymark.decision.{NAME}"] == 'version 1 is the champion now: {"diff": 0.2}'
+    assert data.metrics[f"decision.{NAME}.diff"] == 0.2
 
 
 def test_a_champion_whose_files_are_gone_is_an_error_that_says_what_to_do(

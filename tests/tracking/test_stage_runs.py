@@ -225,6 +225,19 @@ def test_a_resumed_run_says_which_parameters_changed(params: Params, client: Mlf
     assert json.loads(stage.data.tags["waymark.changed"])["evaluation.max_aborted"] == "0.5"
 
 
+def test_a_parameter_with_its_first_value_again_is_not_changed(params: Params, client: MlflowClient) -> None:
+    for limit in (0.1, 0.5):
+        changed = recipe(evaluation__max_aborted=limit)
+        with pytest.raises(ValueError, match="invalid"), stage_run(changed, "evaluate@rl", "key", STATE):
+            raise ValueError("invalid")
+    (stage,) = stages(client, "evaluate@rl")
+    assert "waymark.changed" in stage.data.tags
+    with stage_run(recipe(evaluation__max_aborted=0.1), "evaluate@rl", "key", STATE):
+        pass
+    (stage,) = stages(client, "evaluate@rl")
+    assert "waymark.changed" not in stage.data.tags
+
+
 def test_a_checkout_does_not_take_the_running_stage_of_another_one(params: Params, client: MlflowClient) -> None:
     with (
         stage_run(params, "train_sft", "key", Path("here")) as run,
