@@ -13,11 +13,9 @@ TextKind = Literal["none", "elements", "elements_with_owners", "axtree", "html"]
 """`elements` lists the interactive elements with coordinates; `elements_with_owners` also says what a control belongs
 to where others on the page have its role and name; `axtree` and `html` show the accessible page with ids."""
 ELEMENT_LISTS: frozenset[TextKind] = frozenset({"elements", "elements_with_owners"})
-POINTED: frozenset[TextKind] = ELEMENT_LISTS | {"none"}
-"""Kinds with which the policy acts on points, so that it also sees screenshots."""
 ProtocolName = Literal["openwebrl", "webgym", "webagent_r1", "webagent_r1_bare", "browseragent"]
 ELEMENT_PROTOCOLS = frozenset({"webagent_r1", "webagent_r1_bare", "browseragent"})
-"""Protocols whose actions name elements by id. They need `axtree` or `html`."""
+"""Protocols whose actions name elements by id. They need `axtree` or `html`, and show no screenshots."""
 
 
 class ObservationParams(Section):
@@ -61,6 +59,11 @@ class AgentParams(Section):
     """Limit of one response in seconds. The time in which no vLLM server is available does not count."""
     task_timeout_s: float = Field(default=600, gt=0)
     """Limit of one episode in seconds, without the same time."""
+
+    @property
+    def shows_screenshots(self) -> bool:
+        """Whether prompts have screenshots."""
+        return self.protocol not in ELEMENT_PROTOCOLS
 
 
 def host_pattern(text: str) -> str:

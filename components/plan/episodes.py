@@ -10,7 +10,7 @@ import math
 import random
 from dataclasses import dataclass
 
-from components.params import POINTED, Params
+from components.params import Params
 from components.plan.architecture import Architecture
 from components.plan.rates import Habits, Rates
 from components.plan.simulation import Episode, Turn
@@ -80,7 +80,7 @@ class PromptShape:
 def prompt_shape(params: Params, architecture: Architecture, response: float) -> PromptShape:
     """The prompts of a recipe, with responses of a mean length in tokens."""
     text = params.observation.text
-    has_images = text in POINTED
+    has_images = params.agent.shows_screenshots
     width, height = params.browser.viewport
     page = round(PAGE_TEXT[text] * width * height / FULL_PAGE)
     return PromptShape(

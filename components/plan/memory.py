@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from components.params import POINTED, ModelParams, OptimParams, Params, VLLMParams
+from components.params import ModelParams, OptimParams, Params, VLLMParams
 from components.plan.architecture import Architecture, TextShape
 from components.plan.hardware import GIB, Device
 
@@ -306,7 +306,7 @@ def _image_parts(arch: Architecture, params: Params, tokens: int, word: int) -> 
     vision = arch.vision_config
     patches = arch.image_patches(params.browser.viewport)
     of_image = arch.image_tokens(params.browser.viewport)
-    has_images = params.observation.text in POINTED
+    has_images = params.agent.shows_screenshots
     images = max(1, tokens // (2 * of_image)) if has_images else 0
     feature = (1 + len(vision.deepstack_visual_indexes)) * of_image * vision.out_hidden_size * word
     at_once = min(images, max(1, ENCODED_PATCHES // patches))

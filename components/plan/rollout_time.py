@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from components.judge.protocols import judge_protocol
-from components.params import POINTED, EndpointTeacherParams, RLPhase
+from components.params import EndpointTeacherParams, RLPhase
 from components.plan.episodes import FEEDBACK, PromptShape, draw_episodes, mean_turns
 from components.plan.placement import judge_rows, served_judge
 from components.plan.setting import Setting
@@ -146,7 +146,7 @@ def facilities_of(setting: Setting, batch: Batch, context: float) -> Facilities:
         return Facilities(browsers, cores, servers, 1, token_s=lambda sequences: token_s)
     speeds = setting.serving()
     patches = setting.policy.image_patches(setting.params.browser.viewport)
-    has_images = setting.params.observation.text in POINTED
+    has_images = setting.params.agent.shows_screenshots
 
     @cache
     def prefill_s(tokens: int) -> float:

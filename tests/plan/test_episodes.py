@@ -72,6 +72,22 @@ def test_a_history_without_feedback_or_reasoning_is_shorter():
     assert (whole.response, calls.response) == (300, 300)
 
 
+@pytest.mark.parametrize(
+    ("name", "changes", "has_images"),
+    [
+        ("openwebrl-4b", {}, True),
+        ("openwebrl-4b", {"observation.text": "axtree"}, True),
+        ("webgym-8b", {}, True),
+        ("webagent-r1-4b", {}, False),
+        ("browseragent-8b", {}, False),
+    ],
+)
+def test_prompts_of_protocols_that_name_elements_have_no_images(name, changes, has_images):
+    params = recipe_with(Path(name), changes)
+    shape = prompt_shape(params, architecture_of(params.model.base), 300)
+    assert (shape.image > 0, shape.screenshots > 0) == (has_images, has_images)
+
+
 def test_more_screenshots_make_longer_prompts_everywhere():
     two = PromptShape(500, 60, 900, 2, 0, 40)
     assert two.mean_length(10) > SHAPE.mean_length(10)
