@@ -55,14 +55,14 @@ install: .venv/.stamp
 # Chromium: $WAYMARK_CHROMIUM, on PATH, Playwright's download, apt-get when root, or an error with the command to type.
 # Kiwix too, if the recipe is on the encyclopaedia.
 browser: install
-	@$(BIN)/python -m components.doctor $(RECIPE)
+	@$(BIN)/python -m components.doctor $(if $(RECIPE),"$(RECIPE)")
 
 # Without it, tests of the encyclopaedia are skipped.
 kiwix: install
 	-@$(BIN)/python -m components.doctor browseragent-demo
 
 demo: browser
-	@$(BIN)/python -m flows.demo $(if $(RECIPE),--recipe $(RECIPE))
+	@$(BIN)/python -m flows.demo $(if $(RECIPE),--recipe "$(RECIPE)")
 
 # A file's tests run in one process, in which torch has one thread.
 test: browser kiwix

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from packaging import requirements
 
 from components.params import RecipeError, find, load
+from components.plugins import builtin, install_command, missing_package
 from components.worlds import Requirement, WorldError, installed_worlds, registry, worlds_of
 
 if TYPE_CHECKING:
@@ -104,11 +105,13 @@ def parse_lock(text: str) -> dict[str, str]:
 
 def chromium() -> Check:
     """Chromium. It is started once, because it may lack a library and not run, or have no font and draw no text."""
-    from playwright.async_api import Error as PlaywrightError
+    try:
+        from playwright.async_api import Error as PlaywrightError
 
-    from components.browser import ChromiumNotFoundError, find_chromium
-    from components.browser.chromium import try_out
-
+        from components.browser import ChromiumNotFoundError, find_chromium
+        from components.browser.chromium import try_out
+    except ModuleNotFoundError as error:
+        return _without_package("chromium", error)
     try:
         path = find_chromium()
     except ChromiumNotFoundError as error:
@@ -127,13 +130,23 @@ def chromium() -> Check:
 
 def headless_shell() -> Check:
     """Whether the Chromium in use is the headless shell, which needs half of the CPU time."""
-    from components.browser import ChromiumNotFoundError, find_chromium
-
+    try:
+        from components.browser import ChromiumNotFoundError, find_chromium
+    except ModuleNotFoundError as error:
+        return _without_package("headless shell", error, required=False)
     with contextlib.suppress(ChromiumNotFoundError):
         if "headless" in find_chromium().name:
             return Check("headless shell", True, "in use", required=False)
     fix = "apt-get install chromium-headless-shell (Debian): rollouts take half of the CPU"
     return Check("headless shell", False, "not in use", fix, required=False)
+
+
+def _without_package(check: str, error: ModuleNotFoundError, required: bool = True) -> Check:
+    """The failed check of what needs a package that is not installed. Another error of an import is raised."""
+    package = missing_package(error)
+    if package is None:
+        raise error
+    return Check(check, False, f"the package {package} is not installed", install_command(package), required)
 
 
 def world_programs(recipe: Path) -> list[Check]:
@@ -151,9 +164,13 @@ def world_programs(recipe: Path) -> list[Check]:
 
 
 def broken_worlds() -> list[Check]:
-    """A line for each installed world that cannot be used. Only a recipe that names it is affected."""
-    fix = "fix its package or uninstall it; recipes without this world run"
-    return [Check(f"world {name}", False, why, fix, required=False) for name, why in registry.broken_worlds().items()]
+    """A line for each world that cannot be used. Only a recipe that names it is affected."""
+    own = builtin(registry.FAMILY)
+    checks = []
+    for name, why in registry.broken_worlds().items():
+        fix = "as the finding says" if name in own else "fix its package or uninstall it"
+        checks.append(Check(f"world {name}", False, why, f"{fix}; recipes without this world run", required=False))
+    return checks
 
 
 def _requirements(recipe: Path) -> dict[str, Requirement]:
@@ -265,9 +282,13 @@ def install_chromium(say: Callable[[str], None] = print) -> Path:
     Raises:
         ChromiumNotFoundError: no installation worked; the message names the command to type.
     """
-    from components.browser import ChromiumNotFoundError, find_chromium
-    from components.browser.chromium import starts
+    from components.browser import ChromiumNotFoundError
 
+    try:
+        from components.browser.chromium import find_chromium, starts
+    except ModuleNotFoundError as error:
+        check = _without_package("chromium", error)
+        raise ChromiumNotFoundError(f"{check.finding}, which drives Chromium: type `{check.fix}`") from error
     try:
         return find_chromium()
     except ChromiumNotFoundError as error:

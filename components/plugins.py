@@ -15,11 +15,13 @@ import pkgutil
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, metadata
 from pathlib import Path
 
 KIND = "KIND"
 """The attribute of a package or module that holds the object."""
+PROJECT = "waymark"
+OWN_PACKAGES = ("components", "flows")
 
 
 class UnknownKindError(LookupError):
@@ -57,10 +59,19 @@ def find(family: str, name: str) -> object:
         family: `worlds`, say: the package under `components` and the entry-point group `waymark.worlds`.
 
     Raises:
-        UnknownKindError: there is none, or its module fails when it is imported.
+        UnknownKindError: there is none, its module fails when it is imported, or a package that it needs is not
+            installed.
     """
     if name in builtin(family):
-        return getattr(importlib.import_module(f"components.{family}.{name}"), KIND)
+        try:
+            return getattr(importlib.import_module(f"components.{family}.{name}"), KIND)
+        except ModuleNotFoundError as error:
+            package = missing_package(error)
+            if package is None:
+                raise
+            raise UnknownKindError(
+                f"{family} {name!r} needs the package {package}: {install_command(package)}"
+            ) from error
     point = installed(family).get(name)
     if point is not None:
         return _imported(family, name, point.value)
@@ -74,9 +85,12 @@ def find(family: str, name: str) -> object:
 
 @cache
 def broken(family: str) -> Mapping[str, str]:
-    """Installed kinds that cannot be imported: name to reason, sorted. A recipe that names one fails."""
+    """Kinds that cannot be imported: name to reason, sorted. A recipe that names one fails.
+
+    They are those of other distributions, and built-in ones that need a package that is not installed.
+    """
     reasons = {}
-    for name in sorted(installed(family)):
+    for name in names(family):
         try:
             find(family, name)
         except UnknownKindError as error:
@@ -87,6 +101,30 @@ def broken(family: str) -> Mapping[str, str]:
 def usable(family: str) -> list[str]:
     """The names without those of `broken`, sorted. A faulty package stops no command that does not need it."""
     return [name for name in names(family) if name not in broken(family)]
+
+
+def missing_package(error: ModuleNotFoundError) -> str | None:
+    """The package that is not installed. None if a module is missing in this project, or in a package that is there,
+    which is a bug."""
+    name = error.name or ""
+    return name if name and "." not in name and name not in OWN_PACKAGES else None
+
+
+def install_command(package: str) -> str:
+    """The command that installs a package: with the project's extra that has it, in the version that fits."""
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    try:
+        project = metadata(PROJECT)
+    except PackageNotFoundError:  # a folder of code that was not installed
+        return f"pip install {package}"
+    for requirement in map(Requirement, project.get_all("Requires-Dist") or []):
+        for extra in project.get_all("Provides-Extra") or []:
+            is_wanted = requirement.marker is not None and requirement.marker.evaluate({"extra": extra})
+            if is_wanted and canonicalize_name(requirement.name) == canonicalize_name(package):
+                return f"pip install '{PROJECT}[{extra}]'"
+    return f"pip install {package}"
 
 
 def _imported(family: str, name: str, path: str) -> object:

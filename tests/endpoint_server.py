@@ -14,8 +14,9 @@ class Server(Loopback):
     """Answers chat completions.
 
     `trouble` holds the statuses of the first responses (0 closes the connection). `reply` makes the answer to a
-    request's body; without it, `message` is the answer. `garbage` is sent instead of any answer. `retry_headers` of
-    each response say when to ask again. Requests whose text `refuses` accepts get the status 400.
+    request's body; without it, `message` is the answer. `garbage` is sent instead of the next
+    `garbage_answers` answers. `retry_headers` of each response say when to ask again. Requests whose text `refuses`
+    accepts get the status 400.
     """
 
     def __init__(self) -> None:
@@ -27,6 +28,7 @@ class Server(Loopback):
         self.message: dict = {"role": "assistant", "content": "Click it."}
         self.reply: Callable[[dict], str] | None = None
         self.garbage: bytes | None = None
+        self.garbage_answers = 10**6
         self.refuses: Callable[[str], bool] = lambda text: False
         self.error_code: str | None = None
         self.finish, self.delay_s = "stop", 0.0
@@ -60,7 +62,8 @@ class Server(Loopback):
     def _answer(self, asked: dict, status: int) -> bytes:
         if status != 200:
             return json.dumps({"error": {"message": f"status {status}", "code": self.error_code}}).encode()
-        if self.garbage is not None:
+        if self.garbage is not None and self.garbage_answers:
+            self.garbage_answers -= 1
             return self.garbage
         message = self.message if self.reply is None else {"role": "assistant", "content": self.reply(asked)}
         usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}

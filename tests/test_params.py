@@ -78,7 +78,7 @@ def test_a_wrong_field_is_named_with_its_value_and_what_is_allowed(change: dict,
             r"eval_seed_start = 3 must be at least train_seed_start \+ train_per_family = 4",
         ),
         ({"worlds__miniwob__heldout": ["click-button"]}, r"\['click-button'\] are both trained on and held out"),
-        ({"dedup__rl_threshold": 1.0}, "rl_threshold = 1.0 must not exceed sft_threshold = 0.99"),
+        ({"dedup__rl_threshold": 1.01}, "rl_threshold = 1.01 must not exceed sft_threshold = 0.99"),
         ({"rl__max_sampled_groups": 1}, "max_sampled_groups = 1 must be at least effective_groups = 2"),
         ({"agent__max_response_tokens": 1024}, "max_response_tokens = 1024 must be smaller than .* = 1024"),
         (

@@ -103,11 +103,33 @@ def test_reference_answers_are_joined_to_their_questions(path):
         assert file.answers is None or (Path(file.path).name, Path(file.answers).name) in joined
 
 
-@pytest.mark.parametrize("name", ["openwebrl-4b", "openwebrl-8b", "webgym-8b", "webagent-r1-4b", "browseragent-8b"])
+@pytest.mark.parametrize("name", ["openwebrl-4b", "openwebrl-8b", "webgym-8b", "browseragent-8b"])
 def test_a_full_size_recipe_is_validated_during_rl(name):
     rl = load(ROOT / f"recipes/{name}.yaml").rl
     assert rl.validation.every
     assert rl.checkpoints.every % rl.validation.every == 0, "a validated policy has a checkpoint, too"
+
+
+def test_webagent_r1_sets_no_training_task_aside():
+    """The paper's appendix B: RL uses the 647 training tasks."""
+    recipe = load(ROOT / "recipes/webagent-r1-4b.yaml")
+    assert not recipe.rl.validation.every
+    assert recipe.dedup.max_similar > 647
+
+
+def test_webgyms_recipe_drops_no_training_task_that_the_paper_samples():
+    """Section 5.3: uniform sampling from the full training set. The overlap protects the evaluation."""
+    recipe = load(ROOT / "recipes/webgym-8b.yaml")
+    filters, dedup = recipe.filters, recipe.dedup
+    assert (filters.drop_decomposed, filters.drop_login, filters.min_tasks_per_website) == (False, False, 1)
+    assert (dedup.sft_threshold, dedup.rl_threshold, dedup.embedder) == (1.01, 1.01, "minilm")
+    assert filters.overlap_threshold == 0.9
+
+
+@pytest.mark.parametrize("name", ["city-demo", "webagent-r1-4b"])
+def test_rounding_decides_about_no_task_of_equal_words(name):
+    dedup = load(ROOT / f"recipes/{name}.yaml").dedup
+    assert dedup.sft_threshold == dedup.rl_threshold == 0.999
 
 
 def test_the_checkpoints_of_a_4b_run_stay_below_a_terabyte():

@@ -234,7 +234,7 @@ def load_named(named: str | Path, folder: Path, kind: type[S]) -> S:
 
 
 def file_tasks(benchmark: Benchmark, folder: Path = FILES) -> tuple[list[Task], list[Rejection]]:
-    """The tasks of a benchmark's file, and the rejected rows.
+    """The tasks of a benchmark's file, all with the split `eval`, and the rejected rows.
 
     Raises:
         BenchmarkError: a file is missing, has another checksum than the pinned one, or has no tasks.
@@ -245,7 +245,7 @@ def file_tasks(benchmark: Benchmark, folder: Path = FILES) -> tuple[list[Task], 
     path = _pinned(benchmark.name, file, folder)
     answers = None if file.answers is None else str(_pinned(benchmark.name, file.answers, folder))
     try:
-        loaded = load_files([TaskFile(path=str(path), answers=answers)])
+        loaded = load_files([TaskFile(path=str(path), answers=answers, split="eval")])
     except ValueError as error:
         raise BenchmarkError(f"the file of {benchmark.name} cannot be read: {error}") from error
     if not loaded.tasks:

@@ -88,7 +88,7 @@ def find_headed_chromium(playwright_path: str | None = None) -> Path:
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise ChromiumNotFoundError(
             "there is no display to show the browser on (DISPLAY and WAYLAND_DISPLAY are not set): run it in a desktop "
-            "session or under `xvfb-run`, or record a video instead"
+            "session or under `xvfb-run`"
         )
     named = os.environ.get("WAYMARK_CHROMIUM")
     folders = os.get_exec_path()

@@ -88,11 +88,18 @@ class _ListBenchmarks(ListAndExit):
 
     def lines(self) -> Iterator[str]:
         """A benchmark each."""
-        from components.benchmarks.spec import RECIPES, load_benchmark
+        from components.benchmarks.spec import RECIPES, BenchmarkError, load_benchmark
 
-        for path in sorted(RECIPES.glob("*.yaml")):
-            benchmark = load_benchmark(path)
-            yield f"{benchmark.name:24} {benchmark.title} ({benchmark.identity}), judged by {benchmark.judge}"
+        paths = sorted(RECIPES.glob("*.yaml"))
+        if not paths:
+            raise SystemExit(fail(f"{RECIPES}/ has no benchmark: go to the folder of your checkout of Waymark first"))
+        for path in paths:
+            try:
+                benchmark = load_benchmark(path)
+            except BenchmarkError as error:
+                yield f"{path.stem:24} cannot be read: {error}"
+            else:
+                yield f"{benchmark.name:24} {benchmark.title} ({benchmark.identity}), judged by {benchmark.judge}"
 
 
 def _counts(text: str) -> tuple[int, ...]:

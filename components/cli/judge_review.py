@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -76,7 +77,7 @@ def open_queue(options: argparse.Namespace) -> int:
     print(
         f"review {review.name}: {review.trajectories} trajectories, {review.added} of them new\n"
         f"`make ui`, then MLflow, experiment {review.experiment_id}, Review; then `waymark judge review collect "
-        f"{review.name} --out labels.csv`"
+        f"{shlex.quote(review.name)} --out labels.csv`"
     )
     return 0
 

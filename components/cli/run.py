@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from components.cli.command import PARAMS, Subparsers, cannot_write, duration, fail, positive, seed, web_address
@@ -106,7 +107,7 @@ def _run(options: argparse.Namespace) -> int:
     except (RecipeError, RunError, TrackingError, ChromiumNotFoundError, SandboxError) as error:
         return fail(error)
     print(f"Trajectory: {record.table}")
-    print(f"View it:    waymark view --table {record.table}")
+    print(f"View it:    waymark view --table {shlex.quote(str(record.table))}")
     if record.video is not None:
         print(f"Video:      {record.video} (any browser plays it)")
     if record.demonstrations is not None:

@@ -39,7 +39,10 @@ class _ListStudies(ListAndExit):
         from components.params import RecipeError
         from components.study import STUDIES, read_study
 
-        for path in sorted(STUDIES.glob("*.yaml")):
+        paths = sorted(STUDIES.glob("*.yaml"))
+        if not paths:
+            raise SystemExit(fail(f"{STUDIES}/ has no study: go to the folder of your checkout of Waymark first"))
+        for path in paths:
             try:
                 question = read_study(path).question
             except RecipeError as error:

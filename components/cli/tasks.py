@@ -71,13 +71,15 @@ def diff(options: argparse.Namespace) -> int:
 
 
 def sets(_options: argparse.Namespace) -> int:
-    """Print the state of each public set; the exit status is 1 if a file does not match its checksum."""
+    """Print the state of each public set; the exit status is 1 if a checksum does not match, or there is no set."""
     from components.tasks.checksums import FOLDER, imported_files
 
     try:
         states = [(pinned, pinned.state()) for pinned in imported_files()]
     except ValueError as error:
         return fail(error)
+    if not states:
+        return fail(f"{FOLDER}/ has no public set: go to the folder of your checkout of Waymark first")
     for pinned, state in states:
         print(f"{state:8} {pinned.file}  md5 {pinned.md5}  {pinned.url}")
     if any(state == "missing" for _, state in states):

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import dataclasses
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,13 +87,13 @@ def new(options: argparse.Namespace) -> int:
     if application is not None:
         print(
             f"\nA script of its pages could forge its state; docs/how-to/train-on-your-site.md says what that means.\n"
-            f"  python -m pip install --no-deps --no-build-isolation -e {folder}\n"
+            f"  python -m pip install --no-deps --no-build-isolation -e {shlex.quote(str(folder))}\n"
             f"  waymark world check {options.name}"
         )
         return 0
     print(
         f"\nIt works as it is, with a to-do list as the application:\n"
-        f"  python -m pip install --no-deps --no-build-isolation -e {folder}\n"
+        f"  python -m pip install --no-deps --no-build-isolation -e {shlex.quote(str(folder))}\n"
         f"  waymark world check {options.name}\n"
         f"Now describe your own application in {folder}/waymark_{options.name}/site.yaml; "
         "docs/how-to/train-on-your-site.md explains it"

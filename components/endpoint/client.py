@@ -19,7 +19,7 @@ from components.endpoint.answers import Answer, Answers
 from components.endpoint.errors import BudgetSpent, EndpointDown, EndpointError, RequestRefused
 from components.endpoint.ledger import Spent
 from components.endpoint.messages import Message
-from components.endpoint.retries import MAY_PASS, retry_delay
+from components.endpoint.retries import MAY_PASS, back_off, retry_delay
 from components.params import EndpointParams
 from components.redaction import redacted
 from components.store import write_json
@@ -169,10 +169,8 @@ class Endpoint:
 
     async def _request(self, request: dict[str, Any], extra: dict[str, Any], waiting: Waiting) -> Answer:
         import openai
-        from openai.types.chat import ChatCompletion
 
         params = self.params
-        completion: ChatCompletion | None
         async with self._request_slot(waiting):
             if params.max_usd is not None and self.spent.usd >= params.max_usd:
                 raise BudgetSpent(f"{params.model} has cost {self.spent.usd:.2f} USD, max_usd is {params.max_usd:.2f}")
@@ -182,10 +180,8 @@ class Endpoint:
                 completion = await self._sent(request, extra, waiting)
             except openai.OpenAIError as error:
                 raise self._translated(error) from error
-            except ValueError:  # the body is not JSON
-                completion = None
             latency_s = time.monotonic() - began
-        if not isinstance(completion, ChatCompletion) or not completion.choices:
+        if completion is None:
             raise EndpointDown(
                 f"the response of {redacted(params.url)} is not an answer of {params.model}; run again to go on"
             )
@@ -208,14 +204,15 @@ class Endpoint:
             latency_s=latency_s,
         )
 
-    async def _sent(self, request: dict[str, Any], extra: dict[str, Any], waiting: Waiting) -> ChatCompletion:
-        """Send a request, and send it again up to `max_retries` times after errors that may pass.
+    async def _sent(self, request: dict[str, Any], extra: dict[str, Any], waiting: Waiting) -> ChatCompletion | None:
+        """Send a request, and send it again up to `max_retries` times after errors that may pass, and after responses
+        that are no answers, such as the page of a proxy. Returns None if the last response was none.
 
         Raises:
             openai.OpenAIError: the last error.
-            ValueError: the response is not JSON.
         """
         import openai
+        from openai.types.chat import ChatCompletion
 
         if self._client is None:
             raise RuntimeError("use an Endpoint inside of `async with`")
@@ -223,12 +220,18 @@ class Endpoint:
         retries = 0
         while True:
             try:
-                completion: ChatCompletion = await completions.create(model=model, **request, extra_body=extra)
-                return completion
+                response: object = await completions.create(model=model, **request, extra_body=extra)
+                if isinstance(response, ChatCompletion) and response.choices:
+                    return response
+                delay_s: float | None = back_off(retries)
             except openai.OpenAIError as error:
                 delay_s = retry_delay(error, retries)
                 if retries == self.params.max_retries or delay_s is None:
                     raise
+            except ValueError:  # the body is not JSON
+                delay_s = back_off(retries)
+            if retries == self.params.max_retries or delay_s is None:
+                return None
             with waiting():
                 await asyncio.sleep(delay_s)
             retries += 1

@@ -37,7 +37,7 @@ def retry_delay(error: openai.OpenAIError, retries: int) -> float | None:
     import openai
 
     if isinstance(error, openai.APIConnectionError):
-        return _back_off(retries)
+        return back_off(retries)
     if not isinstance(error, openai.APIStatusError):
         return None
     headers = error.response.headers
@@ -48,10 +48,11 @@ def retry_delay(error: openai.OpenAIError, retries: int) -> float | None:
     may_pass = error.status_code in MAY_PASS or error.status_code >= 500
     if advice == "false" or (advice != "true" and not may_pass):
         return None
-    return asked_s if asked_s is not None and asked_s > 0 else _back_off(retries)
+    return asked_s if asked_s is not None and asked_s > 0 else back_off(retries)
 
 
-def _back_off(retries: int) -> float:
+def back_off(retries: int) -> float:
+    """Seconds until the next try if the endpoint asks for none."""
     seconds = min(FIRST_BACK_OFF_S * 2 ** min(retries, 10), MAX_BACK_OFF_S)
     return seconds * (1 - JITTER * random.random())
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from components.browser.egress import allows
 from components.browser.egress_proxy import is_public
-from components.interactive.options import RunError, is_ip
+from components.interactive.options import RunError, ascii_address, is_ip
 from components.params import EgressParams
 from components.params.harness import host_pattern
 
@@ -50,7 +50,7 @@ class HostRules:
                 pattern = host_pattern(given)
             except ValueError as error:
                 raise RunError(f"--allow {error}") from error
-            by_port = pattern.rpartition(":")[2].isdigit() and not pattern.endswith("]")
+            by_port = pattern.rpartition(":")[2].isdigit()
             if by_port or _is_private(pattern):
                 private.append(pattern)
             else:
@@ -70,7 +70,7 @@ class HostRules:
         """
         if urlsplit(url).scheme not in _DEFAULT_PORTS:
             return True
-        return allows(self.egress, url)
+        return allows(self.egress, ascii_address(url))
 
     def with_host_of(self, *urls: str) -> HostRules:
         """The rules with the hosts of these addresses: exactly those, without subdomains."""
@@ -92,7 +92,7 @@ def option_for(url: str) -> str:
 
 
 def _host(url: str) -> str:
-    return (urlsplit(url).hostname or "").rstrip(".")
+    return host_pattern((urlsplit(url).hostname or "").rstrip("."))
 
 
 def _host_and_port(url: str) -> str:

@@ -8,6 +8,7 @@ demonstrations (`pipeline.demonstrations`).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import sys
 import time
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer, run_episode, trajectory_of
 from components.agent.protocols import protocol
-from components.browser import BrowserPool, SandboxError, Site
+from components.browser import BrowserPool, ChromiumNotFoundError, SandboxError, Site
 from components.browser.chromium import find_headed_chromium
 from components.browser.site import is_on
 from components.endpoint import EndpointError
@@ -85,7 +86,7 @@ def run_task(options: RunOptions, params: Params) -> RunRecord:
         SandboxError: Chromium does not start.
     """
     if options.headed:
-        find_headed_chromium()
+        _require_window()
     url = start_address(options.url)
     task = task_of(options.intent, url)
     params = recipe_of_run(params, options)
@@ -97,6 +98,7 @@ def run_task(options: RunOptions, params: Params) -> RunRecord:
     folder = options.out or _new_folder()
     if (folder / TABLE).exists():
         raise RunError(f"{folder} holds a run already; name another folder with --out")
+    is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     attempt = attempts_at(task.task_id, DEMONSTRATIONS) if options.by_person else 0
     seed = params.seed if options.seed is None else options.seed
@@ -113,11 +115,29 @@ def run_task(options: RunOptions, params: Params) -> RunRecord:
         Console(transcript.write),
         Screencast() if options.record else None,
     )
-    record = asyncio.run(_run(episode))
+    try:
+        record = asyncio.run(_run(episode))
+    except BaseException:
+        if is_new:
+            with contextlib.suppress(OSError):  # it has files, such as the log of the model's server
+                folder.rmdir()
+        raise
     if episode.screencast is not None and episode.screencast.frames:
         transcript.note("Writing the video …")
         episode.screencast.write(folder / VIDEO)
     return record
+
+
+def _require_window() -> None:
+    """Checks that a window can be shown before the model is opened.
+
+    Raises:
+        ChromiumNotFoundError: as `find_headed_chromium`; the message also names the video.
+    """
+    try:
+        find_headed_chromium()
+    except ChromiumNotFoundError as error:
+        raise ChromiumNotFoundError(f"{error}; or record a video instead: --record in place of --headed") from error
 
 
 async def _run(episode: _Episode) -> RunRecord:

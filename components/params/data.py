@@ -9,6 +9,9 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from components.params.harness import HostPattern
 from components.params.section import NoEffect, Section, Steps
 
+ROUNDING = 1e-4
+"""More than the rounding of cosines: a threshold that is nearer to 1 does not say whether equal texts are similar."""
+
 
 class TaskFile(Section):
     """A file of tasks. In `tasks.files`, a path alone stands for a file with the defaults."""
@@ -57,7 +60,9 @@ class TaskParams(Section):
     """Addresses of the user's own sites by name: `{shopping: "http://shop.example:7770"}` replaces `__SHOPPING__` in
     WebArena's tasks, and `wikipedia` replaces `__WIKIPEDIA__` in questions."""
     check_start_pages: bool = True
-    """Request the start page of each task from a file before the task costs anything."""
+    """Request the start page of each task from a file before the task costs anything. Tasks whose start page does not
+    answer are left out, and do not count as rejected rows (`quality.max_rejected`); without any answer the stage
+    fails."""
     horizon: HorizonParams | None = None
     """Step budgets of training tasks whose number of facts is known; with null, all have the phase's `max_steps`."""
 
@@ -74,13 +79,18 @@ class FilterParams(Section):
     """Drop tasks that need a login by their source or by their wording. All tasks of WebArena need one: keep false if
     you run its sites yourself."""
     blocked_websites: list[HostPattern] = Field(default_factory=list)
-    """Drop tasks of these websites."""
+    """Drop tasks of these websites, by the website of the task or by the host of its start page."""
     min_tasks_per_website: int = Field(default=1, ge=1)
     """Websites with fewer tasks are dropped (the long tail)."""
 
 
 class DedupParams(Section):
-    """Greedy deduplication. A task is dropped if its cosine similarity to a kept task is above the threshold."""
+    """Greedy deduplication. A task is dropped if its cosine similarity to a kept task is above the threshold.
+
+    The cosine of equal texts is 1 up to rounding, which differs between machines. So a threshold is either below it,
+    such as 0.999 (equal words are duplicates), or above it, such as 1.01 (no task is a duplicate, and no intent is
+    embedded).
+    """
 
     embedder: str = "minilm"
     """`minilm` (all-MiniLM-L6-v2 from PyPI) or a sentence-transformers name or path."""
@@ -93,6 +103,16 @@ class DedupParams(Section):
     generated from a seed share one wording, so the demo keeps several tasks of each."""
     per_website: bool = False
     """Compare only tasks of the same website."""
+
+    @field_validator("sft_threshold", "rl_threshold")
+    @classmethod
+    def _is_not_decided_by_rounding(cls, threshold: float) -> float:
+        if abs(threshold - 1) < ROUNDING:
+            raise ValueError(
+                "the cosine of equal texts is 1 up to rounding, which would decide: "
+                "write 1.01 (no task is a duplicate) or 0.999 (equal words are)"
+            )
+        return threshold
 
     @model_validator(mode="after")
     def _rl_stricter(self) -> DedupParams:
@@ -154,7 +174,8 @@ class QualityParams(Section):
     """Quality limits of the tables. A stage fails if its output is outside of them."""
 
     max_rejected: float = Field(default=0.05, ge=0, le=1)
-    """Share of task rows that may be rejected before collect_tasks fails."""
+    """Share of task rows that may be rejected before collect_tasks fails. Tasks whose start page does not answer
+    (`tasks.check_start_pages`) are left out, too, but do not count here."""
     min_positive: float = Field(default=0.02, ge=0, le=1)
     """Least share of successes among labelled trajectories; with fewer the stage fails."""
     max_positive: float = Field(default=0.99, ge=0, le=1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
+import unicodedata
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PositiveInt
@@ -67,14 +70,39 @@ class AgentParams(Section):
 
 
 def host_pattern(text: str) -> str:
-    """A host name or a shell pattern of one, in small letters, as browsers write it.
+    """A host name or a shell pattern of one, possibly with a port, as it is compared with what browsers request: in
+    small letters, those beyond ASCII in Punycode (RFC 3492), and an IPv6 address without brackets.
 
     Raises:
-        ValueError: it is an address with a scheme or a path.
+        ValueError: it is an address with a scheme or a path, or a pattern has a wildcard beside letters beyond ASCII.
     """
     if "/" in text:
         raise ValueError(f"{text} is no host name: write the host alone, such as {_host_of(text)}")
-    return text.lower()
+    name, colon, port = text.rpartition(":")
+    if not port.isdigit():
+        name, colon, port = text, "", ""
+    if name.startswith("[") and name.endswith("]") and _is_ipv6(name[1:-1]):
+        name = name[1:-1]
+    return ".".join(map(_ascii_label, re.split("[.。．｡]", name))) + colon + port
+
+
+def _ascii_label(label: str) -> str:
+    """A part of a host name in ASCII. Browsers keep letters such as ß (Unicode TS 46), which Python's codec `idna`
+    replaces."""
+    normal = unicodedata.normalize("NFKC", label).lower()
+    if normal.isascii():
+        return normal
+    if re.search(r"[*?\[\]]", normal):
+        raise ValueError(f"{label} has a wildcard beside letters beyond ASCII: write this part in full, or as * alone")
+    return f"xn--{normal.encode('punycode').decode('ascii')}"
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _host_of(address: str) -> str:

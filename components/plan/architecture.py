@@ -1,12 +1,14 @@
 """The shape of a Qwen3-VL: its parameters by part, and what a token costs in memory and arithmetic.
 
-The shape is read from `config.json` in the model's directory, or from `architectures.json` for the published models.
-Nothing is downloaded, and no weight is read.
+The shape is read from `config.json` in the model's directory, and the limits of its images from
+`preprocessor_config.json` there. The shapes of the published models are in `architectures.json`. Nothing is downloaded,
+and no weight is read.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
 from components.params import RecipeError
 
 KNOWN = Path(__file__).with_name("architectures.json")
+PREPROCESSOR = "preprocessor_config.json"
 _EDITION = re.compile(r"-(Instruct|Thinking)$")
 
 
@@ -81,12 +84,45 @@ class VisionShape(_Shape):
         return self.in_channels * self.temporal_patch_size * self.patch_size**2
 
 
+class ImageLimits(_Shape):
+    """The pixels that an image has at least and at most. The image processor calls these areas edges. The defaults are
+    those of the published Qwen3-VL models."""
+
+    shortest_edge: PositiveInt = 65_536
+    longest_edge: PositiveInt = 16_777_216
+
+    def resized(self, viewport: tuple[int, int], side: int) -> tuple[int, int]:
+        """Width and height of a screenshot as the vision tower reads it, as transformers' `smart_resize` computes them.
+
+        Args:
+            side: pixels of a token's square, of which both lengths are multiples.
+        """
+        width, height = viewport
+        rounded = round(width / side) * side, round(height / side) * side
+        if math.prod(rounded) > self.longest_edge:
+            scale = math.sqrt(height * width / self.longest_edge)
+            return max(side, _floor(width / scale, side)), max(side, _floor(height / scale, side))
+        if math.prod(rounded) < self.shortest_edge:
+            scale = math.sqrt(self.shortest_edge / (height * width))
+            return _ceil(width * scale, side), _ceil(height * scale, side)
+        return rounded
+
+
+def _floor(length: float, side: int) -> int:
+    return math.floor(length / side) * side
+
+
+def _ceil(length: float, side: int) -> int:
+    return math.ceil(length / side) * side
+
+
 class Architecture(_Shape):
     """A whole model."""
 
     name: str
     text_config: TextShape
     vision_config: VisionShape
+    image_limits: ImageLimits = ImageLimits()
     tie_word_embeddings: bool
 
     @property
@@ -139,10 +175,10 @@ class Architecture(_Shape):
         return 2 * text.num_hidden_layers * text.key_width * bytes_per_value
 
     def image_patches(self, viewport: tuple[int, int]) -> int:
-        """Patches of a screenshot, whose sides are rounded to whole merged patches."""
-        side = self.vision_config.patch_size * self.vision_config.spatial_merge_size
-        columns, rows = (max(1, round(length / side)) for length in viewport)
-        return columns * rows * self.vision_config.spatial_merge_size**2
+        """Patches of a screenshot in the size that the image processor gives it."""
+        patch = self.vision_config.patch_size
+        width, height = self.image_limits.resized(viewport, patch * self.vision_config.spatial_merge_size)
+        return (width // patch) * (height // patch)
 
     def image_tokens(self, viewport: tuple[int, int]) -> int:
         """Tokens of a screenshot in a prompt."""
@@ -157,17 +193,13 @@ def architecture_of(model: str) -> Architecture:
     """The shape of a model, given as a directory or a Hugging Face name.
 
     Raises:
-        RecipeError: the directory has no usable `config.json`, or the name is not in the table.
+        RecipeError: the directory has no usable `config.json` or `preprocessor_config.json`, or the name is not in the
+            table.
     """
     config = Path(model) / "config.json"
     if config.exists():
-        try:
-            shape = json.loads(config.read_text())
-        except ValueError as error:
-            raise RecipeError(f"{config} is not JSON ({error}): fetch the model again") from error
-        if not isinstance(shape, dict):
-            raise RecipeError(f"{config} is not a JSON object: fetch the model again")
-        return _parsed(model, shape, str(config))
+        limits = _image_limits(config.with_name(PREPROCESSOR))
+        return _parsed(model, _object(config) | {"image_limits": limits}, str(config))
     known: dict[str, dict[str, Any]] = json.loads(KNOWN.read_text())
     values = known.get(_EDITION.sub("", model))
     if values is None:
@@ -177,6 +209,29 @@ def architecture_of(model: str) -> Architecture:
             "model.judge_base"
         )
     return _parsed(model, values, str(KNOWN))
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of a model."""
+    try:
+        values = json.loads(path.read_text())
+    except ValueError as error:
+        raise RecipeError(f"{path} is not JSON ({error}): fetch the model again") from error
+    if not isinstance(values, dict):
+        raise RecipeError(f"{path} is not a JSON object: fetch the model again")
+    return values
+
+
+def _image_limits(path: Path) -> ImageLimits:
+    """The limits in the configuration of an image processor; the defaults without one."""
+    if not path.exists():
+        return ImageLimits()
+    try:
+        return ImageLimits.model_validate(_object(path).get("size", {}))
+    except ValidationError as error:
+        raise RecipeError(
+            f"{path}: size.shortest_edge and size.longest_edge must be numbers of pixels: fetch the model again"
+        ) from error
 
 
 def _parsed(model: str, values: dict[str, Any], source: str) -> Architecture:

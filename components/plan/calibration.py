@@ -73,7 +73,8 @@ def _recorded(setting: Setting, run: FinishedRun) -> Setting:
         turns = statistics.fmean(row["turns_mean"] for row in figures)
         tokens = statistics.fmean(row["response_tokens_mean"] for row in figures)
         judged = habits.get("judge_rollouts", habits[EVERY]).judged
-        habits[stage] = _share(turns, phase.max_steps, tokens, params.agent.max_response_tokens, judged)
+        most = statistics.fmean(setting.step_limits(phase.max_steps))
+        habits[stage] = _share(turns, most, tokens, params.agent.max_response_tokens, judged)
         shares[stage] = effective / sampled
         branched = sum(row.get("branches_used", 0.0) for row in figures) * turns / 2
         of_attempts = max(0.0, sum(row["turns"] for row in figures) - branched)
@@ -103,7 +104,7 @@ def _habits(setting: Setting, run: FinishedRun, stage: str, played: Played) -> H
     """The habits of a stage. The table of judge_rollouts has the finished episodes only; the others went on to the
     limit."""
     params = run.params
-    most = params.teacher.max_steps if stage == "teacher_rollouts" else params.evaluation.max_steps
+    most = statistics.fmean(setting.step_limits(_max_steps(run, stage), _is_evaluation(stage)))
     episodes = int(run.results[stage].get("trajectories", played.episodes)) if stage == "judge_rollouts" else 0
     turns, judged = played.turns, played.judged
     if episodes > played.episodes:
@@ -113,7 +114,16 @@ def _habits(setting: Setting, run: FinishedRun, stage: str, played: Played) -> H
     return _share(turns, most, played.response_tokens or default, params.agent.max_response_tokens, judged)
 
 
-def _share(turns: float, most: int, tokens: float, limit: int, judged: float) -> Habits:
+def _max_steps(run: FinishedRun, stage: str) -> int:
+    """The step limit of a stage that has a table of trajectories."""
+    return run.params.teacher.max_steps if stage == "teacher_rollouts" else run.params.evaluation.max_steps
+
+
+def _is_evaluation(stage: str) -> bool:
+    return stage.startswith("evaluate@")
+
+
+def _share(turns: float, most: float, tokens: float, limit: int, judged: float) -> Habits:
     return Habits(turns=min(1.0, max(turns / most, 1e-3)), response=min(1.0, max(tokens / limit, 1e-3)), judged=judged)
 
 
@@ -188,12 +198,11 @@ def _measured_s(run: FinishedRun, stages: list[str]) -> float:
 
 def _episodes_s(setting: Setting, run: FinishedRun, stages: list[str]) -> float:
     """The same by simulation: the seconds in which browsers are busy."""
-    params = run.params
     total = 0.0
     for stage in stages:
-        most = params.teacher.max_steps if stage == "teacher_rollouts" else params.evaluation.max_steps
-        timed = rollouts(setting, Batch(stage, run.played[stage].episodes, most))
-        total += timed.usage.busy["browsers"]
+        episodes = run.played[stage].episodes
+        batch = Batch(stage, episodes, _max_steps(run, stage), is_evaluation=_is_evaluation(stage))
+        total += rollouts(setting, batch).usage.busy["browsers"]
     return total
 
 

@@ -1,18 +1,21 @@
 """Episodes for the simulation: their numbers of turns, the tokens of their prompts and responses, their browser steps.
 
-A prompt has the instructions, all earlier responses with their feedback, the last K screenshots, and the text of the
-current page. Numbers of turns and tokens are drawn around their means, because a wave ends with its longest episode.
+A prompt has the instructions, what its protocol repeats of earlier turns (`agent.protocols.base.History`), and the last
+K observations: screenshots, and the texts of their pages. Numbers of turns and tokens are drawn around their means,
+because a wave ends with its longest episode.
 """
 
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from components.agent.protocols import protocol
 from components.params import Params
 from components.plan.architecture import Architecture
-from components.plan.rates import Habits, Rates
+from components.plan.rates import Rates
 from components.plan.simulation import Episode, Turn
 
 INSTRUCTIONS = {"full": 550, "extended": 600, "compact": 60}
@@ -38,14 +41,16 @@ class PromptShape:
     """Mean tokens of a response."""
     image: int
     """Tokens of a screenshot; 0 if the policy sees none."""
-    screenshots: int
-    """K: screenshots in the context."""
+    observations: int
+    """K: observations in the context."""
     text: int
-    """Tokens of the current page's text."""
+    """Tokens of the text of a page, which each of these observations has."""
     feedback: int = FEEDBACK["full"]
     """Tokens of a turn in the history besides its response."""
     kept: float = math.inf
     """Most tokens of a response that stay in the history."""
+    memory: float = 0.0
+    """Tokens of the memory and the last feedback, which stand in every prompt but the first and do not grow."""
 
     @property
     def turn(self) -> float:
@@ -54,16 +59,20 @@ class PromptShape:
 
     def length(self, index: int) -> float:
         """Tokens of the prompt of a turn, counted from 0."""
-        images = min(index + 1, self.screenshots) * self.image
-        return self.instructions + index * self.turn + images + self.text
+        memory = self.memory if index else 0.0
+        return self.instructions + index * self.turn + self._shown(index) + memory
+
+    def fitting(self, longest: float, most: int) -> int:
+        """Turns, at most `most`, before the first one whose prompt is longer than `longest` tokens; at least 1, because
+        an episode without a turn is not simulated."""
+        return max(1, next((index for index in range(most) if self.length(index) > longest), most))
 
     def unread(self, index: int) -> float:
         """Tokens of that prompt behind the prefix that it shares with the prompt before it, which a server's cache
-        holds: the place from which a screenshot left the context, and all after it."""
+        holds: the place from which an observation left the context, or the memory, and all after it."""
         if index == 0:
             return self.length(0)
-        kept = min(index, self.screenshots)
-        return kept * self.turn + min(index + 1, self.screenshots) * self.image + self.text
+        return min(index, self.observations) * self.turn + self._shown(index) + self.memory
 
     def mean_length(self, turns: float) -> float:
         """Mean tokens of a turn's prompt and response in an episode of some turns."""
@@ -73,47 +82,75 @@ class PromptShape:
     def packed(self, turns: float) -> float:
         """Tokens of an episode in training if its turns share their history: the history once, and what each turn has
         besides."""
-        own = min(turns, self.screenshots) * (self.image + self.turn) + self.text + self.response
-        return self.instructions + turns * self.turn + turns * own
+        own = min(turns, self.observations) * (self.image + self.text + self.turn) + self.response
+        return self.instructions + turns * self.turn + turns * own + (turns - 1) * self.memory
+
+    def _shown(self, index: int) -> int:
+        """Tokens of the observations in the prompt of a turn."""
+        return min(index + 1, self.observations) * (self.image + self.text)
 
 
 def prompt_shape(params: Params, architecture: Architecture, response: float) -> PromptShape:
     """The prompts of a recipe, with responses of a mean length in tokens."""
-    text = params.observation.text
-    has_images = params.agent.shows_screenshots
+    agent, history = params.agent, protocol(params.agent.protocol).history
     width, height = params.browser.viewport
-    page = round(PAGE_TEXT[text] * width * height / FULL_PAGE)
+    page = round(PAGE_TEXT[params.observation.text] * width * height / FULL_PAGE)
+    line = (FEEDBACK if agent.feedback else METADATA)[agent.prompt] if history.line is None else history.line
+    repeated = math.inf if agent.reasoning_history else CALLS[agent.prompt]
+    last_feedback = FEEDBACK[agent.prompt] - METADATA[agent.prompt]
     return PromptShape(
-        INSTRUCTIONS[params.agent.prompt],
+        INSTRUCTIONS[agent.prompt],
         response,
-        architecture.image_tokens(params.browser.viewport) if has_images else 0,
-        params.observation.screenshots if has_images else 0,
-        min(page, params.agent.max_context_tokens // 2),
-        (FEEDBACK if params.agent.feedback else METADATA)[params.agent.prompt],
-        math.inf if params.agent.reasoning_history else CALLS[params.agent.prompt],
+        architecture.image_tokens(params.browser.viewport) if agent.shows_screenshots else 0,
+        params.observation.screenshots if history.observations else 1,
+        min(page, agent.max_context_tokens // 2),
+        line,
+        repeated if history.responses else 0,
+        history.memory * response + last_feedback if history.memory else 0.0,
     )
 
 
-def mean_turns(habits: Habits, max_steps: int) -> float:
-    """Turns of an episode on average."""
-    return max(1.0, habits.turns * max_steps)
+@dataclass(frozen=True)
+class TurnNumbers:
+    """The numbers of turns of episodes."""
+
+    mean: float
+    weights: tuple[float, ...]
+    """Probabilities of 1, 2, … turns."""
+
+
+def turn_numbers(share: float, limits: Sequence[int], fitting: int, is_measured: bool = False) -> TurnNumbers:
+    """Numbers of turns from the share of their step limit that episodes have on average.
+
+    Args:
+        limits: step limits, each of the same number of episodes.
+        fitting: turns after which the context is full, which ends an episode.
+        is_measured: the share is that of a run, whose context has ended episodes already. Else it is that of episodes
+            with an endless context.
+    """
+    weights, mean = [0.0] * min(max(limits), fitting), 0.0
+    for limit in limits:
+        most = min(limit, fitting) if is_measured else limit
+        expected = min(max(1.0, share * limit), most)
+        mean += expected / len(limits)
+        for number, weight in enumerate(geometric_weights(expected, most), start=1):
+            weights[min(number, fitting) - 1] += weight / len(limits)
+            mean -= weight / len(limits) * max(0, number - fitting)
+    return TurnNumbers(mean, tuple(weights))
 
 
 def draw_episodes(
-    count: int, shape: PromptShape, rates: Rates, turns: tuple[float, int], cached: bool, seed: str
+    count: int, shape: PromptShape, rates: Rates, turns: TurnNumbers, cached: bool, seed: str
 ) -> list[Episode]:
     """Random episodes, the same for the same arguments.
 
     Args:
-        turns: their mean number and the maximum.
         cached: the policy's server remembers the prompt before.
         seed: of the draws.
     """
     rng = random.Random(seed)
-    mean, most = turns
-    weights = geometric_weights(mean, most)
     episodes = []
-    for number in rng.choices(range(1, most + 1), weights, k=count):
+    for number in rng.choices(range(1, len(turns.weights) + 1), turns.weights, k=count):
         steps = tuple(
             Turn(
                 round(shape.unread(index) if cached else shape.length(index)),

@@ -20,8 +20,6 @@ from components.plan.memory import (
 )
 from components.worlds import World, worlds_of
 
-MAX_ROWS = 64
-"""As `TransformersPolicy.max_batch`."""
 JUDGE_ROWS = 32
 """As `DistilledJudge`'s batch."""
 SLEEPING_SERVER = 2 * GIB
@@ -124,7 +122,7 @@ def _rollout_parts(params: Params) -> list[Part]:
     objective = params.rl.objective
     parts = resident_parts(policy, params, objective.needs_reference, objective.refers_to_sft) + _judge_weights(params)
     if params.inference.engine == "transformers":
-        rows = min(MAX_ROWS, params.browser.concurrency)
+        rows = 1 << (params.browser.concurrency - 1).bit_length()  # `RowCache` doubles its space
         parts.append(cache_part(policy, params, rows, params.agent.max_context_tokens))
     if params.judge.reward == "distilled" and served_judge(params) is None:
         parts.append(cache_part(judge, params, judge_rows(params), judge_length(params)))

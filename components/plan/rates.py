@@ -225,6 +225,11 @@ def assumptions(rates: Rates, params: Params) -> list[str]:
             "agent.max_response_tokens (OpenWebRL: 14.0 to 8.9 of 15 turns, 282 to 325 of 1,024 tokens); "
             f"{habits.judged:.0%} of the episodes end with an answer"
         )
+    if (horizon := params.tasks.horizon) is not None:
+        lines.append(
+            "a third of the training tasks is easy, a third medium and a third hard: their episodes have "
+            f"{horizon.easy}, {horizon.medium} and {horizon.hard} steps at most (tasks.horizon)"
+        )
     lines.append(
         f"{_range(rates.effective_share, '.0%')} of the sampled groups are effective"
         + (" (OpenWebRL: 54K trajectories in 90 iterations of 48 groups of 5)" if not rates.are_measured else "")

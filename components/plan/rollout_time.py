@@ -16,7 +16,7 @@ from functools import cache
 
 from components.judge.protocols import judge_protocol
 from components.params import EndpointTeacherParams, RLPhase
-from components.plan.episodes import FEEDBACK, PromptShape, draw_episodes, mean_turns
+from components.plan.episodes import FEEDBACK, PromptShape, draw_episodes
 from components.plan.placement import judge_rows, served_judge
 from components.plan.setting import Setting
 from components.plan.simulation import Episode, Facilities, Usage, queue, roll_out
@@ -83,12 +83,14 @@ class Batch:
     Attributes:
         stage: whose habits and rates apply.
         seed: of the draws.
+        is_evaluation: their tasks are not those of training, which may have step limits of their own (`tasks.horizon`).
     """
 
     stage: str
     episodes: int
     max_steps: int
     seed: str = ""
+    is_evaluation: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,13 +114,12 @@ def rollouts(setting: Setting, batch: Batch) -> Timed:
     """The time of a batch of episodes, by simulation."""
     if not batch.episodes:
         return Timed()
-    rates, habits = setting.rates, setting.rates.habits_of(batch.stage)
-    shape = setting.prompt_shape(batch.stage)
-    turns = mean_turns(habits, batch.max_steps)
-    facilities = facilities_of(setting, batch, shape.mean_length(turns))
+    rates, shape = setting.rates, setting.prompt_shape(batch.stage)
+    turns = setting.turns(batch.stage, batch.max_steps, batch.is_evaluation)
+    facilities = facilities_of(setting, batch, shape.mean_length(turns.mean))
     count = min(batch.episodes, max(MOST_SIMULATED, 2 * setting.params.browser.concurrency))
     is_cached = setting.has_servers or batch.stage == "teacher_rollouts"
-    episodes = draw_episodes(count, shape, rates, (turns, batch.max_steps), is_cached, f"{batch.stage}:{batch.seed}")
+    episodes = draw_episodes(count, shape, rates, turns, is_cached, f"{batch.stage}:{batch.seed}")
     simulated = Timed(roll_out(episodes, facilities), episode_tokens(setting, batch, episodes, shape))
     scaled = simulated.times(batch.episodes / count)
     return Timed(scaled.usage.times(rates.rollout_scale.get(batch.stage, 1.0)), scaled.tokens)
@@ -258,7 +259,7 @@ def iteration_rollouts(setting: Setting, phase: RLPhase, stage: str) -> Iteratio
     """
     rl, rates = setting.params.rl, setting.rates
     habits, share = rates.habits_of(stage), rates.effective_share_of(stage)
-    turns = mean_turns(habits, phase.max_steps)
+    turns = setting.turns(stage, phase.max_steps).mean
     rng = random.Random(f"{setting.params.seed}:{stage}")
     rolled, judging = Timed(), Timed()
     groups = effective = trajectories = waves = 0

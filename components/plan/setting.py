@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from components.params import EndpointTeacherParams, Params, TaskFile
+from components.params import EndpointTeacherParams, Params, ScriptedTeacherParams, TaskFile
 from components.plan.architecture import Architecture, architecture_of
-from components.plan.episodes import PromptShape, prompt_shape
-from components.plan.placement import MAX_ROWS, Machine, sequences_of, served_judge
+from components.plan.episodes import PromptShape, TurnNumbers, prompt_shape, turn_numbers
+from components.plan.placement import Machine, sequences_of, served_judge
 from components.plan.rates import Counts, Rates
 from components.plan.speeds import Speeds
 from components.records import Split
@@ -108,11 +108,38 @@ class Setting:
         shape = prompt_shape(params, self.policy, response)
         return shape if rates.page_tokens is None else replace(shape, text=rates.page_tokens)
 
+    def step_limits(self, max_steps: int, is_evaluation: bool = False) -> tuple[int, ...]:
+        """The step limits of a stage's episodes. Each holds for the same share of them, because the tasks of a level of
+        difficulty (`tasks.horizon`) are not counted."""
+        horizon = self.params.tasks.horizon
+        if horizon is None or is_evaluation:
+            return (max_steps,)
+        return tuple(min(steps, max_steps) for steps in (horizon.easy, horizon.medium, horizon.hard))
+
+    def turns(self, stage: str, max_steps: int, is_evaluation: bool = False) -> TurnNumbers:
+        """The numbers of turns of a stage's episodes.
+
+        Args:
+            is_evaluation: the tasks are not those of training, which may have step limits of their own.
+        """
+        rates, limits = self.rates, self.step_limits(max_steps, is_evaluation)
+        return turn_numbers(rates.habits_of(stage).turns, limits, self._fitting(stage, max_steps), rates.are_measured)
+
+    def _fitting(self, stage: str, max_steps: int) -> int:
+        """Turns of a stage that fit into `agent.max_context_tokens`, as `agent.loop` counts; a script has no
+        context."""
+        params, name = self.params, stage.partition("@")[0]
+        if name == "teacher_rollouts" and isinstance(params.teacher, ScriptedTeacherParams):
+            return max_steps
+        agent = params.evaluation_agent if name == "evaluate" else params.agent
+        return self.prompt_shape(stage).fitting(agent.max_context_tokens - agent.max_response_tokens, max_steps)
+
     def slots(self, context: float) -> int:
-        """Sequences of `context` tokens that one server decodes together, as far as its memory allows."""
+        """Sequences of `context` tokens that one server decodes together, as far as its memory allows. The policy in
+        the process of a stage decodes those of all browsers."""
         params = self.params
         if not self.has_servers:
-            return MAX_ROWS
+            return self.units("train_rl")["browsers"]
         tokens = sequences_of(params, self.machine.device) * params.agent.max_context_tokens
         return max(1, min(params.inference.vllm.max_in_flight, int(tokens // context)))
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from components.params import RLPhase
-from components.plan.episodes import mean_turns
 from components.plan.rollout_time import (
     Batch,
     IterationRollouts,
@@ -136,13 +135,9 @@ def _work(setting: Setting, stage: str, iterations: dict[str, IterationTime]) ->
     params = setting.params
     match name:
         case "teacher_rollouts":
-            teacher = params.teacher
-            return {"rollouts": rollouts(setting, Batch(stage, setting.taught * teacher.attempts, teacher.max_steps))}
+            return {"rollouts": rollouts(setting, _taught(setting))}
         case "label_trajectories":
-            teacher = params.teacher
-            return {
-                "judging": _labels(setting, "teacher_rollouts", setting.taught * teacher.attempts, teacher.max_steps)
-            }
+            return {"judging": _labels(setting, _taught(setting))}
         case "train_sft":
             return {"training": sft_time(setting)}
         case "judge_rollouts":
@@ -153,7 +148,8 @@ def _work(setting: Setting, stage: str, iterations: dict[str, IterationTime]) ->
             return {"training": distillation_time(setting)}
         case "evaluate":
             counts, _ = setting.counts()
-            return _rolled_out(setting, Batch(stage, counts.evaluation, params.evaluation.max_steps))
+            batch = Batch(stage, counts.evaluation, params.evaluation.max_steps, is_evaluation=True)
+            return _rolled_out(setting, batch)
         case "train_rl":
             return _phase(setting, variant, iterations[variant]) if variant in iterations else {}
         case _:
@@ -169,7 +165,8 @@ def _phase(setting: Setting, name: str, iteration: IterationTime) -> dict[str, T
         parts = {"iterations": iteration.timed.times(phase.iterations)}
     if validation.every:
         number = 1 + -(-phase.iterations // validation.every)
-        batch = Batch(f"train_rl@{name}", validation.tasks + validation.heldout, phase.max_steps, "validation")
+        watched = validation.tasks + validation.heldout
+        batch = Batch(f"train_rl@{name}", watched, phase.max_steps, "validation", is_evaluation=True)
         rolled = _rolled_out(setting, batch, with_servers=False)
         parts["validation"] = sum(rolled.values(), Timed()).times(number)
     return {"servers": _servers(setting), **parts}
@@ -178,18 +175,23 @@ def _phase(setting: Setting, name: str, iteration: IterationTime) -> dict[str, T
 def _rolled_out(setting: Setting, batch: Batch, with_servers: bool = True) -> dict[str, Timed]:
     """Rollouts of a model with the start of its servers, and their labels."""
     parts = {"servers": _servers(setting)} if with_servers else {}
-    labels = _labels(setting, batch.stage, batch.episodes, batch.max_steps)
-    return {**parts, "rollouts": rollouts(setting, batch), "judging": labels}
+    return {**parts, "rollouts": rollouts(setting, batch), "judging": _labels(setting, batch)}
 
 
-def _labels(setting: Setting, stage: str, episodes: int, max_steps: int) -> Timed:
-    """The labels of a stage's episodes: rules take no time, a model its own."""
+def _taught(setting: Setting) -> Batch:
+    """The teacher's episodes."""
+    teacher = setting.params.teacher
+    return Batch("teacher_rollouts", setting.taught * teacher.attempts, teacher.max_steps)
+
+
+def _labels(setting: Setting, batch: Batch) -> Timed:
+    """The labels of episodes: rules take no time, a model its own."""
     if setting.params.judge.labels != "model":
         return Timed()
-    habits = setting.rates.habits_of(stage)
-    verdicts, turns = episodes * habits.judged, mean_turns(habits, max_steps)
-    resource = "auditor" if setting.units(stage)["auditor"] else "judge"  # `judge` is the distilled one
-    return judged_by_model(setting, stage, verdicts, turns, resource)
+    verdicts = batch.episodes * setting.rates.habits_of(batch.stage).judged
+    turns = setting.turns(batch.stage, batch.max_steps, batch.is_evaluation).mean
+    resource = "auditor" if setting.units(batch.stage)["auditor"] else "judge"  # `judge` is the distilled one
+    return judged_by_model(setting, batch.stage, verdicts, turns, resource)
 
 
 def _servers(setting: Setting) -> Timed:

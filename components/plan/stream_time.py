@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import simpy
 
 from components.params import RLPhase
-from components.plan.episodes import draw_episodes, mean_turns
+from components.plan.episodes import draw_episodes
 from components.plan.placement import served_judge
 from components.plan.rollout_time import (
     Batch,
@@ -64,11 +64,11 @@ class _Stream:
     def __init__(self, setting: Setting, phase: RLPhase, stage: str) -> None:
         self.setting, self.stage = setting, stage
         rl, rates = setting.params.rl, setting.rates
-        self.habits, self.turns = rates.habits_of(stage), mean_turns(rates.habits_of(stage), phase.max_steps)
+        self.habits, numbers = rates.habits_of(stage), setting.turns(stage, phase.max_steps)
+        self.turns = numbers.mean
         self.batch = Batch(stage, rl.max_sampled_groups * (rl.group_size + rl.extra_attempts), phase.max_steps)
         self.shape = setting.prompt_shape(stage)
-        limits = (self.turns, phase.max_steps)
-        drawn = draw_episodes(self.batch.episodes, self.shape, rates, limits, setting.has_servers, f"{stage}:stream")
+        drawn = draw_episodes(self.batch.episodes, self.shape, rates, numbers, setting.has_servers, f"{stage}:stream")
         self.episodes: Iterator[Episode] = iter(drawn)
         self.rng = random.Random(f"{setting.params.seed}:{stage}")
         self.played: list[Episode] = []

@@ -8,7 +8,7 @@ from components.params import OptimParams, Params, RLPhase
 from components.params.objectives import SampledRound
 from components.plan.architecture import Architecture
 from components.plan.checkpoint_size import checkpoints
-from components.plan.episodes import PromptShape, mean_turns
+from components.plan.episodes import PromptShape
 from components.plan.rollout_time import (
     VERDICT,
     IterationRollouts,
@@ -39,7 +39,7 @@ class Samples:
 def sft_time(setting: Setting) -> Timed:
     """Behaviour cloning of the curated trajectories."""
     params = setting.params
-    turns = mean_turns(setting.rates.habits_of("teacher_rollouts"), params.teacher.max_steps)
+    turns = setting.turns("teacher_rollouts", params.teacher.max_steps).mean
     trajectories = min(params.curate.max_trajectories, setting.taught)
     shape = setting.prompt_shape("teacher_rollouts")
     packed = trajectories * shape.packed(turns) if params.sft.shuffle == "trajectories" else None
@@ -52,7 +52,7 @@ def distillation_time(setting: Setting) -> Timed:
     trajectories."""
     params, habits = setting.params, setting.rates.habits_of("judge_rollouts")
     distill = params.judge.distill
-    turns = mean_turns(habits, params.evaluation.max_steps)
+    turns = setting.turns("judge_rollouts", params.evaluation.max_steps).mean
     rolled_out = setting.judged * distill.rollout_attempts * habits.judged
     tested = distill.holdout_share * rolled_out
     attempts = rolled_out - tested + setting.taught * params.teacher.attempts

@@ -71,7 +71,12 @@ class ScriptedTeacher:
         else:
             turn = await self._of_points(self._teacher)
         note = self._memory_with(turn) if self._protocol.rewrites_memory else turn.note
-        return Completion([], [], self._protocol.write(turn.thought, turn.calls, note), "stop")
+        try:
+            response = self._protocol.write(turn.thought, turn.calls, note)
+        except ValueError as error:  # such as waiting, for which BrowserAgent has no command
+            self._left = []
+            response = self._protocol.write(f"this cannot be said: {error}", [GIVE_UP], note)
+        return Completion([], [], response, "stop")
 
     def _memory_with(self, turn: TeacherTurn) -> str:
         """The notes of all turns, this one included. A turn without a note has its thought as one."""
@@ -93,19 +98,27 @@ class ScriptedTeacher:
         if not self._left:
             self._left = fused(teacher.next(parse_elements(await self._session.oracle())).calls)
         call = self._left.pop(0)
-        if "x" not in call.arguments:
-            return TeacherTurn(call.name, [call])
+        if call.name not in ("click", "write") or "x" not in call.arguments:
+            return TeacherTurn(call.name, [_without_point(call)])
         element = under(call.arguments["x"], call.arguments["y"], await self._session.oracle_elements())
         if element is None:
             self._left = []
             return TeacherTurn("nothing to act on", [GIVE_UP])
         name = f'{element.role} "{element.name}"' if element.name else element.role
         if call.name == "click":
-            click = ToolCall(name="click_element", arguments={"element": element.id})
+            how = _without_point(call).arguments
+            click = ToolCall(name="click_element", arguments={"element": element.id, **how})
             return TeacherTurn(called(f"click {name}", click), [click])
         text = call.arguments["text"]
         write = ToolCall(name="write_element", arguments={"element": element.id, "text": text})
         return TeacherTurn(called(f'write "{text}" in {name}', write), [write])
+
+
+def _without_point(call: ToolCall) -> ToolCall:
+    """The call without coordinates, which protocols that name elements have not: it scrolls the page, not an area."""
+    return call.model_copy(
+        update={"arguments": {key: value for key, value in call.arguments.items() if key not in ("x", "y")}}
+    )
 
 
 def called(thought: str, call: ToolCall) -> str:

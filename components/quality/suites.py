@@ -19,19 +19,22 @@ SPLITS = get_args(Split)
 Suite = tuple[pd.DataFrame, "list[Expectation]"]
 
 
-def tasks(frame: pd.DataFrame, max_rows: int | None = None) -> Suite:
+def tasks(frame: pd.DataFrame, max_rows: int | None = None, min_training: int = 0) -> Suite:
     """Tasks of all splits in one table: usable rows, and no evaluation task among the training tasks.
 
-    `max_rows` is the previous stage's number of tasks, for a stage that only drops tasks.
+    `max_rows` is the previous stage's number of tasks, for a stage that only drops tasks; `min_training` is the least
+    number of training tasks, for a stage whose tasks are trained on.
     """
     import great_expectations.expectations as gxe
 
     training = frame[frame["split"] == "train"]
     evaluation = frame[frame["split"] != "train"]
     overlap = evaluation["task_id"].where(_overlaps(evaluation, training))
-    frame = frame.assign(also_trained_on=overlap.reindex(frame.index))
+    is_training = (frame["split"] == "train").astype(int)
+    frame = frame.assign(also_trained_on=overlap.reindex(frame.index), training_tasks=is_training)
     return frame, [
         gxe.ExpectTableRowCountToBeBetween(min_value=1, max_value=max_rows),
+        *([gxe.ExpectColumnSumToBeBetween(column="training_tasks", min_value=min_training)] if min_training else []),
         *_ids("task_id"),
         *_filled("intent"),
         *_filled("start_url"),

@@ -1,4 +1,8 @@
-"""Sources to one table of tasks; rows that are no tasks go to a table of their own with the reason."""
+"""Sources to one table of tasks; rows that are no tasks go to a table of their own with the reason.
+
+Tasks whose start page does not answer go there, too. They are counted apart: a recipe limits the share of rows that are
+no tasks (`quality.max_rejected`), and of a large set of websites some are down on any day.
+"""
 
 import asyncio
 from collections import Counter
@@ -15,6 +19,7 @@ from components.tasks import (
     check_start_pages,
     load_files,
     parse_rows,
+    require_an_answer,
     require_few_rejected,
     require_pinned,
     require_sets,
@@ -26,13 +31,15 @@ from components.worlds import even_counts, worlds_of
 TASKS, REJECTED = Path("data/tasks/tasks.parquet"), Path("data/tasks/rejected.parquet")
 UNREACHABLE = Path("data/tasks/unreachable.parquet")
 """Tasks of an evaluation whose start page did not answer: not evaluated, but training tasks are still held to them."""
+START_PAGES = "start_pages.jsonl"
+"""The file in the stage's state with what hosts answered: an interrupted stage asks only the others."""
 REJECTED_CSV = Path("reports/rejected.csv")
 """For people, and no output of the stage: DVC would delete it before they can look."""
 
 
 def main() -> None:
     """Run the stage."""
-    with stage("collect_tasks") as run:
+    with stage("collect_tasks", keeps_work=False) as run:  # so that `dvc repro --force` asks all hosts again
         params, worlds = run.params, worlds_of(run.params)
         worlds.require_possible(params)
         worlds.require_installed()
@@ -43,13 +50,20 @@ def main() -> None:
             print(f"collect_tasks: {file} is not there and was skipped", flush=True)
         tasks, rejections = [at_sites(task, params.tasks.sites) for task in loaded.tasks], loaded.rejections
         unreachable: list[Task] = []
+        silent: list[Rejection] = []
         if params.tasks.check_start_pages:
             run.progress(0, 2, "opening start pages")
             on_the_web = [task for task in tasks if worlds.is_live(task)]
-            answering, silent = check_start_pages(on_the_web, loaded.origins)
+
+            def report(done: int, hosts: int) -> None:
+                run.progress(done / hosts, 2, f"start pages of {done} of {hosts} hosts")
+
+            answering, silent = check_start_pages(on_the_web, loaded.origins, run.state / START_PAGES, report)
+            write_rejections_csv(REJECTED_CSV, [*rejections, *silent])
+            require_an_answer(len(on_the_web), len(answering), REJECTED_CSV)
             gone = {task.task_id for task in on_the_web} - {task.task_id for task in answering}
             unreachable = [task for task in tasks if task.task_id in gone and task.split != "train"]
-            tasks, rejections = [task for task in tasks if task.task_id not in gone], [*rejections, *silent]
+            tasks = [task for task in tasks if task.task_id not in gone]
         run.progress(1, 2, f"tasks of {', '.join(worlds.names)}")
         ids = {task.task_id for task in loaded.tasks}
         validation = params.rl.validation if params.rl.validation.every else ValidationParams()
@@ -65,16 +79,20 @@ def main() -> None:
         tasks = with_horizon(tasks, params.tasks.horizon)
 
         write_table(UNREACHABLE, Task, unreachable)
-        write_table(REJECTED, Rejection, rejections)
-        write_rejections_csv(REJECTED_CSV, rejections)
-        require_few_rejected(rejections, len(tasks) + len(rejections), params.quality.max_rejected, REJECTED_CSV)
+        write_table(REJECTED, Rejection, [*rejections, *silent])
+        write_rejections_csv(REJECTED_CSV, [*rejections, *silent])
+        if silent:
+            print(f"collect_tasks: start pages of {len(silent)} tasks did not answer; {REJECTED_CSV} has the reasons")
+        total = len(tasks) + len(rejections) + len(silent)
+        require_few_rejected(rejections, total, params.quality.max_rejected, REJECTED_CSV)
         run.check("tasks", quality.task_frame(tasks))
         write_table(TASKS, Task, tasks)
         write_json(WORLD_SETTINGS, {world.name: world.episode_settings() for world in worlds})
         splits = Counter(task.split for task in tasks)
         counts = {split: splits[split] for split in get_args(Split)}
         run.progress(2, 2, f"{len(tasks)} tasks")
-        run.result({"collected": len(tasks), "rejected": len(rejections), **counts})
+        left_out = {"rejected": len(rejections) + len(silent), "unreachable": len(silent)}
+        run.result({"collected": len(tasks), **left_out, **counts})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Greedy similarity dedup into the SFT pool and the stricter RL pool, in a seeded order that mixes families."""
+"""Greedy similarity dedup into the SFT pool and the stricter RL pool, in a seeded order that mixes families.
+
+No cosine is above a threshold above 1: the pool then has all tasks, and nothing is embedded for it.
+"""
 
 from pathlib import Path
 
@@ -18,13 +21,20 @@ def main() -> None:
         params = run.params.dedup
         tasks = shuffled(read_table(TRAIN, Task), run.params.seed)
         evaluation = [task for path in EVALUATION for task in read_table(path, Task)]
-        run.progress(0, 1, f"embedding {len(tasks)} intents")
-        embeddings_NE = embed([task.own_intent for task in tasks], params.embedder)
-        websites, sizes, funnels = [task.website for task in tasks], {}, {}
-        for pool, threshold in (("sft", params.sft_threshold), ("rl", params.rl_threshold)):
-            indices = dedup(embeddings_NE, threshold, params.max_similar, websites if params.per_website else None)
+        thresholds = {"sft": params.sft_threshold, "rl": params.rl_threshold}
+        embeddings_NE = None
+        if min(thresholds.values()) <= 1:
+            run.progress(0, 1, f"embedding {len(tasks)} intents")
+            embeddings_NE = embed([task.own_intent for task in tasks], params.embedder)
+        websites = [task.website for task in tasks] if params.per_website else None
+        max_rows = len(tasks) + len(evaluation)
+        sizes, funnels = {}, {}
+        for pool, threshold in thresholds.items():
+            indices = list(range(len(tasks)))
+            if embeddings_NE is not None and threshold <= 1:
+                indices = dedup(embeddings_NE, threshold, params.max_similar, websites)
             kept = [tasks[index] for index in indices]
-            run.check("tasks", quality.task_frame(kept + evaluation), max_rows=len(tasks) + len(evaluation))
+            run.check("tasks", quality.task_frame(kept + evaluation), max_rows=max_rows, min_training=1)
             write_table(POOLS / f"{pool}.parquet", Task, kept)
             sizes[pool], kept_indices = len(kept), set(indices)
             dropped = [f"{task.task_id}: {task.intent[:120]}" for i, task in enumerate(tasks) if i not in kept_indices]

@@ -15,7 +15,7 @@ from components.params import ValidationParams
 from components.pipeline.stage_run import stage
 from components.records import Split, Task
 from components.store import read_table, write_table
-from components.tasks import blocklist, embed, filter_tasks, set_aside, without_horizon
+from components.tasks import Funnel, blocklist, embed, filter_tasks, set_aside, without_horizon
 from components.worlds import worlds_of
 
 TASKS, POOLS = Path("data/tasks/tasks.parquet"), Path("data/pools")
@@ -37,6 +37,7 @@ def main() -> None:
         kept, funnel = filter_tasks(
             by_split["train"], held_to, run.params.filters, blocked, lambda texts: embed(texts, embedder)
         )
+        _tell_if_none_is_left(funnel)
         worlds = worlds_of(run.params)
         aside: list[Task] = []
         collected = sum(worlds.find(task) is not None for task in by_split["validation"])
@@ -49,7 +50,8 @@ def main() -> None:
             funnel = funnel.then("validation", [task.task_id for task in kept if task.task_id not in left])
             by_split["validation"] += aside
             kept = apart
-        run.check("tasks", quality.task_frame(kept + evaluation), max_rows=len(tasks))
+            _tell_if_none_is_left(funnel)
+        run.check("tasks", quality.task_frame(kept + evaluation), max_rows=len(tasks), min_training=1)
         if run.params.judge.labels == "rules":
             require_decisive_rules(task for task in [*kept, *aside, *evaluation] if worlds.find(task))
         elsewhere = sum(worlds.find(task) is None for task in evaluation)
@@ -63,6 +65,17 @@ def main() -> None:
         if blocked:
             print(f"filter_tasks: left out on {today}: {', '.join(sorted(blocked))}")
         run.result({"kept": len(kept), "evaluation_elsewhere": elsewhere, "funnel": funnel.rows()})
+
+
+def _tell_if_none_is_left(funnel: Funnel) -> None:
+    """Say which steps dropped all training tasks: the stage fails, and its result with the funnel is not written."""
+    if not funnel.left:
+        dropped = ", ".join(f"{step.dropped} by {step.step!r}" for step in funnel.steps if step.dropped)
+        print(
+            f"filter_tasks: no training task is left of {funnel.total} ({dropped or 'none was collected'}): add task "
+            "files or pages to train on, or loosen the section filters",
+            flush=True,
+        )
 
 
 def _missing(validation: ValidationParams, collected: int) -> int:

@@ -15,7 +15,7 @@ from components.tasks.sampling import mixture, shuffled
 from components.tasks.site_addresses import at_sites
 from components.tasks.sources import Loaded, Origin, load_files, parse_rows
 from components.tasks.split import split_by_website
-from components.tasks.start_pages import check_start_pages
+from components.tasks.start_pages import check_start_pages, require_an_answer
 from components.tasks.validation import set_aside
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "mix",
     "mixture",
     "parse_rows",
+    "require_an_answer",
     "require_few_rejected",
     "require_pinned",
     "require_sets",

@@ -16,11 +16,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from components.params import FilterParams
-from components.records import Task
+from components.records import Task, start_tabs
 from components.tasks.blocklist import start_host_of
 from components.tasks.funnel import Funnel
 
@@ -51,8 +52,9 @@ def filter_tasks(
 
     A task whose page is generated from a seed overlaps with an evaluation task of the same website and seed (such pages
     share their wording, so words are not compared). Any other task overlaps with an evaluation task that has the same
-    id or intent; the same intent up to case and spaces, on any website; the same words on the same website; or an
-    embedding with a cosine above `params.overlap_threshold`. Intents are those of `Task.own_intent`.
+    id or intent; the same intent up to case and spaces, on any website; the same words on the same website, by its
+    name or by the host of the start page; or an embedding with a cosine above `params.overlap_threshold`. Intents are
+    those of `Task.own_intent`.
 
     Args:
         blocked_hosts: hosts that refuse the agent or are unstable, each with `refuses` or `unstable`.
@@ -75,7 +77,7 @@ def filter_tasks(
         steps.append(("decomposed subtasks", lambda task: task.decomposed_from))
     if params.drop_login:
         steps.append(("login required", _login))
-    steps.append(("blocked websites", lambda task: "" if is_blocked(task.website, params.blocked_websites) else None))
+    steps.append(("blocked websites", lambda task: "" if is_blocked(task, params.blocked_websites) else None))
     steps.append(("blocked hosts", lambda task: "" if blocked.get(start_host_of(task) or "") == "refuses" else None))
     steps.append(("unstable hosts", lambda task: "" if start_host_of(task) in blocked else None))
     for name, reason in steps:
@@ -96,15 +98,23 @@ def words(intent: str) -> str:
     return _NO_WORD.sub(" ", normalise(intent)).strip()
 
 
-def is_blocked(website: str, blocked: Sequence[str]) -> bool:
-    """True if a website, or a domain that it belongs to, is blocked.
+def is_blocked(task: Task, blocked: Sequence[str]) -> bool:
+    """True if a task's website, or a domain that it belongs to, is blocked.
 
     Args:
-        website: a host name without `www.`.
-        blocked: host names, with or without it, or shell patterns of them.
+        blocked: host names, with or without `www.`, or shell patterns of them.
     """
     names = [pattern.removeprefix("www.") for pattern in blocked]
-    return any(fnmatchcase(website, name) or fnmatchcase(website, f"*.{name}") for name in names)
+    return any(
+        fnmatchcase(website, name) or fnmatchcase(website, f"*.{name}") for website in _websites(task) for name in names
+    )
+
+
+def _websites(task: Task) -> set[str]:
+    """A task's website in small letters and without `www.`, and likewise the host of its first start page: the rows of
+    a user's file may name a website in any way, such as `Amazon`. A placeholder of a site has no host."""
+    host = urlsplit(start_tabs(task.start_url)[0]).hostname or ""
+    return {name.removeprefix("www.") for name in (task.website.lower(), host) if name}
 
 
 def _same_as(evaluation: Sequence[Task]) -> DropReason:
@@ -128,12 +138,14 @@ def _family(task: Task) -> list[str]:
 
 def _same_words_as(evaluation: Sequence[Task]) -> DropReason:
     intents = {normalise(task.own_intent): task.task_id for task in evaluation}
-    on_website = {(task.website, words(task.own_intent)): task.task_id for task in evaluation}
+    on_website = {(website, words(task.own_intent)): task.task_id for task in evaluation for website in _websites(task)}
 
     def overlap(task: Task) -> str | None:
         if task.seed is not None:
             return None
-        return intents.get(normalise(task.own_intent)) or on_website.get((task.website, words(task.own_intent)))
+        same_words = words(task.own_intent)
+        known = (on_website.get((website, same_words)) for website in sorted(_websites(task)))
+        return intents.get(normalise(task.own_intent)) or next((name for name in known if name), None)
 
     return overlap
 

@@ -2,6 +2,11 @@
 
 A host whose first two addresses do not answer is down, and its other addresses are rejected without a request.
 
+Requests to different hosts run at the same time, requests to one host one after another. What a host answered goes into
+a journal, so that a check that was interrupted goes on with the other hosts. Once a check is complete, a later one with
+the same journal asks again where no page came, since the cause may be gone. Accepted trade-off: what fails while this
+machine has no network counts as unreachable until then.
+
 The requests use no browser: a site that answers them with 403 or 429 is reachable, and rollouts show whether it blocks
 browsers. Of a task with several tabs, the first is checked. Not covered: pages of local sites, whose host names exist
 only in the browser, and placeholders of sites without an address.
@@ -12,37 +17,54 @@ from __future__ import annotations
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from http.client import HTTPException
+from pathlib import Path
 
-from components.records import Rejection, Task, start_tabs
+from components.journal import Journal, mark_final
+from components.records import Record, Rejection, Task, start_tabs
 from components.tasks.site_addresses import site_of
 from components.tasks.sources import Origin, raw_of
 
+WORKERS = 64
+"""Hosts that are asked at the same time. A worker mostly waits: for WebGym's 127,645 hosts with 1 s each it takes 33
+minutes, and with 8 workers four and a half hours."""
 _NO_ANSWER = "no answer"
 _GONE = frozenset({404, 410})
 _AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36"
 
 
+class NoStartPageAnswersError(RuntimeError):
+    """Not one start page answered, so the cause is this machine or its network. The message says what to do."""
+
+
+class HostAnswer(Record):
+    """The problem of each asked address of a host, None if the address answered."""
+
+    host: str
+    problems: dict[str, str | None]
+
+
 def check_start_pages(
-    tasks: Sequence[Task], origins: Mapping[str, Origin], timeout_s: float = 10.0, workers: int = 8
+    tasks: Sequence[Task],
+    origins: Mapping[str, Origin],
+    answers: Path,
+    progress: Callable[[int, int], None] = lambda done, hosts: None,
+    timeout_s: float = 10.0,
 ) -> tuple[list[Task], list[Rejection]]:
     """The tasks whose start page answers, and a rejection for each other task, both in order.
 
     Args:
         tasks: tasks with http(s) start pages.
         origins: file and row of each task id, for the rejections.
+        answers: the journal with what hosts answered; new answers are appended to it.
+        progress: is called with the number of hosts that were asked, and of all hosts.
         timeout_s: longest wait for one answer, in seconds.
-        workers: concurrent requests.
     """
-    by_host: dict[str, list[str]] = {}
     first = {task.task_id: start_tabs(task.start_url)[0] for task in tasks}
-    for url in dict.fromkeys(url for url in first.values() if site_of(url) is None):
-        by_host.setdefault(urllib.parse.urlsplit(url).netloc, []).append(url)
-    with ThreadPoolExecutor(workers) as pool:
-        answers = pool.map(lambda urls: _problems(urls, timeout_s), by_host.values())
-        problems = {url: problem for host in answers for url, problem in host.items()}
+    addresses = dict.fromkeys(url for url in first.values() if site_of(url) is None)
+    problems = _all_problems(addresses, answers, progress, timeout_s)
     reachable = [task for task in tasks if problems.get(first[task.task_id]) is None]
     rejections = [
         Rejection(
@@ -55,6 +77,55 @@ def check_start_pages(
         if (problem := problems.get(first[task.task_id])) is not None
     ]
     return reachable, rejections
+
+
+def require_an_answer(tasks: int, answered: int, where: Path) -> None:
+    """Refuse start pages of which none answered.
+
+    Raises:
+        NoStartPageAnswersError: the message names the file with the reasons.
+    """
+    if tasks and not answered:
+        raise NoStartPageAnswersError(
+            f"none of the start pages of {tasks} tasks answered ({where} has the reasons): check the network of this "
+            "machine and the addresses, and run the stage again, or set tasks.check_start_pages to false"
+        )
+
+
+def _all_problems(
+    urls: Iterable[str], answers: Path, progress: Callable[[int, int], None], timeout_s: float
+) -> dict[str, str | None]:
+    """The problem of each address, None if it answers; of the journal where that has it, else of the host."""
+    with Journal(answers, HostAnswer) as journal:
+        problems = _known(journal)
+        by_host: dict[str, list[str]] = {}
+        for url in urls:
+            by_host.setdefault(urllib.parse.urlsplit(url).netloc, []).append(url)
+        open_urls = {host: [url for url in of_host if url not in problems] for host, of_host in by_host.items()}
+        with ThreadPoolExecutor(WORKERS) as pool:
+            futures = {
+                pool.submit(_problems, of_host, timeout_s): host for host, of_host in open_urls.items() if of_host
+            }
+            try:
+                for done, future in enumerate(as_completed(futures), start=len(by_host) - len(futures) + 1):
+                    answer = HostAnswer(host=futures[future], problems=future.result())
+                    journal.append(answer)
+                    problems |= answer.problems
+                    progress(done, len(by_host))
+            finally:
+                pool.shutdown(cancel_futures=True)
+    mark_final(answers)
+    return problems
+
+
+def _known(journal: Journal[HostAnswer]) -> dict[str, str | None]:
+    """What is not asked again: all answers of an interrupted check, and the pages that came in a complete one."""
+    return {
+        url: problem
+        for number, answer in enumerate(journal.records)
+        for url, problem in answer.problems.items()
+        if number >= journal.final or problem is None
+    }
 
 
 def _problems(urls: Sequence[str], timeout_s: float) -> dict[str, str | None]:

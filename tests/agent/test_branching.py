@@ -73,7 +73,8 @@ def play(*episodes: tuple[EpisodeSpec, Says], journal: Path | None = None) -> li
         with Journal(journal or Path("/dev/null"), Trajectory) as records:
             async with BrowserPool(browser, site=MiniWoBSite(), text="elements") as pool:
                 specs = [spec for spec, _ in episodes]
-                return await collect(specs, pool, lambda spec, _: policies[spec.trajectory_id], settings, records)
+                policy_for = lambda spec, _: policies[spec.trajectory_id]  # noqa: E731
+                return list(await collect(specs, pool, policy_for, settings, records))
 
     return asyncio.run(run())
 

@@ -132,6 +132,16 @@ def test_a_pinned_file_is_read_and_its_version_has_its_checksum(tmp_path):
     assert one.identity == f"2025-08-31 sha256:{one.sha256[:12]}"
 
 
+def test_every_task_of_a_benchmark_is_a_test_task(tmp_path):
+    """The tasks of WebGym and of Waymark's own format are training tasks by default."""
+    own = {"task_id": "o", "intent": "Find it.", "start_url": "https://a.example/", "website": "a.example"}
+    webgym = {"benchmark_name": "b", "task_name": "Find it.", "website": "https://a.example/", "task_id": 1}
+    text = "".join(json.dumps(row) + "\n" for row in (own, webgym, {**own, "task_id": "p", "split": "train"}))
+    tasks, rejections = file_tasks(small(tmp_path, text), tmp_path)
+    assert rejections == []
+    assert [task.split for task in tasks] == ["eval"] * 3
+
+
 ANSWERS = json.dumps({"A": {"notice": "", "answers": [{"id": 1, "type": "golden", "ans": "42"}]}})
 
 

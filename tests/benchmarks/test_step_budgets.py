@@ -129,13 +129,8 @@ def test_a_rollout_cut_short_is_the_rollout_that_a_smaller_budget_gives(tmp_path
             browser = params.browser.model_copy(update={"concurrency": 3})
             with Journal(tmp_path / f"{steps}.jsonl", Trajectory) as journal:
                 async with BrowserPool(browser, site=MiniWoBSite(), text="elements") as pool:
-                    return await collect(
-                        episode_specs(tasks, 1, "scripted", run_seed=1),
-                        pool,
-                        scripted_policy(MINIWOB, noise=0.5),
-                        settings,
-                        journal,
-                    )
+                    specs, script = episode_specs(tasks, 1, "scripted", run_seed=1), scripted_policy(MINIWOB, noise=0.5)
+                    return list(await collect(specs, pool, script, settings, journal))
 
         return asyncio.run(main())
 

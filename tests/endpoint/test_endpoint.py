@@ -163,6 +163,15 @@ def test_an_unreadable_answer_is_an_outage_and_never_stored(server, tmp_path, ga
     assert ask(server, tmp_path, user("hello"))[0].text == "Click it."
 
 
+@pytest.mark.parametrize("garbage", [b"<html>Bad gateway</html>", b"{", b'{"choices": null}', b'{"error": {}}'])
+def test_a_request_is_sent_again_after_a_response_that_is_no_answer(server, tmp_path, monkeypatch, garbage):
+    monkeypatch.setattr("components.endpoint.retries.FIRST_BACK_OFF_S", 0.01)
+    server.garbage, server.garbage_answers = garbage, 2
+    answers = ask(server, tmp_path, user("hello"), params={"max_retries": 2})
+    assert [answer.text for answer in answers] == ["Click it."]
+    assert len(server.asked) == 3
+
+
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_a_refused_request_is_an_error_of_that_request_alone(server, tmp_path, status):
     server.trouble = [status]

@@ -45,6 +45,24 @@ def test_hosts_are_written_in_any_case():
     assert "ads.shop.example" in own.egress.blocked_hosts
 
 
+@pytest.mark.parametrize("url", ["https://bücher.example/", start_address("https://bücher.example/")])
+def test_a_host_beyond_ascii_is_allowed_as_browsers_request_it(url):
+    own = rules(url, "*.müller.example")
+    assert own.first == "xn--bcher-kva.example"
+    assert own.allows("https://xn--bcher-kva.example/basket")
+    assert own.allows("https://www.bücher.example/")
+    assert own.allows("https://a.xn--mller-kva.example/")
+    assert not own.allows("https://xn--bcher-kva.com/")
+    assert option_for("https://müller.example:81/") == "xn--mller-kva.example:81"
+
+
+@pytest.mark.parametrize("given", ["[::1]:9", "::1:9"])
+def test_an_ipv6_address_may_have_brackets(given):
+    own = rules("https://shop.example/", given)
+    assert own.allows("http://[::1]:9/")
+    assert not own.allows("http://[::1]:8/")
+
+
 def test_a_server_on_this_machine_is_allowed_on_its_port_only():
     own = rules("http://127.0.0.1:8000/")
     assert own.allows("http://127.0.0.1:8000/basket")
@@ -90,9 +108,11 @@ def test_the_option_for_an_address_has_the_port_if_it_is_unusual():
         ("localhost:8000", "http://localhost:8000"),
         ("127.0.0.1", "http://127.0.0.1"),
         ("http://shop.example", "http://shop.example"),
+        ("bücher.example/a?b=ü", "https://xn--bcher-kva.example/a?b=ü"),
+        ("http://ann:pw@BÜCHER.example:81/", "http://ann:pw@xn--bcher-kva.example:81/"),
     ],
 )
-def test_an_address_without_a_scheme_gets_one(text, url):
+def test_an_address_gets_a_scheme_and_a_host_in_ascii(text, url):
     assert start_address(text) == url
 
 

@@ -17,6 +17,8 @@ import pytest
 import yaml
 from PIL import Image
 
+from components.browser import ChromiumNotFoundError
+from components.browser.chromium import find_headed_chromium
 from components.cli.main import main
 from components.params import load
 from components.pipeline.demonstrations import DemonstrationError, read_demonstrations
@@ -291,6 +293,36 @@ def test_what_cannot_begin_says_why(options, message, recipe, tmp_path, monkeypa
     assert main(["run", "look", "--url", "http://127.0.0.1:1/", *options]) == 1
     assert message in capsys.readouterr().err
     assert not list(tmp_path.glob("data/runs/*/*.parquet"))
+
+
+def test_a_run_whose_model_cannot_be_opened_leaves_no_folder(recipe, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    options = ("--endpoint", "http://x/v1", "--endpoint-model", "m", "--endpoint-key", "NO_SUCH_KEY")
+    assert main(["run", "look", "--url", "http://127.0.0.1:1/", *options]) == 1
+    assert "cannot be opened" in capsys.readouterr().err
+    assert list(tmp_path.glob("data/runs/*")) == []
+
+
+def test_a_folder_of_the_users_stays_after_a_run_that_cannot_begin(recipe, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    Path("mine").mkdir()
+    options = ("--endpoint", "http://x/v1", "--endpoint-model", "m", "--endpoint-key", "NO_SUCH_KEY", "--out", "mine")
+    assert main(["run", "look", "--url", "http://127.0.0.1:1/", *options]) == 1
+    assert Path("mine").is_dir()
+
+
+def test_a_run_alone_advises_to_record_a_video(recipe, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    with pytest.raises(ChromiumNotFoundError) as raised:
+        find_headed_chromium()
+    assert "video" not in str(raised.value)
+    assert main(["run", "look", "--url", "http://127.0.0.1:1/", "--teacher", "human", "--headed"]) == 1
+    advice = "or record a video instead: --record in place of --headed"
+    assert capsys.readouterr().err == f"{raised.value}; {advice}\n"
 
 
 def test_a_page_that_cannot_be_opened_is_no_failure_of_the_agent(recipe, tmp_path, monkeypatch, capsys):

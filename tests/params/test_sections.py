@@ -50,6 +50,13 @@ ENDPOINT = {"url": "http://127.0.0.1:1/v1", "model": "a/b"}
             {"placement": {"store": "/shared", "pools": {"train_*": "gpu"}}},
             r"tracking\.tracking_uri = sqlite:///mlflow/store/mlflow\.db is a file of each clone.*four slashes",
         ),
+        *[
+            (
+                {"dedup": {"sft_threshold": threshold, "rl_threshold": 0.9}},
+                r"dedup\.sft_threshold = .*: .* write 1\.01 \(no task is a duplicate\) or 0\.999 \(equal words are\)",
+            )
+            for threshold in (1.0, 0.99991, 1.00009)
+        ],
         ({"seed": -1}, r"seed = -1: Input should be greater than or equal to 0"),
         ({"seed": 2**32}, r"seed = 4294967296: Input should be less than 4294967296"),
         *[

@@ -7,11 +7,13 @@ import struct
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from components.params import RecipeError
-from components.plan.architecture import KNOWN, architecture_of
+from components.plan.architecture import KNOWN, ImageLimits, architecture_of
 
-BASE = Path("data/base_model")
+BASE, CITY = Path("data/base_model"), Path("data/city_base_model")
 
 
 def stored_parameters(path: Path) -> int:
@@ -58,8 +60,9 @@ def test_a_screenshot_has_a_token_for_each_square_of_32_pixels(viewport, tokens)
     assert architecture_of(str(BASE)).image_tokens(viewport) == tokens
 
 
-@pytest.mark.parametrize("viewport", [(160, 210), (480, 640), (1280, 720)])
-def test_a_screenshot_has_as_many_tokens_as_the_encoder_counts(viewport):
+@pytest.mark.parametrize("model", [BASE, CITY])
+@pytest.mark.parametrize("viewport", [(10, 10), (160, 210), (480, 640), (1024, 576), (1280, 720), (2560, 1440)])
+def test_a_screenshot_has_as_many_tokens_as_the_encoder_counts(model, viewport):
     import io
 
     from PIL import Image as PILImage
@@ -69,8 +72,44 @@ def test_a_screenshot_has_as_many_tokens_as_the_encoder_counts(viewport):
 
     out = io.BytesIO()
     PILImage.new("RGB", viewport).save(out, "PNG")
-    encoder = Encoder(VLM.without_weights(BASE))
-    assert encoder.vision.tokens(Image.of(out.getvalue())) == architecture_of(str(BASE)).image_tokens(viewport)
+    encoder = Encoder(VLM.without_weights(model))
+    assert encoder.vision.tokens(Image.of(out.getvalue())) == architecture_of(str(model)).image_tokens(viewport)
+
+
+def test_a_screenshot_of_the_citys_recipe_has_60_tokens():
+    # 65,536 pixels at most: 1024 × 576 becomes 320 × 192, that is 10 × 6 squares
+    assert architecture_of(str(CITY)).image_tokens((1024, 576)) == 60
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(20, 3000), st.integers(20, 3000),
+    st.sampled_from([(65_536, 16_777_216), (1024, 65_536), (1024, 1_638_400), (200_000, 300_000)]),
+)  # fmt: skip
+def test_screenshots_are_resized_as_transformers_does(width, height, limits):
+    from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
+
+    own = ImageLimits(shortest_edge=limits[0], longest_edge=limits[1]).resized((width, height), 32)
+    rows, columns = smart_resize(height, width, 32, *limits)
+    assert own == (columns, rows)
+
+
+def test_published_models_enlarge_screenshots_of_few_pixels():
+    # 160 × 210 has less than 65,536 pixels: both sides by 1.397, then up to multiples of 32: 224 × 320
+    model = architecture_of("Qwen/Qwen3-VL-2B-Instruct")
+    assert model.image_tokens((160, 210)) == 7 * 10
+    assert model.image_tokens((1280, 720)) == 40 * 22
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("{", "is not JSON"), ('{"size": {"longest_edge": "x"}}', "must be numbers")]
+)
+def test_a_damaged_image_configuration_is_named(tmp_path, text, reason):
+    (tmp_path / "config.json").write_text((BASE / "config.json").read_text())
+    assert architecture_of(str(tmp_path)).image_limits == ImageLimits(), "without a file, as published"
+    (tmp_path / "preprocessor_config.json").write_text(text)
+    with pytest.raises(RecipeError, match=f"preprocessor_config.json.*{reason}"):
+        architecture_of(str(tmp_path))
 
 
 def test_a_model_without_a_known_shape_is_refused_with_what_helps():

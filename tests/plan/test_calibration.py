@@ -158,6 +158,19 @@ def test_shares_of_groups_and_habits_are_the_recorded_ones(rates):
         assert rates.habits_of(stage).response == pytest.approx(0.25)
 
 
+def test_turns_of_training_tasks_are_a_share_of_the_limits_of_their_levels(run, tmp_path):
+    # 2 turns of 2, 3 and 4 steps in RL; an evaluation has no other limit than its own
+    folder = shutil.copytree(run, tmp_path / "run")
+    raw = made_recipe()
+    raw["tasks"]["horizon"] = {"easy": 2, "medium": 3, "hard": 9}
+    (folder / "params.yaml").write_text(yaml.safe_dump(raw))
+    rates = calibrated(folder, cores=CORES)
+    assert rates.habits_of("train_rl@short").turns == pytest.approx(2 / 3)
+    assert rates.habits_of("evaluate@rl").turns == pytest.approx(0.5)
+    found = Setting(read_run(folder).params, truth().machine, rates, CORES)
+    assert found.turns("train_rl@short", 4).mean == pytest.approx(2)
+
+
 def test_training_that_was_measured_alone_has_its_share(rates):
     # the seconds of an update are recorded; those of SFT are what the stage took beside loading the model
     assert rates.training_share["train_rl@short"] == pytest.approx(0.15, rel=0.05)

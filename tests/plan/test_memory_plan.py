@@ -60,6 +60,13 @@ def test_episodes_need_as_much_as_their_world_says():
     assert "browsers" not in parts(LARGE, "train_rl, rollouts")  # GPUs have memory of their own
 
 
+@pytest.mark.parametrize(("browsers", "rows"), [(8, 8), (12, 16), (96, 128)])
+def test_the_policy_in_the_trainer_has_space_for_a_power_of_two_of_rows(browsers, rows):
+    # 2 × 4 layers × 96 wide, in float32
+    sizes = parts(SMALL, "train_rl, rollouts", browser__concurrency=browsers)
+    assert sizes["KV cache"] == rows * 4096 * 2 * 4 * 96 * 4
+
+
 def test_without_shards_nothing_is_gathered():
     alone = parts(LARGE, "train_sft, update", training={"processes": 1, "shard": False})
     assert not {name for name in alone if "gathered" in name}

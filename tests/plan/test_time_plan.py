@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,7 +17,7 @@ from components.plan.hardware import Device
 from components.plan.picture import draw
 from components.plan.placement import Machine
 from components.plan.rates import EVERY, default_rates, read_rates, write_rates
-from components.plan.rollout_time import judged_by_model
+from components.plan.rollout_time import Batch, judged_by_model
 from components.plan.setting import Setting
 from components.plan.stages import STAGES, _labels, iteration_time
 from components.plan.training_time import trained_turns
@@ -193,9 +194,25 @@ def test_validations_are_labelled_by_the_endpoint():
     """The endpoint answers 32 questions at a time, the distilled judge one."""
     chosen = setting(judge__reward="distilled", judge__labels="model", judge__model=FAST_JUDGE)
     assert (chosen.units("train_rl@short")["judge"], chosen.units("train_rl@short")["auditor"]) == (1, 32)
-    labels = _labels(chosen, "train_rl@short", 64, 10)
+    labels = _labels(chosen, Batch("train_rl@short", 64, 10))
     assert labels.usage.busy.keys() == {"auditor"}
     assert labels.usage.seconds == pytest.approx(labels.usage.busy["auditor"] / 32, rel=0.5)
+
+
+def test_the_policy_in_the_process_answers_all_browsers_at_once():
+    chosen = setting(SMALL, browser__concurrency=96)
+    assert chosen.slots(400) == 96
+    assert replace(chosen, more={"browsers": 2.0}).slots(400) == 192
+
+
+@pytest.mark.parametrize("open_groups", [None, 10])
+def test_an_iteration_whose_context_is_full_early_is_shorter(open_groups):
+    phase = {"rl__open_groups": open_groups, "rl__short": {"iterations": 12, "max_steps": 20}}
+    long, short = (
+        iteration_time(setting(SMALL, agent__max_context_tokens=tokens, **phase), "short") for tokens in (4096, 400)
+    )
+    assert short.rolled.turns < 4 < 8 < long.rolled.turns
+    assert short.rolled.rollouts.usage.seconds < 0.7 * long.rolled.rollouts.usage.seconds
 
 
 def test_the_bottleneck_is_what_shortens_an_iteration_most(small):

@@ -18,7 +18,7 @@ from components.judge import rules_verdict
 from components.params import AgentParams, BrowserParams, ObservationParams, SamplingParams
 from components.policies.scripted import ScriptedTeacher, at_points, fused, under, without_points
 from components.records import Outcome, Task, ToolCall, Trajectory
-from components.worlds import World
+from components.worlds import TeacherTurn, World
 from components.worlds.encyclopaedia import Encyclopaedia
 from components.worlds.encyclopaedia.kiwix import INSTALL
 from components.worlds.encyclopaedia.questions import KINDS, questions
@@ -176,6 +176,41 @@ def test_a_point_names_its_innermost_element_and_an_element_its_middle():
     assert [(c.name, c.arguments) for c in at_points(write, [row, button])] == [
         ("click", {"x": 150, "y": 50}), ("write", {"text": "x"}), ("press_keys", {"keys": ["Enter"]})
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("calls", "speaks", "said"),
+    [
+        ([ToolCall(name="click", arguments={"x": 150, "y": 50})], "browseragent", "click(2)"),
+        ([ToolCall(name="click", arguments={"x": 150, "y": 50, "button": "right"})], "webagent_r1", '"Right Click"'),
+        ([ToolCall(name="click", arguments={"x": 150, "y": 50, "button": "right"})], "browseragent", "stop(N/A)"),
+        ([ToolCall(name="click", arguments={"x": 1, "y": 1, "click_type": "double"})], "webagent_r1", 'message="N/A"'),
+        ([ToolCall(name="scroll", arguments={"direction": "down", "amount": 1.0, "x": 9, "y": 9})], "browseragent",
+         "scroll(down)"),
+        ([ToolCall(name="scroll", arguments={"direction": "down", "amount": 1.0, "x": 9, "y": 9})], "webagent_r1",
+         '"Scroll Down"'),
+        ([ToolCall(name="wait", arguments={"seconds": 1})], "browseragent", "stop(N/A)"),
+        ([ToolCall(name="goto_url", arguments={"url": "http://a.test/"})], "webagent_r1", 'message="N/A"'),
+        ([ToolCall(name="press_keys", arguments={"keys": ["Tab"]})], "webagent_r1", 'message="N/A"'),
+    ],
+)  # fmt: skip
+def test_a_step_that_a_protocol_cannot_say_ends_its_own_episode_only(calls, speaks, said):
+    class OneStep:
+        acts_on = "points"
+
+        def next(self, elements):
+            return TeacherTurn("why", calls)
+
+    class Page:
+        async def oracle(self):
+            return ""
+
+        async def oracle_elements(self):
+            return [Placed("1", "row", "", "", (0, 0, 500, 100)), Placed("2", "button", "ok", "", (100, 20, 200, 80))]
+
+    completion = asyncio.run(ScriptedTeacher(Page(), OneStep(), speaks).complete(None))
+    assert said in completion.text
+    assert protocol(speaks).parse(completion.text).error is None
 
 
 def test_a_click_and_the_writing_after_it_are_one_call():

@@ -77,6 +77,13 @@ def test_a_broken_promise_about_tasks_is_named(tmp_path: Path, frame: pd.DataFra
     assert said in refusal(tmp_path, "tasks", frame)
 
 
+def test_a_table_without_training_tasks_is_refused_where_they_are_needed(tmp_path: Path) -> None:
+    check("tasks", task_frame(TASKS), docs_dir=tmp_path, min_training=3)
+    said = refusal(tmp_path, "tasks", EVALUATION, min_training=1)
+    assert "expect_column_sum_to_be_between training_tasks {'min_value': 1.0}: observed 0" in said
+    check("tasks", EVALUATION, docs_dir=tmp_path)
+
+
 def test_seeds_beside_empty_ones_keep_all_their_digits() -> None:
     seeds = [None, 2**60 + 1, 2**60 + 2]
     frame = task_frame([a_task(n).model_copy(update={"seed": seed}) for n, seed in enumerate(seeds)])

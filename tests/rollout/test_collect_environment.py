@@ -37,7 +37,7 @@ def roll(journal: Path, policy_for) -> list[Trajectory]:
     async def main() -> list[Trajectory]:
         with Journal(journal, Trajectory) as opened:
             async with BrowserPool(browser, site=MiniWoBSite(), text="elements") as pool:
-                return await collect(EPISODES, pool, policy_for, settings, opened)
+                return list(await collect(EPISODES, pool, policy_for, settings, opened))
 
     return asyncio.run(main())
 

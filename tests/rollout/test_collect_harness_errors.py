@@ -47,7 +47,7 @@ def roll(journal: Path, limit: float, site: _BrokenSite | None = None) -> list[T
         with Journal(journal, Trajectory) as opened:
             async with BrowserPool(browser, site=site or _BrokenSite(), text="elements") as pool:
                 policy = scripted_policy(MINIWOB, noise=0.0)
-                return await collect(EPISODES, pool, policy, settings, opened, max_harness_errors=limit)
+                return list(await collect(EPISODES, pool, policy, settings, opened, max_harness_errors=limit))
 
     return asyncio.run(main())
 

@@ -45,7 +45,7 @@ def roll(server: Server, folder: Path) -> list[Trajectory]:
         with Journal(folder / "journal.jsonl", Trajectory) as opened:
             pool = BrowserPool(browser, site=MiniWoBSite(), text="elements")
             async with EndpointPolicy(endpoint, folder / "spent.json") as policy, pool:
-                return await collect(EPISODES, pool, lambda spec, session: policy, settings, opened)
+                return list(await collect(EPISODES, pool, lambda spec, session: policy, settings, opened))
 
     return asyncio.run(main())
 

@@ -43,6 +43,28 @@ def test_on_one_website_intents_overlap_despite_any_punctuation(task: MakeTask) 
     assert kept(train, evaluation) == ["2"]
 
 
+@pytest.mark.parametrize("website", ["Amazon", "www.amazon.example", "Amazon.Example"])
+def test_a_website_by_another_name_is_known_by_its_start_page(task: MakeTask, website: str) -> None:
+    address = "https://www.amazon.example/deals"
+    evaluation = [task("e", website="amazon.example", intent="Find a kettle (red), under $20.")]
+    same_words = "Find a kettle red under 20"
+    train = [
+        task("same site", website=website, start_url=address, intent=same_words),
+        task("elsewhere", website=website, start_url="https://other.example/", intent="Find a kettle."),
+        task("other words", website=website, start_url=address, intent="Find a kettle."),
+    ]
+    assert kept(train, evaluation) == ["elsewhere", "other words"]
+    blocked = ["amazon.example"]
+    assert "same site" not in kept(train, [], blocked_websites=blocked)
+    assert "other words" not in kept(train, [], blocked_websites=blocked)
+
+
+def test_placeholders_of_sites_have_no_host_to_be_compared_by(task: MakeTask) -> None:
+    evaluation = [task("e", website="shopping", start_url="__SHOPPING__", intent="Find a kettle (red).")]
+    train = [task("map", website="map", start_url="__MAP__/a", intent="Find a kettle red")]
+    assert kept(train, evaluation) == ["map"]
+
+
 def test_a_verified_row_overlaps_by_its_intent_without_the_answer_form(task: MakeTask) -> None:
     row = {
         "sites": ["shopping_admin"], "task_id": 11, "intent_template_id": 288, "start_urls": ["__SHOPPING_ADMIN__"],

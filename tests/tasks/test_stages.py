@@ -135,7 +135,7 @@ def test_an_evaluation_task_with_a_dead_page_still_excludes_training_tasks(proje
     recipe["worlds"]["miniwob"] |= {"heldout": [], "train_per_family": 1}
     asked = {"files": ["mine.jsonl"], "check_start_pages": True}
     changes = {"tasks": recipe["tasks"] | asked, "filters": recipe["filters"] | {"overlap_threshold": None}}
-    write_recipe(project, recipe | changes | {"quality": {"max_rejected": 0.5}})
+    write_recipe(project, recipe | changes)
     try:
         for name in ("collect_tasks", "filter_tasks"):
             ended = run_stage(project, name)
@@ -148,9 +148,68 @@ def test_an_evaluation_task_with_a_dead_page_still_excludes_training_tasks(proje
 
     assert ids("data/tasks/tasks.parquet") == ["ours/lamp", "ours/chair", "theirs/shelf", "book/1"]
     assert ids("data/tasks/unreachable.parquet") == ["theirs/lamp"]
+    rejected = store.read_table(project / "data/tasks/rejected.parquet", Rejection)
+    assert [one.field for one in rejected] == ["start_url"], "one of six rows, which is above quality.max_rejected"
+    collected = result(project, "collect_tasks")
+    assert (collected["rejected"], collected["unreachable"]) == (1, 1)
     assert ids("data/pools/train.parquet") == ["ours/chair"]
     (overlap,) = [step for step in result(project, "filter_tasks")["funnel"] if step["dropped"]]
     assert overlap["examples"] == ["ours/lamp: What does the lamp cost? (theirs/lamp)"]
+
+
+@pytest.mark.slow
+def test_a_collection_that_is_forced_again_asks_all_start_pages(project: Path) -> None:
+    site = Shop("127.0.0.1")
+    row = task_row(site, "lamp") | {"task_id": "ours/lamp", "website": "ours.test", "split": "train"}
+    (project / "mine.jsonl").write_text(json.dumps(row) + "\n")
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    recipe["worlds"]["miniwob"] |= {"heldout": [], "train_per_family": 1, "eval_per_family": 1}
+    write_recipe(project, recipe | {"tasks": recipe["tasks"] | {"files": ["mine.jsonl"], "check_start_pages": True}})
+    assert run_stage(project, "collect_tasks").returncode == 0
+    site.close()
+    ended = run_stage(project, "collect_tasks")
+    assert ended.returncode != 0
+    assert "none of the start pages of 1 tasks answered (reports/rejected.csv has the reasons)" in ended.stderr
+    assert "refused" in (project / "reports/rejected.csv").read_text()
+
+
+def write_pool_inputs(project: Path, training: list[Task]) -> None:
+    """The tables from which filter_tasks and dedup_tasks make pools."""
+    evaluation = [a_task(80, intent="Close the page.", split="eval", evaluator={"type": "site_reward"})]
+    store.write_table(project / "data/tasks/tasks.parquet", Task, [*training, *evaluation])
+    store.write_table(project / "data/tasks/unreachable.parquet", Task, [])
+    for pool, tasks in (("train", training), ("eval", evaluation), ("heldout", [])):
+        store.write_table(project / f"data/pools/{pool}.parquet", Task, tasks)
+
+
+@pytest.mark.slow
+def test_pools_without_a_training_task_are_refused_with_the_steps(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    dedup = recipe["dedup"] | {"sft_threshold": 1.01, "rl_threshold": 1.01}
+    write_recipe(project, recipe | {"filters": {"min_tasks_per_website": 2}, "dedup": dedup})
+    write_pool_inputs(project, [a_task(1, evaluator={"type": "site_reward"})])
+    ended = run_stage(project, "filter_tasks")
+    assert ended.returncode != 0
+    assert "training_tasks {'min_value': 1.0}: observed 0" in ended.stderr
+    assert "filter_tasks: no training task is left of 1 (1 by 'long tail'): add task files" in capsys.readouterr().out
+    write_pool_inputs(project, [])
+    ended = run_stage(project, "dedup_tasks")
+    assert ended.returncode != 0
+    assert "training_tasks {'min_value': 1.0}: observed 0" in ended.stderr
+
+
+@pytest.mark.slow
+def test_thresholds_above_one_keep_all_tasks_and_embed_nothing(project: Path) -> None:
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    dedup = recipe["dedup"] | {"sft_threshold": 1.01, "rl_threshold": 1.01, "embedder": "no/such-model"}
+    write_recipe(project, recipe | {"dedup": dedup})
+    write_pool_inputs(project, [a_task(number) for number in range(5)])
+    ended = run_stage(project, "dedup_tasks")
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert (result(project, "dedup_tasks")["sft"], result(project, "dedup_tasks")["rl"]) == (5, 5)
+    assert not (project / ".waymark/cache/embeddings").exists()
 
 
 @pytest.mark.slow

@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from components.records import Rejection, Task
-from components.tasks import Origin, TooManyRejected, check_start_pages, require_few_rejected, write_rejections_csv
+from components.tasks import (
+    Origin,
+    TooManyRejected,
+    check_start_pages,
+    require_an_answer,
+    require_few_rejected,
+    write_rejections_csv,
+)
+from components.tasks.start_pages import HostAnswer, NoStartPageAnswersError
 from tests.loopback import Handler, Loopback
 
 
@@ -45,18 +53,44 @@ def site() -> Iterator[tuple[str, list[str]]]:
     server.close()
 
 
-def check(tasks: list[Task], timeout_s: float = 30.0) -> tuple[list[Task], list[Rejection]]:
-    origins = {task.task_id: Origin("f.jsonl", row, row + 1) for row, task in enumerate(tasks)}
-    return check_start_pages(tasks, origins, timeout_s)
+class Check:
+    """Checks start pages. All calls share one journal, whose check is complete after each."""
+
+    def __init__(self, answers: Path) -> None:
+        self.answers = answers
+
+    def __call__(
+        self,
+        tasks: list[Task],
+        timeout_s: float = 30.0,
+        progress: Callable[[int, int], None] = lambda done, hosts: None,
+    ) -> tuple[list[Task], list[Rejection]]:
+        origins = {task.task_id: Origin("f.jsonl", row, row + 1) for row, task in enumerate(tasks)}
+        return check_start_pages(tasks, origins, self.answers, progress, timeout_s)
+
+    def recorded(self) -> list[str]:
+        """The addresses that the journal has, in order."""
+        lines = self.answers.read_text().splitlines()
+        answers = [HostAnswer.model_validate_json(line) for line in lines if line != '{"final":true}']
+        return [url for answer in answers for url in answer.problems]
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Check:
+    return Check(tmp_path / "state/answers.jsonl")
 
 
 @pytest.mark.parametrize("page", ["/ok", "/no-head", "/cut-off", "/wall"])
-def test_a_page_that_answers_is_kept(site: tuple[str, list[str]], task: Callable[..., Task], page: str) -> None:
+def test_a_page_that_answers_is_kept(
+    site: tuple[str, list[str]], check: Check, task: Callable[..., Task], page: str
+) -> None:
     tasks = [task("t", start_url=site[0] + page)]
     assert check(tasks) == (tasks, [])
 
 
-def test_letters_beyond_ascii_and_spaces_are_escaped(site: tuple[str, list[str]], task: Callable[..., Task]) -> None:
+def test_letters_beyond_ascii_and_spaces_are_escaped(
+    site: tuple[str, list[str]], check: Check, task: Callable[..., Task]
+) -> None:
     addresses = ["/wiki/\u00c9t\u00e9", "/a b", "/wiki/%C3%89?q=x+y&r=\u00fc#top", "/(a)'!"]
     tasks = [task(f"t{number}", start_url=site[0] + address) for number, address in enumerate(addresses)]
     assert check(tasks) == (tasks, [])
@@ -65,7 +99,7 @@ def test_letters_beyond_ascii_and_spaces_are_escaped(site: tuple[str, list[str]]
 
 @pytest.mark.parametrize("page, why", [("/gone", "HTTP 404"), ("/broken", "HTTP 503"), ("/slow", "TimeoutError")])
 def test_a_page_that_does_not_answer_is_rejected_with_the_reason(
-    site: tuple[str, list[str]], task: Callable[..., Task], page: str, why: str
+    site: tuple[str, list[str]], check: Check, task: Callable[..., Task], page: str, why: str
 ) -> None:
     kept, (rejection,) = check([task("t", start_url=site[0] + page)], 0.5 if page == "/slow" else 30.0)
     assert kept == []
@@ -74,13 +108,13 @@ def test_a_page_that_does_not_answer_is_rejected_with_the_reason(
 
 
 def test_sites_without_an_address_are_not_asked_and_first_tabs_are(
-    site: tuple[str, list[str]], task: Callable[..., Task]
+    site: tuple[str, list[str]], check: Check, task: Callable[..., Task]
 ) -> None:
     tasks = [task("t", start_url="__MAP__/"), task("u", start_url=f"{site[0]}/ok |AND| {site[0]}/gone")]
     assert check(tasks) == (tasks, [])
 
 
-def test_a_port_without_a_server_is_unreachable(task: Callable[..., Task]) -> None:
+def test_a_port_without_a_server_is_unreachable(check: Check, task: Callable[..., Task]) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -88,7 +122,7 @@ def test_a_port_without_a_server_is_unreachable(task: Callable[..., Task]) -> No
     assert "refused" in rejection.reason
 
 
-def test_an_answer_that_is_no_http_is_rejected(task: Callable[..., Task]) -> None:
+def test_an_answer_that_is_no_http_is_rejected(check: Check, task: Callable[..., Task]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=_answer_nonsense, args=(server,), daemon=True).start()
         kept, (rejection,) = check([task("t", start_url=f"http://127.0.0.1:{server.getsockname()[1]}/")])
@@ -108,7 +142,7 @@ def _answer_nonsense(server: socket.socket) -> None:
 
 
 def test_an_address_is_asked_once_and_a_dead_one_drops_no_other(
-    site: tuple[str, list[str]], task: Callable[..., Task]
+    site: tuple[str, list[str]], check: Check, task: Callable[..., Task]
 ) -> None:
     tasks = [
         task("a1", website="a", start_url=site[0] + "/gone"),
@@ -123,13 +157,87 @@ def test_an_address_is_asked_once_and_a_dead_one_drops_no_other(
 
 
 def test_a_host_that_is_down_is_not_asked_for_each_of_its_pages(
-    site: tuple[str, list[str]], task: Callable[..., Task]
+    site: tuple[str, list[str]], check: Check, task: Callable[..., Task]
 ) -> None:
     tasks = [task(f"t{page}", start_url=f"{site[0]}/slow?{page}") for page in range(5)]
     kept, rejections = check(tasks, 1.0)
     assert kept == []
     assert len(rejections) == 5
     assert len(set(site[1])) == 2
+
+
+@pytest.fixture
+def hosts() -> Iterator[list[Loopback]]:
+    """More servers than eight workers ask at the same time."""
+    _Meeting.barrier = threading.Barrier(9)
+    servers = [Loopback(_Meeting) for _ in range(9)]
+    yield servers
+    for server in servers:
+        server.close()
+
+
+class _Meeting(Handler):
+    """Answers once all hosts have been asked."""
+
+    barrier: threading.Barrier
+
+    def do_HEAD(self) -> None:
+        try:
+            self.barrier.wait(20)
+            self.send_body(b"", "text/html")
+        except threading.BrokenBarrierError:
+            self.send_body(b"", "text/html", 503)
+
+    do_GET = do_HEAD
+
+
+def test_many_hosts_are_asked_at_the_same_time(hosts: list[Loopback], check: Check, task: Callable[..., Task]) -> None:
+    tasks = [task(f"t{number}", start_url=f"{server.origin}/") for number, server in enumerate(hosts)]
+    assert check(tasks) == (tasks, [])
+
+
+@pytest.fixture
+def two_hosts(site: tuple[str, list[str]], task: Callable[..., Task]) -> list[Task]:
+    """Two tasks on two hosts, both of which are the site."""
+    other = site[0].replace("127.0.0.1", "localhost")
+    return [task("a", start_url=f"{site[0]}/gone"), task("b", start_url=f"{other}/ok")]
+
+
+def test_an_interrupted_check_goes_on_with_the_hosts_that_are_left(
+    site: tuple[str, list[str]], check: Check, two_hosts: list[Task]
+) -> None:
+    def interrupt(done: int, hosts: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        check(two_hosts, progress=interrupt)
+    (recorded,) = check.recorded()
+    site[1].clear()
+    reported: list[tuple[int, int]] = []
+    kept, rejections = check(two_hosts, progress=lambda done, hosts: reported.append((done, hosts)))
+    assert ([one.task_id for one in kept], len(rejections)) == (["b"], 1)
+    (left,) = {"/gone", "/ok"} - {recorded[recorded.rindex("/") :]}
+    assert set(site[1]) == {left}
+    assert reported == [(2, 2)]
+
+
+def test_a_complete_check_is_repeated_only_where_no_page_came(
+    site: tuple[str, list[str]], check: Check, two_hosts: list[Task]
+) -> None:
+    check(two_hosts)
+    site[1].clear()
+    check(two_hosts)
+    assert set(site[1]) == {"/gone"}
+    site[1].clear()
+    check([two_hosts[1], two_hosts[1].model_copy(update={"task_id": "c", "start_url": f"{site[0]}/new"})])
+    assert site[1] == ["/new"], "a page that was added to the task files"
+
+
+def test_start_pages_of_which_none_answers_are_refused(tmp_path: Path) -> None:
+    require_an_answer(tasks=0, answered=0, where=tmp_path / "rejected.csv")
+    require_an_answer(tasks=9, answered=1, where=tmp_path / "rejected.csv")
+    with pytest.raises(NoStartPageAnswersError, match=r"none of the start pages of 9 tasks .*rejected\.csv.* network"):
+        require_an_answer(tasks=9, answered=0, where=tmp_path / "rejected.csv")
 
 
 def test_too_many_rejections_stop_with_the_reasons_and_the_file(tmp_path: Path) -> None:

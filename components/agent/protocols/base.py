@@ -54,6 +54,22 @@ class Write(typing.Protocol):
 
 
 @dataclass(frozen=True)
+class History:
+    """What prompts have of earlier turns, as numbers from which a plan counts their tokens. The defaults are those of a
+    conversation that grows."""
+
+    responses: bool = True
+    """Whether a prompt repeats every earlier response."""
+    line: int | None = None
+    """Tokens that every earlier turn has besides; None: its feedback and the lines of its page, by `agent`."""
+    memory: float = 0.0
+    """The memory that a prompt repeats, as a share of the last response: an assumption. With a memory, a prompt has the
+    feedback of the last calls, too."""
+    observations: bool = False
+    """Whether a prompt shows the last K observations (`observation.screenshots`), or the current one alone."""
+
+
+@dataclass(frozen=True)
 class Protocol:
     """What an agent sees, and how it answers."""
 
@@ -72,6 +88,8 @@ class Protocol:
     """Whether responses begin with `<think>`, which the chat template of a Thinking model opens itself."""
     rewrites_memory: bool = False
     """Whether the note of a response is all that later turns know of earlier ones."""
+    history: History = History()
+    """What `context` repeats of earlier turns, for plans."""
 
 
 def element_call(name: str, **arguments: Any) -> ToolCall:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from components.agent.grammar import Parsed
-from components.agent.protocols.base import Message, Protocol, TurnContext, element_call
+from components.agent.protocols.base import History, Message, Protocol, TurnContext, element_call
 from components.params import AgentParams
 from components.records import ToolCall, Turn
 
@@ -131,7 +131,7 @@ def _command(call: ToolCall) -> str:
     """The command of a call, as `_translate` reads it."""
     arguments = call.arguments
     match call.name:
-        case "click_element":
+        case "click_element" if {*arguments} <= {"element"}:
             return f"click({arguments['element']})"
         case "hover_element":
             return f"hover({arguments['element']})"
@@ -149,7 +149,7 @@ def _command(call: ToolCall) -> str:
             return f"stop({arguments.get('answer', '')})"
         case "new_tab" | "close_tab" | "go_back" | "go_forward":
             return call.name
-    raise ValueError(f"browseragent has no command for {call.name}")
+    raise ValueError(f"browseragent has no command for {call.name} with {', '.join(arguments) or 'no arguments'}")
 
 
 def _quoted(call: ToolCall) -> ToolCall:
@@ -227,4 +227,5 @@ BROWSERAGENT = Protocol(
     parse=parse,
     write=write,
     reminder="Write <think>…</think>, <conclusion>…</conclusion> and <action>one command</action>.",
+    history=History(responses=False, line=12),  # its number, its command and a short conclusion
 )

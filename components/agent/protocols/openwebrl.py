@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from components.agent.grammar import format_call, format_response, parse_response, without_reasoning
-from components.agent.protocols.base import Message, Protocol, TurnContext, observation_parts, page_lines
+from components.agent.protocols.base import History, Message, Protocol, TurnContext, observation_parts, page_lines
 from components.browser.tools import EXTENSION, TOOLS, Arguments
 from components.params import AgentParams
 from components.records import ToolCall
@@ -105,4 +105,5 @@ OPENWEBRL = Protocol(
     parse=parse_response,
     write=write,
     reminder="Close </think>, then write <tool_call>{…}</tool_call>.",
+    history=History(observations=True),
 )

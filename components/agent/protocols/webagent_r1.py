@@ -15,7 +15,7 @@ import re
 from functools import partial
 
 from components.agent.grammar import Parsed
-from components.agent.protocols.base import Message, Protocol, TurnContext, element_call
+from components.agent.protocols.base import History, Message, Protocol, TurnContext, element_call
 from components.params import AgentParams
 from components.records import ToolCall
 
@@ -103,7 +103,7 @@ def _code(call: ToolCall) -> str:
     """The source code of a call, as `_translate` reads it."""
     arguments = {key: json.dumps(str(value), ensure_ascii=False) for key, value in call.arguments.items()}
     match call.name:
-        case "click_element":
+        case "click_element" if {*arguments} <= {"element", "button"}:
             action = "Right Click" if call.arguments.get("button") == "right" else "Click"
             return f'do(action="{action}", element={arguments["element"]})'
         case "write_element":
@@ -129,7 +129,7 @@ def _code(call: ToolCall) -> str:
             return "go_backward()"
         case "go_forward":
             return "go_forward()"
-    raise ValueError(f"webagent_r1 has no function for {call.name}")
+    raise ValueError(f"webagent_r1 has no function for {call.name} with {', '.join(arguments) or 'no arguments'}")
 
 
 def _read(code: str) -> tuple[ast.Call, int]:
@@ -236,6 +236,7 @@ def _variant(name: str, thinking: bool) -> Protocol:
         if thinking
         else "Write one function call.",
         thinks=thinking,
+        history=History(line=20),  # the round, the placeholder and the tokens of two messages
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from components.agent.grammar import Parsed, format_call, parse_calls
-from components.agent.protocols.base import Message, Protocol, TurnContext, observation_parts, page_lines
+from components.agent.protocols.base import History, Message, Protocol, TurnContext, observation_parts, page_lines
 from components.agent.protocols.openwebrl import describe_tools
 from components.params import AgentParams
 from components.records import ToolCall, Turn
@@ -94,4 +94,5 @@ WEBGYM = Protocol(
     reminder="Write Memory:, Progress:, Intention: and Action: <tool_call>{…}</tool_call>.",
     thinks=False,
     rewrites_memory=True,
+    history=History(responses=False, line=0, memory=0.45),
 )

@@ -294,7 +294,15 @@ def _info(code: str) -> dict[str, Any]:
 
 
 def _spellings(country: dict[str, Any], info: dict[str, Any], capital: dict[str, Any] | None) -> tuple[str, ...]:
-    named = [country["capital"].strip(), str(info.get("capital") or ""), *([capital["name"]] if capital else [])]
+    """Spellings of a country's capital. That of `info` may be another city (Bujumbura for Gitega), so it is taken only
+    if it is the shown one in other letters, or among the city's alternate names."""
+    shown, other = country["capital"].strip(), str(info.get("capital") or "")
+    is_same = plain_letters(other).casefold() == plain_letters(shown).casefold()
+    named = [shown]
+    if is_same or (capital is not None and other in capital["alternatenames"]):
+        named.append(other)
+    if capital is not None:
+        named.append(capital["name"])
     return tuple(dict.fromkeys(name for name in named if name))
 
 

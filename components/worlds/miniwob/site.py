@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import uuid
 from collections.abc import Sequence
 from functools import cache
@@ -23,12 +24,13 @@ from components.browser import find_chromium
 from components.browser.chromium import launch, launch_flags
 from components.records import Split, Task
 from components.tasks.difficulty import difficulty_of
-from components.worlds import LoopbackSite
+from components.worlds import LoopbackSite, WorldError
 from components.worlds.miniwob.rubric import rubric
 from components.worlds.miniwob.server import Server, families
 
 SEEDS_PER_CALL = 100
 TIMEOUT_S = 60.0
+"""Limit of one operation of the browser: its start, the opening of a page, or `SEEDS_PER_CALL` episodes."""
 
 
 class _Instruction(BaseModel):
@@ -89,11 +91,15 @@ class MiniWoBSite(LoopbackSite[Server]):
         Returns:
             One dict per family and seed with the fields of `Task`. If the page failed or could not be opened, the row
             also has the reason in `error`, and the caller rejects the row.
+
+        Raises:
+            WorldError: the browser did not answer in time.
         """
         served_here = not self.is_served
         await self.start()
+        limit_s = collection_limit_s(len(families), len(seeds))
         try:
-            async with asyncio.timeout(TIMEOUT_S * (1 + len(families))), async_playwright() as playwright:
+            async with asyncio.timeout(limit_s), async_playwright() as playwright:
                 path = find_chromium(playwright.chromium.executable_path)
                 browser = await launch(playwright, path, launch_flags(self.addresses()))
                 width, height = viewport
@@ -104,6 +110,11 @@ class MiniWoBSite(LoopbackSite[Server]):
                     return [row for family in families for row in await self._family(context, family, seeds, split)]
                 finally:
                     await browser.close()
+        except TimeoutError as error:
+            raise WorldError(
+                f"the browser did not collect {len(seeds)} episodes of each of {len(families)} MiniWoB++ families "
+                f"within {limit_s:g} s: free the machine of other work, or ask for fewer episodes, and run it again"
+            ) from error
         finally:
             if served_here:
                 await self.stop()
@@ -138,6 +149,12 @@ class MiniWoBSite(LoopbackSite[Server]):
                 answer = await page.evaluate(f"WAYMARK.collect({json.dumps(chunk)})")
             answers += _INSTRUCTIONS.validate_python(answer)
         return answers
+
+
+def collection_limit_s(families: int, seeds: int) -> float:
+    """The limit of `collect` in seconds: `TIMEOUT_S` for the browser's start, and for each family as much for its page
+    and for every `SEEDS_PER_CALL` episodes."""
+    return TIMEOUT_S * (1 + families * (1 + math.ceil(seeds / SEEDS_PER_CALL)))
 
 
 @cache

@@ -95,7 +95,7 @@ async def play_and_kill(folder: Path) -> Run:
 
     async def rolled_out(pools, policy_for, name):
         with Journal(folder / name, Trajectory) as journal:
-            return await collect(specs, pools, policy_for, SETTINGS, journal)
+            return list(await collect(specs, pools, policy_for, SETTINGS, journal))
 
     async with open_browsers(BROWSER, world.sites(), "elements") as pools:
         kinds = [templates()[name] for name in ("shop_add_to_basket", "desk_hold_ticket")]

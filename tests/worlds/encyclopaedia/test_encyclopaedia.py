@@ -60,6 +60,25 @@ def test_facts_agree_with_common_knowledge():
     assert "Barium" in [value.text for value in entities()["Humphrey Davy"].fact("Discovered").values]
 
 
+@pytest.mark.parametrize(
+    ("country", "other"),
+    [
+        ("Burundi", "Bujumbura"), ("Eswatini", "Lobamba"), ("Equatorial Guinea", "Malabo"), ("Palau", "Ngerulmud"),
+        ("Hong Kong", "City of Victoria"), ("South Georgia and the South Sandwich Islands", "King Edward Point"),
+    ],
+)  # fmt: skip
+def test_another_city_is_no_spelling_of_the_capital(country, other):
+    fact = entities()[country].fact("Capital")
+    assert other not in (*fact.aliases, *(value.text for value in fact.values))
+
+
+@pytest.mark.parametrize(
+    ("country", "spelling"), [("Colombia", "Bogotá"), ("Mongolia", "Ulan Bator"), ("Kazakhstan", "Astana")]
+)
+def test_other_letters_and_alternate_names_spell_the_capital(country, spelling):
+    assert spelling in entities()[country].fact("Capital").aliases
+
+
 @pytest.mark.slow
 def test_titles_are_ascii_and_the_page_shows_their_original_spelling(book):
     assert all(title.isascii() for title in entities())

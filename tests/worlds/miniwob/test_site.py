@@ -13,8 +13,10 @@ from components.browser.feedback import ENDED, refused
 from components.judge import rules_verdict
 from components.params import BrowserParams
 from components.records import FactGroup, Outcome, Task, Termination
+from components.worlds import WorldError
+from components.worlds.miniwob import site
 from components.worlds.miniwob.server import SCRIPT_TAG, Server, families, html_root
-from components.worlds.miniwob.site import MiniWoBSite
+from components.worlds.miniwob.site import MiniWoBSite, collection_limit_s
 from components.worlds.miniwob.teacher import PLANS
 from tests.samples import recipe
 
@@ -103,6 +105,18 @@ def test_a_row_has_the_fields_of_a_task(rows):
         rubric=[FactGroup(id="1", description="Click button ONE.", facts=['The button "ONE" was clicked.'])],
         difficulty=1,
     )
+
+
+def test_the_limit_of_collection_grows_with_the_episodes_of_a_family():
+    assert collection_limit_s(families=1, seeds=1) == 180  # the browser, the page, one call
+    assert collection_limit_s(families=1, seeds=10_000) == 60 * (1 + 1 + 100)
+    assert collection_limit_s(families=3, seeds=101) == 60 * (1 + 3 * (1 + 2))
+
+
+def test_a_browser_that_is_too_slow_to_collect_is_named(monkeypatch):
+    monkeypatch.setattr(site, "TIMEOUT_S", 0.001)
+    with pytest.raises(WorldError, match=r"2 episodes of each of 1 MiniWoB\+\+ families within 0\.003 s: free"):
+        asyncio.run(MiniWoBSite().collect(["click-button"], [3, 4], "train"))
 
 
 def test_a_family_that_does_not_exist_gives_rows_with_the_reason(rows):
