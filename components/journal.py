@@ -14,10 +14,11 @@ import fcntl
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Generic, TypeVar, overload
+from typing import Generic, TypeVar
 
 from typing_extensions import override
 
+from components.lazy_records import LazyRecords
 from components.records import Record
 from components.store import sync
 
@@ -120,7 +121,7 @@ class Journal(Generic[R]):
         self.close()
 
 
-class _Lines(Sequence[R]):
+class _Lines(LazyRecords[R]):
     """The records of a journal's lines, read from the file when accessed, also once the journal is closed.
 
     Args:
@@ -136,15 +137,9 @@ class _Lines(Sequence[R]):
     def __len__(self) -> int:
         return len(self._lines)
 
-    @overload
-    def __getitem__(self, index: int) -> R: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[R]: ...
     @override
-    def __getitem__(self, index: int | slice) -> R | Sequence[R]:
-        if isinstance(index, slice):
-            return _Lines(self._path, self._kind, self._lines[index])
-        begin, length = self._lines[index]
+    def read(self, place: int) -> R:
+        begin, length = self._lines[place]
         with self._path.open("rb") as file:
             file.seek(begin)
             return self._kind.model_validate_json(file.read(length))

@@ -7,9 +7,10 @@ needed of each record.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar, overload
+from typing import TypeVar, overload
 
 import pyarrow.parquet as pq
 from typing_extensions import override
@@ -20,7 +21,25 @@ from components.store import records_of_group
 R = TypeVar("R", bound=Record)
 
 
-class Selection(Sequence[R]):
+class LazyRecords(Sequence[R], ABC):
+    """A sequence that reads each record when it is accessed. A slice of it is lazy, too."""
+
+    @abstractmethod
+    def read(self, place: int) -> R:
+        """The record at a place from 0 to the length minus 1."""
+
+    @overload
+    def __getitem__(self, index: int) -> R: ...
+    @overload
+    def __getitem__(self, index: slice) -> Selection[R]: ...
+    @override
+    def __getitem__(self, index: int | slice) -> R | Selection[R]:
+        if isinstance(index, slice):
+            return Selection(self, range(len(self))[index])
+        return self.read(range(len(self))[index])
+
+
+class Selection(LazyRecords[R]):
     """Some records of another sequence, which reads them.
 
     Args:
@@ -35,18 +54,12 @@ class Selection(Sequence[R]):
     def __len__(self) -> int:
         return len(self._places)
 
-    @overload
-    def __getitem__(self, index: int) -> R: ...
-    @overload
-    def __getitem__(self, index: slice) -> Selection[R]: ...
     @override
-    def __getitem__(self, index: int | slice) -> R | Selection[R]:
-        if isinstance(index, slice):
-            return Selection(self._records, self._places[index])
-        return self._records[self._places[index]]
+    def read(self, place: int) -> R:
+        return self._records[self._places[place]]
 
 
-class Chain(Sequence[R]):
+class Chain(LazyRecords[R]):
     """The records of some sequences, one sequence after the other."""
 
     def __init__(self, *parts: Sequence[R]) -> None:
@@ -56,19 +69,13 @@ class Chain(Sequence[R]):
     def __len__(self) -> int:
         return len(self._places)
 
-    @overload
-    def __getitem__(self, index: int) -> R: ...
-    @overload
-    def __getitem__(self, index: slice) -> Selection[R]: ...
     @override
-    def __getitem__(self, index: int | slice) -> R | Selection[R]:
-        if isinstance(index, slice):
-            return Selection(self, range(len(self))[index])
-        part, place = self._places[index]
-        return part[place]
+    def read(self, place: int) -> R:
+        part, index = self._places[place]
+        return part[index]
 
 
-class TableRecords(Sequence[R], Generic[R]):
+class TableRecords(LazyRecords[R]):
     """The records of a Parquet table. One row group is in memory, so neighbours are read together.
 
     Raises:
@@ -87,15 +94,9 @@ class TableRecords(Sequence[R], Generic[R]):
     def __len__(self) -> int:
         return len(self._places)
 
-    @overload
-    def __getitem__(self, index: int) -> R: ...
-    @overload
-    def __getitem__(self, index: slice) -> Selection[R]: ...
     @override
-    def __getitem__(self, index: int | slice) -> R | Selection[R]:
-        if isinstance(index, slice):
-            return Selection(self, range(len(self))[index])
-        group, row = self._places[index]
+    def read(self, place: int) -> R:
+        group, row = self._places[place]
         if group != self._group:
             self._group, self._rows = None, []  # frees the last group before the next one is read
             self._rows, self._group = records_of_group(self._path, self._kind, group), group

@@ -70,9 +70,9 @@ def test_records_are_read_in_the_order_of_the_file(table: Path) -> None:
     places: list[int] = []
 
     class Noted(TableRecords[Trajectory]):
-        def __getitem__(self, index):  # type: ignore[override]
-            places.append(index)
-            return super().__getitem__(index)
+        def read(self, place: int) -> Trajectory:
+            places.append(place)
+            return super().read(place)
 
     assert read_in_order(Noted(table, Trajectory), [6, 1, 4, 1]) == [TRAJECTORIES[index] for index in (6, 1, 4, 1)]
     assert places == [1, 4, 6]

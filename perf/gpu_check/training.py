@@ -21,7 +21,7 @@ from time import monotonic
 import torch
 
 from components.model import VLM, Encoder, Sample
-from components.params import BrowserParams, LoRAParams, ModelParams, ObservationParams, Params, TrainingParams
+from components.params import AgentParams, BrowserParams, LoRAParams, ModelParams, Params, TrainingParams
 from components.plan.architecture import Architecture
 from components.plan.memory import RESIDENT, Training, trainer_parts
 from components.training.forward import Forward
@@ -252,7 +252,7 @@ def planned_gib(vlm: VLM, trained: str, lengths: Sequence[int], shapes: Trajecto
         model=model,
         training=TrainingParams(),
         browser=BrowserParams(viewport=shapes.screenshot),
-        observation=ObservationParams(text="none"),
+        agent=AgentParams(max_response_tokens=1, max_context_tokens=max(lengths)),
     )
     parts = trainer_parts(Training("train_sft", architecture, max(lengths)), params)
     whole = sum(part.bytes for part in parts)
