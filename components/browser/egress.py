@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from components.browser import egress_proxy
 from components.browser.errors import SandboxError
 from components.params import EgressParams
+from components.params.harness import ascii_address
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5.0
@@ -21,8 +22,11 @@ STOP_TIMEOUT_S = 5.0
 
 def allows(params: EgressParams, url: str) -> bool:
     """Whether the guard's rules allow an address by its host name. The proxy also checks the resolved IP address at the
-    time of the request (`egress_proxy.Rules`)."""
-    parts = urlsplit(url)
+    time of the request (`egress_proxy.Rules`). An address that no browser can request is not allowed."""
+    try:
+        parts = urlsplit(ascii_address(url))
+    except ValueError:
+        return False
     host = (parts.hostname or "").rstrip(".")
     port = parts.port or (443 if parts.scheme == "https" else 80)
     if any(fnmatchcase(host, pattern) for pattern in params.blocked_hosts):

@@ -30,6 +30,7 @@ from components.cli import (
     world,
 )
 from components.cli.command import fail
+from components.plugins import install_command, missing_package
 
 GROUPS = (
     doctor,
@@ -73,6 +74,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     A name or a disk that the system refuses ends with a sentence, wherever a command meets it.
 
+    So does a package that the command needs and that the installed extras do not have.
+
     A command whose output goes to a pipe that its reader has closed, such as `head`, ends without a traceback.
     """
     try:
@@ -88,6 +91,11 @@ def main(arguments: list[str] | None = None) -> int:
         return CLOSED_PIPE
     except KeyboardInterrupt:
         return INTERRUPTED
+    except ModuleNotFoundError as error:
+        package = missing_package(error)
+        if package is None:
+            raise
+        return fail(f"this command needs the package {package}: {install_command(package)}")
     except OSError as error:
         if error.errno not in REFUSALS:
             raise

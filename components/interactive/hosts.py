@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from components.browser.egress import allows
 from components.browser.egress_proxy import is_public
-from components.interactive.options import RunError, ascii_address, is_ip
+from components.interactive.options import RunError, is_ip
 from components.params import EgressParams
 from components.params.harness import host_pattern
 
@@ -70,7 +70,7 @@ class HostRules:
         """
         if urlsplit(url).scheme not in _DEFAULT_PORTS:
             return True
-        return allows(self.egress, ascii_address(url))
+        return allows(self.egress, url)
 
     def with_host_of(self, *urls: str) -> HostRules:
         """The rules with the hosts of these addresses: exactly those, without subdomains."""

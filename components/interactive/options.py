@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from components.params import BrowserParams, EndpointParams, Params
-from components.params.harness import host_pattern
+from components.params.harness import ascii_address
 from components.records import Task
 
 PERSON_STEPS = 200
@@ -69,21 +69,6 @@ def start_address(url: str) -> str:
     if not valid:
         raise RunError(f"--url {url} is no address of a web page: give one such as https://shop.example/")
     return url
-
-
-def ascii_address(url: str) -> str:
-    """An address with its host as browsers request it, such as `https://xn--bcher-kva.example/` for bücher.example.
-
-    Raises:
-        ValueError: it is no address.
-    """
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if host.isascii():
-        return url
-    login, at, _ = parts.netloc.rpartition("@")
-    port = "" if parts.port is None else f":{parts.port}"
-    return parts._replace(netloc=f"{login}{at}{host_pattern(host)}{port}").geturl()
 
 
 def task_of(intent: str, url: str) -> Task:

@@ -6,6 +6,7 @@ import ipaddress
 import re
 import unicodedata
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PositiveInt
 
@@ -84,6 +85,21 @@ def host_pattern(text: str) -> str:
     if name.startswith("[") and name.endswith("]") and _is_ipv6(name[1:-1]):
         name = name[1:-1]
     return ".".join(map(_ascii_label, re.split("[.。．｡]", name))) + colon + port
+
+
+def ascii_address(url: str) -> str:
+    """An address with its host as browsers request it, such as `https://xn--bcher-kva.example/` for bücher.example.
+
+    Raises:
+        ValueError: it is no address, or its host has a wildcard beside letters beyond ASCII.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host.isascii():
+        return url
+    login, at, _ = parts.netloc.rpartition("@")
+    port = "" if parts.port is None else f":{parts.port}"
+    return parts._replace(netloc=f"{login}{at}{host_pattern(host)}{port}").geturl()
 
 
 def _ascii_label(label: str) -> str:

@@ -23,6 +23,7 @@ from http.client import HTTPException
 from pathlib import Path
 
 from components.journal import Journal, mark_final
+from components.params.harness import ascii_address
 from components.records import Record, Rejection, Task, start_tabs
 from components.tasks.site_addresses import site_of
 from components.tasks.sources import Origin, raw_of
@@ -163,8 +164,7 @@ def _status(url: str, method: str, timeout_s: float) -> int | str:
 
 def _encoded(url: str) -> str:
     """An address as browsers send it: letters beyond ASCII and spaces are escaped, the host's by IDNA."""
-    parts = urllib.parse.urlsplit(url)
-    host = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()
+    parts = urllib.parse.urlsplit(ascii_address(url))
     escaped = (urllib.parse.quote(part, safe="%/:=&?~#+!$,;'@()*[]|") for part in (parts.path, parts.query))
     path, query = escaped
-    return urllib.parse.urlunsplit((parts.scheme, host, path, query, ""))
+    return urllib.parse.urlunsplit((parts.scheme, parts.netloc, path, query, ""))

@@ -140,6 +140,16 @@ def test_a_site_of_the_run_reaches_no_other_site_of_it():
     assert allows(_egress_params(egress, None), "http://shop.test:8080/")
 
 
+def test_a_host_beyond_ascii_is_compared_as_browsers_request_it():
+    egress = EgressParams(allowed_hosts=["bücher.example"], blocked_hosts=["straße.de"])
+    assert allows(egress, "https://bücher.example/roman")
+    assert not allows(egress, "https://strasse.de/")
+    every = EgressParams(blocked_hosts=["straße.de"])
+    assert allows(every, "https://strasse.de/")
+    assert not allows(every, "https://straße.de/")
+    assert not allows(every, "https://b*ücher.example/")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["live", "ours"])
 def test_an_episode_finds_nothing_of_the_one_before(pages, kind):

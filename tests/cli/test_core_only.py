@@ -41,3 +41,20 @@ def test_a_world_whose_package_is_missing_is_refused_with_the_fix(command: tuple
     assert done.returncode == 1
     [line] = done.stderr.splitlines()
     assert line.endswith(f"worlds 'miniwob' needs the package playwright: {FIX}")
+
+
+@pytest.mark.parametrize(
+    "command, package, extra",
+    [
+        (("run", "press ok", "--url", "http://localhost:1/"), "playwright", "env"),
+        (("world", "new", "mine"), "playwright", "env"),
+        (("evaluate", "webarena-lite-165"), "torch", "train"),
+        (("serve", "demo"), "torch", "train"),
+    ],
+)
+def test_a_command_whose_package_is_missing_names_it(command: tuple[str, ...], package: str, extra: str) -> None:
+    done = waymark(*command)
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"this command needs the package {package}: pip install 'waymark[{extra}]'\n",
+    )

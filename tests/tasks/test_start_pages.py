@@ -16,7 +16,7 @@ from components.tasks import (
     require_few_rejected,
     write_rejections_csv,
 )
-from components.tasks.start_pages import HostAnswer, NoStartPageAnswersError
+from components.tasks.start_pages import HostAnswer, NoStartPageAnswersError, _encoded
 from tests.loopback import Handler, Loopback
 
 
@@ -95,6 +95,10 @@ def test_letters_beyond_ascii_and_spaces_are_escaped(
     tasks = [task(f"t{number}", start_url=site[0] + address) for number, address in enumerate(addresses)]
     assert check(tasks) == (tasks, [])
     assert sorted(site[1]) == ["/(a)'!", "/a%20b", "/wiki/%C3%89?q=x+y&r=%C3%BC", "/wiki/%C3%89t%C3%A9"]
+
+
+def test_a_host_beyond_ascii_is_asked_by_the_name_that_browsers_request() -> None:
+    assert _encoded("https://straße.de:8443/größe?x=ä") == "https://xn--strae-oqa.de:8443/gr%C3%B6%C3%9Fe?x=%C3%A4"
 
 
 @pytest.mark.parametrize("page, why", [("/gone", "HTTP 404"), ("/broken", "HTTP 503"), ("/slow", "TimeoutError")])
