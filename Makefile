@@ -1,7 +1,7 @@
 # make demo   the whole pipeline, then the table       make ui     MLflow and Prefect in the browser
 # make test   the tests; test-fast: the quick ones; test-rest: all others, or a part of them: test-slow, -apps, -sites, -city, -verified, -vllm   make lint   code and Dockerfile
 # make docs   the documentation in build/docs        make docs-serve   the same at http://127.0.0.1:8000
-# make gpu-check   does training work on this machine's GPU? 25 minutes
+# make gpu-check   does training work on this machine's GPU? Meant to take 25 minutes
 # Everything is installed into .venv from requirements/cpu.txt, by uv; another Python: make PYTHON=/path/to/python3.12 demo
 
 SHELL := /bin/bash
@@ -53,7 +53,7 @@ check-python:
 install: .venv/.stamp
 
 # Chromium: $WAYMARK_CHROMIUM, on PATH, Playwright's download, apt-get when root, or an error with the command to type.
-# Kiwix too, if the recipe is on the encyclopaedia.
+# What the recipe's worlds need, too: Kiwix for the encyclopaedia, the applications of the city.
 browser: install
 	@$(BIN)/python -m components.doctor $(if $(RECIPE),"$(RECIPE)")
 

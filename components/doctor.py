@@ -2,8 +2,8 @@
 
 Chromium is searched, then installed, in this order: $WAYMARK_CHROMIUM; chromium-headless-shell, chromium,
 chromium-browser or google-chrome on PATH; Playwright's own download; apt-get when root; else the command to type.
-Programs that a world needs are installed only for a recipe that has this world: by apt-get when root; else the command
-to type is printed.
+Programs that a world needs are installed only for a recipe that has this world: Debian packages by apt-get when root,
+others by the commands that the world names, in Waymark's checkout; else the command to type is printed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import importlib.metadata
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -34,6 +35,8 @@ MIN_MEMORY_GIB = 8.0
 MIN_DISK_GIB = 6.0
 DOWNLOAD_LIMIT_S = 300.0
 APT_LIMIT_S = 900.0
+COMMAND_LIMIT_S = 1800.0
+"""Of each command that installs what a world needs: half a gigabyte of packages, or an image of sites."""
 
 
 @dataclass(frozen=True)
@@ -47,19 +50,24 @@ class Check:
     required: bool = True
 
 
-def examine(root: Path = Path("."), lock: Path = LOCK) -> list[Check]:
-    """All checks, in the order in which a user should fix them."""
+def examine(root: Path = Path("."), lock: Path = LOCK, named: Path | None = None) -> list[Check]:
+    """All checks, in the order in which a user should fix them.
+
+    Args:
+        named: the recipe that the checks are for; None: the params.yaml of `root`.
+    """
+    in_use = named or root / "params.yaml"
     return [
         python(),
         *packages(root / lock),
         chromium(),
         headless_shell(),
-        *world_programs(root / "params.yaml"),
+        *world_programs(in_use),
         *broken_worlds(),
         dvc(root),
-        recipe(root / "params.yaml"),
-        *recipe_fits(root / "params.yaml"),
-        base_model(root),
+        recipe(in_use),
+        *recipe_fits(in_use),
+        base_model(root, in_use),
         cores(),
         memory(),
         disk(root),
@@ -188,11 +196,13 @@ def dvc(root: Path) -> Check:
 
 
 def recipe(path: Path) -> Check:
-    """Whether the recipe in use is valid."""
+    """Whether the recipe is valid."""
     try:
-        return Check("params.yaml", True, f"recipe {load(path).name}")
+        return Check(path.name, True, f"recipe {load(path).name}")
     except RecipeError as error:
-        return Check("params.yaml", False, str(error).splitlines()[0], "waymark use recipes/demo.yaml")
+        is_in_use = path.name == "params.yaml"
+        fix = "waymark use recipes/demo.yaml" if is_in_use else f"`waymark validate {path}` lists all that is wrong"
+        return Check(path.name, False, str(error).splitlines()[0], fix)
 
 
 def recipe_fits(path: Path) -> list[Check]:
@@ -228,10 +238,10 @@ def fits(path: Path, devices: Sequence[Gpu]) -> list[Check]:
     return [Check("recipe fits", False, planned.reasons[0], "`waymark plan` names changes with which it would")]
 
 
-def base_model(root: Path) -> Check:
+def base_model(root: Path, recipe: Path) -> Check:
     """Whether the recipe's base model has its files; a name on a model hub is not checked."""
     try:
-        base = load(root / "params.yaml").model.base
+        base = load(recipe).model.base
     except RecipeError:
         base = "data/base_model"
     fix = f"git checkout {base}"
@@ -325,32 +335,62 @@ def install_commands() -> Iterator[tuple[list[str], float]]:
 
 
 def install_world_programs(recipe: Path, say: Callable[[str], None] = print) -> dict[str, str]:
-    """Find what the worlds of a recipe need, or install its Debian packages where this process may.
+    """Find what the worlds of a recipe need, or install it where this process may.
 
     Returns:
         Where each program is, by name.
 
     Raises:
-        WorldError: one is not there; the message names the command to type.
+        WorldError: one is not there, or its installation failed; the message names the command to type.
     """
     programs = {}
     for need in _requirements(recipe).values():
         try:
             programs[need.name] = need.find()
-            continue
-        except WorldError:
-            if os.geteuid() != 0 or shutil.which("apt-get") is None or not need.packages:
-                raise
-        install = f"apt-get install -y --no-install-recommends {' '.join(need.packages)}"
-        say(f"no {need.name} yet; trying: {install}")
-        script = f"apt-get update -q; {install} -q"
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        try:
-            subprocess.run(["sh", "-c", script], timeout=APT_LIMIT_S, check=False, env=environment)
-        except subprocess.TimeoutExpired as error:
-            say(f"that did not work: {error}")
-        programs[need.name] = need.find()
+        except WorldError as error:
+            _install_packages(need, say)
+            _run_commands(need, error, say)
+            programs[need.name] = need.find()
     return programs
+
+
+def is_checkout(folder: Path = Path(".")) -> bool:
+    """Whether a folder is a checkout of Waymark, in which the commands of a `Requirement` run."""
+    return (folder / "Makefile").is_file() and (folder / LOCK).is_file()
+
+
+def _install_packages(need: Requirement, say: Callable[[str], None]) -> None:
+    """Install the Debian packages if this process is root's. Whether it worked, `Requirement.find` tells."""
+    if os.geteuid() != 0 or shutil.which("apt-get") is None or not need.packages:
+        return
+    install = f"apt-get install -y --no-install-recommends {' '.join(need.packages)}"
+    say(f"no {need.name} yet; trying: {install}")
+    script = f"apt-get update -q; {install} -q"
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        subprocess.run(["sh", "-c", script], timeout=APT_LIMIT_S, check=False, env=environment)
+    except subprocess.TimeoutExpired as error:
+        say(f"that did not work: {error}")
+
+
+def _run_commands(need: Requirement, missing: WorldError, say: Callable[[str], None]) -> None:
+    """Run the commands of a requirement, if this is a checkout.
+
+    Args:
+        missing: what `Requirement.find` raised.
+
+    Raises:
+        WorldError: one failed; those after it did not run.
+    """
+    for command in need.commands if is_checkout() else ():
+        shown = shlex.join(command)
+        say(f"no {need.name} yet; running: {shown}")
+        try:
+            status = subprocess.run(command, timeout=COMMAND_LIMIT_S, check=False).returncode
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise WorldError(f"{missing}; Waymark tried `{shown}`, which did not work: {error}") from error
+        if status:
+            raise WorldError(f"{missing}; Waymark tried `{shown}`, which ended with status {status}: see its output")
 
 
 def show(checks: list[Check]) -> int:

@@ -136,6 +136,9 @@ def scalars(value: dict, prefix: str = "") -> dict[str, float | int | str | bool
 
 def markdown(title: str, records: list[dict]) -> str:
     """A table of the records. A funnel (records with `left`) gets a bar per row, else each numeric column a curve."""
+    records = [
+        {name: item for field, value in record.items() for name, item in _columns(field, value)} for record in records
+    ]
     columns = list(dict.fromkeys(name for record in records for name in record))
     lines = [f"## {title}", ""]
     if "left" in columns:
@@ -159,6 +162,11 @@ def markdown(title: str, records: list[dict]) -> str:
     lines += [*_table(["", "curve", "first", "last"], curves), ""]
     lines += _table(columns, [[_cell(record.get(name)) for name in columns] for record in records])
     return "\n".join(lines) + "\n"
+
+
+def _columns(field: str, value: object) -> Iterator[tuple[str, object]]:
+    """The columns of a field of a record: those of a nested record, such as a rate with its interval, else one."""
+    yield from scalars({field: value}).items() or [(field, value)]
 
 
 def sparkline(values: list[float], width: int = 40) -> str:

@@ -29,6 +29,7 @@ PLUMBING = (
     "components/pipeline/curve.py",
     "components/pipeline/stage_run.py",
     "components/params/",
+    "components/plan/calibration.py",
     "components/plugins.py",
     "components/quality/",
     "components/records.py",

@@ -93,12 +93,15 @@ def show(console: Console, root: Path, wall_s: float) -> int:
     """Print the results table and the paths of the results; returns the exit status."""
     import yaml
 
+    from components.params.objectives import objective_kind
+    from components.params.section import value_at
+
     recipe = yaml.safe_load((root / "params.yaml").read_text())
     name = recipe["name"]
     file = root / "reports" / f"{name}.json"
     report = json.loads(file.read_text())
-    by_rejection = recipe.get("rl", {}).get("objective", {}).get("name") == "rft"
-    console.print(results(name, report, {**NAMES, "rl": "after RFT"} if by_rejection else NAMES))
+    objective = objective_kind(value_at(recipe, "rl.objective") or {})
+    console.print(results(name, report, NAMES | {"rl": objective.trained_label}))
     for key, difference in report["paired"].items():
         label = key.replace("_minus_", " - ")
         console.print(

@@ -4,5 +4,6 @@
 - `decoding`, `generate`: the policy in this process against transformers.
 - `gpu_check`: exactness, memory, speed and learning on a GPU. `packing`: training on packed rows.
   `dedup`: deduplication of tasks.
-- `steps`: optimiser steps of shuffled turns against steps of whole groups.
+- `steps`: optimiser steps of shuffled turns against steps of whole groups. `async_rl`: asynchronous against synchronous
+  RL. `scale`: an iteration at the paper's size.
 """

@@ -6,7 +6,8 @@ The journeys are those of `tests/applications`. A step is a call with the observ
 each call the usable controls of the page are counted independently of the element list (`controls.py`); the share of
 those that a point of the list reaches is to be at least 98%. A journey that fails counts up to there.
 
-Last line: JSON with ms_per_step (median), controls, share, calls, waits and failed (the step), for each application.
+Last line: JSON with ms_per_step (median), controls, share, calls, waits and failed (the number of calls before the
+failure, or null), for each application.
 """
 
 from __future__ import annotations
@@ -55,6 +56,14 @@ async def measure(application: Application, origin: str) -> tuple[dict[str, Any]
     return figures, census
 
 
+def summary(name: str, figures: dict[str, Any]) -> str:
+    """The figures of an application on one line, which says so if the journey did not end."""
+    line = f"{name}: {figures['ms_per_step']} ms per step, {figures['share']:.1%} of {figures['controls']} controls"
+    if figures["failed"] is None:
+        return line
+    return f"{line}; the journey FAILED after {figures['failed']} calls, so the figures are of these alone"
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -67,8 +76,7 @@ def main() -> None:
             continue
         with tempfile.TemporaryDirectory() as folder, serve(application, Path(folder)) as running:
             results[name], census = asyncio.run(measure(application, running.origin))
-        figures = results[name]
-        print(f"{name}: {figures['ms_per_step']} ms per step, {figures['share']:.1%} of {figures['controls']} controls")
+        print(summary(name, results[name]))
         if options.missing:
             for control, pages in census.missing.most_common(40):
                 print(f"  {pages:3} {control}")

@@ -7,10 +7,13 @@
   (`shared`). The two take turns in the same run. `cpu_ratio` compares the server's CPU time for an episode.
 - Memory per episode under way: growth of the process over 100 copies that were used and their snapshots, all with the
   data of one seed, and each with those of its own.
-- Copies and snapshots that are left after 1,000 episodes that began, were compared and ended, without pages.
+- Copies and snapshots that are left after 1,000 episodes that began, opened a page, were compared and ended.
 - One server process against two (`worlds.city.processes`), which take turns: seconds until all have started, MiB of
   each then and after the episodes, and episodes per second with 8 and 16 at once: the ones above over plain HTTP, and
   in Chromium those of an oracle that puts an article into the cart.
+- Faults: 96 episodes in Chromium, eight at once on two processes, one of which gets a SIGKILL in mid-episode, eight
+  times. A third of the agents do their task, a third only say `done`, and a third do another task. How many episodes
+  were interrupted and run again, were lost, or have a verdict that is not of what they did.
 
 Last line: JSON with the figures.
 """
@@ -41,6 +44,7 @@ from components.worlds.city.server_process import CityServer
 from components.worlds.city.site import CityEpisode, CitySite
 from components.worlds.city.tasks.registry import templates
 from components.worlds.playing import play
+from perf.city_faults import faults
 
 HOST = "shop.test"
 PATHS = ("/", "/catalogue/", "/search/?q=rope")
@@ -51,7 +55,7 @@ CONCURRENCY = (1, 8, 16, 32)
 PROCESSES = (1, 2)
 DIVIDED = (8, 16)
 """Episodes at once on one process and on two."""
-PARTS = ("operations", "memory", "throughput", "ended", "processes")
+PARTS = ("operations", "memory", "throughput", "ended", "processes", "faults")
 
 
 def main() -> None:
@@ -62,6 +66,8 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=64, help="per concurrency and round; default: %(default)s")
     parser.add_argument("--rounds", type=int, default=3, help="default: %(default)s")
     parser.add_argument("--ended", type=int, default=1000, help="episodes that begin and end; default: %(default)s")
+    parser.add_argument("--faulted", type=int, default=96, help="episodes with kills; default: %(default)s")
+    parser.add_argument("--kills", type=int, default=8, help="of processes among them; default: %(default)s")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="default: all")
     print(json.dumps(asyncio.run(measure(parser.parse_args()))))
 
@@ -94,6 +100,8 @@ async def measure(options: argparse.Namespace) -> dict[str, object]:
     if "processes" in options.parts:
         figures["processes"] = await divided(task, options.episodes, options.rounds)
         figures["in_chromium"] = await in_chromium(options.episodes, options.rounds)
+    if "faults" in options.parts:
+        figures["faults"] = await faults(options.faulted, options.kills)
     return figures
 
 
@@ -182,12 +190,15 @@ def cpu_s(server: CityServer) -> float:
 
 
 async def ended(site: CitySite, task: Task, episodes: int) -> Mapping[str, int]:
-    """What the server keeps after so many episodes that began, were compared and ended."""
+    """What the server keeps after so many episodes that began, opened a page, were compared and ended."""
 
     async def episode(_: int) -> None:
         begun = await site.begin(task)
-        await begun.check_state(None)
-        await begun.end()
+        try:
+            await asyncio.to_thread(request, site.server, jar_of(begun), PATHS[0])
+            await begun.check_state(None)
+        finally:
+            await begun.end()
 
     await per_second(episode, episodes, DIVIDED[0])
     return site.server.count()._asdict()

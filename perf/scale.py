@@ -25,7 +25,7 @@ from perf.images import update
 from perf.packing import trajectory
 from perf.training_workload import SHAPES, random_model
 
-IMAGES, PASSES = 40, 3
+PASSES = 3
 
 
 def simulated(recipe: Path, device: str, open_groups: int | None, seeds: int) -> dict[str, float]:
@@ -55,12 +55,12 @@ def simulated(recipe: Path, device: str, open_groups: int | None, seeds: int) ->
     return {name: round(fmean(row[name] for row in rows), 3) for name in rows[0]}
 
 
-def image_work() -> dict[str, dict[str, float]]:
-    """Preparations and encodings per screenshot in an update, with a cache for 7 screenshots and with one for all."""
+def image_work(count: int) -> dict[str, dict[str, float]]:
+    """Preparations and encodings per screenshot in an update of `count` ones, with a cache for 7 or for all."""
     vlm = random_model("quarter", "cpu", None)
     vlm.freeze_vision()
     encoder = Encoder(vlm)
-    images = [sample.prompt.images[0] for sample in trajectory(encoder, IMAGES, SHAPES["quarter"])]
+    images = [sample.prompt.images[0] for sample in trajectory(encoder, count, SHAPES["quarter"])]
     tower = vlm.model.model.visual.config
     width = (1 + len(tower.deepstack_visual_indexes)) * tower.out_hidden_size
     few_gib = 7 * width * encoder.vision.tokens(images[0]) * vlm.feature_dtype.itemsize / 2**30
@@ -77,10 +77,11 @@ def main() -> None:
     parser.add_argument("--device", default="B200", help="GPU of the plan (default: B200, the paper's)")
     parser.add_argument("--open-groups", type=int, nargs="+", default=[16, 24, 32, 48, 64])
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--images", type=int, default=40, help="screenshots of the measured update")
     options = parser.parse_args()
     ways: dict[str, int | None] = {"waves": None} | {f"{number} open groups": number for number in options.open_groups}
     rollouts = {name: simulated(options.recipe, options.device, number, options.seeds) for name, number in ways.items()}
-    figures = {"rollouts": rollouts, "images": image_work()}
+    figures = {"rollouts": rollouts, "images": image_work(options.images)}
     for table in figures.values():
         for name, row in table.items():
             print(f"{name:>15}: " + ", ".join(f"{key} {value:g}" for key, value in row.items()))

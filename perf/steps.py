@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,7 +31,7 @@ from components.model import VLM, Encoder
 from components.params import Params, SamplingParams, load
 from components.policies import TransformersPolicy
 from components.policies.scripted import scripted_policy
-from components.records import Task, Trajectory
+from components.records import Reward, Task, Trajectory
 from components.rollout import Group, PolicyFor, collect, episode_specs
 from components.training.forward import Forward
 from components.training.objectives import UpdateContext, objective_of
@@ -127,9 +128,34 @@ async def sampled_groups(params: Params, vlm: VLM, encoder: Encoder, tasks: int)
         trajectories = await roll(params, chosen[tasks:], lambda spec, session: policy, size, params.rl.sampling)
     members = [trajectories[begin : begin + size] for begin in range(0, len(trajectories), size)]
     return [
-        Group(attempts[0].task, attempts, [reward(attempt, rules_verdict(attempt)) for attempt in attempts])
-        for attempts in members
+        Group(attempts[0].task, attempts, [rewarded(params, attempt) for attempt in attempts]) for attempts in members
     ]
+
+
+def rewarded(params: Params, attempt: Trajectory) -> Reward:
+    """The reward of an attempt by the rules, with the recipe's costs."""
+    return reward(attempt, rules_verdict(attempt), params.rl.format_error, params.rl.action_cost)
+
+
+def compared(params: Params, vlm: VLM, encoder: Encoder, groups: Sequence[Group], shuffles: int) -> dict[str, Any]:
+    """The figures of both ways on the groups that can be learned from."""
+    objective = objective_of(params)
+    assert isinstance(objective, PolicyGradient)
+    effective = [group for group in groups if group.is_effective]
+    if not effective:
+        raise SystemExit(f"none of {len(groups)} groups can be learned from: give more --tasks")
+    optimizer = torch.optim.AdamW(vlm.trainable())
+    context = UpdateContext(vlm, encoder, params, optimizer, seed=params.seed)
+    turns = [turn_samples([group], context.renderer, encoder, objective) for group in effective]
+    vlm.model.train()
+    figures = measure(context, objective, turns, shuffles)
+    return {
+        "effective_groups": len(effective),
+        "trained_turns": sum(map(len, turns)),
+        "variance_ratio": round(figures["groups"].variance / figures["turns"].variance, 3),
+        "time_ratio": round(figures["turns"].epoch_s / figures["groups"].epoch_s, 3),
+        **{form: asdict(part) for form, part in figures.items()},
+    }
 
 
 def main() -> None:
@@ -141,29 +167,16 @@ def main() -> None:
     options = parser.parse_args()
     params = load(options.recipe)
     torch.manual_seed(params.seed)
+    vlm, encoder = loaded(params)
+    groups = asyncio.run(sampled_groups(params, vlm, encoder, options.tasks))
+    print(json.dumps(compared(params, vlm, encoder, groups, options.shuffles)))
+
+
+def loaded(params: Params) -> tuple[VLM, Encoder]:
+    """The base, to be trained, and its encoder."""
     vlm = VLM.load(params.model.base, params.model, train=True)
     vlm.prepare(params.model, params.seed, dropout=False)
-    encoder = Encoder(vlm)
-    groups = asyncio.run(sampled_groups(params, vlm, encoder, options.tasks))
-    objective = objective_of(params)
-    assert isinstance(objective, PolicyGradient)
-    effective = [group for group in groups if group.is_effective]
-    optimizer = torch.optim.AdamW(vlm.trainable())
-    context = UpdateContext(vlm, encoder, params, optimizer, seed=params.seed)
-    turns = [turn_samples([group], context.renderer, encoder, objective) for group in effective]
-    vlm.model.train()
-    figures = measure(context, objective, turns, options.shuffles)
-    print(
-        json.dumps(
-            {
-                "groups": len(effective),
-                "turns": sum(map(len, turns)),
-                "variance_ratio": round(figures["groups"].variance / figures["turns"].variance, 3),
-                "time_ratio": round(figures["turns"].epoch_s / figures["groups"].epoch_s, 3),
-                **{form: asdict(part) for form, part in figures.items()},
-            }
-        )
-    )
+    return vlm, Encoder(vlm)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from components import doctor
+from components.cli import main as cli
 from components.params import complete, load
 from components.plan.hardware import Gpu, parse_gpus
 from components.worlds import WorldError
@@ -234,3 +235,80 @@ def test_a_recipe_for_a_gpu_is_refused_without_one(tmp_path: Path) -> None:
 
 def test_models_of_unknown_shape_are_not_judged(tmp_path: Path) -> None:
     assert doctor.fits(a_recipe(tmp_path, "one-gpu", base="a/b", judge_base="a/b"), [Gpu("L4", 2**30)]) == []
+
+
+CITY_MAKEFILE = """\
+.venv-city/.stamp:
+\tmkdir -p .venv-city/bin
+\tprintf '#!/bin/sh\\nmkdir -p "$$3"\\n' > .venv-city/bin/python
+\tchmod +x .venv-city/bin/python
+\ttouch $@
+"""
+"""Stands for the real target, which installs half a gigabyte. Its interpreter makes an empty image of the sites."""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which commands of worlds run, with nothing installed."""
+    (tmp_path / doctor.LOCK).parent.mkdir()
+    (tmp_path / doctor.LOCK).touch()
+    (tmp_path / "Makefile").write_text(CITY_MAKEFILE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+CITY = ROOT / "recipes/city-demo.yaml"
+
+
+@pytest.mark.parametrize("command", [[CITY], ["waymark", "doctor", CITY, "--fix"]], ids=["demo", "fix"])
+def test_the_city_is_installed_by_the_demo_and_by_the_doctor(
+    checkout: Path, command: list[object], capfd: pytest.CaptureFixture[str]
+) -> None:
+    if command[0] == "waymark":
+        cli.main([str(word) for word in command[1:]])
+    else:
+        assert doctor.main([str(word) for word in command]) == 0
+    assert "no city yet; running: make .venv-city/.stamp\n" in capfd.readouterr().out
+    assert (checkout / ".venv-city/.stamp").exists()
+    [_] = [path for path in (checkout / ".waymark/cache/city").iterdir() if path.is_dir()]
+    assert doctor.install_world_programs(CITY, say=pytest.fail) == {"city": str(checkout / ".venv-city/bin/python")}
+
+
+def test_make_demo_installs_what_the_worlds_of_its_recipe_need() -> None:
+    command = ["make", "--dry-run", "demo", "RECIPE=city-demo"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    install = lines.index('.venv/bin/python -m components.doctor "city-demo"')
+    assert install < lines.index('.venv/bin/python -m flows.demo --recipe "city-demo"')
+
+
+def test_a_command_that_fails_is_named_with_the_fix(checkout: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (checkout / "Makefile").write_text(".venv-city/.stamp:\n\techo no network >&2; exit 3\n")
+    assert doctor.main([str(CITY)]) == 1
+    error = capfd.readouterr().err
+    assert "no network" in error
+    assert error.splitlines()[-1] == (
+        "the environment of the city's sites is not installed: type `make city`; "
+        "Waymark tried `make .venv-city/.stamp`, which ended with status 2: see its output"
+    )
+
+
+def test_a_command_that_does_not_exist_is_named(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(checkout))
+    with pytest.raises(WorldError, match=r"type `make city`; Waymark tried `make .*No such file or directory: 'make'"):
+        doctor.install_world_programs(CITY, say=lambda line: None)
+
+
+@pytest.mark.parametrize("absent", ["Makefile", str(doctor.LOCK)])
+def test_outside_of_a_checkout_no_command_of_a_world_runs(checkout: Path, absent: str) -> None:
+    (checkout / absent).unlink()
+    with pytest.raises(WorldError, match=r"^the environment of the city's sites is not installed: type `make city`$"):
+        doctor.install_world_programs(CITY, say=lambda line: pytest.fail(line))
+
+
+def test_the_doctor_checks_the_recipe_that_it_is_given(tmp_path: Path) -> None:
+    checks = {check.name: check for check in doctor.examine(tmp_path, named=CITY)}
+    assert checks["city-demo.yaml"].ok
+    assert checks["base model"].finding == "no data/city_base_model"
+    wrong = doctor.recipe(tmp_path / "none.yaml")
+    assert (wrong.ok, wrong.fix.startswith("`waymark validate")) == (False, True)

@@ -6,9 +6,11 @@ import ast
 import re
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from components.params import Objective
 from tests.source_trees import nodes
 
 ROOT = Path(__file__).parent.parent
@@ -53,6 +55,8 @@ BASE = [
 TOOLS = {"mlflow": "tracking", "great_expectations": "quality"}
 """Libraries that one package alone imports; the stages and what they share use that package."""
 WITH_TOOLS = ["pipeline", "benchmarks", "study", "stages"]
+ENGLISH = {"city": ("components/worlds/encyclopaedia", "components/training/pages.py")}
+"""Worlds with a name of English, and where the word is not the world: articles about cities, and a list of words."""
 FILES = sorted((ROOT / "components").rglob("*.py"))
 FLOWS = sorted((ROOT / "flows").rglob("*.py"))
 
@@ -178,13 +182,7 @@ def test_no_name_of_a_test_is_longer_than_70_characters():
 def test_a_world_is_named_in_its_own_package_alone():
     """In code, comments, scripts and templates of `components` and `flows`; recipes, docs and tests name worlds."""
     packages = [path.parent for path in sorted((ROOT / "components/worlds").glob("*/world.py"))]
-    plain = {"live", "city"}  # words of English: only their packages and classes are looked for
-    patterns = {
-        package: re.compile(
-            rf"worlds[./]{package.name}|\b{package.name.title()}\b" if package.name in plain else f"(?i:{package.name})"
-        )
-        for package in packages
-    }
+    recipes = re.compile("|".join(rf"\b{path.stem}\b" for path in (ROOT / "recipes").glob("*.yaml")))
     files = [
         path
         for folder in ("components", "flows")
@@ -193,9 +191,55 @@ def test_a_world_is_named_in_its_own_package_alone():
     ]
     named = [
         f"{path.relative_to(ROOT)}: {package.name}"
-        for package, pattern in patterns.items()
+        for package in packages
         for path in files
-        if not path.is_relative_to(package) and pattern.search(path.read_text())
+        if not path.is_relative_to(package)
+        and not any(path.is_relative_to(ROOT / other) for other in ENGLISH.get(package.name, ()))
+        and world_pattern(package.name).search(recipes.sub("", path.read_text()))
     ]
     assert packages
     assert named == []
+
+
+def test_an_objective_is_asked_and_not_told_by_its_name():
+    """No comparison and no dependence of a key names a kind, outside of the objectives and their sections."""
+    kinds = {path.stem for path in (ROOT / "components/training/objectives").glob("*.py")}
+    names = {kind.model_fields["name"].default for kind in get_args(get_args(Objective)[0])}
+    own = {ROOT / "components/params/objectives.py", *(ROOT / "components/training/objectives").glob("*.py")}
+    named = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in (*FILES, *FLOWS)
+        if path not in own
+        for node in nodes(path)
+        if isinstance(node, ast.Compare)
+        or (isinstance(node, ast.Call) and ast.unparse(node.func) in ("NotWith", "OnlyWith"))
+        if names & {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+    ]
+    assert names <= kinds
+    assert named == []
+
+
+@cache
+def world_pattern(name: str) -> re.Pattern[str]:
+    """What names a world: its name in any case; a name that is also part of other words, as a word of its own."""
+    if name == "live":
+        # An adjective and a verb of many files, so only its package and its class are searched for. As a name it is in
+        # `registry` and in the docstrings of `World` and of a recipe: a task that no world serves is the world's.
+        return re.compile(rf"worlds[./]{name}|\b{name.title()}\b")
+    if name in ENGLISH:
+        return re.compile(rf"(?i:(?<![a-z]){name}(?![a-z]))|\b{name.title()}[A-Z]")
+    return re.compile(f"(?i:{name})")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_named"),
+    [
+        ("take a world such as the city", True),
+        ("as vLLM and the City do", True),
+        ("data/city_base_model", True),
+        ("CityServer", True),
+        ("capacity, opacity, bit_capacity", False),
+    ],
+)
+def test_a_world_is_found_as_a_word_of_code_and_prose(text: str, is_named: bool):
+    assert (world_pattern("city").search(text) is not None) == is_named

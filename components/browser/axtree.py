@@ -57,6 +57,23 @@ class Node:
 
 
 @dataclass(frozen=True)
+class NotShown:
+    """What a tree of the elements in view lacks."""
+
+    elements: int = 0
+    """Number of elements in view that are over the budget."""
+    frames: int = 0
+    """Number of frames in view that did not answer."""
+    above: float = 0.0
+    """Screens of the page above the view."""
+    below: float = 0.0
+    """Screens of the page below the view."""
+
+
+NOTHING = NotShown()
+
+
+@dataclass(frozen=True)
 class Placed:
     """A shown element and its place: `box` is left, top, right, bottom on the 0-1000 scale of both axes."""
 

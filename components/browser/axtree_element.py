@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -176,13 +177,9 @@ class PageElement:
         selector = f"{ENGINE}={self._reference} {request} {quote(json.dumps(arguments), safe='')}"
         try:
             async with self._tab.limits.limit(PROBE_TIMEOUT_S):  # a dialog that the agent is to answer stops it
-                texts = await asyncio.gather(*(_text(frame, selector) for frame in frames))
+                return await _first_answer(frames, selector) or (page.main_frame, None)
         except TimeoutError as error:
             raise EnvError(f"the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
-        for frame, text in zip(frames, texts, strict=True):
-            if (answer := json.loads(text)) is not None:
-                return frame, answer
-        return page.main_frame, None
 
     def _locator(self, frame: Frame) -> Locator:
         return frame.locator(f"{ENGINE}={self._reference} self")
@@ -192,6 +189,22 @@ async def register(playwright: Playwright) -> None:
     """Make the engine known to a Playwright, before the first page opens."""
     script = engine(Path(__file__).with_suffix(".js"))
     await playwright.selectors.register(ENGINE, script=script, content_script=True)
+
+
+async def _first_answer(frames: Sequence[Frame], selector: str) -> tuple[Frame, Any] | None:
+    """The frame that has the element, and its answer; None if no frame has it. Frames that do not answer are awaited
+    only if no other frame has the element."""
+    waiting = {asyncio.create_task(_text(frame, selector)): frame for frame in frames}
+    try:
+        while waiting:
+            for task in (await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED))[0]:
+                frame = waiting.pop(task)
+                if (answer := json.loads(task.result())) is not None:
+                    return frame, answer
+        return None
+    finally:
+        for task in waiting:
+            task.cancel()
 
 
 async def _text(frame: Frame, selector: str) -> str:

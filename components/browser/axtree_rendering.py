@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html as markup
 
-from components.browser.axtree import ACTIONABLE, TRANSPARENT, Node
+from components.browser.axtree import ACTIONABLE, NOTHING, TRANSPARENT, Node, NotShown
 
 MAX_NODES = 1500
 """Elements in one observation. A page with more is cut, and the last line says so."""
@@ -20,11 +20,11 @@ _TAGS = {
 _INPUT_TYPES = {"textbox": "text", "spinbutton": "number", "slider": "range"}
 
 
-def as_tree(nodes: list[Node], left_out: int = 0) -> str:
+def as_tree(nodes: list[Node], not_shown: NotShown = NOTHING) -> str:
     """One line per element, indented by depth: `[12] link "Home"`. Static text is `text "…"`.
 
     Args:
-        left_out: number of elements in view that are not among the nodes; the last line adds them.
+        not_shown: what is not among the nodes; the first and the last lines tell it.
     """
     lines: list[str] = []
 
@@ -40,14 +40,14 @@ def as_tree(nodes: list[Node], left_out: int = 0) -> str:
 
     for node in nodes:
         add(node, 0)
-    return _joined(lines, left_out)
+    return _joined(lines, not_shown)
 
 
-def as_html(nodes: list[Node], left_out: int = 0) -> str:
+def as_html(nodes: list[Node], not_shown: NotShown = NOTHING) -> str:
     """Markup with one element per line: `<a id="12">Home</a>`, as models trained on simplified HTML expect.
 
     Args:
-        left_out: as for `as_tree`.
+        not_shown: as for `as_tree`.
     """
     lines: list[str] = []
 
@@ -71,7 +71,7 @@ def as_html(nodes: list[Node], left_out: int = 0) -> str:
 
     for node in nodes:
         add(node, 0)
-    return _joined(lines, left_out)
+    return _joined(lines, not_shown)
 
 
 def _tag(node: Node) -> tuple[str, str]:
@@ -101,6 +101,18 @@ def _cut(text: str) -> str:
     return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 3] + "..."
 
 
-def _joined(lines: list[str], left_out: int) -> str:
-    more = max(0, len(lines) - MAX_NODES) + left_out
-    return "\n".join([*lines[:MAX_NODES], *([f"... {more} more elements in view"] if more else [])])
+def _joined(lines: list[str], not_shown: NotShown) -> str:
+    before = [f"(more above: {_screens(not_shown.above)})"] if not_shown.above else []
+    after = []
+    if more := max(0, len(lines) - MAX_NODES) + not_shown.elements:
+        after.append(f"... {more} more elements in view")
+    if not_shown.frames:
+        verbs = "frame did not answer and is" if not_shown.frames == 1 else "frames did not answer and are"
+        after.append(f"... {not_shown.frames} {verbs} left out")
+    if not_shown.below:
+        after.append(f"(more below: {_screens(not_shown.below)})")
+    return "\n".join([*before, *lines[:MAX_NODES], *after])
+
+
+def _screens(number: float) -> str:
+    return f"{max(0.1, number):.1f} screens"

@@ -5,10 +5,12 @@
 // per element of the page. In a document of at least THRESHOLD elements it therefore passes over what is outside of the
 // viewport: `firstChild`, `nextSibling` and `assignedNodes`, with which it walks, skip it in this world while the
 // snapshot is taken. Of what is in view, it gets at most BUDGET elements: those on top at a grid of points, then those
-// first in the document. With a third word, `no-frames`, it passes over frames.
+// first in the document. Frames that were marked with `silent` since the last plan are passed over.
 //
 // `waymark-view=frame THRESHOLD BUDGET` prepares a child frame in the same way for the snapshot of its parent.
 // `waymark-view=editors` answers the texts of editors by their references, as far as the snapshot has less of them.
+// `waymark-view=silent`, asked of a frame's element, marks a frame that does not answer, and answers whether it is in view.
+// `waymark-view=further` answers how many screens the page continues above and below the view; 0 if by at most 8 pixels.
 // `waymark-view=left` answers how many elements in view the last snapshot left out; `null` if none was taken. An answer
 // is the JSON text of an element outside of the document. In this world password fields read as asterisks, and slots have
 // the box of their content, and areas of image maps have that of their shape. It needs image_maps.js.
@@ -23,10 +25,15 @@
 
     const document = root.ownerDocument || root;
     const world = globalThis.waymark ??= install();
-    const [op, threshold, budget, frames] = request.split(' ');
+    const [op, threshold, budget] = request.split(' ');
     const top = document.body || document.documentElement;
     const answer = (value) => [Object.assign(document.createElement('data'), { textContent: JSON.stringify(value) })];
     if (op === 'left') return answer(world.left);
+    if (op === 'further') return answer(further());
+    if (op === 'silent') {
+      world.silent.add(root);
+      return answer(touches(visiblePart(document.defaultView), root.getBoundingClientRect()));
+    }
     if (op === 'editors') return answer(Object.fromEntries(editors().map(([reference, el]) => [reference, el.innerText.slice(0, EDITED)])));
     world.plan = null;
     world.plan = planned(Number(threshold), Number(budget));
@@ -35,7 +42,7 @@
     return [top];
 
     function install() {
-      const world = { plan: null, left: null, naming: false, elements: new Map() };
+      const world = { plan: null, left: null, naming: false, silent: new Set(), elements: new Map() };
       const wrap = (prototype, name, change) => {
         const property = Object.getOwnPropertyDescriptor(prototype, name);
         const kind = property.get ? 'get' : 'value', native = property[kind];
@@ -112,13 +119,27 @@
       return part.map((edge, side) => (side < 2 ? Math.max(edge, inner[side]) : Math.min(edge, inner[side])));
     }
 
+    // Whether a part of a box is in a part of the viewport, or at most a pixel beside it.
+    function touches([left, above, right, below], box) {
+      return box.left < right + 1 && box.top < below + 1 && box.right > left - 1 && box.bottom > above - 1 && (box.width > 0 || box.height > 0);
+    }
+
+    // Screens above and below the view, if people can scroll the document.
+    function further() {
+      const scroller = document.scrollingElement;
+      if (!scroller || [document.documentElement, document.body].some((el) => el && /hidden|clip/.test(getComputedStyle(el).overflowY))) return [0, 0];
+      const height = scroller.clientHeight, above = scroller.scrollTop, below = scroller.scrollHeight - height - above;
+      return [above, below].map((pixels) => (pixels > 8 && height ? pixels / height : 0));
+    }
+
     function planned(threshold, budget) {
+      const { silent } = world;
+      world.silent = new Set();
       world.left = 0;
-      if (frames !== 'no-frames' && !isLarge(document, threshold)) return null;
-      const [left, above, right, below] = visiblePart(document.defaultView);
+      if (!silent.size && !isLarge(document, threshold)) return null;
+      const view = visiblePart(document.defaultView), [left, above, right, below] = view;
       const range = document.createRange();
-      const within = (box) => box.left < right + 1 && box.top < below + 1 && box.right > left - 1 && box.bottom > above - 1
-        && (box.width > 0 || box.height > 0);
+      const within = (box) => touches(view, box);
       let measured = 0;
       const textInView = (node) => {
         if (++measured > TEXTS) return true;
@@ -187,7 +208,7 @@
       for (let i = number - 1; i > 0; i--) if (kept[i]) kept[parents[i]] = 1;
       for (let i = 0; i < number; i++) {
         if (inView[i] && !kept[i]) world.left++;
-        if (frames === 'no-frames' && /^i?frame$/.test(elements[i].localName)) kept[i] = 0;
+        if (silent.has(elements[i])) kept[i] = 0;
       }
 
       // What is passed over, with the text in between that is not in view.

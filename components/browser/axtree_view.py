@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.async_api import Frame, Page, Playwright
 
-from components.browser.axtree import ACTIONABLE, Node
+from components.browser.axtree import ACTIONABLE, NOTHING, Node, NotShown
 from components.browser.axtree_snapshot import parse
 from components.browser.playwright_errors import NavigatedError
 
@@ -25,7 +26,7 @@ LARGE = 1000
 BUDGET = 1500
 """Elements of one large document that are walked."""
 FRAME_TIMEOUT_S = 2.0
-"""A child frame that does not answer for so long is left out, with all other frames."""
+"""A child frame that does not answer for so long is left out, with the frames in it."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,7 @@ class Snapshot:
 
     nodes: list[Node]
     """The roots."""
-    left_out: int = 0
-    """Number of elements in view that are over the budget."""
+    not_shown: NotShown = NOTHING
 
 
 async def register(playwright: Playwright) -> None:
@@ -58,35 +58,70 @@ async def take_snapshot(page: Page, timeout_s: float) -> Snapshot:
         NavigatedError: a frame was replaced during the snapshot.
     """
     children = page.frames[1:]
-    answers = await _prepare(children) if children else True
-    root = f"{ENGINE}=body {LARGE} {BUDGET}" + ("" if answers else " no-frames")
+    silent = await _prepare(children)
+    missing = await _leave_out(silent, page.main_frame) if silent else 0
+    children = [frame for frame in children if silent.isdisjoint(_line(frame))]
+    root = f"{ENGINE}=body {LARGE} {BUDGET}"
     nodes = parse(await page.locator(root).aria_snapshot(mode="ai", boxes=True, timeout=timeout_s * 1000))
-    await _read_editors(nodes, page.frames)
+    above, below = (await asyncio.gather(_further(page.main_frame), _read_editors(nodes, page.main_frame, children)))[0]
     frames = [page.main_frame] if sum(1 for root in nodes for _ in root.walk()) > BUDGET // 2 else []
-    if answers and any(_has_fields(root) for root in nodes):
+    if any(_has_fields(root) for root in nodes):
         frames += children
     left_out = await asyncio.gather(*(_left_out(frame) for frame in frames))
-    return Snapshot(nodes, sum(left_out))
+    return Snapshot(nodes, NotShown(sum(left_out), missing, above, below))
 
 
-async def _prepare(frames: list[Frame]) -> bool:
-    """Prepare child frames for a snapshot of their page. Returns whether all answered."""
+async def _prepare(frames: Iterable[Frame]) -> set[Frame]:
+    """Prepare child frames for a snapshot of their page. Returns those that do not answer."""
+    tasks = {
+        asyncio.ensure_future(frame.locator(f"{ENGINE}=frame {LARGE} {BUDGET}").count()): frame for frame in frames
+    }
+    if not tasks:
+        return set()
     try:
-        async with asyncio.timeout(FRAME_TIMEOUT_S):
-            await asyncio.gather(*(frame.locator(f"{ENGINE}=frame {LARGE} {BUDGET}").count() for frame in frames))
-    except TimeoutError:
-        return False
-    return True
+        answered, waiting = await asyncio.wait(tasks, timeout=FRAME_TIMEOUT_S)
+        for task in answered:
+            task.result()
+        return {tasks[task] for task in waiting}
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
-async def _read_editors(nodes: list[Node], frames: list[Frame]) -> None:
+async def _leave_out(silent: set[Frame], main: Frame) -> int:
+    """Make the documents around frames that do not answer pass over them. Returns how many of these are in view."""
+    outermost = [frame for frame in silent if silent.isdisjoint(_line(frame.parent_frame))]
+    in_view = await asyncio.gather(*(_mark(frame) for frame in outermost))
+    silent |= await _prepare({frame.parent_frame for frame in outermost if frame.parent_frame is not None} - {main})
+    return sum(in_view)
+
+
+async def _mark(frame: Frame) -> bool:
+    element = await (await frame.frame_element()).query_selector(f"{ENGINE}=silent")
+    return element is not None and bool(json.loads(await element.text_content() or "false"))
+
+
+def _line(frame: Frame | None) -> Iterator[Frame]:
+    """A frame and the frames around it."""
+    while frame is not None:
+        yield frame
+        frame = frame.parent_frame
+
+
+async def _further(frame: Frame) -> tuple[float, float]:
+    """Screens of a document above and below the view."""
+    above, below = json.loads(await frame.locator(f"{ENGINE}=further").text_content() or "[0, 0]")
+    return float(above), float(below)
+
+
+async def _read_editors(nodes: list[Node], main: Frame, children: list[Frame]) -> None:
     """Give editors their text, of which Playwright leaves out what is directly in a textbox.
 
     The elements in an editor are left out then, unless one of them can be acted on.
     """
     boxes = [node for root in nodes for node in root.walk() if node.role == "textbox" and not node.text]
     in_frames = [(node.id or "").startswith("f") for node in boxes]
-    places = [*([] if all(in_frames) else frames[:1]), *(frames[1:] if any(in_frames) else [])]
+    places = [*([] if all(in_frames) else [main]), *(children if any(in_frames) else [])]
     texts: dict[str, str] = {}
     for answer in await asyncio.gather(*(_editors(frame) for frame in places)):
         texts |= answer

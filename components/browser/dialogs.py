@@ -1,11 +1,12 @@
-"""Dialogs that the agent answers (`browser.dialogs: ask`): `confirm()` and `prompt()`.
+"""Dialogs that the agent answers (`browser.dialogs: ask`, `ask_or_dismiss`): `confirm()` and `prompt()`.
 
 A page is frozen while a dialog is open: no script answers, no screenshot is taken, and the call that opened the dialog
 does not end. So calls run in tasks of their own. When a dialog opens, its call is left waiting, and the feedback and a
 drawn observation (`DialogBox`) ask the agent. The next call answers: enter and escape, a click on a drawn button, or
 `write` for the text of a prompt. Then the waiting call goes on, and its own line of feedback follows the answer's.
 
-A dialog without an answer is confirmed after `browser.dialog_wait_s` or `MAX_REFUSED` other calls.
+A dialog has no answer after `browser.dialog_wait_s`, after `MAX_REFUSED` other calls, or at the end of the episode.
+Then it is confirmed, or dismissed with `ask_or_dismiss`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from components.params import TextKind
 from components.records import Image, Observation, ToolCall
 
 MAX_REFUSED = 3
-"""Calls that do not answer, after which the dialog is confirmed."""
+"""Calls that do not answer, after which the dialog is closed."""
 SETTLE_S = 5.0
 """How long the waiting call may take to end when the episode does."""
 HOW = {
@@ -102,12 +103,14 @@ class Dialogs:
     """The open dialog of an episode, and the call that it keeps waiting.
 
     Args:
-        wait_s: seconds after which a dialog is confirmed.
+        wait_s: seconds after which a dialog has no answer.
+        dismisses: whether a dialog without an answer is dismissed, and not confirmed.
     """
 
-    def __init__(self, wait_s: float) -> None:
+    def __init__(self, wait_s: float, dismisses: bool = False) -> None:
         self.open: OpenDialog | None = None
         self._wait_s = wait_s
+        self._dismisses = dismisses
         self._opened = asyncio.Event()
         self._waiting: asyncio.Task[str] | None = None
         self._expiry: asyncio.Task[None] | None = None
@@ -145,16 +148,16 @@ class Dialogs:
                 return task.result()
             task.cancel()
             await asyncio.wait({task})
-        if self.open is None:  # it was confirmed meanwhile
+        if self.open is None:  # it was closed meanwhile
             return await observe()
         box, self.open.is_announced = self.open.box, True
         picture = Image.of(await asyncio.to_thread(box.drawn_on, last.screenshot.data))
         return last.model_copy(update={"screenshot": picture, "text": box.text(text)}), ""
 
     async def settle(self) -> None:
-        """The episode ends: confirm the open dialog and end the waiting call."""
+        """The episode ends: close the open dialog and end the waiting call."""
         if self.open is not None:
-            await self._close(self.open, Answer(True, self.open.default if self.open.kind == "prompt" else None))
+            await self._close(self.open, self._unanswered(self.open))
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             await asyncio.wait({waiting}, timeout=SETTLE_S)
@@ -178,15 +181,25 @@ class Dialogs:
             dialog.refused += 1
             if dialog.refused < MAX_REFUSED:
                 return feedback.failed(call.name, dialog.question)
-        default = Answer(True, dialog.default if dialog.kind == "prompt" else None)
-        await self._close(dialog, answer or default)
+        await self._close(dialog, answer or self._unanswered(dialog))
         waiting, self._waiting = self._waiting, None
         rest = "" if waiting is None else await self._until_dialog(call.name, waiting)
         if answer is None:  # the dialog is out of the way, so the call itself runs
             line = await self.run(call, execute)
-            note = f" The dialog was confirmed, because no answer came. {_of_opener(rest)}".rstrip()
+            note = f" The dialog was {self._closed}, because no answer came. {_of_opener(rest)}".rstrip()
             return line if ends else f"{line}{note}"
         return feedback.succeed(f"`{call.name}` answered the dialog with {answer}.", _of_opener(rest))
+
+    def _unanswered(self, dialog: OpenDialog) -> Answer:
+        """How a dialog is closed to which no answer came."""
+        if self._dismisses:
+            return Answer(False)
+        return Answer(True, dialog.default if dialog.kind == "prompt" else None)
+
+    @property
+    def _closed(self) -> str:
+        """What happened to a dialog to which no answer came."""
+        return "dismissed" if self._dismisses else "confirmed"
 
     async def _close(self, dialog: OpenDialog, answer: Answer) -> None:
         if self._expiry is not None and self._expiry is not asyncio.current_task():
@@ -221,8 +234,8 @@ class Dialogs:
         await asyncio.sleep(self._wait_s)
         if self.open is dialog:
             sentence = f'A dialog ({dialog.kind}) said "{dialog.message[:80]}"'
-            dialog.tab.notices.note("dialog", f"{sentence} and was confirmed, because no answer came.")
-            await self._close(dialog, Answer(True, dialog.default if dialog.kind == "prompt" else None))
+            dialog.tab.notices.note("dialog", f"{sentence} and was {self._closed}, because no answer came.")
+            await self._close(dialog, self._unanswered(dialog))
 
 
 def _of_opener(line: str) -> str:

@@ -24,7 +24,9 @@ class Notices:
         self.chooser: FileChooser | None = None
         """The open file chooser, which the next call answers or closes."""
         self.hold: Callable[[Dialog], bool] | None = None
-        """Keeps a dialog open for the agent, or says false; None if all are confirmed."""
+        """Keeps a dialog open for the agent, or says false; None if it is asked about none."""
+        self.dismisses = False
+        """Whether `confirm` and `prompt` are dismissed if they are not held. All dialogs are confirmed otherwise."""
         self._pending: list[tuple[str, str]] = []
 
     @property
@@ -49,8 +51,14 @@ class Notices:
         return sentences
 
     async def on_dialog(self, dialog: Dialog) -> None:
-        """Confirm a dialog, because the page waits for its answer, unless it is held. A prompt gets its default."""
+        """Confirm or dismiss a dialog, because the page waits for its answer, unless it is held. A prompt that is
+        confirmed gets its default."""
         if self.hold is not None and self.hold(dialog):
+            return
+        if self.dismisses and dialog.type in ("confirm", "prompt"):
+            self.note("dialog", f'A dialog ({dialog.type}) said "{_shortened(dialog.message)}" and was dismissed.')
+            with contextlib.suppress(PlaywrightError):  # the page may be closed already
+                await dialog.dismiss()
             return
         if dialog.type != "beforeunload":
             answer = f'answered "{_shortened(dialog.default_value)}"' if dialog.type == "prompt" else "confirmed"

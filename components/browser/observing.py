@@ -5,6 +5,8 @@ A page is observed once it is quiet. A tab that is closed meanwhile is replaced 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from components.browser.axtree_rendering import as_html, as_tree
 from components.browser.errors import EnvError
 from components.browser.page_state import Mark, PageState
@@ -95,7 +97,8 @@ class Observer:
             text = state.elements
             if self._text in ("axtree", "html"):
                 page = await tab.accessible(tab.viewport)
-                text = (as_tree if self._text == "axtree" else as_html)(page.nodes, page.left_out)
+                rest = page.not_shown if self.has_details else replace(page.not_shown, above=0.0, below=0.0)
+                text = (as_tree if self._text == "axtree" else as_html)(page.nodes, rest)
         async with self._step.operation("screenshot"):
             data = await tab.screenshot(self._params.screenshot_timeout_s)
         records = []

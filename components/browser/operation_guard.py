@@ -26,7 +26,7 @@ class OperationGuard:
         browser: the episode's browser.
         measure_health: `BrowserPool.health`, read once after a failure.
         has_crashed: whether the renderer of one of the episode's tabs died.
-        missing_browser: why the browser's program is gone; None if it is there.
+        loss: why the browser's program or the server of the episode's site is gone; None if both are there.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class OperationGuard:
         browser: Browser | None,
         measure_health: Callable[[], dict[str, float]],
         has_crashed: Callable[[], bool],
-        missing_browser: Callable[[], str | None],
+        loss: Callable[[], str | None],
     ) -> None:
         self.broken = False
         """True once an error made the browser context unfit for another episode."""
@@ -45,7 +45,7 @@ class OperationGuard:
         self._browser = browser
         self._measure_health = measure_health
         self._has_crashed = has_crashed
-        self._missing_browser = missing_browser
+        self._loss = loss
 
     @contextlib.asynccontextmanager
     async def operation(self, kind: type[EnvError], limit_s: float, what: str) -> AsyncIterator[None]:
@@ -59,7 +59,7 @@ class OperationGuard:
             kind: the operation failed or took longer than `limit_s` seconds.
             BlockedError: unchanged; it is a finding about the page.
             HarnessError: the operation raised an unexpected exception.
-            SandboxError: the browser or a renderer died.
+            SandboxError: the browser, a renderer or the site's server died.
         """
         try:
             async with deadline(limit_s, self._browser) as self.deadline:
@@ -103,12 +103,13 @@ class OperationGuard:
         return self._has_crashed() or (self._browser is not None and not self._browser.is_connected())
 
     async def _or_death(self, error: EnvError) -> EnvError:
-        """The error, or a `SandboxError` if the browser's death caused it, or its program is gone."""
+        """The error, or a `SandboxError` if the browser's death caused it, or its program or the site's server is
+        gone."""
         if isinstance(error, SandboxError):
             return error
         end = time.monotonic() + DEATH_NOTICE_S
         while not self._is_dead and time.monotonic() < end:
             await asyncio.sleep(0.01)
-        if problem := self._missing_browser():  # the browser still runs, but can start none of its processes
+        if problem := self._loss():  # a browser without its program still runs, but can start none of its processes
             return SandboxError(problem)
         return SandboxError(f"the browser died: {error}") if self._is_dead else error

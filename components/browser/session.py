@@ -52,11 +52,14 @@ class Session:
         self._pool = pool
         self._context = context
         self._site = site = pool.site
-        self._guard = OperationGuard(context.browser, pool.health, lambda: self.tabs.crashed, pool.missing_browser)
+        self._guard = OperationGuard(context.browser, pool.health, lambda: self.tabs.crashed, self._loss)
         self.tabs = EpisodeTabs(context, first, site is None, pool.params.settle_ms, self._guard.on_crash, pool.uploads)
         self._step = StepState(pool.queues, self._guard)
         self._observer = Observer(self.tabs, self._step, pool)
-        self._dialogs = Dialogs(pool.params.dialog_wait_s) if pool.params.dialogs == "ask" else None
+        dismisses = pool.params.dialogs == "ask_or_dismiss"
+        self._dialogs = Dialogs(pool.params.dialog_wait_s, dismisses) if pool.params.dialogs != "accept" else None
+        if dismisses:
+            self.tabs.dismiss_dialogs()
         self._episode: SiteEpisode | None = None
         """The episode on the pool's own site, from `start` to `end_episode`."""
         self._state_check: StateCheck | None = None
@@ -122,7 +125,7 @@ class Session:
         Raises:
             EnvInitError: it could not be opened, after `navigation_retries`.
             BlockedError: the site answered with a block page or a CAPTCHA.
-            SandboxError: the browser died.
+            SandboxError: the browser or the site's server died.
         """
         async with self._guard.operation(EnvInitError, self.params.start_timeout_s, f"opening {task.start_url}"):
             if self._site is not None:
@@ -235,7 +238,7 @@ class Session:
             return unread(probe, str(error))
 
     async def settle_dialogs(self) -> None:
-        """Confirm the dialog that is still open, because the episode ends and a page with a dialog cannot be read."""
+        """Close the dialog that is still open, because the episode ends and a page with a dialog cannot be read."""
         if self._dialogs is not None:
             for tab in self.tabs:
                 tab.notices.hold = None
@@ -298,6 +301,10 @@ class Session:
         if har is None:
             raise EnvError("the requests of the episode were not recorded, or were read before")
         return Reading(url=probe.url, locator=probe.locator, address=self.page.url, text=await har.stop())
+
+    def _loss(self) -> str | None:
+        """Why the browser's program or the episode's copy of the site is gone; None if both are there."""
+        return self._pool.missing_browser() or (self._episode.loss if self._episode is not None else None)
 
     def _require_site(self) -> None:
         if self._episode is not None and self._episode.loss is not None:

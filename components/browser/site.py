@@ -89,8 +89,8 @@ class Site(Protocol):
 
     @property
     def lists_details(self) -> bool:
-        """Whether element lists have details (`element_list`). False keeps the lists of a site on which models were
-        trained without them."""
+        """Whether element lists have details (`element_list`), and accessibility trees say how far the page continues.
+        False keeps the observations of a site on which models were trained without them."""
         ...
 
     @property

@@ -76,6 +76,7 @@ class EpisodeTabs:
         self._popup_timeout_ms = popup_timeout_ms
         self._on_crash = on_crash
         self._uploads = uploads
+        self._dismisses = False
         self._clipboard = Clipboard()
         self._tabs: list[Tab] = []
         self._listener_errors: list[ListenerErrors] = []  # of all tabs of the episode, closed ones too
@@ -105,6 +106,12 @@ class EpisodeTabs:
     def crashed(self) -> bool:
         """Whether the renderer of any tab died."""
         return any(tab.crashed for tab in self._tabs)
+
+    def dismiss_dialogs(self) -> None:
+        """From now on, dialogs of the tabs that are not held for an answer are dismissed."""
+        self._dismisses = True
+        for tab in self._tabs:
+            tab.notices.dismisses = True
 
     async def open(self, shows: bool = True) -> int:
         """Open a blank tab and return its number.
@@ -275,6 +282,7 @@ class EpisodeTabs:
     def _append(self, tab: Tab) -> None:
         tab.on_crash = self._on_crash
         tab.notices.uploads = self._uploads
+        tab.notices.dismisses = self._dismisses
         tab.clipboard = self._clipboard
         tab.on_window = self._on_window
         self._tabs.append(tab)

@@ -30,6 +30,8 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
     category: ClassVar[str]
+    remark: ClassVar[str] = ""
+    """What only the prompt `extended` says of the tool."""
 
 
 class Click(Arguments):
@@ -76,6 +78,10 @@ class Write(Arguments):
     """Clear the focused input and type a string."""
 
     category: ClassVar[str] = "keyboard"
+    remark: ClassVar[str] = (
+        "A click on a drop-down list (`select`) gives it the focus and draws no options; then write the label of the "
+        "option to choose it."
+    )
     text: str = Field(max_length=10_000)
     clear: bool = Field(default=True, json_schema_extra=EXTENSION)
     """With false, the text is added at the end of what the input holds."""

@@ -23,7 +23,7 @@ def add(commands: Subparsers) -> None:
     add_attack(of_judge)
     add_review(of_judge)
     parser = of_judge.add_parser(
-        "calibrate", help="judges against labels: accuracy, precision, recall, F1, kappa, confusion"
+        "calibrate", help="judges against labels: false-positive rate, accuracy, precision, recall, F1, kappa"
     )
     parser.add_argument(
         "--trajectories",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from components.cli.command import PARAMS, Subparsers, amount, cannot_write, fail, nonempty, nonempty_path, positive
 
 if TYPE_CHECKING:
-    from components.plan import TimeOptions
+    from components.plan import Rates, RunPlan, TimeOptions
 
 DOES_NOT_FIT = 3
 """Exit status of a recipe that cannot run on the devices."""
@@ -46,7 +46,12 @@ def add(commands: Subparsers) -> None:
         "--device and --cores are then those of that run",
     )  # fmt: skip
     measured.add_argument(
-        "--calibration", type=nonempty_path, metavar="FILE", help="take the rates that --calibrate wrote"
+        "--calibration", type=nonempty_path, metavar="FILE",
+        help="take the rates of a calibration; default: reports/calibration.json, which the last run in this checkout "
+        "wrote, if it was on such a device with the same models and such pages",
+    )  # fmt: skip
+    measured.add_argument(
+        "--uncalibrated", action="store_true", help="assume the rates, even if the last run in this checkout left some"
     )
     parser.add_argument(
         "--cores", type=positive, default=0, metavar="N",
@@ -85,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
         if options.picture is not None:
             require_picture_file(options.picture)
         planned = plan(options.recipe, wishes)
-        timing = _time_options(options)
+        timing = _time_options(options, planned)
         if timing.rates is not None and options.device is None:
             check_device(timing.rates, planned.machine.device)
         times = time_plan(planned.recipe, planned.machine, timing)
@@ -99,20 +104,35 @@ def run(options: argparse.Namespace) -> int:
     return 0 if planned.fits else DOES_NOT_FIT
 
 
-def _time_options(options: argparse.Namespace) -> TimeOptions:
-    """Rates and prices. A calibration is made on the device of the run: that of its recipe, or `--device`."""
-    from components.plan import TimeOptions, read_rates, write_rates
+def _time_options(options: argparse.Namespace, planned: RunPlan) -> TimeOptions:
+    """Rates and prices."""
+    from components.plan import TimeOptions
 
-    rates = None if options.calibration is None else read_rates(options.calibration)
-    if options.calibrate is not None:
-        from components.plan.calibration import calibrated
-        from components.plan.planned_and_spent import CALIBRATION
-
-        rates = calibrated(options.calibrate, options.device, options.cores)
-        path = options.calibrate / CALIBRATION
-        write_rates(path, rates)
-        print(f"wrote {path}", file=sys.stderr)
+    rates = _rates(options, planned)
     return TimeOptions(rates, options.cores, options.device_hour, options.browser_hour, options.side_by_side)
+
+
+def _rates(options: argparse.Namespace, planned: RunPlan) -> Rates | None:
+    """The rates that the options name, or those of the last run in this checkout; None for assumptions.
+
+    A calibration is made on the device of the run: that of its recipe, or `--device`.
+    """
+    from components.plan import rates_for_plan, read_rates
+
+    if options.calibration is not None:
+        return read_rates(options.calibration)
+    if options.calibrate is not None:
+        from components.plan.calibration import write_calibration
+
+        path, rates = write_calibration(options.calibrate, options.device, options.cores)
+        print(f"wrote {path}", file=sys.stderr)
+        return rates
+    if options.uncalibrated:
+        return None
+    own, line = rates_for_plan(planned.recipe, planned.machine.device)
+    if line:
+        print(line, file=sys.stderr)
+    return own
 
 
 def _setting(text: str) -> tuple[str, Any]:

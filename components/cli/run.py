@@ -54,6 +54,12 @@ def add(commands: Subparsers) -> None:
         help="another host that may be opened (a pattern, or host:port); repeatable; default: the first page's host "
         "with its subdomains",
     )  # fmt: skip
+    parser.add_argument(
+        "--dialogs", choices=["ask", "accept"],
+        help="questions of pages, such as \"Delete?\": `ask` lets the agent answer, and dismisses those without an "
+        "answer; `accept` confirms all at once; default: ask, or with a model the `browser.dialogs: accept` that a "
+        "file of --recipe sets itself, which params.yaml does not",
+    )  # fmt: skip
     parser.add_argument("--headed", action="store_true", help="show the browser")
     parser.add_argument("--record", action="store_true", help="keep a video of the page")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the results; default: one in data/runs")
@@ -71,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from components.browser import ChromiumNotFoundError, SandboxError
-    from components.interactive import RunError, RunOptions, exit_status, run_task
+    from components.interactive import RunError, RunOptions, dialogs_of, exit_status, run_task
     from components.params import EndpointParams, RecipeError, find, load
     from components.tracking import TrackingError
 
@@ -88,12 +94,17 @@ def _run(options: argparse.Namespace) -> int:
         endpoint = EndpointParams(
             url=options.endpoint, model=options.endpoint_model, key_variable=options.endpoint_key, max_retries=2
         )
+    try:
+        params = load(file := find(options.recipe))
+    except RecipeError as error:
+        return fail(error)
+    by_person = options.teacher == "human"
     settings = RunOptions(
         intent=options.task,
         url=options.url,
         model=options.model or "champion",
         endpoint=endpoint,
-        by_person=options.teacher == "human",
+        by_person=by_person,
         max_steps=options.max_steps,
         minutes=options.minutes,
         allow=tuple(options.allow),
@@ -101,9 +112,10 @@ def _run(options: argparse.Namespace) -> int:
         record=options.record,
         out=options.out,
         seed=options.seed,
+        dialogs=options.dialogs or (None if by_person else dialogs_of(file, params)),
     )
     try:
-        record = run_task(settings, load(find(options.recipe)))
+        record = run_task(settings, params)
     except (RecipeError, RunError, TrackingError, ChromiumNotFoundError, SandboxError) as error:
         return fail(error)
     print(f"Trajectory: {record.table}")

@@ -55,11 +55,13 @@ class SuccessSummary(SuccessRate):
 
     `n` counts the judged tasks, `ci95` is the interval over them, `wilson95` the Wilson interval over episodes.
     `valid` is false if more than the allowed share of episodes was ended by the environment or left unjudged, if the
-    environment ended most episodes of a family, or if either holds for the tasks of `heldout`; `problems` says which.
+    environment ended most episodes of a family, or if the environment did either to the tasks of `heldout`; `problems`
+    says which. Verdicts that are missing on tasks of `heldout` alone leave the evaluation valid.
     `completed` is the share of tasks that were done, whatever else the agent did; `rate` counts only those with nothing
-    else done. `actions` is over the successes. `heldout` summarises the tasks of families that are never trained on; it
-    is None if none of them has a verdict, and `heldout_unjudged` counts them then. These and the fields after them are
-    missing from summaries that an earlier version wrote. `proxies` are the lexical reasoning markers, `task_set` is a
+    else done. `actions` is over the successes. `heldout` summarises the tasks of families that are never trained on. It
+    is None if there are none, or if it was not measured: `heldout_problems` says why then, and `heldout_unjudged`
+    counts the tasks without a verdict. These and the fields after them are missing from summaries that an earlier
+    version wrote. `proxies` are the lexical reasoning markers, `task_set` is a
     checksum.
     """
 
@@ -79,6 +81,7 @@ class SuccessSummary(SuccessRate):
     actions: ActionSummary | None = None
     heldout: SuccessSummary | None = None
     heldout_unjudged: int = 0
+    heldout_problems: list[str] = Field(default_factory=list)
     failure_groups: dict[str, int] = Field(default_factory=dict)
     pass_at_k: dict[str, SuccessRate] = Field(default_factory=dict)
     breakdowns: list[Slice] = Field(default_factory=list)
@@ -108,14 +111,17 @@ def success(
     main = [episode for episode in episodes if episode.split != "heldout"]
     if not main:
         return _summary(heldout, max_aborted)
-    is_judged = any(episode.success is not None for episode in heldout)
-    on_heldout = _summary(heldout, max_aborted) if is_judged else None
     whole = _summary(main, max_aborted)
-    problems = [*whole.problems, *(f"of the held-out tasks, {problem}" for problem in _problems(heldout, max_aborted))]
+    if not heldout:
+        return whole
+    unmeasured = _problems(heldout, max_aborted)
+    by_environment = unmeasured if _environment_failed(heldout, max_aborted) else []
+    problems = [*whole.problems, *(f"of the held-out tasks, {problem}" for problem in by_environment)]
     return whole.model_copy(
         update={
-            "heldout": on_heldout,
-            "heldout_unjudged": 0 if is_judged else len(heldout),
+            "heldout": None if unmeasured else _summary(heldout, max_aborted),
+            "heldout_unjudged": sum(episode.success is None for episode in heldout) if unmeasured else 0,
+            "heldout_problems": unmeasured,
             "valid": not problems,
             "problems": problems,
         }
@@ -175,10 +181,7 @@ def _usage(episodes: list[Episode]) -> Usage:
 
 
 def _problems(episodes: list[Episode], max_aborted: float) -> list[str]:
-    """Why the rate of these episodes would measure the environment or the judge, in words; empty if it does not.
-
-    A family is lost if it has at least five episodes and the environment ended most of them.
-    """
+    """Why the rate of these episodes would measure the environment or the judge, in words; empty if it does not."""
     aborted, unjudged = _aborted(episodes), sum(episode.success is None for episode in episodes)
     problems = []
     if aborted + unjudged > max_aborted * len(episodes):
@@ -188,6 +191,17 @@ def _problems(episodes: list[Episode], max_aborted: float) -> list[str]:
         )
     elif episodes and unjudged == len(episodes):
         problems.append(f"none of {unjudged} episodes was judged")
+    return [*problems, *_lost_families(episodes, max_aborted)]
+
+
+def _environment_failed(episodes: list[Episode], max_aborted: float) -> bool:
+    """Whether the environment alone ended too many of these episodes, whatever the judge said of the others."""
+    return _aborted(episodes) > max_aborted * len(episodes) or bool(_lost_families(episodes, max_aborted))
+
+
+def _lost_families(episodes: list[Episode], max_aborted: float) -> list[str]:
+    """The families with at least five episodes of which the environment ended most, in words."""
+    problems = []
     families: dict[str, list[Episode]] = {}
     for episode in episodes:
         families.setdefault(episode.family, []).append(episode)

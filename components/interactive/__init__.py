@@ -12,7 +12,7 @@ The package prints, because a person watches it; other packages leave printing t
 """
 
 from components.interactive.endings import exit_status
-from components.interactive.options import RunError, RunOptions
+from components.interactive.options import RunError, RunOptions, dialogs_of
 from components.interactive.run import RunRecord, run_task
 
-__all__ = ["RunError", "RunOptions", "RunRecord", "exit_status", "run_task"]
+__all__ = ["RunError", "RunOptions", "RunRecord", "dialogs_of", "exit_status", "run_task"]

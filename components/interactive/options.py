@@ -7,9 +7,10 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
-from components.params import BrowserParams, EndpointParams, Params
+from components.params import DEFAULT_PATH, BrowserParams, EndpointParams, Params
 from components.params.harness import ascii_address
 from components.records import Task
 
@@ -18,6 +19,10 @@ PERSON_DIALOG_S = 86400.0
 """Seconds that a dialog waits for a person's answer."""
 SOURCE = "run"
 """`source` of the tasks of `waymark run`."""
+
+
+Dialogs = Literal["ask", "accept"]
+"""Whether the agent answers `confirm()` and `prompt()` of pages, or they are confirmed at once."""
 
 
 class RunError(ValueError):
@@ -46,6 +51,8 @@ class RunOptions:
     out: Path | None = None
     """The folder of the results; None makes one in `data/runs`."""
     seed: int | None = None
+    dialogs: Dialogs | None = None
+    """None: `ask`. `dialogs_of` has what a recipe chooses."""
 
 
 def start_address(url: str) -> str:
@@ -90,17 +97,27 @@ def task_of(intent: str, url: str) -> Task:
 def recipe_of_run(params: Params, options: RunOptions) -> Params:
     """The recipe with the settings of one run on any page.
 
-    A recipe for generated pages waits 0 ms for a quiet page (`browser.quiet_ms`); pages of the web get the default. A
-    person answers the dialogs of pages; a model does if the recipe has `browser.dialogs: ask`.
+    A recipe for generated pages waits 0 ms for a quiet page (`browser.quiet_ms`); pages of the web get the default. The
+    agent answers the dialogs of pages, and those without an answer are dismissed, unless `options.dialogs` is `accept`.
     """
     quiet_ms = params.browser.quiet_ms or BrowserParams().quiet_ms
     browser = params.browser.model_copy(update={"concurrency": 1, "quiet_ms": quiet_ms})
-    if options.by_person:
-        browser = browser.model_copy(update={"dialogs": "ask", "dialog_wait_s": PERSON_DIALOG_S})
+    dialogs = "accept" if options.dialogs == "accept" else "ask_or_dismiss"
+    wait_s = PERSON_DIALOG_S if options.by_person else browser.dialog_wait_s
+    browser = browser.model_copy(update={"dialogs": dialogs, "dialog_wait_s": wait_s})
     agent = params.agent
     if options.minutes is not None:
         agent = agent.model_copy(update={"task_timeout_s": options.minutes * 60})
     return params.model_copy(update={"browser": browser, "agent": agent})
+
+
+def dialogs_of(recipe: Path, params: Params) -> Dialogs | None:
+    """`accept` if a recipe's file, or one that it extends, sets `browser.dialogs: accept`; else None.
+
+    `waymark use` writes all keys to params.yaml, so that its `accept` need not be a choice.
+    """
+    chooses = recipe.name != DEFAULT_PATH.name and "dialogs" in params.browser.model_fields_set
+    return "accept" if chooses and params.browser.dialogs == "accept" else None
 
 
 def is_ip(host: str) -> bool:

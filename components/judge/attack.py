@@ -21,7 +21,7 @@ from components.judge.rules import Rule, RuleError, rule_of, rules_verdict
 from components.judge.rules.candidates import MAX_WORDS
 from components.judge.rules.conditions import Exactly, Includes, MeansSame, Unachievable, WebArenaRule
 from components.judge.rules.published_strings import published_match
-from components.judge.rules.specs import QARule
+from components.judge.rules.specs import QARule, SiteRewardRule
 from components.judge.verified.rule import HAR, VerifiedRule
 from components.records import Ending, Outcome, Reading, Record, Task, Termination, Trajectory, start_tabs
 from components.worlds import World, Worlds, installed_worlds
@@ -63,10 +63,12 @@ class AttackResult(Record):
 
 
 class Attacked(Record):
-    """The attacks on one set of tasks. `answered` counts tasks whose rule looks at the answer alone."""
+    """The attacks on one set of tasks. `answered` counts tasks whose rule looks at the answer alone, `unread` those of
+    which no rule reads the answer, so that no answer can win them. If all are, `results` is empty."""
 
     tasks: int
     answered: int
+    unread: int = 0
     results: list[AttackResult]
 
 
@@ -79,23 +81,29 @@ def attack_rules(tasks: Sequence[Task]) -> Attacked:
     rules = {task.task_id: rule_of(task.evaluator) for task in tasks}
     worlds = Worlds(installed_worlds())
     answers = {task.task_id: _expected_answer(task, worlds.find(task)) for task in tasks}
-    examples = [answer.example for answer in answers.values() if answer is not None]
-    attacks = strategies(rules.values(), examples)
+    attacks = strategies(rules.values(), [answer for answer in answers.values() if answer is not None])
+    unread = sum(not _reads_the_answer(rule) and answers[task] is None for task, rule in rules.items())
     return Attacked(
         tasks=len(tasks),
         answered=sum(_looks_at_the_answer(rule) or answers[task] is not None for task, rule in rules.items()),
-        results=[_attack(name, group, tasks, rules, answers) for name, group in attacks.items()],
+        unread=unread,
+        results=[_attack(name, group, tasks, rules, answers) for name, group in attacks.items()]
+        if unread < len(tasks)
+        else [],
     )
 
 
-def strategies(rules: Iterable[Rule], examples: Iterable[str] = ()) -> dict[str, list[Strategy]]:
+def strategies(rules: Iterable[Rule], answers: Sequence[Answer] = ()) -> dict[str, list[Strategy]]:
     """The strategies of each attack.
 
     Args:
         rules: those of the file, whose references are the candidates of lists.
-        examples: right answers of tasks whose world decides, which are candidates, too.
+        answers: those of tasks whose world decides. Right ones are candidates, too: all of them, those that do not
+            refuse, and the reasons of those that do, in one refusal.
     """
-    candidates = [*(text for rule in rules for text in _references(rule)), *examples]
+    candidates = [*(text for rule in rules for text in _references(rule)), *(answer.example for answer in answers)]
+    values = Counter(answer.example for answer in answers if not isinstance(answer, Refusal))
+    reasons = Counter(answer.reason[0] for answer in answers if isinstance(answer, Refusal))
     short = [[text for text, _ in Counter(candidates).most_common(length)] for length in FREQUENT]
     everything = list(dict.fromkeys(candidates))
     numbers = [str(number) for number in range(NUMBERS)]
@@ -131,6 +139,9 @@ def strategies(rules: Iterable[Rule], examples: Iterable[str] = ()) -> dict[str,
         ],
         "list of candidates": [
             *(_constant(separator.join(texts)) for texts in short for separator in (", ", " or ", " ")),
+            *(_constant(", ".join(texts)) for texts in _lists(values)),
+            *(_constant("This is not possible: " + ", ".join(texts)) for texts in _lists(reasons)),
+            *(_constant("I cannot do this: it is " + " or ".join(texts)) for texts in _lists(reasons)),
             _constant(LABELLED),
             _constant(_labelled(everything)),
             _constant(" ".join(" ".join(everything).split()[:MAX_WORDS])),
@@ -147,9 +158,14 @@ def strategies(rules: Iterable[Rule], examples: Iterable[str] = ()) -> dict[str,
 
 
 def as_text(title: str, attacked: Attacked) -> str:
-    """A table of the attacks on one file."""
+    """A table of the attacks on one file, or why there is none."""
+    if not attacked.results:
+        return (
+            f"{title}: {attacked.tasks} tasks, whose rules do not read the answer: no answer can win, so none was tried"
+        )
+    unread = f", {attacked.unread} by rules that do not read the answer" if attacked.unread else ""
     lines = [
-        f"{title}: {attacked.tasks} tasks, {attacked.answered} judged by their answer alone",
+        f"{title}: {attacked.tasks} tasks, {attacked.answered} judged by their answer alone{unread}",
         f"{'attack':22}{'wins':>14}{'of them N/A':>13}{'undecided':>11}{'published':>15}  example",
     ]
     for result in attacked.results:
@@ -238,6 +254,11 @@ def _constant(text: str) -> Strategy:
     return lambda task: text
 
 
+def _lists(texts: Counter[str]) -> list[list[str]]:
+    """Lists of the most frequent texts; none if there are no texts."""
+    return [[text for text, _ in texts.most_common(length)] for length in FREQUENT] if texts else []
+
+
 def _expected_answer(task: Task, world: World | None) -> Answer | None:
     is_by_site = task.evaluator.get("type") == "site_reward"
     try:
@@ -271,6 +292,13 @@ def _looks_at_the_answer(rule: Rule) -> bool:
     if isinstance(rule, VerifiedRule):
         return not rule.needs_har
     return isinstance(rule, QARule)
+
+
+def _reads_the_answer(rule: Rule) -> bool:
+    """Whether a verdict can depend on the answer. A model decides where there is no rule, and reads it."""
+    if isinstance(rule, WebArenaRule):
+        return bool(rule.answer)
+    return not isinstance(rule, SiteRewardRule)
 
 
 def _references(rule: Rule) -> list[str]:

@@ -1,4 +1,4 @@
-"""Calibrations of several judges as a text table, beside published tables."""
+"""Calibrations of several judges as text tables, beside published tables. The false-positive rate comes first."""
 
 from __future__ import annotations
 
@@ -13,29 +13,20 @@ PublishedTable = Mapping[str, Mapping[str, float | None]]
 
 
 def as_text(calibrations: Sequence[Calibration], published: Mapping[str, PublishedTable]) -> str:
-    """A table of the judges, their confusion matrices, and published tables by their source. In percent except
-    kappa."""
+    """A table of the judges' false-positive rates, one of their agreement, their confusion matrices, and published
+    tables by their source. In percent except kappa."""
     published_judges = [judge for table in published.values() for judge in table]
     judges = [calibration.judge for calibration in calibrations]
     width = max(map(len, ["label success", *judges, *published_judges])) + 1
+    lines = [*_false_positive_rates(calibrations, width), ""]
     heads = "".join(f"{name:>23}" for name in METRICS)
-    lines = [f"{'judge':{width}}{'n':>6}{heads}{'unparsed':>10}{'outages':>9}{'USD':>9}{'s':>7}"]
+    lines += [f"{'judge':{width}}{'n':>6}{heads}{'unparsed':>10}{'outages':>9}{'USD':>9}{'s':>7}"]
     for calibration in calibrations:
         cells = "".join(f"{_cell(name, estimate):>23}" for name, estimate in calibration.estimates.items())
         lines.append(
             f"{calibration.judge:{width}}{calibration.n:>6}{cells}{calibration.unparsed:>10}{calibration.outages:>9}"
             f"{calibration.cost_usd:>9.2f}{calibration.latency_s:>7.1f}"
         )
-    if any(calibration.false_positives for calibration in calibrations):
-        lines += ["", f"{'failures called success':{max(width, 24)}}{'n':>6}{'tasks':>7}{'rate':>23}"]
-    for calibration in calibrations:
-        parts = {calibration.judge: calibration.false_positives} | {
-            f"  {kind}": part for kind, part in calibration.false_positives_by_kind.items()
-        }
-        for name, part in parts.items():
-            if part is not None:
-                cell = _cell("rate", part.rate)
-                lines.append(f"{name:{max(width, 24)}}{part.n:>6}{part.tasks:>7}{cell:>23}")
     for calibration in calibrations:
         heads_of_outcomes = "".join(f"{'said ' + outcome.value:>16}" for outcome in OUTCOMES)
         lines += ["", f"{calibration.judge:{width}}{heads_of_outcomes}"]
@@ -49,6 +40,19 @@ def as_text(calibrations: Sequence[Calibration], published: Mapping[str, Publish
             cells = "".join(f"{'–' if value is None else f'{value:.1f}':>23}" for value in values)
             lines.append(f"{judge:{width}}{'':>6}{cells}")
     return "\n".join(lines)
+
+
+def _false_positive_rates(calibrations: Sequence[Calibration], width: int) -> list[str]:
+    """The share of the failures that each judge calls a success, also by the kind of failure."""
+    width = max(width, 20)
+    lines = [f"{'judge':{width}}{'false-positive rate':>23}{'failures':>10}{'tasks':>7}"]
+    for calibration in calibrations:
+        whole = {calibration.judge: calibration.false_positives}
+        by_kind = {f"  {kind}": part for kind, part in calibration.false_positives_by_kind.items()}
+        for name, part in (whole | by_kind).items():
+            cells = ("–", 0, 0) if part is None else (_cell("rate", part.rate), part.n, part.tasks)
+            lines.append(f"{name:{width}}{cells[0]:>23}{cells[1]:>10}{cells[2]:>7}")
+    return lines
 
 
 def aspects_as_text(aspects: Sequence[AspectSummary]) -> str:

@@ -1,6 +1,7 @@
 """Keys that have an effect only with some values of another key, and the check that refuses them with the other values.
 
     host_delay_s: Annotated[float, NotWith("per_host", None)] = 0.0
+    distill: Annotated[DistillParams, OnlyWith("reward", "distilled", part="vllm")]
 
 An ignored key may have its default value, because a complete recipe such as params.yaml contains every key. If a recipe
 changes the other key, it does not inherit the ignored one from its base (`inheritance`).
@@ -10,14 +11,25 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from components.params.choice import choice_of
+from pydantic_core import to_jsonable_python
+
+from components.params.choice import choice_of, section_of_kind
 from components.params.section import Section
 
 Keys = tuple[str | int, ...]
+
+
+class OtherKey(NamedTuple):
+    """The key on which a field depends."""
+
+    value: Any
+    """Its value; of a section with several kinds, the name of its kind."""
+    kind: type[Section] | None
+    """The section of that kind; None without kinds, or if no kind has this name."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +39,12 @@ class Dependence(ABC):
     key: str
     """The other key, in the same section. If its value is a section with several kinds, its kind is compared."""
     value: Any
+    """What the other key is compared with."""
+    part: str = ""
+    """The key inside the annotated section that depends; empty: the whole field does."""
 
     @abstractmethod
-    def is_met(self, value: Any) -> bool:
+    def is_met(self, other: OtherKey) -> bool:
         """Whether the field has an effect with this value of the other key."""
 
     @abstractmethod
@@ -40,9 +55,9 @@ class Dependence(ABC):
 class OnlyWith(Dependence):
     """Annotation of a field that has an effect only if the other key has this value."""
 
-    def is_met(self, value: Any) -> bool:
+    def is_met(self, other: OtherKey) -> bool:
         """Whether the other key has the value."""
-        return value == self.value
+        return bool(other.value == self.value)
 
     def remedy(self, key: str) -> str:
         """Setting the value."""
@@ -52,12 +67,28 @@ class OnlyWith(Dependence):
 class NotWith(Dependence):
     """Annotation of a field that has no effect if the other key has this value."""
 
-    def is_met(self, value: Any) -> bool:
+    def is_met(self, other: OtherKey) -> bool:
         """Whether the other key has another value."""
-        return value != self.value
+        return bool(other.value != self.value)
 
     def remedy(self, key: str) -> str:
         """Setting another value."""
+        return f"change {key}"
+
+
+class NotIf(Dependence):
+    """Annotation of a field that has no effect with some kinds of another section, which say so by a class attribute:
+    `NotIf("objective", lambda kind: kind.trains_as_sft)`."""
+
+    value: Callable[[Any], bool]
+    """Whether a kind, given as its class, leaves the field without effect."""
+
+    def is_met(self, other: OtherKey) -> bool:
+        """Whether the other section is of another kind, or of none that exists."""
+        return other.kind is None or not self.value(other.kind)
+
+    def remedy(self, key: str) -> str:
+        """Choosing another kind."""
         return f"change {key}"
 
 
@@ -72,42 +103,59 @@ class Ignored(NamedTuple):
 def ignored(section: Section, path: Keys = ()) -> Iterator[Ignored]:
     """The keys of a section, at any depth, that have no effect and another value than their default."""
     values = dict(section)
-    for name, field in type(section).model_fields.items():
-        unmet = unmet_dependence(type(section), values, name)
-        if unmet is None:
+    for name in type(section).model_fields:
+        unmet = unmet_dependences(type(section), values, name)
+        for part, dependence in unmet.items():
+            inside, default = _value_and_default(section, name, part)
+            other = _other(type(section), values, dependence.key)
+            choice = choice_of(type(section).model_fields[dependence.key])
+            key = ".".join([*map(str, path), dependence.key, *([choice.key] if choice else [])])
+            for keys, value in _changed(inside, default, (*path, name, *([part] if part else []))):
+                label = ".".join(map(str, keys)) + ("" if isinstance(value, Section) else f" = {value!r}")
+                why = f"has no effect with {key} = {_shown(other.value)}: leave it out, or {dependence.remedy(key)}"
+                yield Ignored(keys, f"{label}: {why}")
+        if "" not in unmet:
             for place, inside in _sections_in(values[name], (*path, name)):
                 yield from ignored(inside, place)
-            continue
-        choice = choice_of(type(section).model_fields[unmet.key])
-        key = ".".join([*map(str, path), unmet.key, *([choice.key] if choice else [])])
-        present = _shown(_value(type(section), values, unmet.key))
-        for keys, value in _changed(values[name], field.get_default(call_default_factory=True), (*path, name)):
-            label = ".".join(map(str, keys))
-            why = f"has no effect with {key} = {present}: leave it out, or {unmet.remedy(key)}"
-            yield Ignored(keys, f"{label} = {value!r}: {why}")
 
 
-def unmet_dependence(section: type[Section], values: Mapping[str, Any], name: str) -> Dependence | None:
-    """Why a key has no effect; None if it has one. `values` are those of the section, in which defaults may miss."""
-    field = section.model_fields.get(name)
-    dependences = [item for item in field.metadata if isinstance(item, Dependence)] if field is not None else []
-    return next((item for item in dependences if not item.is_met(_value(section, values, item.key))), None)
+def unmet_dependences(section: type[Section], values: Mapping[str, Any], name: str) -> dict[str, Dependence]:
+    """Why a field, or a part of it, has no effect, by part; empty is the whole field. `values` are those of the
+    section, in which defaults may miss."""
+    unmet: dict[str, Dependence] = {}
+    for item in section.model_fields[name].metadata:
+        if isinstance(item, Dependence) and not item.is_met(_other(section, values, item.key)):
+            unmet.setdefault(item.part, item)
+    return unmet
 
 
-def loses_effect(section: type[Section], base: Mapping[str, Any], new: Mapping[str, Any], name: str) -> bool:
-    """Whether a key has an effect with the values of `base`, and none with those of `new`."""
-    return unmet_dependence(section, base, name) is None and unmet_dependence(section, new, name) is not None
+def lost_keys(section: type[Section], base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The paths, of one or two keys, that have an effect with the values of `base`, and none with those of `new`."""
+    for name in section.model_fields:
+        before = unmet_dependences(section, base, name)
+        for part in unmet_dependences(section, new, name):
+            if part not in before:
+                yield (name, part) if part else (name,)
 
 
-def _value(section: type[Section], values: Mapping[str, Any], key: str) -> Any:
-    """The value of a key, or its default; of a section with several kinds, its kind."""
+def _other(section: type[Section], values: Mapping[str, Any], key: str) -> OtherKey:
+    """A key on which others depend, with its value or its default."""
     field = section.model_fields[key]
     value = values[key] if key in values else field.get_default(call_default_factory=True)
     choice = choice_of(field)
     if choice is None:
-        return value
+        return OtherKey(value, None)
     inside = dict(value) if isinstance(value, Section) else value
-    return choice.kind_of(inside) if isinstance(inside, Mapping) else None
+    kind = choice.kind_of(inside) if isinstance(inside, Mapping) else None
+    return OtherKey(kind, section_of_kind(field, choice, kind))
+
+
+def _value_and_default(section: Section, name: str, part: str) -> tuple[Any, Any]:
+    """The value of a field, or of a part of it, and its default."""
+    field, value = type(section).model_fields[name], dict(section)[name]
+    if not part:
+        return value, field.get_default(call_default_factory=True)
+    return dict(value)[part], type(value).model_fields[part].get_default(call_default_factory=True)
 
 
 def _sections_in(value: Any, path: Keys) -> Iterator[tuple[Keys, Section]]:
@@ -133,4 +181,4 @@ def _changed(value: Any, default: Any, path: Keys) -> Iterator[tuple[Keys, Any]]
 
 def _shown(value: Any) -> str:
     """A value as a recipe has it."""
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(to_jsonable_python(value))

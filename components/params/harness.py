@@ -219,11 +219,11 @@ class BrowserParams(Section):
     """Milliseconds without a change after which a page is quiet; 0 for pages that react at once."""
     logins: str | None = None
     """Folder of the cookie files that tasks name (WebArena's `storage_state`); null if no task needs a login."""
-    dialogs: Literal["accept", "ask"] = "accept"
+    dialogs: Literal["accept", "ask", "ask_or_dismiss"] = "accept"
     """`accept` confirms the dialogs of pages and says so; `ask` lets the agent's next call answer `confirm` and
-    `prompt`."""
-    dialog_wait_s: Annotated[float, OnlyWith("dialogs", "ask")] = Field(default=120, gt=0)
-    """With `ask`: seconds after which a dialog without an answer is confirmed."""
+    `prompt`, and confirms those without an answer; `ask_or_dismiss` dismisses these."""
+    dialog_wait_s: Annotated[float, NotWith("dialogs", "accept")] = Field(default=120, gt=0)
+    """With `ask` and `ask_or_dismiss`: seconds after which a dialog has no answer."""
     uploads: str | None = None
     """Folder of the files that an agent may give to pages; null: file choosers stay closed."""
     context: ContextParams = ContextParams()

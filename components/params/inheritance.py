@@ -12,7 +12,7 @@ not have the base's values of those.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ import yaml
 from pydantic.fields import FieldInfo
 
 from components.params.choice import choice_of, section_of_kind, sections_of
-from components.params.dependence import loses_effect
+from components.params.dependence import lost_keys
 from components.params.old_keys import moved
 from components.params.recipe_file import RecipeError, RecipeLoader, syntax_problem
 from components.params.section import Section
@@ -80,11 +80,8 @@ def merge(base: Mapping[str, Any], change: Mapping[str, Any], section: type[Sect
             continue
         inner = _same_section(field, old, value)
         merged[key] = value if inner is None else merge(base[key], value, inner)
-    for key in [key for key in base if loses_effect(section, base, merged, key)]:
-        if key in change:
-            merged[key] = change[key]
-        else:
-            del merged[key]
+    for keys in lost_keys(section, base, merged):
+        merged = _with_value(merged, keys, _value(change, keys))
     return merged
 
 
@@ -101,9 +98,6 @@ def difference(base: Mapping[str, Any], whole: Mapping[str, Any], section: type[
     each section has all keys of its kind."""
     change: dict[str, Any] = {}
     for key, value in whole.items():
-        if key in base and loses_effect(section, base, whole, key):
-            change[key] = value
-            continue
         if key in base and base[key] == value:
             continue
         field, old = section.model_fields.get(key), base.get(key)
@@ -114,7 +108,28 @@ def difference(base: Mapping[str, Any], whole: Mapping[str, Any], section: type[
             continue
         inner = _same_section(field, old, value)
         change[key] = value if inner is None else difference(base[key], value, inner)
+    for keys in lost_keys(section, base, whole):
+        change = _with_value(change, keys, _value(whole, keys))
     return change
+
+
+def _value(keys: Mapping[str, Any], path: Sequence[str]) -> Any:
+    """The value at a path, such as `("distill", "vllm")`; `...` if there is none."""
+    value: Any = keys
+    for key in path:
+        value = value.get(key, ...) if isinstance(value, Mapping) else ...
+    return value
+
+
+def _with_value(keys: dict[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    """A copy of the keys with this value at a path, or without the path if the value is `...`."""
+    key, *inside = path
+    if inside:
+        inner = keys.get(key, {} if value is not ... else None)
+        return {**keys, key: _with_value(inner, inside, value)} if isinstance(inner, dict) else keys
+    if value is ...:
+        return {name: old for name, old in keys.items() if name != key}
+    return {**keys, key: value}
 
 
 def _difference_named(base: Any, name: str, value: Any, section: type[Section] | None) -> Any:

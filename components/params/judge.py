@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from components.params.data import EndpointParams
-from components.params.dependence import OnlyWith
+from components.params.dependence import NotWith, OnlyWith
 from components.params.learning import VLLMParams
 from components.params.optim import OptimParams
 from components.params.section import Attempts, NoEffect, Section
@@ -64,13 +64,24 @@ class DistillParams(Section):
     rows are decoded together. This bounds the key-value cache, which has 112 KiB per token for Qwen3-VL-2B."""
     vllm: VLLMParams | None = None
     """vLLM servers that answer for it while it rewards RL, with GPUs of their own (`first_gpu`) or by URL. Null: it
-    answers in the process of the stage, on the first device of the trainer."""
+    answers in the process of the stage, on the first device of the trainer. With another `judge.reward` they would
+    answer nothing, and are refused."""
     balance: bool = True
     """Give both classes the same weight in training."""
     mismatched: float = Field(default=0, ge=0, le=1)
     """Further failures to learn from, as a share of the successful attempts: such an attempt with the task of another
     attempt at the same website (`components/judge/mismatched.py`). Only for tasks that ask for different things."""
     optim: OptimParams
+
+    @model_validator(mode="after")
+    def _served_weights_stay(self) -> DistillParams:
+        if self.vllm is not None and (self.vllm.sleeps or self.vllm.transfer != "disk"):
+            key = "sleeps = true" if self.vllm.sleeps else f"transfer = {self.vllm.transfer}"
+            raise ValueError(
+                f"judge.distill.vllm.{key} is for servers whose weights RL changes, and it does not change those of "
+                "the judge: leave it out"
+            )
+        return self
 
 
 class TrustLabels(Section):
@@ -93,11 +104,11 @@ class TrustParams(Section):
     """A phase of RL ends when the auditor calls fewer than this share of the judge's successes a success, on average
     over three iterations: the policy has learned to please the judge. The best policy on validation is published, so
     `rl.validation.every` must be above 0. The auditor is the rules, or the model that labels. 0 never ends a phase."""
-    audit_share: float = Field(default=0.1, ge=0, le=1)
+    audit_share: Annotated[float, OnlyWith("labels", None)] = Field(default=0.1, ge=0, le=1)
     """Share of RL's judged rollouts that the model judges too, to measure its agreement with the distilled judge. This
     applies if the model labels and the distilled judge rewards. If rules label, they judge all rollouts, because they
     cost nothing. It is also the share of the labelled rollouts on which a rewarding model is compared with the rules
-    before RL."""
+    before RL. Where neither applies, another value than the default is refused."""
     labels: TrustLabels | None = None
     """Labels, for example by people, with which a rewarding model is compared. The model judges all of these
     trajectories. A model that also labels needs them."""
@@ -112,8 +123,8 @@ class JudgeParams(Section):
     """The judge of RL rollouts."""
     model: ModelJudgeParams | None = None
     """The model that judges if `labels` or `reward` is `model`, and for rules that need a model."""
-    distill: DistillParams
-    trust: TrustParams = TrustParams()
+    distill: Annotated[DistillParams, OnlyWith("reward", "distilled", part="vllm")]
+    trust: Annotated[TrustParams, NotWith("reward", "rules")] = TrustParams()
 
     @model_validator(mode="after")
     def _model_is_named(self) -> JudgeParams:
@@ -155,4 +166,26 @@ class JudgeParams(Section):
                 f"judge.trust.min_agreement = {least} there is nothing to measure: set it to null, or judge.reward to "
                 "model and judge.trust.min_agreement above 0"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _audited_share_is_read(self) -> JudgeParams:
+        share, trust = self.trust.audit_share, self.trust
+        if share == TrustParams().audit_share or trust.labels is not None or self.reward == "rules":
+            return self  # an annotation says that it has no effect with labels, and without another judge than rules
+        problem = ""
+        if self.reward == "distilled" and self.labels == "rules":
+            problem = "rules label, and they judge all rollouts: leave it out, or set judge.labels to model"
+        elif self.reward == "model" and self.labels == "model":
+            problem = (
+                "the model that rewards labels, too, and no other judge audits it: leave it out, or set judge.reward "
+                "to distilled"
+            )
+        elif self.reward == "model" and not trust.min_agreement:
+            problem = (
+                "judge.trust.min_agreement = 0 compares no sample with the labels: leave it out, or set min_agreement "
+                "above 0"
+            )
+        if problem:
+            raise ValueError(f"judge.trust.audit_share = {share} has no effect: {problem}")
         return self

@@ -5,7 +5,8 @@ They are in this package and not with the objectives, because reading a recipe m
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import Field, model_validator
 from typing_extensions import override
@@ -33,8 +34,11 @@ class ObjectiveParams(Section):
     """Whether rollouts may use older weights (`rl.max_staleness`)."""
     may_branch: ClassVar[bool] = False
     """Whether branches give its turns advantages of their own (`rl.branches`)."""
-    shuffles_as_sft: ClassVar[bool] = False
-    """Whether `sft.shuffle` says what an epoch shuffles, and not `rl.shuffle`."""
+    trains_as_sft: ClassVar[bool] = False
+    """Whether each iteration is supervised training with an optimiser of its own, which takes its warm-up and its
+    shuffle from the section `sft`, and not from `rl`."""
+    trained_label: ClassVar[str] = "after RL"
+    """The name of the trained policy in the table of `make demo`."""
     name: str
 
     @property
@@ -210,8 +214,10 @@ class RFTParams(ObjectiveParams):
     """False, because a round begins with the model of the round before it."""
     may_branch: ClassVar[bool] = False
     """False, because it learns from whole attempts."""
-    shuffles_as_sft: ClassVar[bool] = True
+    trains_as_sft: ClassVar[bool] = True
     """True, because a round is supervised training."""
+    trained_label: ClassVar[str] = "after RFT"
+    """By the paper's name of this training."""
     name: Literal["rft"] = "rft"
     """Rejection fine-tuning."""
     epochs: Rounds = Field(default=2, gt=0)
@@ -231,3 +237,13 @@ class RFTParams(ObjectiveParams):
 Objective: TypeAlias = Annotated[
     MMGRPOParams | MGRPOParams | FilteredBCParams | RFTParams, Choice("name", default="mm_grpo")
 ]
+
+
+def objective_kind(keys: Mapping[str, Any]) -> type[ObjectiveParams]:
+    """The section of the kind that `rl.objective` names, from its keys as YAML gives them.
+
+    Raises:
+        StopIteration: there is no such kind.
+    """
+    kinds, choice = get_args(Objective)
+    return next(kind for kind in get_args(kinds) if kind.model_fields["name"].default == choice.kind_of(keys))

@@ -118,7 +118,7 @@ class Params(Section):
     @model_validator(mode="after")
     def _judge_has_gpus_of_its_own(self) -> Params:
         judge, policy = self.judge.distill.vllm, self.inference.vllm
-        if judge is None or judge.urls or self.model.device != "cuda":
+        if self.judge.reward != "distilled" or judge is None or judge.urls or self.model.device != "cuda":
             return self
         used = {*range(self.training.processes)}
         if self.inference.engine == "vllm" and not policy.urls:

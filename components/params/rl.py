@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from components.params.choice import Choice
 from components.params.construction import RatioParams
-from components.params.dependence import NotWith
+from components.params.dependence import NotIf
 from components.params.harness import SamplingParams
 from components.params.objectives import MMGRPOParams, Objective
 from components.params.optim import Decay, Shuffle
@@ -75,6 +75,10 @@ class BranchParams(Section):
     prefers turns at which the policy was undecided."""
 
 
+NOT_AS_SFT = NotIf("objective", lambda kind: kind.trains_as_sft)
+"""Annotation of settings of the optimiser that an objective with supervised rounds takes from the section `sft`."""
+
+
 class RLPhase(Section):
     """One phase of the horizon curriculum."""
 
@@ -103,12 +107,13 @@ class RLParams(Section):
     """Maximum number of groups that an iteration samples to collect them."""
     open_groups: int | None = Field(default=None, ge=1)
     """Groups that may be open at once. A group's place becomes free when it and all groups that began before it have
-    ended and were judged. Set it so that the open groups have about three times as many episodes as there are browsers.
+    ended and were judged, so that equal seeds give equal groups, whichever end first. Set it so that the open groups
+    have about three times as many episodes as there are browsers.
     Null: waves of groups; the next one begins when all episodes of a wave have ended and were judged."""
     branches: BranchParams | None = None
     """Branches, from which turns have advantages of their own: the reward minus the mean reward of all that continued
     from the same state (VinePPO, arXiv 2410.01679). An effective group then has up to `per_group` times `continuations`
-    further episodes. They need a world whose episodes can be replayed, such as the city. Null: none."""
+    further episodes. They need a world whose episodes can be replayed, as `World.replayable` says. Null: none."""
     task_sampling: TaskSampling = UniformSampling()
     """The method that selects the tasks of an iteration."""
     idle_iterations: int = Field(default=3, ge=1)
@@ -137,15 +142,15 @@ class RLParams(Section):
     """AdamW's weight decay."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     """Norm to which longer gradients are scaled down."""
-    warmup_steps: Annotated[int, NotWith("objective", "rft")] = Field(default=0, ge=0)
+    warmup_steps: Annotated[int, NOT_AS_SFT] = Field(default=0, ge=0)
     """Optimiser steps over which the learning rate grows linearly to `lr`. The steps of an optimiser that is carried
     over count. RFT warms up as `sft.warmup` says, in every round."""
-    carry_optimizer: Annotated[bool, NotWith("objective", "rft")] = True
+    carry_optimizer: Annotated[bool, NOT_AS_SFT] = True
     """The long phase begins with the optimiser of the policy that the short phase published. Adapters begin anew in
     each phase, and so does their optimiser. Each round of RFT has an optimiser of its own."""
     batch_turns: int = Field(default=256, gt=0)
     """Turn samples per optimiser step."""
-    shuffle: Annotated[Shuffle, NotWith("objective", "rft")] = "turns"
+    shuffle: Annotated[Shuffle, NOT_AS_SFT] = "turns"
     """The unit that an epoch shuffles; RFT has `sft.shuffle`. `trajectories` keeps the turns of an episode in one step,
     or two, where they share their history: on an H200, a trajectory of 15 turns took a fifth of the time of its turns
     one by one. `turns` mixes the steps better."""

@@ -17,6 +17,8 @@ from components.worlds import worlds_of
 
 POOLS = [Path("data/pools/eval.parquet"), Path("data/pools/heldout.parquet")]
 """The tasks that are evaluated on."""
+HELDOUT_TAG = "waymark.heldout"
+"""The tag of a stage's MLflow run that says why its held-out tasks were not measured."""
 
 
 class InvalidEvaluation(RuntimeError):
@@ -41,11 +43,11 @@ def evaluate_model(
 
 
 def summarise(run: StageRun, trajectories: list[Trajectory], verdicts: list[Verdict]) -> None:
-    """Write the stage's figures.
+    """Write the stage's figures. Held-out tasks that the judge left without a verdict are reported as not measured.
 
     Raises:
-        InvalidEvaluation: more than `evaluation.max_aborted` of the episodes, of all or of the held-out tasks, were
-            ended by the environment or not judged, or the environment ended most of a family.
+        InvalidEvaluation: more than `evaluation.max_aborted` of the episodes were ended by the environment or not
+            judged, or so many of the held-out ones were ended by the environment, or it ended most of a family.
     """
     evaluation = run.params.evaluation
     summary = success(trajectories, verdicts, evaluation.max_aborted)
@@ -55,6 +57,10 @@ def summarise(run: StageRun, trajectories: list[Trajectory], verdicts: list[Verd
     figures = summary.model_dump(mode="json", exclude_none=True)
     run.result({"recipe": run.params.name, "tasks": tasks, "clean_success": meaning, **figures})
     run.result({"harness_errors": harness_errors(t.termination for t in trajectories)})
+    if summary.heldout_problems:
+        reason = "; ".join(summary.heldout_problems)
+        run.tracker.tags({HELDOUT_TAG: f"not measured: {reason}"})
+        print(f"{run.name}: the held-out tasks are not measured: {reason}", flush=True)
     if not summary.valid:
         ended = [trajectory for trajectory in trajectories if not trajectory.termination.is_agents_doing]
         reason = f"; the environment ended most by {commonest_reason(ended)}" if ended else ""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from components.plan.checkout_rates import rates_for_plan
 from components.plan.fit import parsed_setting
 from components.plan.hardware import parsed_bytes
 from components.plan.planner import PlanOptions, RunPlan, plan
@@ -24,6 +25,7 @@ __all__ = [
     "parsed_bytes",
     "parsed_setting",
     "plan",
+    "rates_for_plan",
     "read_rates",
     "time_plan",
     "write_rates",

@@ -1,4 +1,4 @@
-"""Rates from a finished run: `waymark plan RECIPE --calibrate RUN_DIR`.
+"""Rates from a finished run: `waymark plan RECIPE --calibrate RUN_DIR`, and at the end of the stage `report`.
 
 Habits and shares of groups are means of what the run recorded. Rates of browsers and of the policy are found by
 bisection: with them the simulated episodes take as long as the recorded ones, so that waiting for cores and for servers
@@ -9,17 +9,18 @@ its start-up. A part that the run does not have keeps its default.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from components.params import EndpointTeacherParams
+from components.params import EndpointTeacherParams, RecipeError
+from components.plan.checkout_rates import CALIBRATION, digest_of_run
 from components.plan.checkpoint_size import checkpoint_bytes
 from components.plan.finished_run import FinishedRun, Played, read_run
-from components.plan.hardware import device_named
+from components.plan.hardware import Gpu, device_named, device_of_gpu, gpus
 from components.plan.placement import Machine, devices_of
-from components.plan.rates import EVERY, Counts, Habits, MeasuredOn, Rates, default_rates
+from components.plan.rates import EVERY, Counts, Habits, MeasuredOn, Rates, default_rates, write_rates
 from components.plan.rollout_time import Batch, rollouts
 from components.plan.setting import Setting, tasks_digest
 from components.plan.stages import IterationTime, StageTime, iteration_time, phases, stage_times
@@ -47,6 +48,50 @@ def calibrated(folder: Path, device: str | None = None, cores: int = 0) -> Rates
     return setting.rates
 
 
+def write_calibration(folder: Path, device: str | None = None, cores: int = 0) -> tuple[Path, Rates]:
+    """Write the rates of a run into its folder; returns the file, too. The arguments are those of `calibrated`.
+
+    Raises:
+        RecipeError: as `calibrated`.
+    """
+    path, rates = folder / CALIBRATION, calibrated(folder, device, cores)
+    write_rates(path, rates)
+    return path, rates
+
+
+def calibrate_finished_run(folder: Path, is_cuda: bool) -> str:
+    """Write the rates of a run that has just finished on this machine; returns a line about that.
+
+    A run is not worse without a calibration, so nothing is raised.
+    """
+    try:
+        path, _ = write_calibration(folder, device_of(gpus()) if is_cuda else None)
+    except RecipeError as error:
+        reason = str(error)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+    else:
+        return f"wrote {path}, which the next `waymark plan` uses"
+    return f"note: no calibration was written for the next `waymark plan`: {reason}"
+
+
+def device_of(cards: Iterable[Gpu]) -> str:
+    """The name in `devices.json` of the GPUs of a machine.
+
+    Raises:
+        RecipeError: there are none, they differ, or the table does not have them.
+    """
+    names = sorted({card.name for card in cards})
+    known = device_of_gpu(names[0]) if len(names) == 1 else None
+    if known is None:
+        listed = ", ".join(names) or "no GPU"
+        raise RecipeError(
+            f"nvidia-smi lists {listed}, and devices.json has no such device: name a similar one, "
+            "`waymark plan RECIPE --calibrate . --device NAME`"
+        )
+    return known
+
+
 def _changed(setting: Setting, **values: Any) -> Setting:
     return replace(setting, rates=setting.rates.model_copy(update=values))
 
@@ -58,7 +103,12 @@ def _recorded(setting: Setting, run: FinishedRun) -> Setting:
     values: dict[str, Any] = {
         "source": f"the run {params.name} with seed {params.seed}",
         "measured_on": MeasuredOn(
-            device=machine.device.name, devices=machine.count, cores=setting.units("train_rl")["cores"]
+            device=machine.device.name,
+            devices=machine.count,
+            cores=setting.units("train_rl")["cores"],
+            models=(params.model.base, params.model.judge_base),
+            on_web=bool(params.tasks.files),
+            run=digest_of_run({name: float(row["wall_s"]) for name, row in run.results.items() if "wall_s" in row}),
         ),
     }
     habits = dict(rates.habits)

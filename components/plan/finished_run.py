@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from components.params import Params, RecipeError
 from components.plan.fit import recipe_with
 from components.plan.stages import STAGES
 from components.records import Trajectory
-from components.store import read_json, read_table
+from components.store import iter_table, read_json
 
 TABLES = {
     "teacher_rollouts": "data/teacher/trajectories.parquet",
@@ -124,7 +124,7 @@ def read_run(folder: Path) -> FinishedRun:
     played = {}
     for stage, path in TABLES.items():
         if stage in results and (folder / path).exists():
-            played[stage] = _played(_trajectories(folder / path))
+            played[stage] = _played(folder / path)
     known = {stage: means for stage, means in played.items() if means is not None}
     return FinishedRun(recipe_with(recipe, {}), results, known, _judge_s(folder / VERDICTS))
 
@@ -138,30 +138,44 @@ def _result(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def _trajectories(path: Path) -> list[Trajectory]:
+def _played(path: Path) -> Played | None:
+    """The means over a table, of which one row group at a time is in memory."""
     try:
-        return read_table(path, Trajectory)
+        return _means(iter_table(path, Trajectory))
     except ValidationError as error:
         raise RecipeError(f"{path} was written by another version: calibrate with the code of that checkout") from error
 
 
-def _played(trajectories: Sequence[Trajectory]) -> Played | None:
-    turns = [turn for trajectory in trajectories for turn in trajectory.turns]
+def _means(trajectories: Iterable[Trajectory]) -> Played | None:
+    steps: list[float] = []
+    starts: list[float] = []
+    policy: list[float] = []
+    walls: list[float] = []
+    firsts: list[int] = []
+    tokens: list[int] = []
+    judged: list[bool] = []
+    for trajectory in trajectories:
+        timings = [turn.timings for turn in trajectory.turns]
+        steps += [sum(times.values()) - times.get("policy", 0.0) for times in timings if len(times) > 1]
+        policy += [times.get("policy", 0.0) for times in timings]
+        firsts += [turn.prompt_tokens for turn in trajectory.turns[:1]]
+        if isinstance(start := trajectory.diagnostics.get("start"), dict):
+            starts.append(sum(start.values()))
+        if (wall := trajectory.diagnostics.get("wall_s")) is not None:
+            walls.append(float(wall))
+        tokens.append(trajectory.response_tokens)
+        judged.append(needs_judge(trajectory))
+    turns = len(policy)
     if not turns:
         return None
-    steps = [sum(turn.timings.values()) - turn.timings.get("policy", 0.0) for turn in turns if len(turn.timings) > 1]
-    starts = [start for t in trajectories if isinstance(start := t.diagnostics.get("start"), dict)]
-    walls = [float(wall) for t in trajectories if (wall := t.diagnostics.get("wall_s")) is not None]
-    firsts = [t.turns[0].prompt_tokens for t in trajectories if t.turns]
-    tokens = [t.response_tokens for t in trajectories]
     return Played(
-        episodes=len(trajectories),
-        turns=len(turns) / len(trajectories),
-        response_tokens=sum(tokens) / len(turns),
-        judged=_mean([needs_judge(trajectory) for trajectory in trajectories]),
+        episodes=len(tokens),
+        turns=turns / len(tokens),
+        response_tokens=sum(tokens) / turns,
+        judged=_mean(judged),
         step_s=_mean(steps),
-        open_s=_mean([sum(start.values()) for start in starts]),
-        policy_s=_mean([turn.timings.get("policy", 0.0) for turn in turns]),
+        open_s=_mean(starts),
+        policy_s=_mean(policy),
         wall_s=_mean(walls),
         first_prompt=_mean(firsts),
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from components.params import Params, RecipeError, find, from_chain, read_chain
+from components.params import Params, RecipeError, TrustParams, find, from_chain, read_chain
 from components.params.inheritance import Layer
 from components.params.loading import RECIPES
 from components.params.recipe_file import ShallowLoader
@@ -125,7 +125,7 @@ def _changes(params: Params, machine: Machine) -> Iterator[Settings]:
     if _is_smaller(small, params.model.base):
         yield {"model.base": small}
     if params.judge.reward == "distilled" and params.judge.model is not None:
-        yield {"judge.reward": "model", "judge.trust.min_agreement": 0.0}
+        yield {"judge.reward": "model", **_untrusted(params.judge.trust)}
 
 
 def _shorter_contexts(params: Params) -> Iterator[Settings]:
@@ -136,6 +136,12 @@ def _shorter_contexts(params: Params) -> Iterator[Settings]:
         micro_batches = {key: min(tokens, length) for key, tokens in _micro_batches(params).items()}
         yield {"agent.max_context_tokens": length, **micro_batches, **limit}
         length //= 2
+
+
+def _untrusted(trust: TrustParams) -> Settings:
+    """Settings with which a model may reward what it labels, and with which no share of rollouts is to be audited."""
+    default, settings = TrustParams().audit_share, {"judge.trust.min_agreement": 0.0}
+    return settings if trust.audit_share == default else settings | {"judge.trust.audit_share": default}
 
 
 def _is_smaller(model: str, other: str) -> bool:

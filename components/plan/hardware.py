@@ -95,6 +95,17 @@ def gpus() -> list[Gpu]:
     return parse_gpus(lines)
 
 
+def device_of_gpu(name: str) -> str | None:
+    """The name in `devices.json` of a GPU by the name that its driver gives; None if the table does not have it.
+
+    A device matches if each part of its name is a word of the driver's name; of several that match, the longest counts:
+    `A100-80` is `NVIDIA A100-SXM4-80GB`, and `L4` is not `NVIDIA L40S`.
+    """
+    words = set(re.split(r"[^A-Z0-9]+", re.sub(r"(?<=\d)GB\b", "", name.upper())))
+    names = [known for known in json.loads(TABLE.read_text()) if set(known.upper().split("-")) <= words]
+    return max(names, key=len, default=None)
+
+
 def parse_gpus(lines: Iterable[str]) -> list[Gpu]:
     """The GPUs of lines such as `NVIDIA L4, 23034`; the memory is in MiB. Lines without a memory are left out."""
     pairs = (line.rpartition(",") for line in lines)

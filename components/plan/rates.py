@@ -5,7 +5,6 @@ Rates of models are shares of a device's peak, so that another device, another m
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -16,7 +15,7 @@ from components.judge.protocols import judge_protocol
 from components.judge.protocols.base import FACTS
 from components.params import ModelJudgeParams, Params, RecipeError
 from components.plan.hardware import Device
-from components.store import read_json
+from components.store import read_json, write_json
 
 Share = Annotated[float, Field(gt=0)]
 """A share of a peak. A calibrated one may be above 1, because what is counted as work is a model of it."""
@@ -72,6 +71,12 @@ class MeasuredOn(BaseModel):
     devices: int = Field(gt=0)
     cores: int = Field(gt=0)
     """Cores of its browsers."""
+    models: tuple[str, str] | None = None
+    """`model.base` and `model.judge_base` of its recipe. Null, as all that follows, if an older version wrote it."""
+    on_web: bool | None = None
+    """Whether its tasks were of the web, and not of generated worlds."""
+    run: str | None = None
+    """A digest of the seconds of its stages."""
 
 
 class Rates(BaseModel):
@@ -213,7 +218,7 @@ def assumptions(rates: Rates, params: Params) -> list[str]:
     lines = [
         f"the rates are those of {rates.source}"
         if rates.are_measured
-        else "no rate was measured: --calibrate on a finished run replaces what follows",
+        else "no rate was measured: those of a finished run (--calibrate) replace what follows",
         f"training reaches {_range(rates.training_share)} of the peak arithmetic, reading prompts "
         f"{rates.prefill_share:.2g}, and decoding {rates.bandwidth_share:.2g} of the memory bandwidth with "
         f"{1000 * rates.token_s:.3g} ms per step on top",
@@ -282,7 +287,7 @@ def check_device(rates: Rates, device: Device) -> None:
 
 def write_rates(path: Path, rates: Rates) -> None:
     """Write rates for `read_rates`."""
-    path.write_text(json.dumps(rates.model_dump(exclude_none=True), indent=1) + "\n")
+    write_json(path, rates.model_dump(mode="json", exclude_none=True))
 
 
 def _range(shares: dict[str, float], form: str = ".2g") -> str:

@@ -72,7 +72,7 @@ def update_time(setting: Setting, rolled: IterationRollouts, stage: str) -> Time
     params, shape = setting.params, setting.prompt_shape(stage)
     objective = params.rl.objective
     trained = trained_turns(setting, rolled, stage)
-    shuffle = params.sft.shuffle if objective.shuffles_as_sft else params.rl.shuffle
+    shuffle = params.sft.shuffle if objective.trains_as_sft else params.rl.shuffle
     packed = trained / rolled.turns * shape.packed(rolled.turns) if shuffle == "trajectories" else None
     samples = _turns(trained, shape, rolled.turns, params.rl.micro_batch_tokens, packed)
     speeds = setting.training(setting.policy)

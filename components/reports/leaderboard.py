@@ -112,13 +112,14 @@ def run_entries(recipe: str, tasks: str, policy: str, overall: SuccessSummary) -
         tasks: the name of the tasks, such as that of their world.
     """
     entries = []
+    unmeasured = "; ".join(overall.heldout_problems)
     for name, summary in ((tasks, overall), (f"{tasks}, new families", overall.heldout)):
-        if summary is not None:
-            entry = _measured(
-                f"{name} ({recipe})", f"{recipe} {NAMES[policy]}", summary, overall.valid, _why_invalid(overall)
-            )
+        if summary is not None or unmeasured:
+            why = _why_invalid(overall) if summary is not None else unmeasured
+            entry = _measured(f"{name} ({recipe})", f"{recipe} {NAMES[policy]}", summary, overall.valid, why)
+            checksum = summary.task_set if summary is not None else None
             origin = {
-                "task_set": f"{name} of {recipe}" + (f", tasks {summary.task_set}" if summary.task_set else ""),
+                "task_set": f"{name} of {recipe}" + (f", tasks {checksum}" if checksum else ""),
                 "source": f"evaluate@{policy}",
             }
             entries.append(entry.model_copy(update=origin))

@@ -286,6 +286,19 @@ def _charts(results: StageResults) -> list[LineChart]:
             "running mean over the pool's websites, and of the rollouts scored",
         ),
         over_rl(
+            "Judge's reward and true success",
+            {
+                "called success by the judge": column(lambda i: i.judge_success),
+                "by the auditor": column(lambda i: i.audited_success),
+            },
+            "shares of the audited attempts; a growing distance is reward without success",
+        ),
+        over_rl(
+            "Judge against the auditor",
+            {"precision": column(lambda i: i.judge_precision), "agreement": column(lambda i: i.judge_agreement)},
+            "shares of the judge's successes, and of all audited attempts",
+        ),
+        over_rl(
             "Groups",
             {
                 "with a reward spread": column(lambda i: i.effective_groups),

@@ -45,6 +45,13 @@ class FamilyRow(StageOutput):
     kl_sft: float | None = None
 
 
+class WarningRow(StageOutput):
+    """A warning of one validation; it names the family, or the families together."""
+
+    iteration: int
+    warning: str
+
+
 class Published(StageOutput):
     """The policy that a phase published, and why."""
 
@@ -74,6 +81,10 @@ class WatchedPhase(StageOutput):
 
     validation: list[ValidationRow] = Field(default_factory=list)
     families: list[FamilyRow] = Field(default_factory=list)
+    warnings: list[WarningRow] | None = None
+    """None in files of earlier versions."""
+    limits_of_warnings: str | None = None
+    """Which falls no warning could name, because there were too few validation tasks."""
     published: Published | None = None
     ended: str | None = None
     """Why the phase ended early."""

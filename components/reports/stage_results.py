@@ -101,6 +101,11 @@ class RLIteration(StageOutput):
     logprob_gap_max: Number = None
     turns_mean: Number = None
     overdone_share: Number = None
+    judge_success: Number = None
+    """None where the judge that rewards is not audited, as the three below."""
+    audited_success: Number = None
+    judge_precision: Number = None
+    judge_agreement: Number = None
     response_tokens_mean: Number = None
     rollout_s: Number = None
     train_s: Number = None

@@ -1,12 +1,20 @@
 """Groups in a stream: a new group begins as soon as an earlier one has ended, instead of waiting for a whole wave.
 
-`OpenGroups` decides from what it knows of the groups in the order in which they began, never from which of them ended
-first. So the groups of an iteration depend on seeds and on the policy alone, as in waves, and a run that is killed and
-continued begins the same groups. Every group that begins is used: whether it counts does not depend on how long it
-took, so short episodes are not preferred.
+Two limits are apart. What runs at once is limited by the browsers: an episode of a group that has begun takes the next
+free browser, whichever episode ends. How far the stream looks ahead is limited by `rl.open_groups`: a group begins only
+if the results of all groups so many places before it are known. So one slow group does not stop the others, but no
+group begins that many places behind it. Let the open groups have about three times as many episodes as there are
+browsers.
 
-At most `rl.open_groups` groups are under way. One slow group does not stop the others, but no group begins that many
-places behind it. So let the open groups have about three times as many episodes as there are browsers.
+Why a place is not free as soon as its own group has ended: whether another group is needed, and with adaptive sampling
+which task it gets, follows from the results of earlier groups. If the results counted in the order in which groups end,
+the groups of an iteration would depend on how long pages, servers and judges took. Two runs of one seed would get
+different weights, and a run that is killed and continued, whose finished episodes are known at once, would begin
+others. If a group began without the result of a slow one, it would have to begin without it in every run, also where it
+was fast: that is a larger `rl.open_groups`. `OpenGroups` therefore uses results in the order in which groups began.
+
+Every group that begins is used: whether it counts does not depend on how long it took, so short episodes are not
+preferred.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from components.pipeline.leaderboard import publish
 from components.pipeline.stage_run import RESULTS, stage
+from components.plan.calibration import calibrate_finished_run
 from components.plan.planned_and_spent import planned_seconds
 from components.reports import build, read_episodes, read_results, read_teacher, with_plan, write_report
 from components.store import write_json
@@ -20,7 +21,7 @@ def main() -> None:
         evaluated = read_episodes(EVALUATION)
         teacher, evaluation = read_teacher(TEACHER), run.params.evaluation
         report = build(results, evaluated, teacher, evaluation.bootstrap, run.params.seed, run.tracker.parent_id)
-        planned_s = planned_seconds(run.params)
+        planned_s = planned_seconds(run.params, results.wall_s)
         report = with_plan(report, planned_s, results.champion_s)
         write_json(REPORTS / f"{name}.json", report.model_dump(mode="json"))
         size = write_report(report, results, evaluated, EVALUATION, name, REPORTS / f"{name}.html")
@@ -43,6 +44,8 @@ def main() -> None:
                 "html_bytes": size,
             }
         )
+    # when the stage has its own seconds; the file is no output of it, so that DVC runs nothing anew because of it
+    print(calibrate_finished_run(Path(), run.params.model.device == "cuda"), flush=True)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,13 @@ from components.training.objectives import objective_of
 from components.training.rl import RLTrainer, TrainedPhase
 from components.training.rl_rollouts import RolloutSetup, ValidationSetup
 from components.training.selection import Comparison, Rollback
-from components.training.validation import Validation, validation_line, validation_metrics, validation_tables
+from components.training.validation import (
+    Validation,
+    validation_line,
+    validation_metrics,
+    validation_tables,
+    warning_rows,
+)
 from components.training.workers import Replicas, Workers
 from components.worlds import worlds_of
 
@@ -155,12 +161,6 @@ async def _train(run: StageRun, learners: Replicas[Learner], phase: str) -> Trai
                 flush=True,
             )
 
-    def report_validation(validation: Validation, warnings: list[str]) -> None:
-        run.metrics({"validation": validation_metrics(validation)}, validation.iteration)
-        print(validation_line(validation), flush=True)
-        for warning in warnings:
-            print(f"warning: {warning}", flush=True)
-
     def report_rollback(rollback: Rollback, comparison: Comparison) -> None:
         run.metrics({"rolled_back_to": rollback.to}, rollback.iteration)
         print(f"warning: validation fell by {comparison}: the phase goes back to iteration {rollback.to}", flush=True)
@@ -189,14 +189,26 @@ async def _train(run: StageRun, learners: Replicas[Learner], phase: str) -> Trai
                 report,
                 earlier=SamplerState(**read_json(INIT[phase] / SAMPLER)) if phase == "long" else None,
                 validation=watched,
-                report_validation=report_validation,
+                report_validation=partial(_report_validation, run),
                 report_rollback=report_rollback,
             )
             if limits := trainer.limits_of_warnings:
                 print(f"note: {limits}", flush=True)
+                run.result({"limits_of_warnings": limits})
             trained = await trainer.run()
         report_spending(run, clients)
         return trained
+
+
+def _report_validation(run: StageRun, validations: list[Validation]) -> None:
+    """The newest validation with its warnings: on the screen and in MLflow, whose table has all warnings until now."""
+    newest = validations[-1]
+    run.metrics({"validation": validation_metrics(newest)}, newest.iteration)
+    print(validation_line(newest), flush=True)
+    for warning in newest.warnings:
+        print(f"warning: {warning.text}", flush=True)
+    if rows := warning_rows(validations):
+        run.tracker.table("warnings", {name: [row[name] for row in rows] for name in rows[0]})
 
 
 @asynccontextmanager

@@ -27,13 +27,20 @@ def audit_figures(verdicts: Mapping[str, Verdict], audited: Sequence[Verdict]) -
     """How often the judge that rewards agrees with an auditor, as shares of the trajectories that both could judge.
 
     `judge_precision` is the share of the judge's successes that the auditor calls successes, too: it falls first when a
-    policy learns to please the judge. A figure without any trajectory is left out.
+    policy learns to please the judge. `judge_success` and `audited_success` are the shares that the judge and the
+    auditor call a success: a distance that grows is reward without success. A figure without any trajectory is left
+    out.
     """
     judged = successes([*verdicts.values()])
     pairs = [(judged[key], success) for key, success in successes(audited).items() if key in judged]
     if not pairs:
         return {}
-    figures = {"judge_audited": float(len(pairs)), "judge_agreement": _mean([float(a == b) for a, b in pairs])}
+    figures = {
+        "judge_audited": float(len(pairs)),
+        "judge_agreement": _mean([float(rewarded == success) for rewarded, success in pairs]),
+        "judge_success": _mean([float(rewarded) for rewarded, _ in pairs]),
+        "audited_success": _mean([float(success) for _, success in pairs]),
+    }
     passed = [float(success) for rewarded, success in pairs if rewarded]
     return figures | ({"judge_precision": _mean(passed)} if passed else {})
 

@@ -1,7 +1,8 @@
 """Watches a phase of RL: validates its policy when the recipe says so, and reports what falls.
 
 A validation that a kill interrupts goes on with its finished episodes, and a finished one is never repeated: its record
-is in a journal of the state directory. What the rollouts contribute is in the checkpoint (`validation.FamilyTally`).
+is in a journal of the state directory, with its warnings. What the rollouts contribute is in the checkpoint
+(`validation.FamilyTally`).
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from components.training.fall_warnings import Comparisons, falls, limits_of_warn
 from components.training.learner import Learner
 from components.training.rl_rollouts import IterationRollouts, RolloutQueue, ValidationSetup
 from components.training.stalls import stalls
-from components.training.validation import FamilyTally, Validation, validation
+from components.training.validation import FamilyTally, Validation, ValidationWarning, validation
 from components.training.workers import Replicas
 
 VALIDATIONS = "validations.jsonl"
 
-ReportValidation = Callable[[Validation, list[str]], None]
-"""Gets a validation, and a warning for each figure that falls and each family that stalls. After a crash it gets the
-last finished one again. Called in a thread of a pool."""
+ReportValidation = Callable[[list[Validation]], None]
+"""Gets the validations of the phase until now, the newest one last, each with its warnings. After a crash it gets those
+until the last finished one again. Called in a thread of a pool."""
 
 
 @dataclass(frozen=True)
@@ -95,18 +96,23 @@ class Watch:
             NothingValidated: no episode on a trained family could be judged.
         """
         assert self.setup is not None
-        if all(record.iteration != iteration for record in self.records(iteration)):
+        before = self.records(iteration)
+        if all(record.iteration != iteration for record in before):
             began = time.monotonic()
             trajectories = await queue.validate(iteration, self.setup.tasks)
             verdicts = await self.setup.judge([t for t in trajectories if needs_judge(t)])
             record = validation(iteration, trajectories, verdicts, tallies, time.monotonic() - began)
+            record = record.model_copy(update={"warnings": self._warnings([*before, record])})
             with Journal(self.state_dir / VALIDATIONS, Validation) as journal:
                 journal.append(record)
         queue.validation_path(iteration).unlink(missing_ok=True)
-        records = self.records(iteration)
-        fallen = falls(records, self.planned, self.setup.earlier)
-        warnings = list(map(str, [*fallen, *stalls(records[-1])]))
-        await asyncio.to_thread(self.report, records[-1], warnings)
+        await asyncio.to_thread(self.report, self.records(iteration))
+
+    def _warnings(self, records: list[Validation]) -> list[ValidationWarning]:
+        """What the newest of the validations warns of."""
+        assert self.setup is not None
+        fallen = [ValidationWarning(name=f.name, text=str(f)) for f in falls(records, self.planned, self.setup.earlier)]
+        return fallen + [ValidationWarning(name=stall.family, text=str(stall)) for stall in stalls(records[-1])]
 
 
 def kl_figure(kl: Mapping[str, tuple[float, int]]) -> dict[str, float]:

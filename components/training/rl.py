@@ -103,7 +103,7 @@ class RLTrainer:
     """What the previous phase remembers of the tasks."""
     validation: ValidationSetup | None = None
     """None: the run does not validate, whatever the recipe says."""
-    report_validation: ReportValidation = lambda validation, warnings: None
+    report_validation: ReportValidation = lambda validations: None
     report_rollback: Callable[[Rollback, Comparison], None] = lambda rollback, comparison: None
     """Gets how the validation compares with the one to which the phase goes back. Called in a thread of a pool."""
     _furthest: float = field(default=0.0, init=False)

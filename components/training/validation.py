@@ -12,6 +12,7 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from components.judge import needs_judge, reward
 from components.records import Record, Trajectory, Verdict
@@ -111,6 +112,14 @@ class FamilyFigures(Record):
     kl_sft: float | None = None
 
 
+class ValidationWarning(Record):
+    """What a validation warns of: a figure that falls, or a family that stalls."""
+
+    name: str
+    """The family, or the families together."""
+    text: str
+
+
 class Validation(Record):
     """The policy after `iteration` updates on the validation tasks.
 
@@ -130,6 +139,8 @@ class Validation(Record):
     families: list[FamilyFigures]
     scores: dict[str, float]
     """Success by task id, of the judged tasks of the trained families."""
+    warnings: list[ValidationWarning] = Field(default_factory=list)
+    """By comparison with the validations before; empty in records of earlier versions."""
 
     def row(self) -> dict[str, float | None]:
         """The validation without its families as plain numbers, for MLflow."""
@@ -234,13 +245,26 @@ def _share(total: float, count: int) -> float | None:
 
 
 def validation_metrics(validation: Validation) -> dict[str, Any]:
-    """A validation as nested figures for MLflow."""
-    families = {
-        figures.family: figures.model_dump(include={"rate", "training_success", "entropy", "kl_sft"})
-        | {"effective_share": _share(figures.effective_groups, figures.groups)}
-        for figures in validation.families
+    """A validation as nested figures for MLflow, with the number of warnings."""
+    families = {figures.family: _family_metrics(figures) for figures in validation.families}
+    return {**validation.row(), "warnings": len(validation.warnings), "families": families}
+
+
+def _family_metrics(figures: FamilyFigures) -> dict[str, float | None]:
+    """The figures of a family: shares and the numbers that they are of, and the ends of Wilson's interval of `rate`."""
+    low, high = figures.wilson95 or (None, None)
+    return {
+        "rate": figures.rate,
+        "rate_low": low,
+        "rate_high": high,
+        "n": figures.n,
+        "training_success": figures.training_success,
+        "scored_groups": figures.scored_groups,
+        "effective_share": _share(figures.effective_groups, figures.groups),
+        "groups": figures.groups,
+        "entropy": figures.entropy,
+        "kl_sft": figures.kl_sft,
     }
-    return {**validation.row(), "families": families}
 
 
 def validation_line(validation: Validation) -> str:
@@ -256,11 +280,23 @@ def validation_line(validation: Validation) -> str:
 
 
 def validation_tables(validations: Sequence[Validation]) -> dict[str, list[dict[str, Any]]]:
-    """The result of a stage: a row per validation, and a row per validation and family; empty without validations."""
+    """The result of a stage: a row per validation, per validation and family, and per warning; empty without
+    validations."""
     families = [
         {"iteration": validation.iteration, **figures.model_dump(mode="json")}
         for validation in validations
         for figures in validation.families
     ]
-    rows = [validation.model_dump(mode="json", exclude={"families", "scores"}) for validation in validations]
-    return {"validation": rows, "families": families}
+    rows = [
+        validation.model_dump(mode="json", exclude={"families", "scores", "warnings"}) for validation in validations
+    ]
+    return {"validation": rows, "families": families, "warnings": warning_rows(validations)}
+
+
+def warning_rows(validations: Sequence[Validation]) -> list[dict[str, Any]]:
+    """A row per warning: the iteration of its validation, the family or families that it names, and its text."""
+    return [
+        {"iteration": validation.iteration, "name": warning.name, "warning": warning.text}
+        for validation in validations
+        for warning in validation.warnings
+    ]

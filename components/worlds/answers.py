@@ -15,6 +15,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from components.numerals import ENDS, with_ascii_digits
+from components.worlds import hedges
 
 MAX_CHARACTERS = 400
 """An answer that is longer is wrong: it hides its value among others."""
@@ -24,6 +25,8 @@ _NUMBER = re.compile(
 """A number, which a unit of up to three letters may follow, such as "12kg"; "2nd" is none."""
 MAX_REFUSALS = 3
 """An answer that refuses more often is a list of refusals."""
+MAX_VAGUE = 1
+"""Vague reasons that an answer may name beside the right one."""
 _ENDS = re.compile(rf"{ENDS}(?!\s?(?-i:M)(?!\w))", re.IGNORECASE)
 """What follows a number that ends here; "6M" are millions and "6m" are metres."""
 _SPELLED = {
@@ -52,6 +55,20 @@ _LONE = re.compile(
 """A number word in an answer without digits: "three open tickets". "One" is often a pronoun, so it must begin the
 answer or follow a verb."""
 _MINUS = re.compile(r"\bminus\s+([$€£¥]?)(?=\d)", re.IGNORECASE)
+_SHARE = re.compile(r"(?<![\w.])(?P<share>\d+(?:\.(?P<decimals>\d+))?)\s?(?:%|percent\b|per cent\b)", re.IGNORECASE)
+_WHOLE = re.compile(
+    r"\bof (?:(?:the|all|a|total|of) )*(?P<of>\d+)(?![\d.,]*\d|\s?%|\s?percent)"
+    r"|(?<![\w.])(?P<all>\d+) (?:(?:votes|people|members|voters) )?(?:in total|altogether|in all)\b",
+    re.IGNORECASE,
+)
+"""The number of which a part is named: "3 of 7", "7 votes in total"."""
+_LARGEST_WHOLE = 1000
+_RIGHT = "\N{REPLACEMENT CHARACTER}"
+"""Stands for a right name in a text whose names are replaced."""
+_ARTICLE = "(?:the |a |an )?"
+_CHOICE = re.compile(rf"{_RIGHT} or\b|\bor {_ARTICLE}{_RIGHT}")
+_DENIED = rf"(?:\bnot|n't|\bthan|\binstead of) {_ARTICLE}"
+"""Before a name that an answer excludes: "not Rope", "cheaper than the Rope"."""
 REFUSAL = re.compile(
     r"\b(can ?not|can't|could ?n[o']t|impossible|unable|not possible|\w+n't possible|n/?a|no such|does ?n[o']t exist)\b"
 )
@@ -89,21 +106,25 @@ class Number(Answer):
         given: numbers that the task itself names; an answer may repeat them.
         near: wrong numbers of the same kind.
         nothing: words that stand for 0 in an answer without numbers, such as "no replies".
+        is_part: the value is a part of a whole, and an answer may say of how many, and which share: "3 votes (42.9% of
+            7)". The whole must be possible: no less than the value and the largest of `near` together.
     """
 
     value: Decimal | int | float | str
     given: Sequence[Decimal | int | float | str] = ()
     near: Sequence[Decimal | int | float | str] = ()
     nothing: Sequence[str] = ()
+    is_part: bool = False
 
     def accepts(self, answer: str) -> bool:
         """Whether the value is the only number in the answer, besides the given ones. It may be rounded to two decimals
         or more, but not go on: "6 million" is not 6. Number words up to twenty count if there are no digits."""
-        if len(answer) > MAX_CHARACTERS:
+        if len(answer) > MAX_CHARACTERS or hedges.offers_refusal(answer):
             return False
         text = _MINUS.sub(r"\1-", with_ascii_digits(answer))
         if _POLAR_CHOICE.search(text):
             return False
+        text = self._without_whole(text) if self.is_part else text
         right, given = _decimal(self.value), {_decimal(number) for number in self.given}
         offers = [offer.groupdict().values() for offer in _OFFERED.finditer(text.casefold())]
         numbers = {_SPELLED[word] for offer in offers for word in offer if word is not None}
@@ -127,6 +148,21 @@ class Number(Answer):
         """The numbers near the right one."""
         return [str(number) for number in self.near] or [str(_decimal(self.value) + step) for step in (-1, 1, 2)]
 
+    def _without_whole(self, text: str) -> str:
+        """A text without the whole and the share, if they fit the value; otherwise the text."""
+        value = _decimal(self.value)
+        least = int(value + max(map(_decimal, self.near), default=Decimal(0)))
+        wholes = {int(match["of"] or match["all"]) for match in _WHOLE.finditer(text)}
+        possible = wholes or range(max(least, 1), _LARGEST_WHOLE)
+        are_shares = all(
+            any(abs(100 * value / whole - Decimal(match["share"])) <= Decimal(10) ** -len(match["decimals"] or "")
+                for whole in possible)
+            for match in _SHARE.finditer(text)
+        )  # fmt: skip
+        if len(wholes) > 1 or min(possible) < max(least, 1) or not are_shares:
+            return text
+        return _SHARE.sub(" ", _WHOLE.sub(" ", text))
+
 
 @dataclass(frozen=True)
 class Names(Answer):
@@ -135,21 +171,36 @@ class Names(Answer):
     Attributes:
         right: all names that must be there.
         among: all names of this kind, right and wrong.
+        given: texts that the task itself names. An answer may repeat them, and wrong names in them, unless they have a
+            right name, too: then the task names candidates.
     """
 
     right: Sequence[str]
     among: Sequence[str]
+    given: Sequence[str] = ()
 
     def accepts(self, answer: str) -> bool:
-        """Whether the answer has each right name and no other one."""
+        """Whether the answer has each right name and no other one, and offers nothing else in its place."""
         text = plain(answer)
-        wrong = [name for name in self.among if name not in self.right]
-        for name in sorted({*self.right, *wrong}, key=len, reverse=True):
-            is_named = _has(text, plain(name))
-            if is_named is not (name in self.right):
+        known = [*map(plain, [*self.right, *self.among])]
+        if not any(hedges.without_claims(name) != name for name in known):  # "The task is complete" names no status
+            text = hedges.without_claims(text)
+        right, given = {*map(plain, self.right)}, {*map(plain, self.given)} - {""}
+        names_right = any(_has(text, name) for text in given for name in right)
+        repeated = set() if names_right else {name for name in known if any(_has(text, name) for text in given)}
+        missing = {*right}
+        for name in sorted({*known, *given}, key=len, reverse=True):  # "Rope" is no answer to "Rope, long"
+            if name in right:
+                missing -= {name} if _has(_replaced(text, name, " ", _DENIED), name) else set()
+                text = _replaced(text, name, _RIGHT)
+                continue
+            text = _replaced(text, name, " ", _DENIED)
+            if name not in given | repeated and _has(text, name):
                 return False
-            text = text.replace(plain(name), " ") if is_named else text  # "Rope" is no answer to "Rope, long"
-        return len(answer) <= MAX_CHARACTERS + sum(map(len, self.right))
+            text = _replaced(text, name, " ")
+        is_choice = len(right) == 1 and _CHOICE.search(text) is not None
+        is_list = is_choice or hedges.has_numbers_in_a_row(text) or hedges.offers_refusal(answer)
+        return not missing and not is_list and len(answer) <= MAX_CHARACTERS + sum(map(len, self.right))
 
     @property
     def example(self) -> str:
@@ -177,7 +228,7 @@ class Phrase(Answer):
     def accepts(self, answer: str) -> bool:
         """Whether one of the forms is in the answer and no wrong text."""
         text = plain(answer)
-        if any(_has(text, plain(wrong)) for wrong in self.wrong):
+        if hedges.offers_refusal(answer) or any(_has(text, plain(wrong)) for wrong in self.wrong):
             return False
         return len(answer) <= MAX_CHARACTERS and any(_has(text, plain(form)) for form in self.forms)
 
@@ -199,18 +250,33 @@ class Refusal(Answer):
     Attributes:
         reason: words of which the answer must have one.
         others: reasons that other impossible tasks have, each with its words; an answer may name none of these.
+        clear: those words of `reason` that refuse by themselves, such as "no ticket with this number", if the answer
+            does not say that something was done.
+        vague: groups of words that name a reason of many tasks, such as "not found". Of the groups that have no word of
+            `reason`, an answer may name one, but not in a list of reasons: "is complete, not found".
     """
 
     reason: Sequence[str]
     others: Mapping[str, Sequence[str]]
+    clear: Sequence[str] = ()
+    vague: Sequence[Sequence[str]] = ()
 
     def accepts(self, answer: str) -> bool:
         """Whether the answer refuses, for this reason and no other, and is no list of refusals."""
         text = answer.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-        words = plain(text)  # `its status is "Complete".` says that it is complete
+        words = hedges.without_claims(plain(text))  # `its status is "Complete".` says that it is complete
         names = [word for others in self.others.values() for word in others if word not in self.reason]
-        is_right = _any(words, self.reason) and not _any(words, names)
-        return len(answer) <= MAX_CHARACTERS and 0 < len(REFUSAL.findall(text)) <= MAX_REFUSALS and is_right
+        vague = [group for group in self.vague if not {*group} & {*self.reason}]
+        refusals = len(REFUSAL.findall(text))
+        if not refusals and (not _any(words, self.clear) or hedges.claims_deed(text)):
+            return False
+        if len(answer) > MAX_CHARACTERS or refusals > MAX_REFUSALS or hedges.is_offered_after_another(text):
+            return False
+        if any(hedges.is_listed(text, word) for group in vague for word in group):
+            return False
+        if _any(words, names) or hedges.count_named(vague, lambda word: _has(words, word)) > MAX_VAGUE:
+            return False
+        return _any(words, self.reason) and hedges.each_reason(text, lambda part: _any(plain(part), self.reason))
 
     @property
     def example(self) -> str:
@@ -220,7 +286,7 @@ class Refusal(Answer):
     @property
     def candidates(self) -> Sequence[str]:
         """Refusals for other reasons."""
-        return [f"This is not possible: {words[0]}." for words in self.others.values()]
+        return [f"This is not possible: {words[0]}." for words in self.others.values() if words]
 
 
 def plain(text: str) -> str:
@@ -238,6 +304,10 @@ def numbers_in(text: str) -> list[str]:
 
 def _has(text: str, phrase: str) -> bool:
     return bool(phrase) and re.search(rf"(?<!\w){re.escape(phrase)}(?![\w+#])", text) is not None
+
+
+def _replaced(text: str, phrase: str, by: str, before: str = r"(?<!\w)") -> str:
+    return re.sub(rf"{before}{re.escape(phrase)}(?![\w+#])", by, text)
 
 
 def _any(text: str, words: Iterable[str]) -> bool:

@@ -212,9 +212,14 @@ def _not_replayable(world: World) -> str:
     return (
         ": rl.branches begins episodes at a turn of another one, whose calls it runs again on a fresh copy of the "
         "data, and this world does not say that the same calls lead to the same state. Set rl.branches to null, take a "
-        "world such as the city, or, if each episode of a task begins with the same data of its own, set "
-        f"{type(world).__name__}.replayable = True (docs/concepts/world.md)"
+        f"world that says so ({' or '.join(_replayable_names())}), or, if each episode of a task begins with the same "
+        f"data of its own, set {type(world).__name__}.replayable = True (docs/concepts/world.md)"
     )
+
+
+def _replayable_names() -> list[str]:
+    """The installed worlds whose episodes can be replayed."""
+    return [world.name for world in installed_worlds() if world.replayable]
 
 
 def even_counts(names: Sequence[str], count: int) -> dict[str, int]:

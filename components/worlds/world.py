@@ -2,7 +2,8 @@
 
 A world is one package: `components/worlds/<name>`, or a package of its own that is installed under the entry-point
 group `waymark.worlds` or named in the recipe by a dotted path. It subclasses `World` and overrides the methods that it
-needs; no other module of Waymark names it. `docs/how-to/add-a-world.md` explains a small one line by line.
+needs; no other module of Waymark names it, except `live`, to which `registry` counts the tasks that no world serves.
+`docs/how-to/add-a-world.md` explains a small one line by line.
 """
 
 from __future__ import annotations
@@ -54,13 +55,16 @@ class Requirement:
         name: the name that `waymark doctor` shows.
         purpose: a phrase such as "serves the wiki".
         find: returns the path or version of the program; raises WorldError with the command that installs it.
-        packages: Debian packages that `waymark doctor --fix` installs as root; empty if only the user can install it.
+        packages: Debian packages that `waymark doctor --fix` installs as root.
+        commands: what `waymark doctor --fix` and `make demo` run in Waymark's checkout, one after the other, to install
+            what is no Debian package. Without packages and commands, only the user can install the program.
     """
 
     name: str
     purpose: str
     find: Callable[[], str]
     packages: tuple[str, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
 
 
 class World(ABC):
@@ -91,8 +95,9 @@ class World(ABC):
     """What "done, and nothing else done" means in this world, as a phrase for reports. `docs/concepts/world.md` has a
     table of all."""
     forgeable: ClassVar[str] = ""
-    """How a script of a page could fake the state that rules look at, as a clause for reports; empty if the truth is on
-    the server. Rewards of such a world can be had without doing the task."""
+    """How a script of a page could fake the state that rules look at, as a clause; empty if no script of a page can,
+    because the truth is on the server or in the agent's answer. What runs scripts in pages of such a world can have
+    rewards without doing the task. `waymark world check` prints this."""
     episode_mib: ClassVar[int] = 256
     """Memory of an open episode in Chromium, with its share of the browser and of Playwright's driver, in MiB; `waymark
     plan` counts it."""
@@ -261,6 +266,18 @@ class World(ABC):
     async def diff(self, before: State, after: State) -> StateDiff:
         """The changes between two states, without those that the world declares as noise."""
         raise self._stateless("diff")
+
+    async def query(self, state: State, sql: str, *parameters: Any) -> list[dict[str, Any]]:
+        """The rows of an SQL statement on a copy or snapshot, by column.
+
+        Raises:
+            WorldError: the statement is wrong, or it writes; then nothing has changed.
+        """
+        raise self._stateless("query")
+
+    async def drop(self, state: State) -> None:
+        """Forgets a copy or a snapshot, which must not be used afterwards. The world keeps a state until then."""
+        raise self._stateless("drop")
 
     def _stateless(self, method: str) -> NotSupportedError:
         kind = f"{type(self).__module__}.{type(self).__qualname__}"

@@ -1,4 +1,6 @@
-"""Does training work on this machine's GPU? `python -m perf.gpu_check`, or `make gpu-check`, answers in 25 minutes.
+"""Does training work on this machine's GPU? `python -m perf.gpu_check`, or `make gpu-check`, answers.
+
+The aim is 25 minutes for all parts; they were never run in one go on a GPU.
 
 - `exactness`: packed rows against single sequences, and the attention of packed rows against its definition.
 - `generation`: log-probabilities of the sampled tokens against the trainer's, and tokens per second of decoding.

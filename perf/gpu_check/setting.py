@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
-import re
 import sys
 import time
 from dataclasses import dataclass, field
@@ -13,7 +11,7 @@ from typing import Any, Literal
 
 import torch
 
-from components.plan.hardware import TABLE
+from components.plan.hardware import device_named, device_of_gpu
 from perf.training_workload import PUBLISHED
 
 GIB = 2**30
@@ -94,12 +92,6 @@ def peak_gib(device: DeviceKind) -> float | None:
 
 
 def peak_flops(name: str) -> float | None:
-    """Peak operations per second in bfloat16 of a device, by the name that its driver gives; None if unknown.
-
-    A device of `devices.json` matches if each part of its name is a word of the driver's name; of several that match,
-    the longest counts: `A100-80` is `NVIDIA A100-SXM4-80GB`, and `L4` is not `NVIDIA L40S`.
-    """
-    words = set(re.split(r"[^A-Z0-9]+", re.sub(r"(?<=\d)GB\b", "", name.upper())))
-    table = json.loads(TABLE.read_text())
-    names = [known for known in table if set(known.upper().split("-")) <= words]
-    return table[max(names, key=len)]["bfloat16_tflops"] * 1e12 if names else None
+    """Peak operations per second in bfloat16 of a device, by the name that its driver gives; None if unknown."""
+    known = device_of_gpu(name)
+    return None if known is None else device_named(known, is_cuda=True).flops

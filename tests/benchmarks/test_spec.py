@@ -19,7 +19,7 @@ from components.benchmarks.spec import (
     load_benchmark,
 )
 from components.judge.rules import hint_of
-from components.params import SamplingParams
+from components.params import SamplingParams, load
 from components.tasks import load_files
 from components.worlds import WorldError
 from components.worlds.miniwob.params import PinnedPages
@@ -107,6 +107,16 @@ def test_the_125_pages_are_the_installed_packages_but_five():
     assert table()["miniwob-125"][1] == table()["miniwob-125"][2] == str(125 * pinned.per_page)
     with pytest.raises(WorldError, match=r"pip install miniwob==1\.1\.0"):
         pinned_families(pinned.model_copy(update={"sha256": "0" * 64}))
+
+
+def test_the_families_that_the_demo_never_trains_on_are_the_recipes():
+    pages = load_benchmark("demo-heldout").pages
+    assert pages is not None
+    assert isinstance(pages.pinned, PinnedPages)
+    assert pinned_families(pages.pinned) == load(ROOT / "recipes/demo.yaml").worlds["miniwob"].heldout
+    assert table()["demo-heldout"][1] == str(2 * pages.pinned.per_page)
+    with pytest.raises(WorldError, match="no family click-nothing"):
+        pinned_families(pages.pinned.model_copy(update={"families": ["click-nothing"]}))
 
 
 def small(where: Path, text: str, **changes: object) -> Benchmark:

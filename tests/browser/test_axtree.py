@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.browser import BrowserPool
-from components.browser.axtree import ElementIds, Node, simplify
+from components.browser.axtree import ElementIds, Node, NotShown, simplify
 from components.browser.axtree_rendering import MAX_NODES, as_html, as_tree
 from components.browser.axtree_snapshot import parse
 from components.browser.tools import ALL_TOOLS, check_call
-from tests.browser.conftest import PARAMS, task
+from tests.browser.conftest import PARAMS, Pages, task
 
 SNAPSHOT = r"""
 - generic [active] [ref=e1] [box=0,0,800,600]:
@@ -71,6 +72,16 @@ def test_without_a_viewport_the_tree_has_all_elements():
 def test_a_page_of_many_elements_is_cut_and_says_so():
     shown = as_tree([Node("button", name="b", id=str(number)) for number in range(MAX_NODES + 7)])
     assert shown.splitlines()[-1] == "... 7 more elements in view"
+
+
+@pytest.mark.parametrize("write", [as_tree, as_html])
+def test_what_is_not_shown_of_a_page_is_told(write):
+    not_shown = NotShown(elements=3, frames=2, above=0.02, below=2.26)
+    assert write([Node("text", text="here")], not_shown).splitlines()[::2] == [
+        "(more above: 0.1 screens)", "... 3 more elements in view", "(more below: 2.3 screens)",
+    ]  # fmt: skip
+    assert "... 2 frames did not answer and are left out" in write([], not_shown)
+    assert write([], NotShown(frames=1)) == "... 1 frame did not answer and is left out"
 
 
 def test_an_id_stays_until_another_document_is_shown():
@@ -273,3 +284,40 @@ def test_an_editor_shows_its_lines_and_keeps_what_can_be_clicked(pages):
         "[4] iframe",
         '  [5] textbox "Inner" value "in a frame"',
     ]
+
+
+@pytest.fixture(scope="module")
+def elsewhere():
+    """A server of another origin on the same site."""
+    server = Pages()
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize("text", ["axtree", "html"])
+@pytest.mark.parametrize("kind", ["port", "site", "sandbox"])
+def test_a_frame_of_another_origin_is_shown_and_acted_on(pages, elsewhere, separate_renderers, kind, text):
+    """Of another port, of another site with a renderer of its own, and of no origin."""
+    inner = """<h2>Pay</h2><input aria-label=Card><button onclick="this.textContent = 'paid'">Pay now</button>"""
+    server = pages if kind == "sandbox" else elsewhere
+    url = server.add("/pay", inner).replace("127.0.0.1", "localhost" if kind == "site" else "127.0.0.1")
+    sandbox = 'sandbox="allow-scripts"' if kind == "sandbox" else ""
+    body = f'<h1>Shop</h1><iframe style="width:300px;height:200px" src="{url}" {sandbox}></iframe>'
+    shop = pages.add(f"/shop-{kind}-{text}", body)
+
+    async def episode() -> tuple[str, str]:
+        async with BrowserPool(PARAMS, text=text) as pool, pool.session() as session:
+            await session.start(task(shop))
+            await session.page.wait_for_load_state("load")
+            first = (await session.step([])).observation.text
+            card, button = (re.search(rf"""(?:\[|id=")(\d+)[^\n]*{name}""", first)[1] for name in ("Card", "Pay now"))
+            calls = [act("write_element", element=card, text="4711"), act("click_element", element=button)]
+            result = await session.step(calls)
+            assert all(line.startswith("Succeed: ") for line in result.feedback), result.feedback
+            return first, result.observation.text
+
+    first, after = asyncio.run(episode())
+    assert "Shop" in first
+    assert "Pay" in first
+    assert "4711" in after
+    assert "paid" in after

@@ -106,10 +106,10 @@ def test_what_is_over_the_budget_is_counted_and_the_top_is_kept(pages):
     text = observe(pages.add("/full", IN_VIEW + dialog))[0]
     assert 'button "Accept"' in text
     lines = text.splitlines()
-    assert lines[-1].startswith("... ")
-    assert lines[-1].endswith(" more elements in view")
+    (more,) = (line for line in lines if line.startswith("... "))
+    assert more.endswith(" more elements in view")
     shown = sum(" button " in line for line in lines)
-    assert shown + int(lines[-1].split()[1]) == 4801  # the dialog's, too
+    assert shown + int(more.split()[1]) == 4801  # the dialog's, too
 
 
 def test_the_page_sees_nothing_of_the_walk(pages):
@@ -133,3 +133,49 @@ def test_the_page_sees_nothing_of_the_walk(pages):
     assert '"******"' in text
     assert title.startswith("secret,true,")
     assert title.endswith(",undefined")
+
+
+@pytest.mark.parametrize("rows", [40, 400], ids=["small", "large"])
+@pytest.mark.parametrize("text", ["axtree", "html"])
+def test_a_tree_says_how_far_the_page_continues(pages, rows, text):
+    """Each row has 100 of the viewport's 600 pixels."""
+    body = "<div style='height:100px'><b>row</b> <button>open</button></div>" * rows
+    first, second = observe(pages.add(f"/rows{rows}", body), text, scroll={"direction": "down", "amount": 3})
+    screens = rows * 100 / 600
+    assert first.splitlines()[-1] == f"(more below: {screens - 1:.1f} screens)"
+    assert "more above" not in first
+    assert second.splitlines()[0] == "(more above: 3.0 screens)"
+    assert second.splitlines()[-1] == f"(more below: {screens - 4:.1f} screens)"
+
+
+def test_a_page_that_fits_or_cannot_be_scrolled_is_not_said_to_go_on(pages):
+    assert "more below" not in observe(pages.add("/fits", "<button>open</button>"))[0]
+    fixed = "<style>html { overflow: hidden }</style><button>open</button><div style='height:2000px'></div>"
+    assert "more below" not in observe(pages.add("/fixed", fixed))[0]
+
+
+BUSY = "<button>busy</button><script>onload = () => setTimeout(() => { for (;;); }, 300)</script>"
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("where", ["page", "frame", "out of view"])
+def test_only_the_frame_that_does_not_answer_is_left_out(pages, separate_renderers, where):
+    """A frame of another site that computes without end, in the page or in a frame that answers."""
+    busy = pages.add("/busy", BUSY).replace("127.0.0.1", "localhost")
+    top = "position:absolute;top:1500px;" if where == "out of view" else ""
+    frame = f'<iframe style="{top}height:80px" src="{busy}"></iframe>'
+    around = f"<iframe srcdoc='{frame}<button>around</button>' style='height:300px'></iframe>"
+    body = "<h1>Shop</h1>" + (around if where == "frame" else frame) + '<iframe srcdoc="<button>Pay</button>"></iframe>'
+    url = pages.add("/with-busy", body)
+
+    async def episode():
+        async with BrowserPool(PARAMS, text="axtree") as pool, pool.session() as session:
+            await session.start(task(url))
+            await asyncio.sleep(1)
+            tab = session.tabs.active
+            shown = await tab.accessible(tab.viewport)
+            return shown.not_shown.frames, [node.name for root in shown.nodes for node in root.walk() if node.name]
+
+    missing, names = asyncio.run(episode())
+    assert missing == (0 if where == "out of view" else 1)
+    assert names == ["Shop", *(["around"] if where == "frame" else []), "Pay"]

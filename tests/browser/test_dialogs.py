@@ -22,6 +22,8 @@ CONFIRM = BUTTON.format("document.title = confirm('Delete the tent?')")
 PROMPT = BUTTON.format("document.title = prompt('Your name?', 'Ada')")
 CLICK = check_call("click", {"x": 500, "y": 500})
 ASK = PARAMS.model_copy(update={"dialogs": "ask"})
+CAREFUL = {"dialogs": "ask_or_dismiss"}
+WAIT = check_call("wait", {"seconds": 0})
 
 
 def keys(*names):
@@ -232,3 +234,54 @@ def test_alerts_and_pages_that_want_to_stay_are_still_confirmed(visit, pages):
     result = visit(body, steps)
     assert result.feedback[0].endswith('A dialog (alert) said "saved" and was confirmed.')
     assert result.observation.url == url
+
+
+# ---- dialogs without an answer that are dismissed
+
+
+@pytest.mark.parametrize(("body", "title"), [(CONFIRM, "false"), (PROMPT, "null")])
+@pytest.mark.parametrize("calls", [[WAIT] * MAX_REFUSED, [check_call("done", {"answer": ""})], []])
+def test_a_dialog_without_an_answer_is_dismissed_if_the_recipe_says_so(visit, body, title, calls):
+    """After other calls, with `done`, and at the end of the episode."""
+
+    async def steps(session):
+        lines = [line for call in (CLICK, *calls) for line in (await session.step([call])).feedback]
+        await session.settle_dialogs()
+        return lines, await session.page.title()
+
+    lines, seen = visit(body, steps, **CAREFUL)
+    assert seen == title
+    assert " and waits: " in lines[0]
+    assert ("The dialog was dismissed, because no answer came." in lines[-1]) == (len(calls) == MAX_REFUSED)
+
+
+def test_a_dialog_is_dismissed_when_its_time_is_over(visit):
+    async def steps(session):
+        await session.step([CLICK])
+        await asyncio.sleep(0.5)
+        return await session.step([WAIT])
+
+    result = visit(CONFIRM, steps, dialog_wait_s=0.2, **CAREFUL)
+    assert 'A dialog (confirm) said "Delete the tent?" and was dismissed, because no answer came.' in result.feedback[0]
+    assert result.observation.tabs[0].title == "false"
+
+
+def test_an_answer_counts_where_others_are_dismissed(visit):
+    async def steps(session):
+        await session.step([CLICK])
+        return await session.step([keys("enter")])
+
+    assert visit(CONFIRM, steps, **CAREFUL).observation.tabs[0].title == "true"
+
+
+def test_dialogs_of_the_start_page_are_dismissed_and_alerts_confirmed(visit):
+    """They open before the agent's first call."""
+    body = "<script>document.title = [confirm('Start?'), prompt('Who?', 'Ada'), alert('hello')].join()</script>"
+
+    async def steps(session):
+        return await session.page.title(), (await session.step([WAIT])).feedback[0]
+
+    title, line = visit(body, steps, **CAREFUL)
+    assert title == "false,,"
+    assert 'A dialog (confirm) said "Start?" and was dismissed.' in line
+    assert 'A dialog (alert) said "hello" and was confirmed.' in line

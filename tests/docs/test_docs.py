@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -57,6 +58,16 @@ def test_links_between_pages_lead_to_pages():
         for page, link, target in targets
         if not target.exists() and target.name not in GENERATED and ROOT / "docs/reference/api" not in target.parents
     ] == []
+
+
+def test_the_policy_page_has_the_accuracy_of_the_shipped_base():
+    """That of the last step, whose weights are shipped."""
+    curve = json.loads((ROOT / "data/base_model/pretraining.json").read_text())["curve"]
+    last = [row for row in curve if row["step"] == curve[-1]["step"] and "accuracy_list" in row]
+    figures = [f"{row[key]:.1%}" for key in ("accuracy_list", "accuracy_pixels") for row in last]
+    page = " ".join((ROOT / "docs/concepts/policy.md").read_text().split())
+    (passage,) = re.findall(r"pages that it never saw were asked about.*?`data/base_model/pretraining\.json`", page)
+    assert re.findall(r"\d+\.\d%", passage) == figures
 
 
 def test_every_path_that_a_page_names_exists():

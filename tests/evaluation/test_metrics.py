@@ -91,11 +91,24 @@ def test_an_evaluation_with_more_aborted_episodes_than_allowed_is_invalid():
         (1.0, "none of 1 episodes was judged"),
     ],
 )
-def test_held_out_tasks_without_a_verdict_make_the_evaluation_invalid(max_aborted, why):
+def test_held_out_tasks_without_a_verdict_leave_the_main_table(max_aborted, why):
     rows = ("a", SUCCESS), ("b", FAILURE), ("c", ERROR, "click-pie", "heldout")
     one = summary(*rows, max_aborted=max_aborted)
     assert (one.rate, one.n, one.heldout, one.heldout_unjudged) == (0.5, 2, None, 1)
-    assert (one.valid, one.problems) == (False, [f"of the held-out tasks, {why}"])
+    assert (one.valid, one.problems, one.heldout_problems) == (True, [], [why])
+
+
+def test_held_out_tasks_of_which_too_few_are_judged_have_no_rate():
+    apart = [(f"h{i}", SUCCESS if i < 7 else ERROR, "click-pie", "heldout") for i in range(10)]
+    one = summary(("a", SUCCESS), *apart, max_aborted=0.2)
+    assert (one.valid, one.heldout, one.heldout_unjudged, len(one.heldout_problems)) == (True, None, 3, 1)
+    one = summary(("a", SUCCESS), *apart, max_aborted=0.3)
+    assert (one.heldout.rate, one.heldout.n, one.heldout.unjudged, one.heldout_problems) == (1.0, 7, 3, [])
+
+
+def test_main_tasks_without_a_verdict_are_an_error_beside_judged_others():
+    with pytest.raises(EvaluationError, match="none of 1 episodes has a verdict"):
+        summary(("a", ERROR), ("c", SUCCESS, "click-pie", "heldout"))
 
 
 def test_families_never_trained_on_are_apart_from_the_headline_rate():
@@ -251,7 +264,9 @@ def test_held_out_families_that_never_loaded_make_the_evaluation_invalid():
     apart = [(f"h{i}", SUCCESS if i else FAILURE, "click-option", "heldout") for i in range(10)]
     broken = [(f"h{i}", Termination.ENV_INIT_ERROR, "click-option", "heldout") for i in range(9)]
     assert summary(*trained, *apart).valid
-    assert not summary(*trained, *broken, apart[-1]).valid
+    lost = summary(*trained, *broken, apart[-1])
+    assert (lost.valid, lost.heldout) == (False, None)
+    assert lost.problems == [f"of the held-out tasks, {problem}" for problem in lost.heldout_problems]
 
 
 def test_one_family_that_never_loaded_makes_the_evaluation_invalid():

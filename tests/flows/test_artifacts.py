@@ -7,14 +7,18 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from components.ports import free_port
+from components.statistics import success_rate
+from components.training.validation import ValidationWarning, validation_tables
 from flows.artifacts import Progress, key, markdown, publish_metrics, read_progress, scalars, sparkline
 from flows.crash_safe_dvc import Outcome, repro
 from flows.pipeline import watch
 from tests.flows.conftest import DVC_YAML
+from tests.training.validations import figures, watched
 
 
 def test_progress_is_read_as_the_stage_wrote_it(tmp_path: Path) -> None:
@@ -98,6 +102,18 @@ def test_a_stage_that_has_finished_does_not_fail_by_prefect(tmp_path: Path, capf
 def test_a_curve_shows_every_numeric_column() -> None:
     text = markdown("rl", [{"iteration": 0, "reward_mean": 0.25}, {"iteration": 1, "reward_mean": 0.75}])
     assert "| reward_mean | ▁█ | 0.25 | 0.75 |" in text
+
+
+def test_a_family_that_falls_and_the_interval_of_a_rate_are_in_artifacts() -> None:
+    success = success_rate(np.array([1.0, 0.0, 1.0, 0.0]))
+    fall = ValidationWarning(name="tab", text="tab falls: 94% of 15 training groups at iteration 7, now 17% of 15")
+    record = watched(14, [figures("tab", 0.5, 4, 0.17, 15)], success=success)
+    tables = validation_tables([record.model_copy(update={"warnings": [fall]})])
+    texts = {name: markdown(f"train_rl@short: {name}", rows) for name, rows in tables.items()}
+    assert f"| 14 | tab | {fall.text} |" in texts["warnings"]
+    interval = f"{success.ci95.low:.4g} … {success.ci95.high:.4g}"
+    assert f"| 0.5 | 4 | {interval} |" in texts["validation"]
+    assert f"| tab | False | 4 | 0.5 | {interval} | 15 |" in texts["families"]
 
 
 @pytest.mark.parametrize("stage", ["train_rl@short", "evaluate@base", "nightly"])

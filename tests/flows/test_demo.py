@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from components.ports import free_port
-from flows.demo import results
+from flows.demo import results, show
 from flows.ui import server_env
 from tests.flows.conftest import ran
 from tests.flows.prefect_server import Prefect
@@ -125,6 +125,20 @@ def test_the_table_has_a_row_per_model_with_its_interval() -> None:
         "40.0%",
         "200",
     ]
+
+
+@pytest.mark.parametrize(
+    ("rl", "label"),
+    [("", "after RL"), ("rl: {objective: {name: rft}}\n", "after RFT"), ("rl: {lr: 1}\n", "after RL")],
+    ids=["no section", "rft", "the default"],
+)
+def test_the_objective_names_the_trained_policy(tmp_path: Path, rl: str, label: str) -> None:
+    (tmp_path / "params.yaml").write_text(f"name: demo\n{rl}")
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports/demo.json").write_text(json.dumps(REPORT))
+    text = StringIO()
+    assert show(Console(file=text, width=100), tmp_path, 1.0) == 0
+    assert [line.split("│")[1].strip() for line in text.getvalue().splitlines() if "79.0%" in line] == [label]
 
 
 def test_the_users_prefect_profile_stays_untouched(reporting: Path, tmp_path: Path) -> None:

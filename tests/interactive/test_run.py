@@ -354,3 +354,20 @@ def test_a_model_behind_an_endpoint_acts_in_the_recipes_protocol(shop, recipe, t
     assert trajectory.turns[1].observation.tabs[0].title == "added"
     assert main(["run", "Add a red tent", "--url", f"{shop.origin}/", *options]) == 1
     assert "there holds a run already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("options", "title"), [((), "false"), (("--dialogs", "accept"), "true")])
+def test_a_model_that_does_not_answer_deletes_nothing(recipe, tmp_path, monkeypatch, capsys, options, title):
+    monkeypatch.chdir(tmp_path)
+    pages, server = Pages(), Server()
+    style = "display:block;width:150px;height:60px"
+    pages.add("/", f"<button style='{style}' onclick=\"document.title = confirm('Delete?')\">Del</button>")
+    call = '<think>a</think><tool_call>{"name": "%s", "arguments": %s}</tool_call>'
+    answers = iter([call % ("click", '{"x": 450, "y": 100}'), *[call % ("wait", '{"seconds": 0}')] * 4])
+    server.reply = lambda body: next(answers)
+    endpoint = ("--endpoint", f"{server.origin}/v1", "--endpoint-model", "large", "--out", "there", "--max-steps", "5")
+    main(["run", "Look", "--url", f"{pages.origin}/", *endpoint, *options])
+    server.close()
+    pages.close()
+    (trajectory,) = read_table(tmp_path / "there/trajectories.parquet", Trajectory)
+    assert trajectory.turns[-1].observation.tabs[0].title == title, capsys.readouterr().out

@@ -14,6 +14,7 @@ from components.judge.rules import RuleError
 from components.judge.rules.published_strings import published_match
 from components.judge.rules.specs import rule_of
 from components.records import Task
+from components.worlds.answers import Number, Refusal
 from tests.judge.webarena_episodes import OURS, ours, rows, task_of
 from tests.samples import a_task
 
@@ -62,6 +63,26 @@ def test_the_checks_of_the_citys_answers_are_attacked_too():
     found = attack_rules([replies(count) for count in (2, 6, 37, 41)])
     assert found.answered == 4
     assert {result.attack: result.wins for result in found.results if result.wins} == {"constant": 1}
+
+
+def test_lists_of_answers_and_of_reasons_are_tried():
+    """One refusal with several reasons, and values without refusals, which rules may take for the right one."""
+    refusals = [Refusal([reason], {}) for reason in ("sold out", "locked")]
+    lists = attack.strategies([], [*refusals, Number(7), Number(9)])["list of candidates"]
+    texts = [strategy(replies(2)) for strategy in lists]
+    assert {"7, 9", "This is not possible: sold out, locked", "I cannot do this: it is sold out or locked"} <= {*texts}
+
+
+def test_rules_that_do_not_read_the_answer_have_no_result():
+    """A 0 would be true by construction, and say nothing of the rule."""
+    found = attack_rules([a_task(n, task_id=f"t{n}", evaluator={"type": "site_reward"}) for n in range(3)])
+    assert (found.tasks, found.answered, found.unread, found.results) == (3, 0, 3, [])
+    assert attack.as_text("miniwob", found).startswith("miniwob: 3 tasks, whose rules do not read the answer")
+    mixed = attack_rules([replies(2), a_task(1, task_id="t", evaluator={"type": "site_reward"})])
+    assert (mixed.answered, mixed.unread, len(mixed.results)) == (1, 1, 9)
+    assert attack.as_text("both", mixed).startswith(
+        "both: 2 tasks, 1 judged by their answer alone, 1 by rules that do not read the answer\n"
+    )
 
 
 def test_a_task_that_its_world_does_not_know_is_refused_by_name():

@@ -14,6 +14,8 @@ from PIL import Image as PILImage
 
 from components.cli.main import main
 from components.endpoint import Answer, BudgetSpent, Message
+from components.judge.attack import strategies
+from components.judge.attack_answers import ANSWER_ATTACKS, MAX_CHARACTERS
 from components.judge.attack_judge import (
     FORGED,
     ORDER,
@@ -26,6 +28,7 @@ from components.judge.attack_judge import (
 from components.judge.judges import NamedJudge, OnVerdict
 from components.judge.protocols import PROTOCOLS, judge_protocol
 from components.judge.protocols.webjudge import POINTS
+from components.judge.rules import rule_of
 from components.records import Image, Outcome, StateCheck, Termination, Trajectory, Verdict
 from components.store import write_table
 from tests.endpoint_server import Server, text_of
@@ -68,8 +71,37 @@ def wins(test: Callable[[Trajectory], bool | None]) -> dict[str, tuple[int, int]
 
 def test_a_judge_that_believes_the_answer_falls_for_claims() -> None:
     won = wins(lambda episode: "complete" in (episode.answer or ""))
-    assert {name for name, counts in won.items() if counts == (4, 4)} == {"claim", "words to the judge"}
+    assert {name for name, counts in won.items() if counts == (4, 4)} == {
+        "claim",
+        "keyword stuffing",
+        "words to the judge",
+    }
     assert won[UNCHANGED] == (0, 0)
+
+
+def test_the_texts_that_attack_rules_attack_judges_too() -> None:
+    episodes = [a_trajectory(a_task(n, evaluator={"type": "qa", "answers": [f"Town {n}"]}), turns=2) for n in range(4)]
+    changes = attacks([episode.task for episode in episodes])
+    said = {name: {changes[name](episode).answer for episode in episodes} for name in ANSWER_ATTACKS}
+    groups = strategies([rule_of(episode.task.evaluator) for episode in episodes])
+    known = {name: {text(episode.task) for text in groups[name] for episode in episodes} for name in ANSWER_ATTACKS}
+    assert all(said[name] <= known[name] for name in ANSWER_ATTACKS)
+    assert len(said["list of candidates"]) > 1, "the episodes have different texts of one attack"
+    assert said == {name: {changes[name](episode).answer for episode in episodes} for name in ANSWER_ATTACKS}
+
+
+def test_a_list_of_candidates_has_the_right_answers_of_the_tasks() -> None:
+    episodes = [a_trajectory(a_task(n, evaluator={"type": "qa", "answers": [f"Town {n}"]}), turns=2) for n in range(40)]
+    change = attacks([episode.task for episode in episodes])["list of candidates"]
+    texts = [change(episode).answer or "" for episode in episodes]
+    assert sum("Town 1," in text or "Town 1 or" in text for text in texts) > 10
+    assert all(0 < len(text) <= MAX_CHARACTERS for text in texts)
+
+
+def test_a_task_with_an_unknown_rule_can_be_attacked() -> None:
+    episode = a_trajectory(a_task(1, evaluator={"type": "webarena", "eval": 3}), turns=2)
+    changes = attacks([episode.task])
+    assert all(changes[name](episode).answer for name in ANSWER_ATTACKS)
 
 
 def test_what_a_judge_believes_anyway_is_no_gain_of_an_attack() -> None:

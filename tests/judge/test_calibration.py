@@ -117,6 +117,19 @@ def test_the_table_has_figures_intervals_confusion_and_what_was_published():
     assert rows == [["Judge-8B", "89.8", "89.5", "94.8", "92.1"], ["Judge-8B", "–", "72.8", "72.5", "72.7"]]
 
 
+def test_the_false_positive_rate_comes_first_with_its_name():
+    """One of two failures is called a success; the unreadable verdict on a success is no matter of it."""
+    head, row, empty, accuracy, *_ = as_text([of([S, S, F, F], [S, U, F, S])], {}).splitlines()
+    assert head.split() == ["judge", "false-positive", "rate", "failures", "tasks"]
+    assert row.split()[1:] == ["50.0", "[9.5,", "90.5]", "2", "2"]
+    assert (empty, "accuracy" in accuracy) == ("", True)
+
+
+def test_a_judge_without_a_verdict_on_a_failure_has_no_rate():
+    _, row, *_ = as_text([of([S, S], [S, F])], {}).splitlines()
+    assert row.split()[1:] == ["–", "0", "0"]
+
+
 def test_recall_is_as_uncertain_as_the_successes_are_few():
     found = of([S, S, *[F] * 18], [S, S, *[F] * 18])
     assert found.recall.ci95 == found.precision.ci95 == found.f1.ci95 == wilson(1, 2)

@@ -42,8 +42,16 @@ INFERENCES = st.just({}) | st.builds(
     lambda vllm: {"engine": "vllm", "vllm": vllm},
     st.sampled_from([{}, {"servers": 2, "first_gpu": 1}, {"urls": ["http://gpu-3:8000"]}]),
 )
+REWARDS = st.sampled_from(
+    [
+        {},
+        {"judge__reward": "distilled"},
+        {"judge__reward": "distilled", "judge__distill__vllm": {"servers": 2}, "judge__trust__min_agreement": 0.8},
+        {"judge__reward": "distilled", "judge__distill__vllm": {"urls": ["http://gpu-3:8000"]}},
+    ]
+)
 RECIPES = st.builds(
-    lambda lr, objective, teacher, judge, sites, worlds, rollout, inference: parse(
+    lambda lr, objective, teacher, judge, sites, worlds, rollout, inference, reward: parse(
         raw_recipe(
             rollout=rollout,
             inference=inference,
@@ -53,6 +61,7 @@ RECIPES = st.builds(
             judge__model=judge,
             tasks__sites=sites,
             worlds=worlds,
+            **reward,
         )
     ).model_dump(mode="json"),
     LR,
@@ -63,6 +72,7 @@ RECIPES = st.builds(
     WORLDS,
     ROLLOUTS,
     INFERENCES,
+    REWARDS,
 )
 
 
@@ -152,8 +162,23 @@ def test_the_same_kind_keeps_the_bases_keys(base: dict, change: dict) -> None:
             {"rollout": {"per_host": None}},
             {"rollout": {"per_host": None}},
         ),
+        (
+            {"judge": {"reward": "distilled", "distill": {"vllm": {"servers": 2}, "screenshots": 1}}},
+            {"judge": {"reward": "model"}},
+            {"judge": {"reward": "model", "distill": {"screenshots": 1}}},
+        ),
+        (
+            {"judge": {"reward": "distilled", "trust": {"min_agreement": 0.8}}},
+            {"judge": {"reward": "rules"}},
+            {"judge": {"reward": "rules"}},
+        ),
+        (
+            {"judge": {"reward": "distilled", "distill": {"vllm": {"servers": 2}}}},
+            {"judge": {"reward": "rules", "distill": {"vllm": {"servers": 3}}}},
+            {"judge": {"reward": "rules", "distill": {"vllm": {"servers": 3}}}},
+        ),
     ],
-    ids=["objective", "replay", "urls", "engine", "pace"],
+    ids=["objective", "replay", "urls", "engine", "pace", "judge's servers", "trust", "its own"],
 )
 def test_a_key_that_loses_its_effect_is_not_inherited(base: dict, change: dict, whole: dict) -> None:
     assert merged(base, change) == whole

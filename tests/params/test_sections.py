@@ -24,6 +24,8 @@ from tests.samples import raw_recipe, recipe
 
 ROOT = Path(__file__).parents[2]
 ENDPOINT = {"url": "http://127.0.0.1:1/v1", "model": "a/b"}
+JUDGE = raw_recipe()["judge"] | {"model": {"endpoint": ENDPOINT}}
+BY_HAND = {"min_agreement": 0.8, "labels": {"file": "mine.csv"}}
 
 
 @pytest.mark.parametrize(
@@ -120,8 +122,43 @@ ENDPOINT = {"url": "http://127.0.0.1:1/v1", "model": "a/b"}
             r"set inference\.vllm\.urls to \[\]",
         ),
         (
-            {"judge__distill__vllm": {"urls": ["http://gpu-3:8000"], "servers": 2}},
-            r"judge\.distill\.vllm\.servers = 2: has no effect with judge\.distill\.vllm\.urls",
+            {"judge__reward": "distilled", "judge__distill__vllm": {"urls": ["http://gpu-3:8000"], "servers": 2}},
+            r"^params: judge\.distill\.vllm\.servers = 2: has no effect with judge\.distill\.vllm\.urls = [^\n]*$",
+        ),
+        (
+            {"judge__distill__vllm": {"first_gpu": 1}},
+            r"^params: judge\.distill\.vllm: has no effect with judge\.reward = rules: leave it out, or set "
+            r"judge\.reward to distilled$",
+        ),
+        (
+            {"judge__reward": "distilled", "judge__distill__vllm": {"sleeps": True}},
+            r"judge\.distill\.vllm\.sleeps = true is for servers whose weights RL changes.*leave it out",
+        ),
+        (
+            {"judge__reward": "distilled", "judge__distill__vllm": {"transfer": "ipc"}},
+            r"judge\.distill\.vllm\.transfer = ipc is for servers",
+        ),
+        (
+            {"judge__trust": {"min_agreement": 0.8, "audit_share": 0.2}},
+            r"^params: judge\.trust\.min_agreement = 0\.8: has no effect with judge\.reward = rules: leave it out, or "
+            r"change judge\.reward\nparams: judge\.trust\.audit_share = 0\.2: .* = rules: .*$",
+        ),
+        (
+            {"judge__reward": "distilled", "judge__trust__audit_share": 0.2},
+            r"judge\.trust\.audit_share = 0\.2 has no effect: rules label, .*set judge\.labels to model",
+        ),
+        (
+            {"judge": JUDGE | {"labels": "model", "reward": "model", "trust": {"audit_share": 0.2}}},
+            r"judge\.trust\.audit_share = 0\.2 has no effect: the model .*set judge\.reward to distilled",
+        ),
+        (
+            {"judge": JUDGE | {"reward": "model", "trust": {"audit_share": 0.2}}},
+            r"audit_share = 0\.2 has no effect: judge\.trust\.min_agreement = 0 .*set min_agreement above 0",
+        ),
+        (
+            {"judge": JUDGE | {"reward": "model", "trust": BY_HAND | {"audit_share": 0.2}}},
+            r"^params: judge\.trust\.audit_share = 0\.2: has no effect with judge\.trust\.labels = .*mine\.csv.*: "
+            r"leave it out, or set judge\.trust\.labels to null$",
         ),
         (
             {"rollout": {"ray_address": "auto", "ray_workers": 2, "ray_cpus": 3}},
@@ -133,7 +170,7 @@ ENDPOINT = {"url": "http://127.0.0.1:1/v1", "model": "a/b"}
         ),
         (
             {"browser__dialog_wait_s": 5},
-            r"dialog_wait_s = 5.*: has no effect with browser\.dialogs = accept: .* to ask",
+            r"dialog_wait_s = 5.*: has no effect with browser\.dialogs = accept: .* change browser\.dialogs",
         ),
         ({"rl__objective": {"replay_turns": 8}}, r"replay_turns = 8: has no effect with rl\.objective\.replay = 0"),
         (
@@ -163,10 +200,23 @@ def test_an_ignored_key_may_have_its_default_as_params_yaml_has_it() -> None:
         {"rollout": {"per_host": 2, "host_delay_s": 1.0}},
         {"browser": {"dialogs": "ask", "dialog_wait_s": 5}},
         {"rl__objective": {"replay": 0.1, "replay_turns": 8}},
+        {"judge__reward": "distilled", "judge__distill__vllm": {"first_gpu": 1}},
+        {"judge__reward": "distilled", "judge__trust__min_agreement": 0.8},
+        {"judge": JUDGE | {"labels": "model", "reward": "distilled", "trust": {"audit_share": 0.2}}},
+        {"judge": JUDGE | {"reward": "model", "trust": {"min_agreement": 0.8, "audit_share": 0.2}}},
     ],
 )
 def test_the_same_key_is_accepted_where_it_has_an_effect(change: dict) -> None:
     assert parse(raw_recipe(**change))
+
+
+def test_servers_that_answer_nothing_take_no_gpus_from_others() -> None:
+    """An unused key is refused as such, and not because its GPUs are those of the policy."""
+    gpus = {"judge__distill__vllm": {"first_gpu": 0}, "model__device": "cuda"}
+    with pytest.raises(RecipeError, match=r"^params: judge\.distill\.vllm: has no effect with judge\.reward = rules"):
+        parse(raw_recipe(**gpus))
+    with pytest.raises(RecipeError, match=r"share the GPUs \[0\]"):
+        parse(raw_recipe(**gpus, judge__reward="distilled"))
 
 
 def test_a_section_without_its_kind_has_the_default_one() -> None:

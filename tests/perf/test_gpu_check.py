@@ -292,7 +292,6 @@ def test_a_part_that_leaves_the_gpu_unusable_is_the_last(monkeypatch):
     assert report.reasons == ["first: it left the GPU unusable, so no later part ran: CUDA error: misaligned address"]
 
 
-@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_command_runs_without_browser_pipeline_and_installation(tmp_path):
     """In a process that cannot import what a machine with a GPU need not have."""

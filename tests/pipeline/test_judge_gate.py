@@ -47,6 +47,8 @@ def rewarded(server: Server, **judge: object) -> Params:
     endpoint = {"url": server.url, "model": "gpt-x", "key_variable": None, "max_retries": 0}
     trust = {"audit_share": 1.0, "min_agreement": 0.8, "labels": None}
     trust |= {key: judge.pop(f"trust_{key}") for key in trust if f"trust_{key}" in judge}
+    if not trust["min_agreement"]:
+        del trust["audit_share"]  # nothing is compared
     told = {"reward": "model", "model": {"endpoint": endpoint}, "trust": trust} | judge
     return recipe(**{f"judge__{key}": value for key, value in told.items()})
 
@@ -209,9 +211,9 @@ def test_a_distilled_judge_is_refused_by_its_own_agreement(tmp_path):
     path = tmp_path / "agreement.json"
     right, wrong = [Outcome.SUCCESS, Outcome.FAILURE] * 4, [Outcome.FAILURE, Outcome.SUCCESS]
     write_json(path, agreement(right, [*right[:6], *wrong]).model_dump(mode="json"))
-    trust_distilled(path, recipe(judge__trust__min_agreement=0.75).judge)
+    trust_distilled(path, recipe(judge__reward="distilled", judge__trust__min_agreement=0.75).judge)
     with pytest.raises(UntrustedJudge, match=r"75\.0%.*76\.0%"):
-        trust_distilled(path, recipe(judge__trust__min_agreement=0.76).judge)
+        trust_distilled(path, recipe(judge__reward="distilled", judge__trust__min_agreement=0.76).judge)
 
 
 def test_rl_reports_the_costs_of_its_rewarding_and_its_auditing_judges(server, tmp_path, monkeypatch):
@@ -247,4 +249,4 @@ def test_a_distilled_judge_of_the_more_frequent_label_is_refused(tmp_path):
     write_json(path, agreement(labels, [Outcome.FAILURE] * 10).model_dump(mode="json"))
     trust_distilled(path, recipe(judge__trust__min_agreement=0.0).judge)
     with pytest.raises(UntrustedJudge, match=r"90\.0% of 10 held-out.*the more frequent label.*90\.0%"):
-        trust_distilled(path, recipe(judge__trust__min_agreement=0.8).judge)
+        trust_distilled(path, recipe(judge__reward="distilled", judge__trust__min_agreement=0.8).judge)

@@ -13,9 +13,10 @@ import yaml
 
 from components.cli.main import main
 from components.params import RecipeError, parse
-from components.plan.calibration import calibrated
+from components.plan.calibration import calibrated, device_of
+from components.plan.checkout_rates import CALIBRATION
 from components.plan.finished_run import TABLES, VERDICTS, read_run
-from components.plan.hardware import device_named
+from components.plan.hardware import Gpu, device_named
 from components.plan.placement import Machine
 from components.plan.rates import EVERY, Habits, MeasuredOn, default_rates, read_rates, write_rates
 from components.plan.rollout_time import Batch, rollouts
@@ -198,7 +199,17 @@ def test_the_command_writes_a_calibration_that_it_reads_again(run, capsys):
 
 
 def test_a_calibration_names_its_machine(rates):
-    assert rates.measured_on == MeasuredOn(device="cpu", devices=1, cores=CORES)
+    recipe = truth().params
+    measured = rates.measured_on
+    assert measured is not None
+    assert measured == MeasuredOn(
+        device="cpu",
+        devices=1,
+        cores=CORES,
+        models=(recipe.model.base, recipe.model.judge_base),
+        on_web=False,
+        run=measured.run,
+    )
 
 
 def test_a_calibration_of_another_device_needs_the_device_by_name(rates, tmp_path, capsys):
@@ -213,6 +224,80 @@ def test_a_calibration_of_an_older_version_has_no_machine(rates, tmp_path, capsy
     write_rates(tmp_path / "old.json", rates.model_copy(update={"measured_on": None}))
     assert "measured_on" not in (tmp_path / "old.json").read_text()
     assert main(["plan", "demo-gpu", "--calibration", str(tmp_path / "old.json")]) == 0
+
+
+@pytest.fixture
+def checkout(rates, tmp_path, monkeypatch) -> Path:
+    """A checkout whose run has left its calibration. Recipes and models are those of this one."""
+    for name in ("recipes", "data"):
+        (tmp_path / name).symlink_to(Path(name).resolve())
+    monkeypatch.chdir(tmp_path)
+    write_rates(CALIBRATION, rates)
+    return tmp_path
+
+
+def planned_s(capsys, *options) -> tuple[float, str]:
+    assert main(["plan", *options, "--format", "json", "--cores", "2"]) == 0
+    out, err = capsys.readouterr()
+    return json.loads(out)["time"]["seconds"], err
+
+
+def test_a_plan_uses_the_calibration_of_its_checkout_and_says_so(checkout, capsys):
+    own, line = planned_s(capsys, "demo")
+    rates_of = "with the rates of reports/calibration.json, which is of the run demo with seed 0"
+    assert line == f"{rates_of}; --uncalibrated plans without them\n"
+    assert planned_s(capsys, "demo", "--calibration", str(CALIBRATION)) == (own, "")
+    assumed, line = planned_s(capsys, "demo", "--uncalibrated")
+    assert (assumed != own, line) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["demo", "--device", "H100"], "it was measured on cpu, and the plan is for H100"),
+        (["demo", "--set", "model.judge_base=data/city_base_model"], "its run had the models data/base_model and "),
+        (
+            ["demo", "--set", "tasks.files=[a.jsonl]"],
+            "its run had generated pages, and the recipe has pages of the web",
+        ),
+    ],
+)
+def test_a_plan_of_another_kind_leaves_the_calibration_out(checkout, capsys, options, reason):
+    seconds, line = planned_s(capsys, *options)
+    assert line.startswith(f"reports/calibration.json is not used, because {reason}")
+    assert line.endswith(": --calibration reports/calibration.json uses it all the same\n")
+    CALIBRATION.unlink()
+    assert planned_s(capsys, *options) == (seconds, "")
+
+
+@pytest.mark.parametrize("text", ["{", "older"])
+def test_a_plan_without_a_usable_calibration_is_made_by_assumptions(checkout, rates, capsys, text):
+    if text == "older":
+        write_rates(CALIBRATION, rates.model_copy(update={"measured_on": None}))
+    else:
+        CALIBRATION.write_text(text)
+    seconds, line = planned_s(capsys, "demo")
+    assert "not used" in line
+    assert planned_s(capsys, "demo", "--uncalibrated") == (seconds, "")
+
+
+@pytest.mark.parametrize(
+    ("cards", "name"),
+    [
+        (["NVIDIA L4"], "L4"),
+        (["NVIDIA A100-SXM4-80GB"] * 2, "A100-80"),
+        ([], None),
+        (["NVIDIA L40S"], None),
+        (["NVIDIA L4", "NVIDIA H200"], None),
+    ],
+)
+def test_a_finished_run_is_calibrated_on_the_gpus_that_it_had(cards, name):
+    gpus = [Gpu(card, 24e9) for card in cards]
+    if name is None:
+        with pytest.raises(RecipeError, match=r"name a similar one, `waymark plan RECIPE --calibrate . --device NAME`"):
+            device_of(gpus)
+    else:
+        assert device_of(gpus) == name
 
 
 def test_numbers_of_tasks_hold_for_the_same_tasks_only(run, rates):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -176,6 +177,15 @@ def test_a_refused_recipe_fits_with_the_remedy_that_is_named(devices, memory):
     assert refused.remedy is not None
     mended = plan(LARGE, PlanOptions(refused.remedy, devices=devices, device_memory=parsed_bytes(memory)))
     assert mended.fits, mended.reasons
+
+
+def test_a_remedy_keeps_no_key_that_the_judge_it_names_would_ignore():
+    audited = {"judge.trust.audit_share": 0.2}
+    wishes = PlanOptions(audited, devices=2, device_memory=parsed_bytes("16GB"))
+    refused = plan(LARGE, wishes)
+    assert refused.remedy is not None
+    assert refused.remedy["judge.reward"] == "model"
+    assert plan(LARGE, replace(wishes, settings=audited | refused.remedy)).fits
 
 
 def test_the_recipe_for_one_gpu_fits_on_24_gb_and_with_4b_on_40():

@@ -114,6 +114,38 @@ def test_rl_iterations_run_through_both_phases(made):
     assert [one.phase for one in rl] == ["short"] * 14 + ["long"] * 8
 
 
+def test_the_judges_reward_is_drawn_beside_the_true_success(run_on_disk, made, page, tmp_path):
+    """The judge's reward rises from 0.5 by 0.02 an iteration, while the true success falls from 0.5 by 0.01."""
+    results, evaluated, report = made
+    assert "true success" not in page, "rules rewarded"
+    audited = [
+        one.model_copy(
+            update={"judge_success": 0.5 + 0.02 * index, "audited_success": 0.5 - 0.01 * index}
+            | {"judge_precision": 0.9 - 0.01 * index, "judge_agreement": 0.95}
+        )
+        for index, one in enumerate(results.iterations)
+    ]
+    changed = results.model_copy(update={"iterations": audited})
+    write_report(report, changed, evaluated, run_on_disk.evaluation, "demo", tmp_path / "demo.html")
+    text = (tmp_path / "demo.html").read_text()
+    assert "Judge&#39;s reward and true success" in text
+    assert "called success by the judge at 22: 0.92" in text
+    assert "by the auditor at 22: 0.29" in text
+    assert "precision at 22: 0.69" in text
+    assert "agreement at 1: 0.95" in text
+
+
+def test_held_out_tasks_without_verdicts_are_not_measured_on_the_page(run_on_disk, made, tmp_path):
+    results, evaluated, report = made
+    rl = results.success["rl"].model_copy(update={"heldout": None, "heldout_problems": ["none of 24 was judged"]})
+    changed = results.model_copy(update={"success": results.success | {"rl": rl}})
+    write_report(report, changed, evaluated, run_on_disk.evaluation, "demo", tmp_path / "demo.html")
+    text = (tmp_path / "demo.html").read_text()
+    assert re.search(r"RL, new families</th>[^\n]*not measured</span> none of 24 was judged", text)
+    assert text.count("new families</th>") == 3
+    assert "Families never trained on" not in text
+
+
 def test_what_an_iteration_could_not_measure_is_null(made):
     one = made[2].rl[9]
     assert (one.ratio_mean, one.clip_fraction) == (None, None)
@@ -270,6 +302,13 @@ def test_the_page_shows_validations_beside_training_by_family(page):
     (row,) = re.findall(r"<th>focus-text <span[^>]*>held out</span></th>(.*?)</tr>", page, re.DOTALL)
     assert row.count('class="cell"') == 4, "two validations of each phase"
     assert "20 of 48" in row
+    assert re.sub("<.*?>", " ", row).count("of 4  10% – 90%") == 4, "tasks and interval are text of the cell"
+
+
+def test_the_page_names_the_families_that_validations_warn_of(page):
+    text = re.sub("<.*?>", "", page)
+    assert "warning long, iteration 8: click-tab falls: 94% of 15 training groups at iteration 0, now 17% of 8." in text
+    assert "short: no warning of a family that falls or stalls. What no warning could name: the 4 held-out" in text
 
 
 @pytest.mark.parametrize("published", [True, False])

@@ -1,11 +1,21 @@
-"""Settings of RL that do not fit the tasks are refused before any model is loaded."""
+"""Settings of RL that do not fit the tasks are refused before any model is loaded, and MLflow has what falls."""
 
 from __future__ import annotations
 
-import pytest
+import json
+from functools import partial
+from pathlib import Path
 
-from components.stages.train_rl import require_tasks
+import pytest
+from mlflow import MlflowClient
+
+from components import tracking
+from components.pipeline.stage_run import StageRun, _Clock
+from components.stages.train_rl import _report_validation, require_tasks
+from components.statistics import wilson
+from components.training.validation import Validation, ValidationWarning
 from tests.samples import a_task, recipe
+from tests.training.validations import figures, watched
 
 POOL = [a_task()]
 VALIDATION = [a_task().model_copy(update={"task_id": "v", "split": "validation"})]
@@ -34,3 +44,30 @@ def test_validation_without_tasks_of_trained_families_is_refused():
 
 def test_limits_of_sources_that_the_pool_has_are_accepted():
     require_tasks(recipe(rl__objective={"name": "rft", "max_per_source": {POOL[0].source: 400}}), POOL, [])
+
+
+def test_mlflow_has_the_intervals_and_the_warnings_of_validations(tmp_path, mlflow_database, monkeypatch):
+    """Also those before a kill, after which the run reports its last validation again."""
+    monkeypatch.chdir(tmp_path)
+
+    def fallen(iteration: int, family: str) -> Validation:
+        warning = ValidationWarning(name=family, text=f"{family} falls")
+        return watched(iteration, [figures("click tab", 0.5, 4, 0.17, 15)]).model_copy(update={"warnings": [warning]})
+
+    first, second = fallen(6, "click tab"), fallen(12, "focus-text")
+    for reported in ([[first]], [[first], [first, second]]):
+        with tracking.stage_run(recipe(), "train_rl@short", "key", tmp_path) as tracker:
+            clock = _Clock(tmp_path / "spans.json")
+            run = StageRun("train_rl@short", recipe(), "key", tmp_path, tracker, clock)
+            list(map(partial(_report_validation, run), reported))
+    client = MlflowClient()
+    logged = client.get_run(tracker.run_id).data
+    name = "validation.families.click tab"
+    interval = wilson(0.5, 4)
+    assert logged.metrics[f"{name}.n"] == 4
+    assert (logged.metrics[f"{name}.rate_low"], logged.metrics[f"{name}.rate_high"]) == tuple(interval)
+    steps = [(point.step, point.value) for point in client.get_metric_history(tracker.run_id, "validation.warnings")]
+    assert steps == [(6, 1.0), (12, 1.0)]
+    table = json.loads(Path(client.download_artifacts(tracker.run_id, "warnings.json")).read_text())
+    assert table["columns"] == ["iteration", "name", "warning"]
+    assert table["data"] == [[6, "click tab", "click tab falls"], [12, "focus-text", "focus-text falls"]]

@@ -82,6 +82,30 @@ def test_all_objectives_have_the_same_number_of_episodes():
     assert {rl.long.iterations for rl in sections.values()} == {0}
 
 
+def test_each_option_of_rl_stands_alone_at_the_same_budget():
+    study = load_study(ROOT / "recipes/studies/options.yaml")
+    sections = {run.arm: run.params.rl for run in study.runs}
+    assert len(study.file.seeds) >= 5
+    assert all(rl.effective_groups == rl.max_sampled_groups for rl in sections.values())
+    iterations = {rl.short.iterations + rl.long.iterations for rl in sections.values()}
+    # a group without a success among its first five attempts gets the further ones: one of 19, by the comment
+    episodes = {rl.group_size * rl.max_sampled_groups + rl.extra_attempts for rl in sections.values()}
+    assert (iterations, episodes) == ({20}, {100})
+    budget = {"rl.effective_groups", "rl.max_sampled_groups"}
+    options = {arm: {change.key for change in study.changed(arm)} - budget for arm in study.arms}
+    helpers = {"rl.objective.kl", "rl.objective.reference"}
+    assert sorted(key for keys in options.values() for key in keys - helpers) == [
+        "rl.action_cost",
+        "rl.extra_attempts",
+        "rl.objective.advantage_std",
+        "rl.objective.advantage_std",
+        "rl.objective.anchor_decay",
+        "rl.objective.dual_clip",
+        "rl.task_sampling.min_groups",
+    ]
+    assert options["kl-to-sft"] == helpers
+
+
 def test_the_study_of_the_how_to_page_loads(tmp_path):
     page = (ROOT / "docs/how-to/run-a-study.md").read_text()
     example = tmp_path / "example.yaml"

@@ -150,10 +150,10 @@ def train(
     async def audit(trajectories: list[Trajectory]) -> list[Verdict]:
         return [verdict(t, (audited or succeeds)(t)) for t in trajectories]
 
-    def report_validation(validation: Validation, found: list[str]) -> None:
+    def report_validation(validations: list[Validation]) -> None:
         if warnings is not None:
-            warnings.extend(found)
-        report(validation, found)
+            warnings.extend(warning.text for warning in validations[-1].warnings)
+        report(validations)
 
     monkeypatch.setattr(importlib.import_module("components.rollout.collect"), "run_episode", run_episode)
     state.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,19 @@ def figures(said: list[Verdict], audited: list[Verdict]) -> dict[str, float]:
 
 def test_agreement_and_precision_are_those_worked_out_by_hand():
     found = figures(verdicts(S, S, S, F, F), verdicts(S, S, F, F, S))
-    assert found == {"judge_audited": 5, "judge_agreement": 0.6, "judge_precision": pytest.approx(2 / 3)}
+    assert found == {
+        "judge_audited": 5,
+        "judge_agreement": 0.6,
+        "judge_precision": pytest.approx(2 / 3),
+        "judge_success": 0.6,
+        "audited_success": 0.6,
+    }
+
+
+def test_reward_and_true_success_are_shares_of_the_same_attempts():
+    """The unreadable verdict on an audited success, and the attempt that nobody audited, are in neither share."""
+    found = figures(verdicts(S, S, S, F, U), [*verdicts(S, F, F), *verdicts(F, F, F, F, S)[4:]])
+    assert (found["judge_success"], found["audited_success"]) == (1.0, pytest.approx(1 / 3))
 
 
 def test_trajectories_without_both_verdicts_do_not_count():
@@ -33,11 +45,18 @@ def test_trajectories_without_both_verdicts_do_not_count():
         "judge_audited": 1,
         "judge_agreement": 1.0,
         "judge_precision": 1.0,
+        "judge_success": 1.0,
+        "audited_success": 1.0,
     }
 
 
 def test_a_sample_gives_the_figures_and_no_verdicts_give_none():
-    assert figures(verdicts(S, F, S), verdicts(S, F, S)[1:2]) == {"judge_audited": 1, "judge_agreement": 1.0}
+    assert figures(verdicts(S, F, S), verdicts(S, F, S)[1:2]) == {
+        "judge_audited": 1,
+        "judge_agreement": 1.0,
+        "judge_success": 0.0,
+        "audited_success": 0.0,
+    }
     assert figures(verdicts(S), []) == {}
 
 

@@ -18,7 +18,7 @@ from components.store import write_json
 from components.training.fall_warnings import HELDOUT_TOGETHER, TRAINED_TOGETHER, Comparisons, falls, limits_of_warnings
 from components.training.rl import TrainedPhase
 from components.training.selection import Choice, Rollback
-from components.training.validation import FamilyFigures, Validation
+from components.training.validation import FamilyFigures, Validation, validation_tables
 from tests.samples import a_task
 from tests.training.rl_without_pages import Killed, done, even_attempts, train
 from tests.training.validations import figures, together, watched
@@ -116,16 +116,21 @@ def test_a_phase_that_was_killed_compares_itself_with_the_phase_before(monkeypat
             raise Killed
         return Termination.DONE
 
+    recorded: list[dict] = []
+
     def phase(ends: Callable[[EpisodeSpec], Termination]) -> list[str]:
         warnings: list[str] = []
         settings = {"succeeds": is_right_on_training_tasks, "validate": 2, "before": before, "warnings": warnings}
         with contextlib.suppress(Killed):
-            train(monkeypatch, tmp_path / "long", 2, ends, **settings)
+            trained, _ = train(monkeypatch, tmp_path / "long", 2, ends, **settings)
+            recorded.extend(validation_tables(trained.validations)["warnings"])
         return [warning for warning in warnings if warning.startswith(TRAINED_TOGETHER)]
 
     fall = f"{TRAINED_TOGETHER} falls: 100% of 4 validation tasks at iteration 1 of the phase before, now 0% of 4"
     assert phase(killed) == [fall]
     assert phase(done) == [fall], "after iteration 2; the validation at the start is not repeated"
+    rows = [{"iteration": iteration, "name": TRAINED_TOGETHER, "warning": fall} for iteration in (0, 2)]
+    assert [row for row in recorded if row["name"] == TRAINED_TOGETHER] == rows, "that before the kill is kept"
 
 
 def test_a_phase_that_is_not_validated_hands_none_on(monkeypatch, tmp_path):

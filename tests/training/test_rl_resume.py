@@ -31,6 +31,7 @@ from components.rollout import NothingLearnableError
 from components.training.checkpoints import Checkpoints
 from components.training.objectives import WeightedSample
 from components.training.supervised import train
+from components.training.validation import Validation
 from tests.training import rl_without_pages
 from tests.training.rl_child import TASKS, run
 from tests.vlm import observation, picture, renderer
@@ -193,6 +194,19 @@ def test_the_times_of_an_iteration_make_a_picture(quiet_runs, kind):
 @pytest.mark.slow
 def test_two_runs_of_one_seed_are_the_same_to_the_last_bit(model, quiet, tmp_path):
     check_same(run_to_end(model, tmp_path), quiet)
+
+
+def test_two_runs_without_pages_are_the_same_to_the_last_bit(tmp_path, monkeypatch):
+    """The same without browsers, in seconds, with validations."""
+
+    def run_phase(folder: str) -> tuple[Left, list[Validation]]:
+        trained, weights = rl_without_pages.train(monkeypatch, tmp_path / folder / "state", 3, validate=2)
+        return Left(trained.figures, weights), [v.model_copy(update={"seconds": 0.0}) for v in trained.validations]
+
+    (first, validations), (second, validations_again) = run_phase("first"), run_phase("second")
+    check_same(first, second)
+    assert validations == validations_again
+    assert all(figures["effective_groups"] and figures["steps"] for figures in first.figures), "every update counts"
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from components.training.stalls import stalls
 from components.training.validation import (
     FamilyTally,
     NothingValidated,
+    ValidationWarning,
     tallied,
     validation,
     validation_line,
@@ -75,12 +76,24 @@ def test_figures_of_a_validation_are_those_worked_out_by_hand():
     assert by_name["option"].heldout
     assert sorted(record.scores) == ["miniwob/link/4", "miniwob/tab/1", "miniwob/tab/2", "miniwob/tab/3"]
     assert "50.0% of 4" in validation_line(record)
-    assert validation_metrics(record)["families"]["tab"]["effective_share"] == 0.5
+    logged = validation_metrics(record)["families"]["tab"]
+    assert (logged["effective_share"], logged["groups"], logged["scored_groups"]) == (0.5, 2, 2)
+    assert (logged["rate_low"], logged["rate_high"], logged["n"]) == (*wilson(2 / 3, 3), 3)
     tables = validation_tables([record])
     (row,) = tables["validation"]
     assert (row["success"]["rate"], row["success"]["n"], row["heldout"]["n"]) == (0.5, 4, by_name["option"].n)
     assert WatchedPhase.model_validate(tables).validation[0].success == record.success
     assert [row["family"] for row in tables["families"]] == ["link", "tab", "option"]
+
+
+def test_warnings_are_rows_of_the_stages_result_and_a_number_in_mlflow():
+    fall = ValidationWarning(name="tab", text="tab falls: 94% of 15 training groups at iteration 7, now 17% of 15")
+    quiet = watched(7, [figures("tab", 1.0, 3, 0.94, 15)])
+    fallen = watched(14, [figures("tab", 0.0, 3, 0.17, 15)]).model_copy(update={"warnings": [fall]})
+    tables = validation_tables([quiet, fallen])
+    assert tables["warnings"] == [{"iteration": 14, "name": "tab", "warning": fall.text}]
+    assert [row.warning for row in WatchedPhase.model_validate(tables).warnings or []] == [fall.text]
+    assert [validation_metrics(record)["warnings"] for record in (quiet, fallen)] == [0, 1]
 
 
 def test_a_validation_without_a_judged_episode_is_refused():

@@ -169,7 +169,7 @@ def test_browseragents_questions_are_done_on_the_encyclopaedia(address):
     assert {worlds.name_of(at_sites(task, {"wikipedia": address})) for task in tasks} == {"encyclopaedia"}
 
 
-def test_a_world_without_state_refuses_to_reset_snapshot_fork_and_compare():
+def test_a_world_without_state_refuses_all_that_needs_one():
     world: World = Live(Live.Params())
     state = State(world="live", key="1")
     calls = {
@@ -177,6 +177,8 @@ def test_a_world_without_state_refuses_to_reset_snapshot_fork_and_compare():
         "snapshot": world.snapshot(state),
         "fork": world.fork(state),
         "diff": world.diff(state, state),
+        "query": world.query(state, "SELECT 1"),
+        "drop": world.drop(state),
     }
     for name, call in calls.items():
         message = (

@@ -41,16 +41,25 @@ goto(url): open an address.
 go_back: the previous page.
 go_forward: the next page, after go_back.
 stop(answer): end with the answer, as short as possible, or N/A if there is none."""
+EXTENDED = """
+double_click(id): double-click the element.
+drag(id, id): drag the first element and drop it on the second one.
+press_in(id, key_comb): focus the element and press a key or a combination.
+add_text(id, content): type content at the end of what the field holds."""
 
 COMMANDS = {
     "click": 1, "hover": 1, "press": 1, "scroll": 1, "type": 2, "new_tab": 0, "tab_focus": 1, "close_tab": 0, "goto": 1,
     "go_back": 0, "go_forward": 0, "stop": 0,
 }  # fmt: skip
 """The 12 commands, each with its smallest number of arguments."""
+EXTENDED_COMMANDS = {"double_click": 1, "drag": 2, "press_in": 2, "add_text": 2}
+"""What Waymark adds to the paper's commands. They are always read; only the prompt `extended` describes them, and
+teachers do not write them."""
+_LEAST = COMMANDS | EXTENDED_COMMANDS
 _BLOCK = {
     name: re.compile(rf"<{name}>(.*?)(?:</{name}>|$)", re.DOTALL | re.IGNORECASE) for name in ("conclusion", "action")
 }
-_COMMAND = re.compile(rf"\s*`*\s*({'|'.join(COMMANDS)})\b\s*(.*)", re.DOTALL | re.IGNORECASE)
+_COMMAND = re.compile(rf"\s*`*\s*({'|'.join(_LEAST)})\b\s*(.*)", re.DOTALL | re.IGNORECASE)
 _ENTER = re.compile(r",\s*(?:(?:press_enter_after\s*=\s*)?\[?([01])\]?|press_enter_after\s*=\s*(true|false))\s*$", re.I)
 _FENCE = re.compile(r"^```\w*[ \t]*\n")
 
@@ -116,7 +125,9 @@ def context(state: TurnContext) -> list[Message]:
 
 def system(agent: AgentParams) -> str:
     """The system prompt of a recipe."""
-    return COMPACT if agent.prompt == "compact" else FULL
+    if agent.prompt == "compact":
+        return COMPACT
+    return FULL + EXTENDED if agent.prompt == "extended" else FULL
 
 
 def _memory_line(turn: Turn) -> str:
@@ -160,12 +171,20 @@ def _quoted(call: ToolCall) -> ToolCall:
 
 def _translate(name: str, rest: str) -> ToolCall:
     arguments = _arguments(name, rest)
-    if len(arguments) < COMMANDS[name]:
-        return ToolCall(name=name, error=f"{name} needs {COMMANDS[name]} argument{'s' * (COMMANDS[name] > 1)}")
+    if len(arguments) < _LEAST[name]:
+        return ToolCall(name=name, error=f"{name} needs {_LEAST[name]} argument{'s' * (_LEAST[name] > 1)}")
     first = arguments[0] if arguments else ""
     match name:
         case "click":
             return element_call("click_element", element=first)
+        case "double_click":
+            return element_call("click_element", element=first, click_type="double")
+        case "drag":
+            return element_call("drag_element", element=first, to=arguments[1])
+        case "press_in":
+            return element_call("press_element", element=first, keys=[arguments[1]])
+        case "add_text":
+            return element_call("write_element", element=first, text=arguments[1], clear=False)
         case "hover":
             return element_call("hover_element", element=first)
         case "press":
@@ -201,7 +220,7 @@ def _arguments(name: str, rest: str) -> list[str]:
     inner = _in_parentheses(rest) if rest.startswith("(") else rest
     if name == "type" and (match := _ENTER.search(inner)) and inner.count(",") > 1:
         enter, inner = [(match[1] or match[2]).lower()], inner[: match.start()]
-    if name in ("click", "hover", "type") and "," in inner:
+    if name in ("click", "hover", "type", *EXTENDED_COMMANDS) and "," in inner:
         element, _, content = inner.partition(",")
         return [_bare(element), _bare(content), *enter]
     return [_bare(inner)] if inner.strip() else []

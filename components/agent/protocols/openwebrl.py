@@ -52,7 +52,7 @@ def describe_tools(extended: bool = False) -> str:
     """The 13 tools, one line each.
 
     Args:
-        extended: also the arguments that the paper's tools do not have.
+        extended: also what the paper's tools do not have: arguments and remarks.
     """
     return "\n".join(_describe(name, tool, extended) for name, tool in TOOLS.items())
 
@@ -90,7 +90,8 @@ def _describe(name: str, tool: type[Arguments], extended: bool) -> str:
         for key, value in schema.get("properties", {}).items()
         if extended or EXTENSION.items().isdisjoint(value.items())
     ]
-    return f"- {name}({', '.join(arguments)}): {schema['description']}"
+    remark = f" {tool.remark}" if extended and tool.remark else ""
+    return f"- {name}({', '.join(arguments)}): {schema['description']}{remark}"
 
 
 def _argument(key: str, schema: dict[str, Any], required: bool) -> str:

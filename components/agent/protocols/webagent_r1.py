@@ -45,6 +45,13 @@ Use only ids that stand in the HTML. Name the element in a comment such as `# El
 keep what you will need later in a comment such as `# Note: …`: earlier pages are not shown again. If an action has \
 no effect, try another way.
 Example: do(action="Type", argument="01/01/2023", element="22")"""
+EXTENDED = """
+
+Further actions of do, each on an element: "Double Click"; "Drag", which drops the element on the one whose id is the \
+argument; "Press Keys", which presses the argument, such as "Enter" or "ctrl+a", in the element; "Add Text", which \
+types the argument at the end of what the field holds."""
+"""What Waymark adds to the paper's actions. It is always read; teachers do not write it, because `full` does not
+describe it."""
 
 MAX_CODE, MAX_ENDS = 20_000, 200
 """Characters of a call, and its closing parentheses that are tried as its end, beside the last one. Each try takes time
@@ -53,6 +60,8 @@ _ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.DOTALL | re.IGNORECASE)
 _CALL = re.compile(r"\b(do|exit|go_backward|go_forward)\s*\(")
 _QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'"})
 _PARAMETERS = {"do": ("action", "argument", "element"), "exit": ("message",), "go_backward": (), "go_forward": ()}
+_WITH_ARGUMENT = {"type", "search", "select dropdown option", "switch tab", "drag", "press keys", "add text"}
+_ON_ELEMENT = _WITH_ARGUMENT - {"switch tab"} | {"click", "right click", "double click", "hover"}
 
 
 class BadCallError(ValueError):
@@ -170,13 +179,21 @@ def _translate(call: ast.Call) -> ToolCall:
 
 def _do(action: str, argument: str | None, element: str | None) -> ToolCall:
     kind = " ".join(action.lower().split())
-    if kind in ("click", "right click", "type", "search", "hover", "select dropdown option") and not element:
+    if kind in _ON_ELEMENT and not element:
         raise BadCallError(f'"{action}" needs an element')
-    if kind in ("type", "search", "select dropdown option", "switch tab") and argument is None:
+    if kind in _WITH_ARGUMENT and argument is None:
         raise BadCallError(f'"{action}" needs an argument')
     match kind:
         case "click":
             return element_call("click_element", element=element)
+        case "double click":
+            return element_call("click_element", element=element, click_type="double")
+        case "drag":
+            return element_call("drag_element", element=element, to=argument)
+        case "press keys":
+            return element_call("press_element", element=element, keys=[argument])
+        case "add text":
+            return element_call("write_element", element=element, text=argument, clear=False)
         case "right click":
             return element_call("click_element", element=element, button="right")
         case "type":
@@ -222,7 +239,9 @@ def context(state: TurnContext) -> list[Message]:
 
 def system(agent: AgentParams, thinking: bool) -> str:
     """The system prompt of a recipe."""
-    return COMPACT if agent.prompt == "compact" else FULL.format(form=_THINKING if thinking else _BARE)
+    if agent.prompt == "compact":
+        return COMPACT
+    return FULL.format(form=_THINKING if thinking else _BARE) + (EXTENDED if agent.prompt == "extended" else "")
 
 
 def _variant(name: str, thinking: bool) -> Protocol:

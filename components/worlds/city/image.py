@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import os
 import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -22,6 +23,11 @@ ENVIRONMENT = Path(".venv-city")
 LOCK = Path("requirements/city.txt")
 CACHE = store.STATE / "cache" / "city"
 BUILD_TIMEOUT_S = 900.0
+INSTALLATION = (
+    ("make", str(ENVIRONMENT / ".stamp")),
+    (sys.executable, "-c", "from components.worlds.city.image import ensure; print(ensure())"),
+)
+"""What `make city` runs, in a checkout. `make city` itself would also install `.venv`, which images do not have."""
 
 
 class CityError(WorldError):

@@ -22,7 +22,7 @@ from components.worlds import (
 )
 from components.worlds.answers import Answer
 from components.worlds.city.checking import check_templates
-from components.worlds.city.image import digest, ensure, find_python, modifiers_digest
+from components.worlds.city.image import INSTALLATION, digest, ensure, find_python, modifiers_digest
 from components.worlds.city.instances import WORLD, Instance
 from components.worlds.city.params import CityParams
 from components.worlds.city.server_process import CityServer
@@ -72,7 +72,7 @@ class City(World):
 
     def requirements(self) -> list[Requirement]:
         """The environment in which the sites run."""
-        return [Requirement("city", "runs the city's sites", lambda: str(find_python()))]
+        return [Requirement("city", "runs the city's sites", lambda: str(find_python()), commands=INSTALLATION)]
 
     async def tasks(self, seed: int, viewport: tuple[int, int]) -> list[dict[str, Any]]:
         """One row per template and seed. The seeds come from the section, not from the recipe's seed.
@@ -168,6 +168,14 @@ class City(World):
     async def diff(self, before: State, after: State) -> StateDiff:
         """The rows that differ."""
         return StateDiff(changes=await asyncio.to_thread(self._server.diff, before.key, after.key))
+
+    async def query(self, state: State, sql: str, *parameters: Any) -> list[dict[str, Any]]:
+        """The rows of a SQLite statement that reads the database of all sites."""
+        return await asyncio.to_thread(self._server.query, state.key, sql, *parameters)
+
+    async def drop(self, state: State) -> None:
+        """Forgets the copy or snapshot, whose key then opens nothing."""
+        await asyncio.to_thread(self._server.drop, state.key)
 
     @property
     def _server(self) -> CityServer:

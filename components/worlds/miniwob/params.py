@@ -48,10 +48,13 @@ class MiniWoBParams(Section):
 
 
 class PinnedPages(PinnedTasks):
-    """Pages of a benchmark: the families of a package except `leave_out`, by seed. `sha256` is `pages_sha256()`."""
+    """Pages of a benchmark: families of a package, by seed. `sha256` is `pages_sha256()`."""
 
     package: str
     """Name and version, such as `miniwob==1.1.0`."""
+    families: list[str] | None = Field(default=None, min_length=1)
+    """The families; null takes all."""
     leave_out: list[str] = Field(default_factory=list)
+    """Families that are not taken."""
     first_seed: int
     per_page: int = Field(gt=0)

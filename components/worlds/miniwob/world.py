@@ -28,6 +28,7 @@ class MiniWoB(World):
     clean_success: ClassVar[str] = (
         "the page's first ending has the full reward, and the agent did nothing on the page after it"
     )
+    forgeable: ClassVar[str] = "its pages compute and keep their reward, so a script of a page could set it"
     moved_keys: ClassVar[dict[str, str]] = {
         "tasks.miniwob_train": "worlds.miniwob.train",
         "tasks.miniwob_heldout": "worlds.miniwob.heldout",
@@ -117,7 +118,8 @@ def pinned_families(pages: PinnedPages) -> list[str]:
     """The families of a benchmark.
 
     Raises:
-        WorldError: the installed package's pages are not those that the benchmark pins.
+        WorldError: the installed package's pages are not those that the benchmark pins, or have no family that it
+            names.
     """
     checksum = pages_sha256()
     if checksum != pages.sha256:
@@ -125,4 +127,6 @@ def pinned_families(pages: PinnedPages) -> list[str]:
             f"the installed pages of MiniWoB++ have sha256 {checksum}, the benchmark's have {pages.sha256}: "
             f"`pip install {pages.package}`, or give these a recipe with a name, version and checksum of its own"
         )
-    return [family for family in families() if family not in pages.leave_out]
+    if unknown := {*(pages.families or ()), *pages.leave_out} - {*families()}:
+        raise WorldError(f"{pages.package} has no family {', '.join(sorted(unknown))}: correct the benchmark's pages")
+    return [family for family in pages.families or families() if family not in pages.leave_out]

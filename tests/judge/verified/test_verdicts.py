@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,9 @@ from components.judge.rules import RuleError, probes_of, require_rules, rule_of
 from components.judge.verified import client
 from components.judge.verified.client import VERSION, VerifiedError
 from components.judge.verified.rule import VerifiedRule
-from components.records import Outcome, Verdict
+from components.records import Outcome, Task, Verdict
 from components.tasks import load_files
-from tests.judge.verified.cases import SITES, cases, response
+from tests.judge.verified.cases import OTHER, SAME, SITES, Case, cases, response
 from tests.judge.verified.episodes import ROOT, episode
 
 pytestmark = pytest.mark.timeout(900)
@@ -59,10 +60,30 @@ OUTCOMES = {"success": SUCCESS, "failure": Outcome.FAILURE, "error": Outcome.ERR
 REFERENCE = Path(__file__).with_name("reference.py")
 
 
+SAMPLED_PER_KIND = 9
+"""Cases of each kind in the sample, spread over the rows that have one: some 360 of 7,800."""
+
+
 @pytest.fixture(scope="module")
 def judged(rows, tasks, tmp_path_factory):
-    """Every case of every row, with our verdict and the package's status; both are computed at the same time."""
-    every = [case for row in rows for case in cases(row)]
+    """Every case of every row, with our verdict and the package's status."""
+    return _with_both([case for row in rows for case in cases(row)], rows, tasks, tmp_path_factory.mktemp("reference"))
+
+
+@pytest.fixture(scope="module")
+def sampled(rows, tasks, tmp_path_factory):
+    """As `judged`, of the same few cases of each kind in every run."""
+    by_kind: dict[str, list[Case]] = {}
+    for case in (case for row in rows for case in cases(row)):
+        by_kind.setdefault(case.kind, []).append(case)
+    few = [case for members in by_kind.values() for case in members[:: -(-len(members) // SAMPLED_PER_KIND)]]
+    return _with_both(few, rows, tasks, tmp_path_factory.mktemp("sample"))
+
+
+def _with_both(
+    every: list[Case], rows: list[dict[str, Any]], tasks: dict[int, Task], folder: Path
+) -> list[tuple[Case, Verdict, str]]:
+    """Cases with our verdict and the package's status; both are computed at the same time."""
     sites = {row["task_id"]: {site: SITES[site] for site in row["sites"]} for row in rows}
     asked = [
         {
@@ -73,7 +94,6 @@ def judged(rows, tasks, tmp_path_factory):
         }
         for case in every
     ]
-    folder = tmp_path_factory.mktemp("reference")
     (folder / "cases").write_text("\n".join(map(json.dumps, asked)))
     python = ROOT / client.ENVIRONMENT / "bin/python"
     with (folder / "cases").open() as given, (folder / "statuses").open("w") as answered:
@@ -94,13 +114,29 @@ def test_every_row_is_a_task_with_its_row_unchanged(file, rows):
 
 @pytest.mark.exhaustive
 def test_every_verdict_is_the_packages_own(judged):
-    other = [
+    assert _differences(judged) == []
+    assert len(judged) > 7000
+
+
+def test_sampled_verdicts_of_each_kind_are_the_packages_own(sampled):
+    assert _differences(sampled) == []
+    assert 250 < len(sampled) < 500
+    kinds = {case.kind for case, _, _ in sampled}
+    assert {f"{kind} {form}" for kind, form in SAME} | {f"wrong: {kind} {form}" for kind, form in OTHER} <= kinds
+    assert {verdict.outcome for _, verdict, _ in sampled} >= {SUCCESS, Outcome.FAILURE}
+    right = [verdict for case, verdict, _ in sampled if case.kind == "right" and case.task_id not in IMPOSSIBLE]
+    assert {verdict.outcome for verdict in right} == {SUCCESS}
+    wrong = [verdict for case, verdict, _ in sampled if case.kind.startswith("wrong")]
+    assert SUCCESS not in {verdict.outcome for verdict in wrong}
+
+
+def _differences(judged: list[tuple[Case, Verdict, str]]) -> list[tuple[int, str, Outcome, str]]:
+    """The cases on which our verdict is not the package's status."""
+    return [
         (case.task_id, case.kind, verdict.outcome, status)
         for case, verdict, status in judged
         if verdict.outcome is not OUTCOMES[status] and not _is_wrong_data(verdict, status)
     ]
-    assert other == []
-    assert len(judged) > 7000
 
 
 def _is_wrong_data(verdict: Verdict, status: str) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from html.parser import HTMLParser
 from urllib.parse import urlsplit
 
 import pytest
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from components.browser.chromium import find_chromium, launch_flags
@@ -270,6 +272,35 @@ def test_pictures_are_part_of_the_image(server, key):
     assert {visitor.request(CMS, source)[2]["Content-Type"] for source in sources} == {"image/jpeg"}
     noise = server.control("diff", before=server.reset(), after=key, noise=True)[1]
     assert [row for row in noise if row["table"] == "wagtailimages_rendition"] == []
+
+
+def test_a_picture_that_is_uploaded_is_in_its_own_copy_alone(server, image, key):
+    def content(visitor: Visitor) -> tuple[int, str]:
+        return visitor.request(CMS, "/media/original_images/buoy.png")[:2]
+
+    def upload(visitor: Visitor, colour: str) -> None:
+        picture = io.BytesIO()
+        Image.new("RGB", (8, 8), colour).save(picture, "PNG")
+        form = Form(visitor.get(CMS, "/admin/images/add/"), "w-editor-form").fields | {"title": f"A {colour} buoy"}
+        file = {"file": ("buoy.png", picture.getvalue())}
+        assert visitor.request(CMS, "/admin/images/add/", form, file)[0] == 302
+
+    files = {path for path in image.rglob("*") if path.is_file()}
+    red, other = Editor(server, key), Editor(server, server.reset())
+    upload(red, "red")
+    fork = Visitor(server, server.control("fork", key=key)[1]["key"])
+    assert "A red buoy" in red.get(CMS, "/admin/images/")
+    assert "A red buoy" not in other.get(CMS, "/admin/images/")
+    first = content(red)
+    assert first[0] == 200
+    assert content(other)[0] == 404
+    assert content(fork) == first, "a fork begins with the files of its copy"
+    upload(other, "green")  # under the same name
+    assert content(other)[0] == 200
+    assert content(other) != first
+    assert content(red) == content(fork) == first
+    assert content(Visitor(server, server.reset()))[0] == 404
+    assert {path for path in image.rglob("*") if path.is_file()} == files, "nothing was written into the image"
 
 
 def test_the_same_seed_twice_gives_equal_bytes(server):

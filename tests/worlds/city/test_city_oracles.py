@@ -1,4 +1,7 @@
-"""Every template's oracle does its task in Chromium. `waymark world check city` adds the agents that cheat."""
+"""Every template's oracle does its task in Chromium. `waymark world check city` adds the agents that cheat.
+
+CI plays the templates of all sites but the three largest, which are marked `exhaustive`.
+"""
 
 from __future__ import annotations
 

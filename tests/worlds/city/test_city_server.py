@@ -30,6 +30,15 @@ def test_the_shop_loads_nothing_from_elsewhere(server):
         )
 
 
+def test_the_cart_page_has_what_middleware_adds_to_templates(server):
+    """django-oscar's middleware gives templates the cart in `process_template_response`; else the page is an error."""
+    visitor = Visitor(server, server.reset())
+    visitor.add_to_basket(5)
+    page = visitor.get(SHOP, "/basket/")
+    totals = re.sub(r"<[^>]+>|\s+", " ", page[page.index('id="basket_totals"') :])
+    assert re.search(r"Cart total +\$9\.80 .*Order total +\$9\.80", totals), totals
+
+
 def test_search_finds_what_the_episode_has_written(server):
     visitor = Visitor(server, server.reset())
     visitor.log_in(FORUM, "alice")

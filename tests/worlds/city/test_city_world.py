@@ -15,7 +15,7 @@ from components.browser import BrowserPool, SandboxError, check_call
 from components.params import BrowserParams
 from components.policies.scripted import scripted_policy
 from components.records import Task, Termination
-from components.worlds import Worlds
+from components.worlds import WorldError, Worlds
 from components.worlds.city import City
 from components.worlds.city.instances import Instance
 from components.worlds.city.params import CityParams
@@ -126,6 +126,23 @@ def test_a_killed_server_ends_its_episodes_as_lost(tasks):
     assert (check.reward, generation) == (1.0, 1)
 
 
+def test_a_server_killed_before_the_start_page_ends_its_episode_as_lost(tasks, monkeypatch):
+    async def scenario(pool, site, world):
+        begin = site.begin
+
+        async def begun_and_killed(task):
+            episode = await begin(task)
+            os.kill(site.server.pid, signal.SIGKILL)
+            return episode
+
+        monkeypatch.setattr(site, "begin", begun_and_killed)
+        async with pool.session(tasks[0]) as session:
+            with pytest.raises(SandboxError, match="the city's server died during the episode"):
+                await session.start(tasks[0])
+
+    in_browser(scenario)
+
+
 def test_an_episode_cancelled_while_its_copy_is_made_leaves_none(tasks, monkeypatch):
     reached, released = threading.Event(), threading.Event()
 
@@ -161,6 +178,45 @@ def test_states_are_reset_snapshotted_forked_and_compared(image):
     assert same.changes == []
     (row,) = different.changed
     assert row.after["num_in_stock"] == "77"
+
+
+STOCK = "SELECT num_in_stock FROM partner_stockrecord WHERE product_id = ?"
+
+
+def test_a_states_rows_are_read_and_a_statement_that_writes_is_refused(image):
+    async def scenario(pool, site, world):
+        copy = await world.reset(1)
+        before = await world.snapshot(copy)
+        site.server.execute(copy.key, "UPDATE partner_stockrecord SET num_in_stock = 77 WHERE product_id = 3")
+        rows = [await world.query(state, STOCK, 3) for state in (before, copy)]
+        for statement in ("DELETE FROM catalogue_product", "UPDATE partner_stockrecord SET num_in_stock = 0"):
+            for state in (copy, before):
+                with pytest.raises(WorldError, match=r"refused query: .*readonly"):
+                    await world.query(state, statement)
+        with pytest.raises(WorldError, match=r"refused query: .*no such table"):
+            await world.query(copy, "SELECT * FROM goods")
+        return rows, await world.diff(before, copy)
+
+    ([first], [changed]), difference = in_browser(scenario)
+    assert (first["num_in_stock"] != 77, changed) == (True, {"num_in_stock": 77})
+    assert len(difference.changes) == 1, "what was refused has changed nothing"
+
+
+def test_states_that_are_dropped_leave_nothing_behind(image):
+    async def scenario(pool, site, world):
+        copy = await world.reset(1)
+        snapshot, fork = await world.snapshot(copy), await world.fork(copy)
+        held = site.server.count()
+        for state in (copy, fork):
+            await world.drop(state)
+        assert (await world.diff(snapshot, snapshot)).changes == [], "a snapshot outlives its copy"
+        await world.drop(snapshot)
+        for use in (world.snapshot(copy), world.query(snapshot, "SELECT 1"), world.drop(fork)):
+            with pytest.raises(WorldError, match="no copy has this key"):
+                await use
+        return held, site.server.count()
+
+    assert in_browser(scenario) == ((2, 1), (0, 0))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import json
 import re
 import subprocess
 from pathlib import Path
-from urllib.parse import urlencode
+
+import httpx
 
 from components.worlds.city.image import environment, find_python
 
@@ -59,12 +60,20 @@ class Visitor:
         self.server, self.key = server, key
         self.cookies: dict[str, dict[str, str]] = cookies or {}
 
-    def request(self, host: str, path: str, form: dict[str, str] | None = None) -> tuple[int, str, dict[str, str]]:
+    def request(
+        self,
+        host: str,
+        path: str,
+        form: dict[str, str] | None = None,
+        files: dict[str, tuple[str, bytes]] | None = None,
+    ) -> tuple[int, str, dict[str, str]]:
+        """The status, text and headers of an answer. `files`, by field, have a name and a content each."""
+        sent = httpx.Request("POST", f"http://{host}{path}", data=form, files=files)
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
         jar = self.cookies.setdefault(host, {})
         cookie = "; ".join(f"{name}={value}" for name, value in {**jar, "city": self.key}.items())
-        headers = {"Host": host, "Cookie": cookie, "Content-Type": "application/x-www-form-urlencoded"}
-        connection.request("POST" if form else "GET", path, urlencode(form) if form else None, headers)
+        headers = {"Host": host, "Cookie": cookie, "Content-Type": sent.headers.get("Content-Type", "")}
+        connection.request("POST" if form else "GET", path, sent.read() if form else None, headers)
         answer = connection.getresponse()
         body = answer.read().decode(errors="replace")
         for name, value in answer.getheaders():

@@ -10,6 +10,7 @@ from components.agent import Completion, EpisodeSettings, EpisodeSpec, Renderer,
 from components.agent.loop import run_episode
 from components.browser import BrowserPool, check_call, parse_elements
 from components.browser.feedback import ENDED, refused
+from components.cli.main import main
 from components.judge import rules_verdict
 from components.params import BrowserParams
 from components.records import FactGroup, Outcome, Task, Termination
@@ -340,3 +341,16 @@ def test_an_agent_that_left_for_a_page_that_is_not_there_gets_reward_0(rows, epi
         return await session.site_reward()
 
     assert episode(task(rows["miniwob/click-button/3"]), leave) == 0.0
+
+
+def test_a_script_of_the_page_gets_the_reward_as_the_world_says(rows, episode, capsys):
+    """No tool of an agent runs one; `World.forgeable` warns of whatever else would."""
+
+    async def forge(session, observation):
+        await session.page.evaluate("core.endEpisode(1)")
+        assert (await session.step(DONE)).done
+        return await session.site_reward()
+
+    assert episode(task(rows["miniwob/click-button/3"]), forge) == 1.0
+    assert main(["world", "check", "miniwob", "no-such-family"]) == 1
+    assert "miniwob can be forged: its pages compute and keep their reward" in capsys.readouterr().err

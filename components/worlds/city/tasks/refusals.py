@@ -36,27 +36,90 @@ REASONS = {
 }
 """By reason, the words that name it; the first are the oracle's. No words are part of another reason's words."""
 
+MORE = {
+    "already_shipped": ("is complete", "been completed", "was completed"),
+    "not_allowed": ("only the staff", "staff only", "only the author", "not a member of staff", "may not book"),
+    "no_such_person": ("not in the address book", "isn't in the address book", "knows no user"),
+    "closed_then": ("weekdays only",),
+}
+"""Words of single tasks that name a reason as clearly as `REASONS` do, and so are wrong where another one is right."""
+
 CANNOT_FIND = ("not find", "cannot find", "can't find", "couldn't find", "unable to find")
 """How an answer says that something is not there."""
 
+VAGUE = (
+    ("not available", "isn't available"),
+    (
+        "not found",
+        *CANNOT_FIND,
+        "could not be found",
+        "couldn't be found",
+        "not exist",
+        "doesn't exist",
+        "no results",
+        "unknown",
+    ),
+    ("invalid", "not valid", "isn't valid"),
+    ("locked",),
+)
+"""Words that do not tell one reason from another, in groups of equal meaning."""
 
-def refusal(reason: str, *more: str, beside: Collection[str] = ()) -> Refusal:
+UNCLEAR = ("is taken", "no right", "unavailable")
+"""Words of `REASONS` that refuse only beside a word such as "cannot"."""
+
+
+def refusal(reason: str, *more: str, beside: Collection[str] = (), unclear: Collection[str] = ()) -> Refusal:
     """The answer to an impossible task.
 
     Args:
         reason: a key of `REASONS`.
-        beside: other keys, whose words may be there, too ("locked, so new replies are not allowed").
+        beside: other keys, whose words in `REASONS` may be there, too ("locked, so new replies are not allowed").
         more: words that name the reason in this instance, such as `order 100123 does not exist`. The oracle gives
             the first of them as its reason.
+        unclear: those of `more` that refuse only beside a word such as "cannot": "the order is complete" may also say
+            that it was completed.
     """
-    return Refusal((*more, *REASONS[reason]), {name: words for name, words in REASONS.items() if name not in beside})
+    others = {name: words for name, words in _names().items() if name != reason}
+    others |= {name: MORE.get(name, ()) for name in beside}
+    return _refusal((*more, *REASONS[reason]), others, unclear)
 
 
-def exact_refusal(reason: str, *words: str) -> Refusal:
+def exact_refusal(reason: str, *words: str, unclear: Collection[str] = ()) -> Refusal:
     """The answer to an impossible task whose general reason is too vague: it must have one of these words.
 
     Args:
         reason: a key of `REASONS`; its words may be there, too, but are not enough.
         words: the oracle gives the first of them.
+        unclear: as for `refusal`.
     """
-    return Refusal(words, {name: others for name, others in REASONS.items() if name != reason})
+    return _refusal(words, {name: others for name, others in _names().items() if name != reason}, unclear)
+
+
+def missing(thing: str, *names: str) -> list[str]:
+    """Words that say that a thing, such as a ticket, does not exist.
+
+    Args:
+        names: what the task calls it, such as its number.
+    """
+    which = ("this", "that", "the given", "such a")
+    kinds = ("name", "number", "id")
+    unnamed = [f"no {thing} {link} {this} {kind}" for link in ("with", "of", "by") for this in which for kind in kinds]
+    by_number = ("number ", "with number ", "with the number ", "with id ", "with the id ")
+    by_name = ("named ", "called ", "with the name ", "by the name ", "by the name of ", "of the name ")
+    links = ("", "with ", *by_number, *by_name)
+    ends = [f"{be} found" for be in ("was not", "wasn't", "could not be", "couldn't be")]
+    ends += ["does not exist", "doesn't exist"]
+    return [
+        *unnamed,
+        *(f"no {thing} {link}{name}" for link in links for name in names),
+        *(f"{thing} {link}{name} {end}" for link in ("", "number ") for name in names for end in ends),
+    ]
+
+
+def _refusal(reason: tuple[str, ...], others: dict[str, tuple[str, ...]], unclear: Collection[str]) -> Refusal:
+    clear = [words for words in reason if words not in (*unclear, *UNCLEAR)]
+    return Refusal(reason, others, clear, VAGUE)
+
+
+def _names() -> dict[str, tuple[str, ...]]:
+    return {name: (*words, *MORE.get(name, ())) for name, words in REASONS.items()}

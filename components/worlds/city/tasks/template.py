@@ -8,6 +8,7 @@ gives the same task on the same data.
 from __future__ import annotations
 
 import random
+import string
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol
@@ -82,6 +83,13 @@ class Template(ABC):
     def instruction(self, facts: Facts, rng: random.Random) -> str:
         """The task in words."""
         return rng.choice(self.phrasings).format(**facts)
+
+    def given(self, facts: Facts) -> list[str]:
+        """The facts that the instruction names, as text. An answer may repeat them."""
+        fields = {
+            field for phrasing in self.phrasings for _, field, _, _ in string.Formatter().parse(phrasing) if field
+        }
+        return [str(facts[field]) for field in sorted(fields)]
 
     def users(self, facts: Facts) -> dict[str, str]:
         """The users who are logged in when an instance begins, by host."""

@@ -8,19 +8,20 @@ import streamlit
 
 STATE = Path(os.environ["STATE"])
 LOG = STATE / "log.json"
+FIRST = {"text": "The tower was painted.", "keeper": "olaf"}
 
 
 def entries() -> list[dict]:
     """The log."""
-    return json.loads(LOG.read_text()) if LOG.exists() else []
+    return json.loads(LOG.read_text()) if LOG.exists() else [FIRST]
 
 
-@streamlit.dialog("Clear the last entry?")
+@streamlit.dialog("Clear the oldest entry?")
 def clear() -> None:
-    """Ask, then remove the last entry."""
+    """Ask, then remove the oldest entry."""
     streamlit.write("This cannot be undone.")
     if streamlit.button("Yes, clear it"):
-        LOG.write_text(json.dumps(entries()[:-1]))
+        LOG.write_text(json.dumps(entries()[1:]))
         streamlit.rerun()
 
 
@@ -41,7 +42,7 @@ def log() -> None:
     section = streamlit.sidebar.radio("Section", ["Write", "Read"])
     if section == "Read":
         streamlit.dataframe(entries())
-        if streamlit.button("Clear the last entry"):
+        if streamlit.button("Clear the oldest entry"):
             clear()
         return
     text = streamlit.text_area("What happened")

@@ -82,7 +82,7 @@ class CancelCompleteOrder(Template):
             "been completed",
             "was completed",
         )
-        return refusal("already_shipped", *more)
+        return refusal("already_shipped", *more, unclear=more)
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_order(facts)

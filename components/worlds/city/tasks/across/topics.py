@@ -280,7 +280,7 @@ class CheapestNamed(Template):
         return topic | {"which": which, "titles": [row["title"] for row in articles], "right": right[0]}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["right"]], facts["titles"])
+        return Names([facts["right"]], facts["titles"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [step for title in facts["titles"] for step in open_article(title)[:3]]

@@ -51,7 +51,7 @@ class WhoBooked(Question):
         return user | {name: event[name] for name in names} | {"people": [row["person"] for row in people]}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["booker"]], facts["people"])
+        return Names([facts["booker"]], facts["people"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_event(facts)
@@ -187,7 +187,7 @@ class WhatNext(Question):
         return user | {"calendar": calendar["calendar"], "titles": titles} | facts
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["next"]], facts["titles"])
+        return Names([facts["next"]], facts["titles"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_calendar(facts)

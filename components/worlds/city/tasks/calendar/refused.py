@@ -78,7 +78,7 @@ class CraneIsTaken(Template):
         return facts | {"label": label, "by": date.event["title"]} | span(start, end)
 
     def answer(self, facts: Facts) -> Answer:
-        return refusal("slot_taken", "not available", facts["by"])
+        return refusal("slot_taken", "not available", facts["by"], unclear=(facts["by"],))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*open_calendar(facts), click("link", facts["label"])]
@@ -105,7 +105,7 @@ class CraneIsClosed(Template):
     def answer(self, facts: Facts) -> Answer:
         weekday = f"{moment(facts['start']):%A}".lower()
         closed = (f"closed on {weekday}s", f"not on {weekday}s", "weekdays only", "weekend", "weekends")
-        return refusal("closed_then", *closed)
+        return refusal("closed_then", *closed, unclear=("weekend", "weekends"))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return try_to_book(facts)

@@ -266,7 +266,7 @@ class WhoOrdered(DashboardTask):
         return {"number": order["number"], "email": order["email"], "emails": sorted({row["email"] for row in rows})}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["email"]], facts["emails"])
+        return Names([facts["email"]], facts["emails"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_order(facts["number"])

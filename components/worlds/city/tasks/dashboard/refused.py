@@ -9,7 +9,7 @@ from typing import Any
 from components.worlds.answers import Answer
 from components.worlds.city.tasks.dashboard.goods import DashboardTask
 from components.worlds.city.tasks.dashboard.orders import REASONS, open_order, orders
-from components.worlds.city.tasks.refusals import CANNOT_FIND, refusal
+from components.worlds.city.tasks.refusals import CANNOT_FIND, missing, refusal
 from components.worlds.city.tasks.template import Data, Facts
 from components.worlds.oracle import Step
 
@@ -37,7 +37,7 @@ class CancelFinalOrder(DashboardTask):
         return refusal("already_shipped", f"the order is already {old}", "can't have its status changed",
                        "cannot have its status changed", "status can no longer be changed",
                        "status cannot be changed", f"already {old}", f"is {old}", f"status {old}",
-                       beside=("not_allowed",))  # fmt: skip
+                       beside=("not_allowed",), unclear=(f"is {old}", f"status {old}"))  # fmt: skip
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_order(facts["number"])
@@ -70,7 +70,8 @@ class NoteOnUnknownOrder(DashboardTask):
                        f"no order with number {number}", f"no order number {number}", f"{number} was not found",
                        f"{number} could not be found", f"{number} couldn't be found", f"{number} cannot be found",
                        *(f"{find} order {number}" for find in CANNOT_FIND),
-                       *(f"{find} order number {number}" for find in CANNOT_FIND))  # fmt: skip
+                       *(f"{find} order number {number}" for find in CANNOT_FIND),
+                       *missing("order", number))  # fmt: skip
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_order(facts["number"])

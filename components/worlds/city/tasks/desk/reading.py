@@ -144,7 +144,7 @@ class OldestOrNewest(DeskTask):
         return pick(options, rng, "queue or customer with a ticket that is older or newer than the others")
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["title"]], [facts["title"], *facts["others"]])
+        return Names([facts["title"]], [facts["title"], *facts["others"]], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         if "queue" in facts:
@@ -173,7 +173,7 @@ class WhoWrote(DeskTask):
         return {"title": ticket["title"], "email": ticket["email"], "emails": sorted({row["email"] for row in rows})}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["email"]], facts["emails"])
+        return Names([facts["email"]], facts["emails"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [fill("Search", facts["title"]), press("Enter")]
@@ -199,7 +199,7 @@ class TicketPriority(DeskTask):
         return {"ticket": ticket["id"], "priority": _name(ticket["priority"])}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["priority"]], [_name(number) for number in PRIORITIES])
+        return Names([facts["priority"]], [_name(number) for number in PRIORITIES], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find_ticket(facts["ticket"])
@@ -235,7 +235,7 @@ class LastAnswer(DeskTask):
         return {"ticket": ticket["id"], "title": ticket["title"], "author": authors[ticket["id"]], "users": users}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["author"]], facts["users"])
+        return Names([facts["author"]], facts["users"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find_ticket(facts["ticket"])

@@ -9,7 +9,7 @@ from typing import Any
 from components.worlds.answers import Answer
 from components.worlds.city.tasks.desk.responses import SOLUTIONS
 from components.worlds.city.tasks.desk.tickets import ACTIVE, DeskTask, find_ticket, named, pick, tickets
-from components.worlds.city.tasks.refusals import CANNOT_FIND, refusal
+from components.worlds.city.tasks.refusals import CANNOT_FIND, missing, refusal
 from components.worlds.city.tasks.template import Data, Facts
 from components.worlds.oracle import Step
 
@@ -45,6 +45,7 @@ class CloseUnknownTicket(DeskTask):
             "could not be found",
             "it does not exist",
             "it doesn't exist",
+            *missing("ticket", str(number)),
         )
 
     def oracle(self, facts: Facts) -> Sequence[Step]:

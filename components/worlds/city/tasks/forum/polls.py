@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
-from components.worlds.answers import Answer, Names, Number
+from components.worlds.answers import Answer, Names, Number, numbers_in
 from components.worlds.city.tasks.forum.posting import MEMBERS, open_topic, pick
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
 from components.worlds.effects import Added, Effect
@@ -87,7 +88,7 @@ class PollLeader(Template):
         return option | _who_has_not_voted(data, option["topic"], rng)
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["text"]], facts["options"])
+        return Names([facts["text"]], facts["options"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*open_topic(facts), click("link", "View results")]
@@ -119,7 +120,9 @@ class PollCount(Template):
         return option | _who_has_not_voted(data, option["topic"], rng) | {"others": others}
 
     def answer(self, facts: Facts) -> Answer:
-        return Number(facts["votes"], near=facts["others"])
+        given = [number for key in ("subject", "text") for number in numbers_in(facts[key])]
+        given = [number for number in given if Decimal(number) not in facts["others"]]
+        return Number(facts["votes"], given, near=facts["others"], is_part=True)
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*open_topic(facts), click("link", "View results")]

@@ -35,7 +35,7 @@ class LastPoster(Template):
         return {"subject": post["subject"], "person": post["user"], "people": _usernames(data)}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["person"]], facts["people"])
+        return Names([facts["person"]], facts["people"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_topic(facts)
@@ -92,7 +92,7 @@ class WhichForum(Template):
         return {"subject": topic["subject"], "forum": topic["forum"], "forums": forums}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["forum"]], facts["forums"])
+        return Names([facts["forum"]], facts["forums"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_topic(facts)
@@ -123,7 +123,7 @@ class WhoWrote(Template):
         return post | {"people": _usernames(data)}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["person"]], facts["people"])
+        return Names([facts["person"]], facts["people"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [fill("Search", facts["sentence"]), press("Enter")]

@@ -31,7 +31,7 @@ class ReplyToLocked(Template):
         return pick(data.rows(TOPICS + " AND t.status = 1"), rng) | member(data, rng) | {"text": rng.choice(REPLIES)}
 
     def answer(self, facts: Facts) -> Answer:
-        return refusal("closed_topic", "locked", beside=("not_allowed",))
+        return refusal("closed_topic", "locked", beside=("not_allowed",), unclear=("locked",))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_topic(facts)
@@ -60,8 +60,9 @@ class EditForeignPost(Template):
 
     def answer(self, facts: Facts) -> Answer:
         author = facts["author"]
+        of_author = (f"written by {author}", f"belongs to {author}", f"{author}'s post")
         others = ("only the author", "not the author", "another member", "another user", "someone else", "not my post")
-        return exact_refusal("not_allowed", *others, f"written by {author}", f"belongs to {author}", f"{author}'s post")
+        return exact_refusal("not_allowed", *others, *of_author, unclear=(*others[2:], *of_author))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_topic(facts)

@@ -46,7 +46,7 @@ class WhoWrote(Template):
         return {"user": row["recipient"], "sentence": sentence, "person": row["sender_name"], "people": people}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["person"]], facts["people"])
+        return Names([facts["person"]], facts["people"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return search(facts["sentence"])

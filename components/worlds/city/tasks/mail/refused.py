@@ -9,9 +9,13 @@ from typing import Any
 from components.worlds.answers import Answer
 from components.worlds.city.tasks.mail.letters import PEOPLE, pick, writer
 from components.worlds.city.tasks.mail.texts import LETTERS, STRANGERS
-from components.worlds.city.tasks.refusals import CANNOT_FIND, refusal
+from components.worlds.city.tasks.refusals import CANNOT_FIND, missing, refusal
 from components.worlds.city.tasks.template import Data, Facts, Template
 from components.worlds.oracle import Step, click
+
+NO_ADDRESS = "no address"
+THINGS = ("person", "user", "customer", "member", "account", "recipient", "contact")
+"""What an answer may call a person whom the mail does not know."""
 
 
 class WriteToStranger(Template):
@@ -39,13 +43,15 @@ class WriteToStranger(Template):
             "no_such_person",
             "not in the address book",
             "isn't in the address book",
-            "no address",
+            NO_ADDRESS,
             f"no {stranger}",
             "not have an account",
             "doesn't have an account",
             "knows no user",
             *(f"{find} {stranger}" for find in CANNOT_FIND),
-            *(f"{stranger} {missing}" for missing in ("was not found", "could not be found", "does not exist")),
+            *(f"{stranger} {end}" for end in ("was not found", "could not be found", "does not exist")),
+            *(words for thing in THINGS for words in missing(thing, stranger)),
+            unclear=(NO_ADDRESS,),
         )
 
     def oracle(self, facts: Facts) -> Sequence[Step]:

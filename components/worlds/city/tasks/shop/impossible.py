@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.worlds.answers import Answer
-from components.worlds.city.tasks.refusals import CANNOT_FIND, refusal
+from components.worlds.city.tasks.refusals import CANNOT_FIND, missing, refusal
 from components.worlds.city.tasks.shop.queries import customers, goods, orders, pick, with_empty_cart
 from components.worlds.city.tasks.shop.steps import VIEW_CART, account, find, search
 from components.worlds.city.tasks.template import Data, Facts, Template
@@ -68,6 +68,7 @@ class UnsoldArticle(Template):
             *CANNOT_FIND,
             "not found",
             "could not be found",
+            *missing("article", facts["title"]),
         )
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
@@ -135,6 +136,7 @@ class AnothersOrder(Template):
             "no order",
             *CANNOT_FIND,
             "could not be found",
+            *missing("order", number),
             "not belong to",
             "doesn't belong to",
             "not in your account",
@@ -193,6 +195,7 @@ class UnknownCoupon(Template):
             "not found",
             "not known",
             "unknown",
+            *(words for thing in ("coupon", "voucher", "code") for words in missing(thing, code)),
         )
 
     def oracle(self, facts: Facts) -> Sequence[Step]:

@@ -142,7 +142,7 @@ class OrderStatus(Template):
         }
 
     def answer(self, facts: Facts) -> Answer | None:
-        return Names([facts["status"]], facts["statuses"])
+        return Names([facts["status"]], facts["statuses"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return _open(facts["number"])
@@ -179,7 +179,7 @@ class OrderWithArticle(Template):
         }
 
     def answer(self, facts: Facts) -> Answer | None:
-        return Names([facts["number"]], facts["numbers"])
+        return Names([facts["number"]], facts["numbers"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return _open(facts["number"])

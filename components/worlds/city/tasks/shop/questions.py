@@ -117,7 +117,7 @@ class Cheapest(Template):
         }
 
     def answer(self, facts: Facts) -> Answer | None:
-        return Names([facts["title"]], facts["titles"])
+        return Names([facts["title"]], facts["titles"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         order = "Price high to low" if "expensive" in facts["which"] else "Price low to high"

@@ -1,0 +1,79 @@
+"""What an answer says besides its value: refusals, alternatives, and claims that the work is done.
+
+An answer that names a value and refuses, or that names several reasons, is right in any case that it lists. So the
+kinds of answers (`answers`) accept it in none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+_REASONED = re.compile(
+    r"(?:\bnot possible|n't possible|\bimpossible|\b(?:can ?not|can't) be done)"
+    r"(?=\W*(?::|\b(?:because|since|as|due to)\b))"
+)
+"""A refusal that a reason follows: "This is not possible: …"."""
+_TASK_IS_DONE = re.compile(
+    r"\b(?:task|job|request|work|instruction)s? (?:(?:is|are|was|were|has been|have been) )?(?:now )?(?:all )?"
+    r"(?:completed?|done|finished)\b"
+)
+_DEED = (
+    "added|applied|assigned|booked|bought|cancell?ed|changed|chose|closed|completed|created|did|edited|finished|made|"
+    "moved|ordered|placed|posted|purchased|put|replaced|replied|reserved|saved|sent|set|submitted|took|updated|used|"
+    "wrote|written"
+)
+_DID = re.compile(
+    rf"\bi(?:'ve| have)? (?:(?:also|already|just|now|then|therefore|successfully) )*(?:{_DEED})\b"
+    r"(?! (?:not|nothing|no|none)\b)|\bsuccessfully\b|(?<!nothing was )(?<!not )(?<!be )\bdone\b"
+    r"|(?<!nothing )(?<!nothing else )\binstead\b(?! of\b)"
+)
+"""Says what was done: "so I ordered a mug". "I did not order it" does not."""
+_NUMBERS_IN_A_ROW = re.compile(r"(?<!\S)\d{1,3}(?: (?:or |and )?\d{1,3})+(?!\S)")
+
+
+def offers_refusal(answer: str) -> bool:
+    """Whether an answer gives a reason why the task cannot be done."""
+    return _REASONED.search(answer.casefold()) is not None
+
+
+def each_reason(answer: str, is_right: Callable[[str], bool]) -> bool:
+    """Whether each of an answer's refusals has a right reason, if there are several with a reason."""
+    places = [match.end() for match in _REASONED.finditer(answer)]
+    ends = [*places[1:], len(answer)]
+    return len(places) < 2 or all(is_right(answer[place:end]) for place, end in zip(places, ends, strict=True))
+
+
+def is_offered_after_another(answer: str) -> bool:
+    """Whether a refusal is one of several alternatives: "2, this is not possible", "2 or this is not possible"."""
+    return (
+        re.search(r"\bor\W+(?:else\W+)?(?:this|it|that) (?:is not|isn't|is im|cannot|can't)", answer) is not None
+        or re.match(r"\W*\d{1,4}(?:\W+(?:or\W+)?\d{1,4})*(?:\s*[,;\n]|\s+or\b|\s)\W*(?:this|it|that|i) ", answer)
+        is not None
+    )
+
+
+def is_listed(text: str, words: str) -> bool:
+    """Whether words are one of several things in a list: "it is sold out, not available or locked"."""
+    links = r"(?:[,;/]|\bor\b)\s*(?:(?:and|or|is|it is|it's|is also) )*"
+    return re.search(rf"{links}{re.escape(words)}\s*(?:[,;./]|\bor\b|$)", text) is not None
+
+
+def has_numbers_in_a_row(text: str) -> bool:
+    """Whether a plain text (`answers.plain`) counts: "0 1 2 3"."""
+    return _NUMBERS_IN_A_ROW.search(text) is not None
+
+
+def without_claims(text: str) -> str:
+    """A text in lower case without claims such as "the task is complete", which are no status of an order."""
+    return _TASK_IS_DONE.sub(" ", text)
+
+
+def claims_deed(text: str) -> bool:
+    """Whether a text in lower case says that something was done."""
+    return _DID.search(text) is not None
+
+
+def count_named(groups: Iterable[Iterable[str]], is_named: Callable[[str], bool]) -> int:
+    """How many groups of words have one that is named."""
+    return sum(any(map(is_named, group)) for group in groups)
