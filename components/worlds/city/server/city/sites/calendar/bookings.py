@@ -13,6 +13,23 @@ CALENDARS = (
 
 
 @dataclass(frozen=True)
+class Window:
+    """When an event may be in a seed: at one of these times, on one of these weekdays (Monday is 0)."""
+
+    begins: tuple[str, ...]
+    weekdays: tuple[int, ...] = (0, 1, 2, 3, 4)
+
+
+EVERY_DAY, WEEKEND = (0, 1, 2, 3, 4, 5, 6), (5, 6)
+LIFT = Window(tuple(f"{minutes // 60:02}:{minutes % 60:02}" for minutes in range(8 * 60 + 30, 15 * 60, 30)))
+MORNING = Window(("08:30", "09:00", "09:30", "10:00", "10:30"))
+AFTERNOON = Window(("13:30", "14:00", "14:30", "15:00", "16:00"))
+EVENING = Window(("18:30", "19:00", "19:30"))
+WEEKENDS = Window(("10:00", "10:30", "13:00", "14:00"), WEEKEND)
+ARRIVAL = Window(("12:00", "14:00", "15:00", "16:00", "18:00"), EVERY_DAY)
+
+
+@dataclass(frozen=True)
 class Booking:
     """An event: times are `2026-03-18 09:00`."""
 
@@ -25,6 +42,8 @@ class Booking:
     weekly: bool = False
     until: str | None = None
     """The last day of a weekly event; None if it has no end."""
+    window: Window | None = None
+    """When it may be in a seed, which may also leave it out; None if letters, news or topics name its time."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +127,7 @@ BOOKINGS = (
         "Mast of 11.4 m. Two helpers on deck.",
         "2026-03-17 14:00",
         "2026-03-17 15:30",
+        window=LIFT,
     ),
     Booking(
         "crane",
@@ -132,6 +152,7 @@ BOOKINGS = (
         "New propeller guard.",
         "2026-03-19 08:30",
         "2026-03-19 09:30",
+        window=LIFT,
     ),
     Booking(
         "crane",
@@ -148,6 +169,7 @@ BOOKINGS = (
         "0.2 t each, one after the other.",
         "2026-03-23 09:00",
         "2026-03-23 10:30",
+        window=LIFT,
     ),
     Booking(
         "crane",
@@ -164,9 +186,10 @@ BOOKINGS = (
         "visitor-berths",
         "dana",
         "Berth 31: ketch Halcyon, 12.1 m",
-        "From Westport, two adults. Paid until the 19th.",
+        "From Westport, two adults. Paid in advance.",
         "2026-03-14 15:00",
         "2026-03-19 11:00",
+        window=ARRIVAL,
     ),
     Booking(
         "visitor-berths",
@@ -175,6 +198,7 @@ BOOKINGS = (
         "One adult and a dog. Asked for the quiet end.",
         "2026-03-16 12:00",
         "2026-03-18 11:00",
+        window=ARRIVAL,
     ),
     Booking(
         "visitor-berths",
@@ -183,6 +207,7 @@ BOOKINGS = (
         "Crew of four. Electricity by the meter, 412 kWh on arrival.",
         "2026-03-17 16:00",
         "2026-03-22 11:00",
+        window=ARRIVAL,
     ),
     Booking(
         "visitor-berths",
@@ -191,6 +216,7 @@ BOOKINGS = (
         "Needs the socket near the steps.",
         "2026-03-20 14:00",
         "2026-03-23 11:00",
+        window=ARRIVAL,
     ),
     Booking(
         "visitor-berths",
@@ -199,6 +225,7 @@ BOOKINGS = (
         "From Sandness. Draught 2.1 m, so not at low water.",
         "2026-03-20 15:00",
         "2026-03-27 11:00",
+        window=ARRIVAL,
     ),
     Booking(
         "visitor-berths",
@@ -224,6 +251,7 @@ BOOKINGS = (
         "Twenty cadets. Water and the waste station on the first evening.",
         "2026-04-10 15:00",
         "2026-04-13 10:00",
+        window=ARRIVAL,
     ),
     Booking(
         "harbour-office",
@@ -240,6 +268,7 @@ BOOKINGS = (
         "Prices, dinghies on the slipway, the new pipe. Coffee is there.",
         "2026-03-25 19:00",
         "2026-03-25 20:30",
+        window=EVENING,
     ),
     Booking(
         "harbour-office",
@@ -256,6 +285,7 @@ BOOKINGS = (
         "Please leave the boxes unlocked.",
         "2026-03-31 09:00",
         "2026-03-31 12:00",
+        window=MORNING,
     ),
     Booking(
         "harbour-office",
@@ -280,6 +310,7 @@ BOOKINGS = (
         "At the waste station, in closed cans.",
         "2026-03-19 10:00",
         "2026-03-19 12:00",
+        window=MORNING,
     ),
     Booking(
         "harbour-office",
@@ -289,6 +320,7 @@ BOOKINGS = (
         "2026-03-06 15:00",
         "2026-03-06 16:00",
         weekly=True,
+        window=AFTERNOON,
     ),
     Booking(
         "sailing-school",
@@ -299,6 +331,7 @@ BOOKINGS = (
         "2026-03-04 18:00",
         weekly=True,
         until="2026-06-24",
+        window=AFTERNOON,
     ),
     Booking(
         "sailing-school",
@@ -319,6 +352,7 @@ BOOKINGS = (
         "2026-03-10 20:00",
         weekly=True,
         until="2026-03-31",
+        window=EVENING,
     ),
     Booking(
         "sailing-school",
@@ -335,6 +369,7 @@ BOOKINGS = (
         "With the tide tables for the year and a sharp pencil.",
         "2026-03-24 19:00",
         "2026-03-24 21:00",
+        window=EVENING,
     ),
     Booking(
         "sailing-school",
@@ -351,5 +386,6 @@ BOOKINGS = (
         "In the pool. Dry clothes for afterwards.",
         "2026-04-11 14:00",
         "2026-04-11 16:00",
+        window=WEEKENDS,
     ),
 )
