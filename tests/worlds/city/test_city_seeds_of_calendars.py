@@ -51,9 +51,9 @@ def dates(event: dict) -> list[tuple[dt.datetime, dt.datetime]]:
 
 def overlapping(events: list[dict]) -> list[tuple[str, str]]:
     return [
-        (one["title"], other["title"])
-        for one, other in combinations(events, 2)
-        if any(start < until and begin < end for start, end in dates(one) for begin, until in dates(other))
+        (first["title"], second["title"])
+        for first, second in combinations(events, 2)
+        if any(start < until and begin < end for start, end in dates(first) for begin, until in dates(second))
     ]
 
 
