@@ -154,7 +154,7 @@ def test_a_page_that_fits_or_cannot_be_scrolled_is_not_said_to_go_on(pages):
     assert "more below" not in observe(pages.add("/fixed", fixed))[0]
 
 
-BUSY = "<button>busy</button><script>onload = () => setTimeout(() => { for (;;); }, 300)</script>"
+BUSY = "<button>busy</button><script>onmessage = () => { for (;;); }</script>"
 
 
 @pytest.mark.timeout(120)
@@ -171,7 +171,10 @@ def test_only_the_frame_that_does_not_answer_is_left_out(pages, separate_rendere
     async def episode():
         async with BrowserPool(PARAMS, text="axtree") as pool, pool.session() as session:
             await session.start(task(url))
-            await asyncio.sleep(1)
+            await session.page.wait_for_load_state("load")
+            around_it = "frames[0].frames[0]" if where == "frame" else "frames[0]"
+            await session.page.evaluate(f"{around_it}.postMessage('start', '*')")
+            await asyncio.sleep(0.5)
             tab = session.tabs.active
             shown = await tab.accessible(tab.viewport)
             return shown.not_shown.frames, [node.name for root in shown.nodes for node in root.walk() if node.name]

@@ -200,7 +200,7 @@ def test_two_runs_without_pages_are_the_same_to_the_last_bit(tmp_path, monkeypat
     """The same without browsers, in seconds, with validations."""
 
     def run_phase(folder: str) -> tuple[Left, list[Validation]]:
-        trained, weights = rl_without_pages.train(monkeypatch, tmp_path / folder / "state", 3, validate=2)
+        trained, weights = rl_without_pages.train(monkeypatch, tmp_path / folder / "state", 2, validate=2)
         return Left(trained.figures, weights), [v.model_copy(update={"seconds": 0.0}) for v in trained.validations]
 
     (first, validations), (second, validations_again) = run_phase("first"), run_phase("second")
