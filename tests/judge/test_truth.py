@@ -114,7 +114,7 @@ def test_any_judge_is_held_against_the_state(episodes, capsys):
     }
     assert main.main(arguments) == 0
     table = capsys.readouterr().out
-    assert "failures called success" in table
+    assert "false-positive rate" in table
     assert table.index("side_effects_only") < table.index("nothing_done")
 
 
