@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import importlib.metadata
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from packaging import requirements
 from components.params import RecipeError, find, load
 from components.plugins import builtin, install_command, missing_package
 from components.worlds import Requirement, WorldError, installed_worlds, registry, worlds_of
+from components.worlds.installation import APT_LIMIT_S, install
 
 if TYPE_CHECKING:
     from components.plan.hardware import Gpu
@@ -34,9 +34,6 @@ LOCK = Path("requirements/cpu.txt")
 MIN_MEMORY_GIB = 8.0
 MIN_DISK_GIB = 6.0
 DOWNLOAD_LIMIT_S = 300.0
-APT_LIMIT_S = 900.0
-COMMAND_LIMIT_S = 1800.0
-"""Of each command that installs what a world needs: half a gigabyte of packages, or an image of sites."""
 
 
 @dataclass(frozen=True)
@@ -348,49 +345,9 @@ def install_world_programs(recipe: Path, say: Callable[[str], None] = print) -> 
         try:
             programs[need.name] = need.find()
         except WorldError as error:
-            _install_packages(need, say)
-            _run_commands(need, error, say)
+            install(need, error, say)
             programs[need.name] = need.find()
     return programs
-
-
-def is_checkout(folder: Path = Path(".")) -> bool:
-    """Whether a folder is a checkout of Waymark, in which the commands of a `Requirement` run."""
-    return (folder / "Makefile").is_file() and (folder / LOCK).is_file()
-
-
-def _install_packages(need: Requirement, say: Callable[[str], None]) -> None:
-    """Install the Debian packages if this process is root's. Whether it worked, `Requirement.find` tells."""
-    if os.geteuid() != 0 or shutil.which("apt-get") is None or not need.packages:
-        return
-    install = f"apt-get install -y --no-install-recommends {' '.join(need.packages)}"
-    say(f"no {need.name} yet; trying: {install}")
-    script = f"apt-get update -q; {install} -q"
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    try:
-        subprocess.run(["sh", "-c", script], timeout=APT_LIMIT_S, check=False, env=environment)
-    except subprocess.TimeoutExpired as error:
-        say(f"that did not work: {error}")
-
-
-def _run_commands(need: Requirement, missing: WorldError, say: Callable[[str], None]) -> None:
-    """Run the commands of a requirement, if this is a checkout.
-
-    Args:
-        missing: what `Requirement.find` raised.
-
-    Raises:
-        WorldError: one failed; those after it did not run.
-    """
-    for command in need.commands if is_checkout() else ():
-        shown = shlex.join(command)
-        say(f"no {need.name} yet; running: {shown}")
-        try:
-            status = subprocess.run(command, timeout=COMMAND_LIMIT_S, check=False).returncode
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise WorldError(f"{missing}; Waymark tried `{shown}`, which did not work: {error}") from error
-        if status:
-            raise WorldError(f"{missing}; Waymark tried `{shown}`, which ended with status {status}: see its output")
 
 
 def show(checks: list[Check]) -> int:

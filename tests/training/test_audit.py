@@ -35,7 +35,7 @@ def test_agreement_and_precision_are_those_worked_out_by_hand():
 
 
 def test_reward_and_true_success_are_shares_of_the_same_attempts():
-    """The unreadable verdict on an audited success, and the attempt that nobody audited, are in neither share."""
+    """The unreadable verdict on an audited success, and the attempt without an audit are in neither share."""
     found = figures(verdicts(S, S, S, F, U), [*verdicts(S, F, F), *verdicts(F, F, F, F, S)[4:]])
     assert (found["judge_success"], found["audited_success"]) == (1.0, pytest.approx(1 / 3))
 
