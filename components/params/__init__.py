@@ -41,6 +41,7 @@ from components.params.judge import (
     JudgeParams,
     JudgeProtocolName,
     ModelJudgeParams,
+    RetrainParams,
     TrustLabels,
     TrustParams,
 )
@@ -137,6 +138,7 @@ __all__ = [
     "RatioParams",
     "RatioSampling",
     "RecipeError",
+    "RetrainParams",
     "RolloutParams",
     "SFTParams",
     "SamplingParams",

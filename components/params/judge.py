@@ -44,6 +44,21 @@ class ModelJudgeParams(Section):
         return self
 
 
+class RetrainParams(Section):
+    """Further training of the distilled judge while it rewards RL (`components/training/judge_retraining.py`)."""
+
+    every: int = Field(gt=0)
+    """Iterations of a phase after which the judge is trained again."""
+    share: float = Field(default=0.1, gt=0, le=1)
+    """Share of the rollouts with a label of the auditor that the judge learns from. The figures of the audit are of all
+    of them, before the judge learns from any."""
+    rehearsed: int = Field(default=256, ge=0)
+    """Examples of its first training that it learns from again each time, against forgetting. `distill_judge` draws
+    them."""
+    optim: OptimParams
+    """Of each training, which begins with the judge of the stage `distill_judge`."""
+
+
 class DistillParams(Section):
     """The distilled judge: the rollouts of the SFT policy for its training data, and its training (OpenWebRL, 4.3)."""
 
@@ -72,6 +87,18 @@ class DistillParams(Section):
     """Further failures to learn from, as a share of the successful attempts: such an attempt with the task of another
     attempt at the same website (`components/judge/mismatched.py`). Only for tasks that ask for different things."""
     optim: OptimParams
+    retrain: RetrainParams | None = None
+    """Train the judge again while it rewards RL, on rollouts that the auditor labelled. Null: it stays as it is. With
+    another `judge.reward` nothing would be trained, and it is refused."""
+
+    @model_validator(mode="after")
+    def _retrained_weights_are_in_the_stage(self) -> DistillParams:
+        if self.vllm is not None and self.retrain is not None:
+            raise ValueError(
+                "judge.distill.retrain changes the judge's weights, and servers keep those that they began with: leave "
+                "out judge.distill.vllm, or judge.distill.retrain"
+            )
+        return self
 
     @model_validator(mode="after")
     def _served_weights_stay(self) -> DistillParams:
@@ -123,7 +150,11 @@ class JudgeParams(Section):
     """The judge of RL rollouts."""
     model: ModelJudgeParams | None = None
     """The model that judges if `labels` or `reward` is `model`, and for rules that need a model."""
-    distill: Annotated[DistillParams, OnlyWith("reward", "distilled", part="vllm")]
+    distill: Annotated[
+        DistillParams,
+        OnlyWith("reward", "distilled", part="vllm"),
+        OnlyWith("reward", "distilled", part="retrain"),
+    ]
     trust: Annotated[TrustParams, NotWith("reward", "rules")] = TrustParams()
 
     @model_validator(mode="after")
@@ -147,6 +178,16 @@ class JudgeParams(Section):
             raise ValueError(
                 f"judge.trust.min_precision = {least} is measured on audited rollouts, and judge.trust.audit_share = 0 "
                 "audits none: raise it, or set min_precision to 0"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _retraining_has_labels(self) -> JudgeParams:
+        retrain = self.distill.retrain
+        if retrain is not None and self.labels == "model" and not self.trust.audit_share:
+            raise ValueError(
+                "judge.distill.retrain learns from audited rollouts, and judge.trust.audit_share = 0 audits none: "
+                "raise it, or leave out judge.distill.retrain"
             )
         return self
 

@@ -116,6 +116,16 @@ class Params(Section):
         return self
 
     @model_validator(mode="after")
+    def _a_retrained_judge_is_up_to_date(self) -> Params:
+        staleness = self.rl.max_staleness
+        if self.judge.distill.retrain is not None and self.judge.reward == "distilled" and staleness:
+            raise ValueError(
+                f"rl.max_staleness = {staleness} rolls out while earlier iterations update, and which rollouts a "
+                "retrained judge rewards would depend on their speed: set it to 0, or leave out judge.distill.retrain"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _judge_has_gpus_of_its_own(self) -> Params:
         judge, policy = self.judge.distill.vllm, self.inference.vllm
         if self.judge.reward != "distilled" or judge is None or judge.urls or self.model.device != "cuda":

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from components.params import Params, VLLMParams
+from components.params import Params, TrainingParams, VLLMParams
 from components.plan.architecture import architecture_of
 from components.plan.hardware import GIB, Device
 from components.plan.memory import (
@@ -97,6 +97,15 @@ def memory_plans(params: Params, machine: Machine) -> list[MemoryPlan]:
         plans.append(_trainer_plan(f"{training.stage}, update", parts, machine, params, in_use))
     plans.append(_trainer_plan("distill_judge, judging", _judging(params), machine, params, 0.0))
     plans.append(_trainer_plan("train_rl, rollouts", _rollout_parts(params), machine, params, shared))
+    if params.judge.reward == "distilled" and (retrain := params.judge.distill.retrain) is not None:
+        training = Training("distill_judge", judge, pass_tokens(retrain.optim, judge_length(params)))
+        alone = params.model_copy(update={"training": TrainingParams()})
+        parts = [
+            *resident_parts(policy, params, objective.needs_reference, objective.refers_to_sft),
+            *_judge_weights(params),
+            *(replace(part, name=f"judge's {part.name}") for part in trainer_parts(training, alone)),
+        ]
+        plans.append(_trainer_plan("train_rl, judge training", parts, machine, params, asleep))
     return plans
 
 

@@ -18,7 +18,14 @@ from components.plan.rollout_time import (
 from components.plan.setting import Setting
 from components.plan.simulation import Usage
 from components.plan.stream_time import streamed_rollouts
-from components.plan.training_time import checkpoint_time, distillation_time, sft_time, update_time, weights_time
+from components.plan.training_time import (
+    checkpoint_time,
+    distillation_time,
+    retraining_time,
+    sft_time,
+    update_time,
+    weights_time,
+)
 
 STAGES = (
     "collect_tasks", "filter_tasks", "dedup_tasks", "teacher_rollouts", "label_trajectories", "curate_sft",
@@ -151,15 +158,15 @@ def _work(setting: Setting, stage: str, iterations: dict[str, IterationTime]) ->
             batch = Batch(stage, counts.evaluation, params.evaluation.max_steps, is_evaluation=True)
             return _rolled_out(setting, batch)
         case "train_rl":
-            return _phase(setting, variant, iterations[variant]) if variant in iterations else {}
+            return _phase(setting, variant, iterations) if variant in iterations else {}
         case _:
             counts, _ = setting.counts()
             return {"tables": _fixed(setting.rates.task_s.get(stage, 0.0) * counts.collected)}
 
 
-def _phase(setting: Setting, name: str, iteration: IterationTime) -> dict[str, Timed]:
-    """Each part of a phase over all of its iterations, and its validations."""
-    phase, validation = phases(setting)[name], setting.params.rl.validation
+def _phase(setting: Setting, name: str, iterations: dict[str, IterationTime]) -> dict[str, Timed]:
+    """Each part of a phase over all of its iterations, its validations, and the trainings of the judge."""
+    iteration, phase, validation = iterations[name], phases(setting)[name], setting.params.rl.validation
     parts = {part: timed.times(phase.iterations) for part, timed in iteration.parts.items()}
     if iteration.is_overlapped:
         parts = {"iterations": iteration.timed.times(phase.iterations)}
@@ -169,6 +176,8 @@ def _phase(setting: Setting, name: str, iteration: IterationTime) -> dict[str, T
         batch = Batch(f"train_rl@{name}", watched, phase.max_steps, "validation", is_evaluation=True)
         rolled = _rolled_out(setting, batch, with_servers=False)
         parts["validation"] = sum(rolled.values(), Timed()).times(number)
+    until = [other.rolled for other in [*iterations.values()][: [*iterations].index(name) + 1]]
+    parts["judge training"] = retraining_time(setting, f"train_rl@{name}", until, phase.iterations)
     return {"servers": _servers(setting), **parts}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from components.params import OptimParams, Params, RLPhase
@@ -61,6 +62,27 @@ def distillation_time(setting: Setting) -> Timed:
     samples = Samples(count, prompt + answer, count * (prompt + answer), count * distill.screenshots)
     verdicts = judged_by_distilled(setting, (3 + UNDECIDED) * tested, turns)
     return _supervised(setting, "distill_judge", setting.judge, distill.optim, samples) + verdicts
+
+
+def retraining_time(setting: Setting, stage: str, rolled: Sequence[IterationRollouts], iterations: int) -> Timed:
+    """The trainings of the judge during a phase (`judge.distill.retrain`), each on the labelled rollouts until then.
+
+    Args:
+        rolled: an iteration of the phase, after one of each phase before.
+        iterations: of the phase; the labelled rollouts of the phases before are those of all of their iterations.
+    """
+    params = setting.params
+    retrain, turns = params.judge.distill.retrain, rolled[-1].turns
+    if retrain is None or params.judge.reward != "distilled":
+        return Timed()
+    share = retrain.share * (params.judge.trust.audit_share if params.judge.labels == "model" else 1.0)
+    kept = [share * each.trajectories * setting.rates.habits_of(stage).judged for each in rolled]
+    earlier = sum(kept[:-1]) * params.rl.short.iterations
+    trainings = [earlier + kept[-1] * done for done in range(0, iterations, retrain.every) if earlier or done]
+    count = sum(trainings) + retrain.rehearsed * len(trainings)
+    length = distilled_prompt(setting, turns) + VERDICT * params.judge.distill.max_response_tokens
+    samples = Samples(count, length, count * length, count * params.judge.distill.screenshots)
+    return _supervised(setting, "distill_judge", setting.judge, retrain.optim, samples)
 
 
 def update_time(setting: Setting, rolled: IterationRollouts, stage: str) -> Timed:

@@ -10,6 +10,7 @@ from components import quality, store, tracking
 from components.judge import agreement
 from components.judge.calibration import Calibration, calibrate
 from components.judge.distilled import DistilledJudge, hold_out
+from components.judge.labelled_trajectories import REHEARSED, LabelledTrajectories
 from components.judge.mismatched import mismatched
 from components.judge.protocols import voted
 from components.lazy_records import Chain, TableRecords, where
@@ -117,6 +118,9 @@ def run_stage(workers: Workers) -> None:
         store.write_json(OUT / "agreement.json", measured.model_dump(mode="json"))
         write_curve(CURVE, curve)
         version = run.tracker.register(OUT, tracking.JUDGE)
+        if (retrain := params.judge.distill.retrain) is not None:
+            examples = LabelledTrajectories(split.training, split.verdicts)
+            examples.sample(retrain.rehearsed, params.seed).write(OUT / REHEARSED)
         decide_judge(run, version, tested, labels, verdicts)
         run.result(
             measured.model_dump(mode="json")

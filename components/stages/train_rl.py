@@ -26,6 +26,7 @@ from components.records import Task, Trajectory, Verdict
 from components.rollout import SamplerState, TaskSampler
 from components.store import digest, read_json, read_table
 from components.training.health import health_line
+from components.training.judge_retraining import AUDITED, RetrainedJudge, labelled_rollouts
 from components.training.learner import OPTIMIZER, Learner
 from components.training.objectives import objective_of
 from components.training.rl import RLTrainer, TrainedPhase
@@ -86,6 +87,8 @@ def run_stage(workers: Workers, phase: str) -> None:
         learners.local.vlm.publish(Path(f"models/rl-{phase}"), files_of(trained), state, carried)
         write_curve(Path(f"reports/curves/rl-{phase}.csv"), trained.figures)
         version = run.tracker.register(Path(f"models/rl-{phase}"), tracking.POLICY)
+        if params.judge.distill.retrain is not None and phase == "short":
+            labelled_rollouts(run.state, len(trained.figures)).write(Path(f"models/rl-{phase}") / AUDITED)
         run.result({"iterations": trained.figures, "ended": trained.ended, "version": version})
         run.result(
             {
@@ -170,7 +173,7 @@ async def _train(run: StageRun, learners: Replicas[Learner], phase: str) -> Trai
     serving = training_policies(learner.vlm, learner.encoder, INIT[phase], params, run.state, gathered, released)
     async with (
         JudgeClients(params.judge.model, run.state, ANSWERS) as clients,
-        _open_judge(run, clients) as reward,
+        _open_judge(run, clients, phase) as reward,
     ):
         audit = await open_auditor(params, clients)
         watched = None
@@ -179,11 +182,12 @@ async def _train(run: StageRun, learners: Replicas[Learner], phase: str) -> Trai
             watched = ValidationSetup(read_table(VALIDATION, Task), labeller, SFT, earlier)
         async with open_pool(params) as pool, serving as open_policy:
             judges_batches = params.judge.reward == "distilled" and params.judge.distill.vllm is None
+            retrained = reward if isinstance(reward, RetrainedJudge) else None
             trainer = RLTrainer(
                 learners,
                 params.rl.short if phase == "short" else params.rl.long,
                 f"rl-{phase}",
-                RolloutSetup(read_table(POOL, Task), pool, open_policy, reward, audit, judges_batches),
+                RolloutSetup(read_table(POOL, Task), pool, open_policy, reward, audit, judges_batches, retrained),
                 run.state,
                 run.progress,
                 report,
@@ -212,7 +216,7 @@ def _report_validation(run: StageRun, validations: list[Validation]) -> None:
 
 
 @asynccontextmanager
-async def _open_judge(run: StageRun, clients: JudgeClients) -> AsyncIterator[JudgeFn]:
+async def _open_judge(run: StageRun, clients: JudgeClients, phase: str) -> AsyncIterator[JudgeFn]:
     """The judge that rewards, as `judge.reward` says."""
     params = run.params
     match params.judge.reward:
@@ -222,6 +226,9 @@ async def _open_judge(run: StageRun, clients: JudgeClients) -> AsyncIterator[Jud
             yield await trusted_model(run, clients)
         case "distilled":
             trust_distilled(JUDGE / "agreement.json", params.judge)
+            if params.judge.distill.retrain is not None:
+                yield RetrainedJudge(JUDGE, params, run.state, INIT[phase] / AUDITED if phase == "long" else None)
+                return
             async with open_distilled(JUDGE, digest(JUDGE), params, run.state) as judge:
                 yield judge
 

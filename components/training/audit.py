@@ -50,11 +50,14 @@ def ended_by_imprecision(figures: Sequence[Mapping[str, float]], least: float) -
 
     Args:
         figures: of all iterations of the phase so far; those without `judge_precision` do not count, nor those before
-        the phase went back to an earlier policy, which had not learned from them.
+        the phase went back to an earlier policy, which had not learned from them, nor those of the judge as it was
+        before it was last trained again.
         least: the smallest mean of the last `WINDOW` precisions with which RL goes on (`judge.trust.min_precision`).
     """
-    since = [iteration for iteration in since_rollback(figures) if "judge_precision" in iteration]
-    precisions = [iteration["judge_precision"] for iteration in since]
+    figures = since_rollback(figures)
+    trainings = [index for index, iteration in enumerate(figures) if "judge_retrained_on" in iteration]
+    since = figures[trainings[-1] :] if trainings else figures
+    precisions = [iteration["judge_precision"] for iteration in since if "judge_precision" in iteration]
     if len(precisions) < WINDOW or (precision := _mean(precisions[-WINDOW:])) >= least:
         return None
     return (

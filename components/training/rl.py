@@ -146,6 +146,7 @@ class RLTrainer:
             state = await self._watched(state, queue)
             while state.iteration < self.phase.iterations and not state.ended:
                 number, began = state.iteration + 1, time.monotonic()
+                retrained = await self._compute(self._retrained_judge, number)
                 rollouts = await queue.next(number, state.sampler)
                 if learner.params.rl.max_staleness:
                     await queue.start(number + learner.params.rl.max_staleness, rollouts.sampler.state)
@@ -154,11 +155,15 @@ class RLTrainer:
                 if not rollouts.sampled.effective:
                     idle = learner.params.rl.idle_iterations
                     ended = ended_by_idleness(rollouts.sampled, state.figures, not self._began_before, idle)
-                audited = audit_figures(rollouts.verdicts, rollouts.audited)
-                ended = ended or self._distrust([*state.figures, audited])
+                audited = audit_figures(rollouts.verdicts, rollouts.audited) | retrained
+                judge = self.rollouts.retrained
+                if judge is not None:
+                    await asyncio.to_thread(judge.keep, number, rollouts.judged[0], rollouts.audited)
+                if judge is None or not judge.is_due_after(number):
+                    ended = ended or self._distrust([*state.figures, audited])
                 queue.settle(number, rollouts)
                 kl = await self._compute(self._watch.divergence, number, rollouts, ended is not None)
-                figures = await self._update(number, rollouts, began, waited_s) | kl_figure(kl)
+                figures = await self._update(number, rollouts, began, waited_s) | kl_figure(kl) | retrained
                 tallies = self._tallied(state, rollouts, kl) if self.validation else {}
                 sampler = rollouts.sampler.state
                 state = RLState(number, sampler, [*state.figures, figures], tallies, state.rollbacks, ended)
@@ -175,6 +180,14 @@ class RLTrainer:
 
     def _tallied(self, state: RLState, rollouts: IterationRollouts, kl: dict[str, tuple[float, int]]) -> Tallies:
         return tallied(state.tallies, rollouts.sampled, kl, successes(rollouts.audited))
+
+    def _retrained_judge(self, number: int) -> dict[str, float]:
+        """Train the judge that rewards again, if that is due before an iteration; figures of the iteration."""
+        judge = self.rollouts.retrained
+        figures = {} if judge is None else judge.prepare(number)
+        if figures:
+            self._say(number, 0, f"the judge has learned from {figures['judge_retrained_on']:.0f} audited rollouts")
+        return figures
 
     def _distrust(self, figures: list[dict[str, float]]) -> str | None:
         return ended_by_imprecision(figures, self.learners.local.params.judge.trust.min_precision)

@@ -41,6 +41,7 @@ from components.rollout import (
     stream_groups,
 )
 from components.training.episode_times import episode_times
+from components.training.judge_retraining import RetrainedJudge
 from components.training.judging import EpisodeJudging, Judged, RolloutClock
 from components.training.learner import Learner
 from components.training.validation import Validation
@@ -60,6 +61,8 @@ class RolloutSetup:
     judges_batches: bool = False
     """Whether `judge` gets the trajectories of a wave together, as a model in this process wants them; else it gets
     each one when its episode ends."""
+    retrained: RetrainedJudge | None = None
+    """`judge`, if it is trained again during the phase; it needs `audit`."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from tests.samples import raw_recipe, recipe
 ROOT = Path(__file__).parents[2]
 ENDPOINT = {"url": "http://127.0.0.1:1/v1", "model": "a/b"}
 JUDGE = raw_recipe()["judge"] | {"model": {"endpoint": ENDPOINT}}
+RETRAIN = {"every": 4, "optim": {"epochs": 1, "lr": 1e-4, "batch_size": 16}}
 BY_HAND = {"min_agreement": 0.8, "labels": {"file": "mine.csv"}}
 
 
@@ -131,6 +132,31 @@ BY_HAND = {"min_agreement": 0.8, "labels": {"file": "mine.csv"}}
             r"judge\.reward to distilled$",
         ),
         (
+            {"judge__distill__retrain": RETRAIN},
+            r"^params: judge\.distill\.retrain: has no effect with judge\.reward = rules: leave it out, or set "
+            r"judge\.reward to distilled$",
+        ),
+        (
+            {
+                "judge__reward": "distilled",
+                "judge__distill__retrain": RETRAIN,
+                "judge__distill__vllm": {"urls": ["http://gpu-3:8000"]},
+            },
+            r"judge\.distill\.retrain changes the judge's weights, and servers keep",
+        ),
+        (
+            {"judge__reward": "distilled", "judge__distill__retrain": RETRAIN, "rl__max_staleness": 1},
+            r"rl\.max_staleness = 1 rolls out .* set it to 0, or leave out judge\.distill\.retrain",
+        ),
+        (
+            {
+                "judge": JUDGE
+                | {"labels": "model", "reward": "distilled", "trust": {"audit_share": 0}}
+                | {"distill": JUDGE["distill"] | {"retrain": RETRAIN}}
+            },
+            r"judge\.trust\.audit_share = 0 audits none: raise it, or leave out judge\.distill\.retrain",
+        ),
+        (
             {"judge__reward": "distilled", "judge__distill__vllm": {"sleeps": True}},
             r"judge\.distill\.vllm\.sleeps = true is for servers whose weights RL changes.*leave it out",
         ),
@@ -201,6 +227,7 @@ def test_an_ignored_key_may_have_its_default_as_params_yaml_has_it() -> None:
         {"browser": {"dialogs": "ask", "dialog_wait_s": 5}},
         {"rl__objective": {"replay": 0.1, "replay_turns": 8}},
         {"judge__reward": "distilled", "judge__distill__vllm": {"first_gpu": 1}},
+        {"judge__reward": "distilled", "judge__distill__retrain": RETRAIN},
         {"judge__reward": "distilled", "judge__trust__min_agreement": 0.8},
         {"judge": JUDGE | {"labels": "model", "reward": "distilled", "trust": {"audit_share": 0.2}}},
         {"judge": JUDGE | {"reward": "model", "trust": {"min_agreement": 0.8, "audit_share": 0.2}}},

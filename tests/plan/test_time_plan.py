@@ -137,6 +137,27 @@ def test_rollouts_that_overlap_with_updates_shorten_an_iteration():
     assert overlapped.seconds < apart.seconds
 
 
+RETRAIN = {"every": 4, "share": 0.5, "rehearsed": 100, "optim": {"epochs": 2, "lr": 1e-4, "batch_size": 16}}
+
+
+def test_the_trainings_of_a_judge_in_rl_take_time_and_memory():
+    """Each is on the labels of all iterations before it: after 4 and 8 of 12, and before the long phase."""
+
+    def retraining(**changed: object) -> tuple[float, float]:
+        chosen = setting(SMALL, judge__reward="distilled", judge__distill__retrain=RETRAIN | changed)
+        stages = {stage.stage: stage for stage in time_plan(chosen.params, chosen.machine, TimeOptions(cores=2)).stages}
+        short, long = (stages[f"train_rl@{phase}"].parts["judge training"] for phase in ("short", "long"))
+        return short, long
+
+    short, long = retraining()
+    assert 0 < short < long
+    assert max(retraining(share=0.1)) < short
+    judged = plan(SMALL, PlanOptions({"judge.reward": "distilled", "judge.distill.retrain": RETRAIN}))
+    rows = {row.stage: {part.name for part in row.parts} for row in judged.memory if row.role == "trainer"}
+    assert {"weights", "optimiser", "distilled judge", "judge's optimiser"} <= rows["train_rl, judge training"]
+    assert "train_rl, judge training" not in {row.stage for row in plan(SMALL, PlanOptions()).memory}
+
+
 def test_an_update_trains_on_the_turns_of_effective_groups():
     chosen = setting()
     rolled = iteration_time(chosen, "short").rolled

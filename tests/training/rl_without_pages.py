@@ -14,11 +14,13 @@ import torch
 
 from components.agent import EpisodeSettings, EpisodeSpec
 from components.agent.loop import trajectory_of
+from components.judge.labelled_trajectories import REHEARSED, LabelledTrajectories
 from components.model import Encoder
-from components.params import CheckpointParams, RLPhase, SamplingParams, ValidationParams
+from components.params import CheckpointParams, RetrainParams, RLPhase, SamplingParams, ValidationParams
 from components.policies.generation import Row, generate_batch
 from components.records import Outcome, Task, Termination, Trajectory, Turn, Verdict
 from components.rollout import SamplerState
+from components.training.judge_retraining import RetrainedJudge
 from components.training.learner import Learner
 from components.training.rl import RLTrainer, TrainedPhase
 from components.training.rl_rollouts import RolloutSetup, ValidationSetup
@@ -96,6 +98,7 @@ def train(
     judges_batches: bool = False,
     audited: Callable[[Trajectory], bool] | None = None,
     min_precision: float = 0.0,
+    retrain: RetrainParams | None = None,
 ) -> tuple[TrainedPhase, dict[str, torch.Tensor]]:
     """Run a phase with two groups of four in each iteration; its result and the weights at its end.
 
@@ -110,6 +113,7 @@ def train(
         judges_batches: whether the judge gets a wave's trajectories together.
         audited: what an auditor calls a success, in rollouts and in validations; None without an auditor.
         min_precision: `judge.trust.min_precision`.
+        retrain: `judge.distill.retrain`: a judge learns what the auditor says. `succeeds` stays the reward.
     """
     params = recipe(rl__group_size=4, rl__max_sampled_groups=2, rl__lr=1e-3, rl__temperature=0.9)
     often = {
@@ -117,7 +121,8 @@ def train(
         "validation": ValidationParams(every=validate, tasks=len(VALIDATION)),
     }
     trust = params.judge.trust.model_copy(update={"min_precision": min_precision})
-    judging = params.judge.model_copy(update={"trust": trust})
+    distill = params.judge.distill.model_copy(update={"retrain": retrain})
+    judging = params.judge.model_copy(update={"trust": trust, "distill": distill})
     params = params.model_copy(update={"agent": AGENT, "judge": judging, "rl": params.rl.model_copy(update=often)})
     learner = Learner.begin(random_vlm(), params)
     encoder = Encoder(learner.vlm)
@@ -160,11 +165,16 @@ def train(
     sft = state / "sft" if sft is None else sft
     if validate and not sft.exists():
         random_vlm().save(sft)
+    retrained = None
+    if retrain is not None:
+        random_vlm().save(state / "distilled")
+        LabelledTrajectories([], {}).write(state / "distilled" / REHEARSED)
+        retrained = RetrainedJudge(state / "distilled", params, state)
     trainer = RLTrainer(
         Workers().replicate(lambda workers: learner),
         RLPhase(iterations=iterations, max_steps=1),
         "test",
-        RolloutSetup(TASKS, Pool(), open_policy, judge, audit if audited else None, judges_batches),
+        RolloutSetup(TASKS, Pool(), open_policy, judge, audit if audited else None, judges_batches, retrained),
         state,
         lambda *progress: None,
         report,
