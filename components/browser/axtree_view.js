@@ -10,7 +10,6 @@
 // `waymark-view=frame THRESHOLD BUDGET` prepares a child frame in the same way for the snapshot of its parent.
 // `waymark-view=editors` answers the texts of editors by their references, as far as the snapshot has less of them.
 // `waymark-view=silent`, asked of a frame's element, marks a frame that does not answer, and answers whether it is in view.
-// `waymark-view=further` answers how many screens the page continues above and below the view; 0 if by at most 8 pixels.
 // `waymark-view=left` answers how many elements in view the last snapshot left out; `null` if none was taken. An answer
 // is the JSON text of an element outside of the document. In this world password fields read as asterisks, and slots have
 // the box of their content, and areas of image maps have that of their shape. It needs image_maps.js.
@@ -29,7 +28,6 @@
     const top = document.body || document.documentElement;
     const answer = (value) => [Object.assign(document.createElement('data'), { textContent: JSON.stringify(value) })];
     if (op === 'left') return answer(world.left);
-    if (op === 'further') return answer(further());
     if (op === 'silent') {
       world.silent.add(root);
       return answer(touches(visiblePart(document.defaultView), root.getBoundingClientRect()));
@@ -122,14 +120,6 @@
     // Whether a part of a box is in a part of the viewport, or at most a pixel beside it.
     function touches([left, above, right, below], box) {
       return box.left < right + 1 && box.top < below + 1 && box.right > left - 1 && box.bottom > above - 1 && (box.width > 0 || box.height > 0);
-    }
-
-    // Screens above and below the view, if people can scroll the document.
-    function further() {
-      const scroller = document.scrollingElement;
-      if (!scroller || [document.documentElement, document.body].some((el) => el && /hidden|clip/.test(getComputedStyle(el).overflowY))) return [0, 0];
-      const height = scroller.clientHeight, above = scroller.scrollTop, below = scroller.scrollHeight - height - above;
-      return [above, below].map((pixels) => (pixels > 8 && height ? pixels / height : 0));
     }
 
     function planned(threshold, budget) {

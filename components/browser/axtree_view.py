@@ -36,6 +36,7 @@ class Snapshot:
     nodes: list[Node]
     """The roots."""
     not_shown: NotShown = NOTHING
+    """Without the screens above and below the view, which the page's state has (`PageState.beyond`)."""
 
 
 async def register(playwright: Playwright) -> None:
@@ -50,8 +51,14 @@ def engine(path: Path) -> str:
     return f"(() => {{{areas}\nreturn (\n{path.read_text()});}})()"
 
 
-async def take_snapshot(page: Page, timeout_s: float) -> Snapshot:
+async def take_snapshot(page: Page, timeout_s: float, editors: bool = True) -> Snapshot:
     """The accessible elements of a page and its frames, with the contents of password fields as asterisks.
+
+    Each question to a document costs half as much as the snapshot of a small page, so only those documents are asked
+    whose snapshot may lack something.
+
+    Args:
+        editors: whether there may be editors in the page's own document (`PageState.editors`).
 
     Raises:
         playwright.async_api.Error: the page did not answer within `timeout_s`, navigated, or died.
@@ -63,12 +70,12 @@ async def take_snapshot(page: Page, timeout_s: float) -> Snapshot:
     children = [frame for frame in children if silent.isdisjoint(_line(frame))]
     root = f"{ENGINE}=body {LARGE} {BUDGET}"
     nodes = parse(await page.locator(root).aria_snapshot(mode="ai", boxes=True, timeout=timeout_s * 1000))
-    above, below = (await asyncio.gather(_further(page.main_frame), _read_editors(nodes, page.main_frame, children)))[0]
+    await _read_editors(nodes, [page.main_frame] if editors else [], children)
     frames = [page.main_frame] if sum(1 for root in nodes for _ in root.walk()) > BUDGET // 2 else []
     if any(_has_fields(root) for root in nodes):
         frames += children
     left_out = await asyncio.gather(*(_left_out(frame) for frame in frames))
-    return Snapshot(nodes, NotShown(sum(left_out), missing, above, below))
+    return Snapshot(nodes, NotShown(sum(left_out), missing))
 
 
 async def _prepare(frames: Iterable[Frame]) -> set[Frame]:
@@ -108,20 +115,14 @@ def _line(frame: Frame | None) -> Iterator[Frame]:
         frame = frame.parent_frame
 
 
-async def _further(frame: Frame) -> tuple[float, float]:
-    """Screens of a document above and below the view."""
-    above, below = json.loads(await frame.locator(f"{ENGINE}=further").text_content() or "[0, 0]")
-    return float(above), float(below)
-
-
-async def _read_editors(nodes: list[Node], main: Frame, children: list[Frame]) -> None:
+async def _read_editors(nodes: list[Node], main: list[Frame], children: list[Frame]) -> None:
     """Give editors their text, of which Playwright leaves out what is directly in a textbox.
 
     The elements in an editor are left out then, unless one of them can be acted on.
     """
     boxes = [node for root in nodes for node in root.walk() if node.role == "textbox" and not node.text]
     in_frames = [(node.id or "").startswith("f") for node in boxes]
-    places = [*([] if all(in_frames) else [main]), *(children if any(in_frames) else [])]
+    places = [*([] if all(in_frames) else main), *(children if any(in_frames) else [])]
     texts: dict[str, str] = {}
     for answer in await asyncio.gather(*(_editors(frame) for frame in places)):
         texts |= answer

@@ -5,8 +5,10 @@ A page is observed once it is quiet. A tab that is closed meanwhile is replaced 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+from components.browser.axtree import Node, NotShown
 from components.browser.axtree_rendering import as_html, as_tree
 from components.browser.errors import EnvError
 from components.browser.page_state import Mark, PageState
@@ -14,9 +16,12 @@ from components.browser.pool_context import PoolContext
 from components.browser.step_state import StepState
 from components.browser.tab import Tab
 from components.browser.tabs import EpisodeTabs
-from components.params import ELEMENT_LISTS
+from components.params import ELEMENT_LISTS, TextKind
 from components.records import Image, Observation
 from components.records import Tab as TabRecord
+
+TREES: dict[TextKind, Callable[[list[Node], NotShown], str]] = {"axtree": as_tree, "html": as_html}
+"""What writes an accessibility tree, by the kind of text."""
 
 
 class Observer:
@@ -56,6 +61,7 @@ class Observer:
             details=self.has_details,
             owners=self.shows_owners,
             listeners=self.has_details,
+            tree=self._step.is_last_call and self._text in TREES,
             quiet_ms=self._params.quiet_ms,
             since=since,
             hovered=hovered,
@@ -95,10 +101,11 @@ class Observer:
             if state is None:
                 state = await self.look(tab, since=self._step.requests_before.get(tab, 0))
             text = state.elements
-            if self._text in ("axtree", "html"):
-                page = await tab.accessible(tab.viewport)
-                rest = page.not_shown if self.has_details else replace(page.not_shown, above=0.0, below=0.0)
-                text = (as_tree if self._text == "axtree" else as_html)(page.nodes, rest)
+            if self._text in TREES:
+                page = await tab.accessible(tab.viewport, state.editors)
+                above, below = state.beyond if self.has_details else (0.0, 0.0)
+                not_shown = replace(page.not_shown, above=above, below=below)
+                text = TREES[self._text](page.nodes, not_shown)
         async with self._step.operation("screenshot"):
             data = await tab.screenshot(self._params.screenshot_timeout_s)
         records = []

@@ -221,3 +221,7 @@ class PageState(Focused):
     """The element list; None if it was not wanted."""
     frames: tuple[Box, ...] = ()
     """The visible parts of the viewports of frames of another origin, if the list was wanted."""
+    beyond: tuple[float, float] = (0.0, 0.0)
+    """Screens of the page above and below the view, if a tree was wanted."""
+    editors: Flag = False
+    """Whether there may be editors of whose text a tree lacks a part, if a tree was wanted."""

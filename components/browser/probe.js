@@ -61,14 +61,32 @@ function mark({ at, live }) {
 
 async function look(request) {
   const state = memory();
-  const { effects, settle, elements, hovered } = request;
+  const { effects, settle, elements, tree, hovered } = request;
   if (settle) await quiet(state, request);
   const wheel = turned(state);
   const changed = effects !== null && (state.effects !== effects || !!state.before && differs(state, state.before, hovered));
   return { url: location.href, title: document.title, toggled: toggled(state.target), focus: focused(), field: fieldFocused(state),
     changed, wheel, calm: performance.now() - state.changed, elements: elements ? elementList({ ...request, parts: null }) : null,
-    frames: elements && framesShown.length ? partsWanted() : [] };
+    frames: elements && framesShown.length ? partsWanted() : [],
+    ...(tree ? { beyond: screensBeyond(), editors: hasEditors() } : {}) };
 }
+
+// ---- what an accessibility tree does not tell -----------------------------------------------------------------------
+
+// How many screens the page continues above and below the view, if people can scroll it; 0 if by at most 8 pixels.
+function screensBeyond() {
+  const scroller = scrollerOf(document);
+  if (!scroller) return [0, 0];
+  const height = scroller.clientHeight, above = scroller.scrollTop, below = scroller.scrollHeight - height - above;
+  return [above, below].map((pixels) => (pixels > 8 && height ? pixels / height : 0));
+}
+
+// Whether there may be editors that are textboxes, of whose text a tree lacks a part (`axtree_view.js`).
+function hasEditors() {
+  return [...rootsIn()].some((root) => [...root.querySelectorAll('[role*=textbox i]')].some((el) => el.isContentEditable));
+}
+
+// ---- other requests -------------------------------------------------------------------------------------------------
 
 const focus = () => ({ focus: focused() });
 const elements = (request) => ({ elements: elementList(request) });

@@ -176,6 +176,7 @@ class Tab:
         details: bool = False,
         owners: bool = False,
         listeners: bool = False,
+        tree: bool = False,
         quiet_ms: int = 0,
         since: int = 0,
         hovered: bool = False,
@@ -190,13 +191,14 @@ class Tab:
             details: whether it has details (`element_list`).
             owners: whether it has owners (`element_list`).
             listeners: whether it has the controls that only a listener makes (`listeners.py`).
+            tree: read what `accessible` does not tell: `PageState.beyond` and `PageState.editors`.
             hovered: a change of the style of the marked element counts as a change.
         """
         end = time.monotonic() + settle_ms / 1000
         request = {
             "op": "look", "changes": before and before.changes, "effects": before and before.effects,
             "still": quiet_ms, "elements": elements, "instruction": instruction, "details": details, "owners": owners,
-            "listeners": listeners, "hovered": hovered,
+            "listeners": listeners, "tree": tree, "hovered": hovered,
         }  # fmt: skip
         try:
             documents = self.documents
@@ -245,8 +247,11 @@ class Tab:
                 self._navigation.give_up()  # the page is slow, or the navigation became a download: read what is there
             request["changes"] = None
 
-    async def accessible(self, viewport: tuple[int, int]) -> Snapshot:
+    async def accessible(self, viewport: tuple[int, int], editors: bool = True) -> Snapshot:
         """The accessible elements in the viewport (width, height), with ids that `element_ids` resolves.
+
+        Args:
+            editors: whether the document may have editors (`PageState.editors`).
 
         Raises:
             EnvError: the page did not answer in time.
@@ -255,7 +260,7 @@ class Tab:
         for attempt in range(3):
             try:
                 async with self.limits.limit(PROBE_TIMEOUT_S):
-                    snapshot = await take_snapshot(self.page, PROBE_TIMEOUT_S)
+                    snapshot = await take_snapshot(self.page, PROBE_TIMEOUT_S, editors or attempt > 0)
                 nodes = self.element_ids.number(simplify(snapshot.nodes, viewport), self.documents)
                 return replace(snapshot, nodes=nodes)
             except TimeoutError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from playwright.async_api import Locator
 
 from components.browser import BrowserPool, axtree_view
 from components.browser.axtree_rendering import MAX_NODES
@@ -152,6 +153,41 @@ def test_a_page_that_fits_or_cannot_be_scrolled_is_not_said_to_go_on(pages):
     assert "more below" not in observe(pages.add("/fits", "<button>open</button>"))[0]
     fixed = "<style>html { overflow: hidden }</style><button>open</button><div style='height:2000px'></div>"
     assert "more below" not in observe(pages.add("/fixed", fixed))[0]
+
+
+EDITOR = "<div contenteditable role=Textbox aria-label=Body>one<div>two</div></div>"
+IN_SHADOW = f"<p id=host></p><script>host.attachShadow({{mode: 'open'}}).innerHTML = '{EDITOR}'</script>"
+
+
+@pytest.mark.parametrize(
+    ("body", "requests"),
+    [
+        ("<button>open</button><div style='height:3000px'></div>", ["body"]),
+        ("<input aria-label=Name><div role=textbox>no editor</div>", ["body"]),
+        (EDITOR, ["body", "editors"]),
+        (IN_SHADOW, ["body", "editors"]),
+        ("<iframe srcdoc='<button>Pay</button>'></iframe>", ["frame", "body"]),
+        (IN_VIEW, ["body", "left"]),
+    ],
+    ids=["scrolls", "empty field", "editor", "editor in a shadow root", "frame", "many elements"],
+)
+def test_a_document_is_asked_only_for_what_its_snapshot_may_lack(pages, monkeypatch, body, requests):
+    asked: list[str] = []
+
+    def count(method):
+        original = getattr(Locator, method)
+
+        def counted(locator, *arguments, **options):
+            asked.append(str(locator).split(f"{axtree_view.ENGINE}=")[1].split()[0].strip("'>"))
+            return original(locator, *arguments, **options)
+
+        monkeypatch.setattr(Locator, method, counted)
+
+    for method in ("aria_snapshot", "count", "text_content"):
+        count(method)
+    text = observe(pages.add("/asked", body))[0]
+    assert asked == requests
+    assert ('textbox "Body" value "one two"' in text) == ("editors" in requests)
 
 
 BUSY = "<button>busy</button><script>onmessage = () => { for (;;); }</script>"

@@ -127,6 +127,7 @@ def test_a_writer_that_refuses_costs_the_try_and_not_the_results(server, tmp_pat
     ]
 
 
+@pytest.mark.slow
 def test_a_writer_that_does_not_answer_ends_the_tries(server, tmp_path: Path) -> None:
     server.close()
     with pytest.raises(AttackStopped, match="run again to go on"):
