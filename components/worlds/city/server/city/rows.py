@@ -26,16 +26,16 @@ def execute(sql: str, parameters: Sequence[Any] = ()) -> None:
         cursor.execute(sql, parameters)
 
 
-def update(table: str, rows: Iterable[Row]) -> None:
-    """Change the named columns of the rows with these ids; all rows name the same columns, `id` among them."""
+def update(table: str, rows: Iterable[Row], key: str = "id") -> None:
+    """Change the named columns of the rows with these keys; all rows name the same columns, the key's among them."""
     rows = list(rows)
     if rows:
-        columns = [name for name in rows[0] if name != "id"]
+        columns = [name for name in rows[0] if name != key]
         changes = ", ".join(f'"{name}" = %s' for name in columns)
         with connection.cursor() as cursor:
             cursor.executemany(
-                f'UPDATE "{table}" SET {changes} WHERE id = %s',
-                [[_plain(row[name]) for name in (*columns, "id")] for row in rows],
+                f'UPDATE "{table}" SET {changes} WHERE "{key}" = %s',
+                [[_plain(row[name]) for name in (*columns, key)] for row in rows],
             )
 
 

@@ -1,7 +1,7 @@
 """The calendars of a seed: which bookings exist, on which days, in which berths, and who made them.
 
 What letters, news and topics name is as it is in the image. Nothing is in two places at once: a berth, the crane, a
-calendar and a customer have one booking at a time.
+calendar and a customer have one booking at a time, and no customer is also at an event of the town's web site.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import datetime as dt
 import random
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from city import rows
 from city.copies import START
+from city.diary import Diary, Span
 from city.sites.calendar.bookings import BOOKINGS, Booking
 from city.sites.calendar.forms import SLOTS
 from city.sites.calendar.pool import POOL, Occasion
@@ -33,29 +33,6 @@ ATTEMPTS = 30
 WEEK, DAY = dt.timedelta(weeks=1), dt.timedelta(days=1)
 _BERTH = re.compile(r"Berth (\d+): ")
 
-Span = tuple[dt.datetime, dt.datetime]
-
-
-class Diary:
-    """What is taken when, by the names of what can be taken by one booking at a time."""
-
-    def __init__(self) -> None:
-        self._spans: dict[str, list[Span]] = {}
-
-    def is_free(self, names: Sequence[str], spans: Sequence[Span]) -> bool:
-        """Whether all of these are free at all of these times."""
-        return not any(
-            start < taken_end and taken_start < end
-            for name in names
-            for taken_start, taken_end in self._spans.get(name, ())
-            for start, end in spans
-        )
-
-    def take(self, names: Sequence[str], spans: Sequence[Span]) -> None:
-        """Note a booking."""
-        for name in names:
-            self._spans.setdefault(name, []).extend(spans)
-
 
 class Planner:
     """Finds days for bookings, one after the other."""
@@ -70,6 +47,10 @@ class Planner:
         (self._rule,) = rows.select("SELECT id FROM schedule_rule WHERE frequency = 'WEEKLY'")
         for calendar, start, end in PROMISED:
             self._diary.take([calendar], [(dt.datetime.fromisoformat(start), dt.datetime.fromisoformat(end))])
+        usernames = {f"{person.first_name} {person.last_name}": person.username for person in CUSTOMERS}
+        for notice in rows.select("SELECT begins, ends, organiser FROM cms_eventpage"):
+            if notice["organiser"] in usernames:
+                self._diary.take([usernames[notice["organiser"]]], [(notice["begins"], notice["ends"])])
 
     def keep(self, event: rows.Row) -> None:
         """Note an event that stays as it is."""

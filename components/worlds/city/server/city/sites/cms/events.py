@@ -25,6 +25,24 @@ class Event:
     drawing: str
     intro: str
     body: str
+    weekly: bool = False
+    days: tuple[dt.date, ...] = ()
+    """Those on which it may be in a seed, which may also keep it as a draft; none if other sites know its day."""
+    fees: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    organisers: tuple[str, ...] = ()
+    """Others that a seed may name."""
+
+
+def _days(first: dt.date, last: dt.date, *weekdays: int) -> tuple[dt.date, ...]:
+    """The days of these weekdays; Monday is 0."""
+    days = [first + dt.timedelta(days=number) for number in range((last - first).days + 1)]
+    return tuple(day for day in days if day.weekday() in weekdays)
+
+
+SPRING, MAY_ENDS = dt.date(2026, 3, 17), dt.date(2026, 5, 31)
+WEEKDAYS, WEEKEND = (0, 1, 2, 3, 4), (5, 6)
+JUNE = _days(dt.date(2026, 6, 6), dt.date(2026, 6, 28), *WEEKEND)
 
 
 EVENTS = (
@@ -57,6 +75,7 @@ Esther Tanaka sets the table every Monday at six in the harbour office: Spanish 
 
 Nothing has to be booked. Ring twice, the door is locked after five.
 """,
+        weekly=True,
     ),
     Event(
         "film-night", _at(3, 20, 20), _at(3, 20, 22, 30), "Sail loft", "Chiara Lindqvist", "0", "dana",
@@ -87,6 +106,7 @@ Farid Novak opens the season of the sailing school. Who is at least eight years 
 
 In rain we sail, in wind above force five we do not.
 """,
+        days=_days(dt.date(2026, 4, 11), MAY_ENDS, *WEEKEND),
     ),
     Event(
         "chart-evening", _at(4, 23, 19), _at(4, 23, 21), "Harbour office", "Hugo Brennan", "4.00", "dana",
@@ -95,8 +115,9 @@ In rain we sail, in wind above force five we do not.
         """
 Hugo Brennan left at five with the ebb, was round the Head at noon, and anchored behind the island, north of the jetty, in six metres on sand. He shows on the chart where the ground is foul, and why he would leave an hour earlier today.
 
-The four dollars go to the lifeboat.
+The fee goes to the lifeboat.
 """,
+        days=_days(dt.date(2026, 4, 7), MAY_ENDS, *WEEKDAYS), fees=("3.00", "4.00", "5.00"), places=("Harbour office", "Sail loft"),
     ),
     Event(
         "crane-safety", _at(4, 29, 17), _at(4, 29, 18), "Workshop", "Piet Vermeer", "0", "piet",
@@ -107,6 +128,7 @@ Before the busy weeks of May, Piet Vermeer shows how slings are laid, what his h
 
 Those who have lifted their boat for years are welcome as well. They are the ones who stand there.
 """,
+        days=_days(dt.date(2026, 4, 7), dt.date(2026, 4, 30), *WEEKDAYS),
     ),
     Event(
         "midsummer-regatta", _at(6, 20, 11), _at(6, 20, 18), "Outer harbour", "Ada Mint", "15.00", "dana",
@@ -117,5 +139,77 @@ The start is at eleven between the mole and the harbour master's launch. Boats s
 
 The fee is for the boat, however many sail in it. It pays the soup, the prizes, and the fuel of the launch.
 """,
+        days=JUNE, fees=("12.00", "15.00", "18.00", "20.00"),
+    ),
+    Event(
+        "net-mending", _at(3, 24, 17), _at(3, 24, 19), "Sail loft", "Greta Silva", "2.00", "dana",
+        "How a net is mended", "rope",
+        "One needle, one knot, and a hole that becomes smaller while you talk.",
+        """
+A net tears where you do not look. You learn the knot that holds the mesh, the measure that keeps it square, and when to cut a hole larger before you close it.
+
+Needles and twine are there. Bring a net if you have one, washed.
+""",
+        days=_days(SPRING, MAY_ENDS, *WEEKDAYS), fees=("0", "2.00", "3.50"), places=("Sail loft", "Workshop", "Fishmarket"),
+        organisers=("Greta Silva", "Esther Tanaka", "Hugo Brennan"),
+    ),
+    Event(
+        "engine-morning", _at(4, 12, 10), _at(4, 12, 12), "Workshop", "Piet Vermeer", "0", "piet",
+        "Listen to your engine", "boat",
+        "What a healthy diesel says, and what it says a week before it stops.",
+        """
+Three old engines run one after the other, and each has a fault. The group listens, guesses and opens the lid. The person who has guessed best may choose which one is mended first.
+
+Wear something that may become black.
+""",
+        days=_days(SPRING, MAY_ENDS, *WEEKEND), fees=("0", "4.00", "5.00"), places=("Workshop", "Slipway"),
+    ),
+    Event(
+        "star-evening", _at(4, 16, 21), _at(4, 16, 22, 30), "Slipway", "Dmitri Okafor", "0", "dana",
+        "Stars for sailors", "lighthouse",
+        "Seven stars by which you find north, the time, and the way to the kettle.",
+        """
+Under a clear sky you learn seven stars and what each is good for. Under clouds we stay below the roof and look at them on paper, which is warmer.
+
+Bring a torch with a red glass. Telephones stay in the pocket.
+""",
+        days=_days(SPRING, MAY_ENDS, *WEEKDAYS), places=("Slipway", "Sail loft", "Mole"),
+        organisers=("Dmitri Okafor", "Alice Moreno", "Ada Mint"),
+    ),
+    Event(
+        "soup-and-songs", _at(3, 27, 19), _at(3, 27, 21, 30), "Harbour office", "Jonas Ferreira", "3.00", "dana",
+        "Soup and songs", "quay",
+        "One pot, twelve songs, and nobody has to know the third verse.",
+        """
+The pot is on the stove from six o'clock on. Songs are sung from a sheet, and those who cannot sing may stir.
+
+Bring a bowl and a spoon. Bread is there as long as it lasts.
+""",
+        days=_days(SPRING, MAY_ENDS, 3, 4), fees=("2.00", "3.00", "4.00"), places=("Harbour office", "Sail loft", "Fishmarket"),
+        organisers=("Jonas Ferreira", "Chiara Lindqvist", "Bruno Achterberg"),
+    ),
+    Event(
+        "tar-and-varnish", _at(4, 25, 10), _at(4, 25, 13), "Slipway", "Ines Kowalski", "4.00", "dana",
+        "Tar, oil and varnish", "boat",
+        "Three pieces of wood, three tins, and the answer to what lasts.",
+        """
+Everyone gets three pieces of larch and treats each in another way. They hang at the gate until autumn, with names, and then we know.
+
+Brushes and tins are there, and gloves in two sizes.
+""",
+        days=_days(SPRING, MAY_ENDS, *WEEKEND), fees=("3.00", "4.00", "6.50"), places=("Slipway", "Workshop"),
+        organisers=("Ines Kowalski", "Bruno Achterberg", "Jonas Ferreira"),
+    ),
+    Event(
+        "harbour-for-children", _at(5, 9, 14), _at(5, 9, 16, 30), "Slipway", "Farid Novak", "0", "dana",
+        "The harbour for children", "gull",
+        "With a walk to the light, a race of paper boats, and a gull that answers questions.",
+        """
+Children from six to eleven walk to the light on the mole, fold a boat and race it across the basin. The gull is a person in a costume, and the children are not told who.
+
+Parents may come along or drink coffee in the office. Each child wears a life jacket; the school lends them.
+""",
+        days=_days(dt.date(2026, 4, 11), MAY_ENDS, *WEEKEND), fees=("0", "1.50", "2.50"), places=("Slipway", "Harbour office"),
+        organisers=("Farid Novak", "Ines Kowalski", "Chiara Lindqvist"),
     ),
 )  # fmt: skip

@@ -17,6 +17,8 @@ class News:
     drawing: str
     intro: str
     body: str
+    movable: bool = False
+    """Whether its date, its author, and whether it is published differ by seed: no other text depends on them."""
 
 
 NEWS = (
@@ -127,5 +129,95 @@ The gulls learn faster than we do. They can open bags, lunch boxes and, since Tu
 
 Feeding them is not forbidden, only unwise. Put your rubbish into the bins with the heavy lids, and eat with your back to a wall.
 """,
+    ),
+    News(
+        "shower-tiles", dt.date(2026, 1, 26), "dana", "New tiles in the showers", "tap",
+        "They are blue, rough under the foot, and the drain is where the water goes at last.",
+        """
+The showers of the east quay have new tiles. They are blue and rough under the foot, and the floor leans towards the drain and no longer towards the door.
+
+The joints need some weeks to harden. Please use no bleach on them, and tell the office if one comes loose.
+""",
+        movable=True,
+    ),
+    News(
+        "library-shelf", dt.date(2026, 1, 30), "dana", "A shelf of books in the office", "quay",
+        "Take one, bring one. Eleven are about whales, and one is about taxes.",
+        """
+Esther Tanaka has filled the shelf beside the heater of the office with 62 books. You may take one home without a form, as long as another one takes its place.
+
+Eleven are about whales. The one about taxes has been there longest.
+""",
+        movable=True,
+    ),
+    News(
+        "depth-soundings", dt.date(2026, 2, 4), "piet", "How deep the harbour is now", "boat",
+        "We have measured at 48 places. Two of them are not what the chart says.",
+        """
+Piet Vermeer and Hugo Brennan have measured the depth at 48 places, with a lead line and at the lowest tide that they could get. In front of the fuel berth there are 2.6 metres, and at the root of pontoon E only 1.4.
+
+The list hangs in the office. The chart will follow, as it does, in two years.
+""",
+        movable=True,
+    ),
+    News(
+        "bicycle-racks", dt.date(2026, 2, 13), "dana", "Racks for bicycles at both gates", "quay",
+        "Twenty places, under a roof, and a pump on a chain.",
+        """
+There are ten places at each gate now, under a roof. The pump hangs on a chain, because the last one went to sea.
+
+Bicycles without air and without an owner are collected in May. We tie a ribbon to each of them before.
+""",
+        movable=True,
+    ),
+    News(
+        "new-trolley", dt.date(2026, 2, 18), "piet", "A trolley that goes where you push it", "boat",
+        "It carries 300 kilograms, has four wheels, and all of them turn.",
+        """
+The new trolley stands at the gate of the east quay. It carries 300 kilograms and wants to be brought back, with the handle up, so that the next one sees it.
+
+The old trolley has retired to the sailing school, where going in circles is a part of the lesson.
+""",
+        movable=True,
+    ),
+    News(
+        "seal-on-pontoon", dt.date(2026, 2, 23), "piet", "A seal sleeps on pontoon E", "gull",
+        "It weighs more than you, it was there before you, and it leaves with the tide.",
+        """
+A young seal has chosen the end of pontoon E for the hours around low water. Walk on the other side, keep dogs on a leash, and do not take its picture from nearer than five metres.
+
+It leaves by itself when the water comes. If it seems ill, call the office and not the fishmarket.
+""",
+        movable=True,
+    ),
+    News(
+        "quiet-hours", dt.date(2026, 2, 27), "dana", "Generators are silent from eight", "lighthouse",
+        "The harbour master has read nineteen letters about one generator.",
+        """
+The harbour master has read nineteen letters about one generator. From now on generators are silent from eight in the evening to eight in the morning, on all quays.
+
+There is a socket at every second berth. Those who have no cable may borrow one at the office against a signature.
+""",
+        movable=True,
+    ),
+    News(
+        "weather-screen", dt.date(2026, 3, 6), "piet", "The weather is in the window", "lighthouse",
+        "Wind, pressure and tide, on a screen that can be read in the rain.",
+        """
+In the window of the office hangs a screen with wind, pressure and tide. It is read from the mast on the mole and renews itself every ten minutes, also at night.
+
+The barometer of the harbour master still hangs beside it. If the two differ, believe the barometer.
+""",
+        movable=True,
+    ),
+    News(
+        "rope-recycling", dt.date(2026, 3, 10), "dana", "Old ropes become doormats", "rope",
+        "Bring what you no longer trust. The fourth class knots mats from it.",
+        """
+A box for old ropes stands in the hall of the office. The fourth class knots doormats from them and sells these at the open day, for a trip to the island.
+
+Ropes must be dry, and free of tar and hooks. Wire goes to the workshop.
+""",
+        movable=True,
     ),
 )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Tasks that begin on the town's web site."""
