@@ -26,7 +26,7 @@ from components.records import Outcome, Trajectory, Verdict, trajectory_id
 from components.rollout import without_run
 from components.store import digest
 from components.training.objectives.judge import JudgeDistillation
-from components.training.supervised import train_model
+from components.training.supervised import LossReport, no_report, train_model
 from components.training.workers import SINGLE_PROCESS
 
 AUDITED = "audited"
@@ -85,10 +85,13 @@ class RetrainedJudge:
         """Whether the judge is trained again when an iteration has ended."""
         return iteration % self._retrain.every == 0
 
-    def prepare(self, iteration: int) -> dict[str, float]:
+    def prepare(self, iteration: int, report: LossReport = no_report) -> dict[str, float]:
         """Make the judge that rewards an iteration, once all iterations before are kept; blocks the thread.
 
         A phase that goes on after a kill loads the judge that it had made, or makes it again.
+
+        Args:
+            report: gets the losses of the training, if there is one.
 
         Returns:
             Figures of the iteration, if its judge is another one than that of the iteration before:
@@ -106,7 +109,9 @@ class RetrainedJudge:
             return {}
         judge = self.state_dir / "judge" / f"{due:04d}"
         if not judge.exists():
-            self._train(LabelledTrajectories.join([rollouts, LabelledTrajectories.read(self.path / REHEARSED)]), judge)
+            self._train(
+                LabelledTrajectories.join([rollouts, LabelledTrajectories.read(self.path / REHEARSED)]), judge, report
+            )
         version = f"{self._version}+{len(rollouts)}"
         self._judge = DistilledJudge(VLM.load(judge, self.params.model), version, self.params)
         free_models()
@@ -118,13 +123,13 @@ class RetrainedJudge:
         assert retrain is not None
         return retrain
 
-    def _train(self, data: LabelledTrajectories, path: Path) -> None:
+    def _train(self, data: LabelledTrajectories, path: Path, report: LossReport) -> None:
         """Train the distilled judge further, write it to `path`, and delete those made before."""
         checkpoint = path.with_suffix(".pt")
         checkpoint.parent.mkdir(parents=True, exist_ok=True)
         objective, optim = JudgeDistillation(self.params, data.labels), self._retrain.optim
         trained = train_model(
-            SINGLE_PROCESS, str(self.path), self.params, optim, objective, data.trajectories, checkpoint=checkpoint
+            SINGLE_PROCESS, str(self.path), self.params, optim, objective, data.trajectories, report, checkpoint
         )
         trained.vlm.publish(path)
         checkpoint.unlink(missing_ok=True)

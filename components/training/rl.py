@@ -184,7 +184,11 @@ class RLTrainer:
     def _retrained_judge(self, number: int) -> dict[str, float]:
         """Train the judge that rewards again, if that is due before an iteration; figures of the iteration."""
         judge = self.rollouts.retrained
-        figures = {} if judge is None else judge.prepare(number)
+
+        def report(step: int, steps: int, loss: float) -> None:
+            self._say(number, 0, f"judge: step {step}/{steps}")
+
+        figures = {} if judge is None else judge.prepare(number, report)
         if figures:
             self._say(number, 0, f"the judge has learned from {figures['judge_retrained_on']:.0f} audited rollouts")
         return figures
