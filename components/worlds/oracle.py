@@ -194,8 +194,8 @@ class Oracle:
         noise: probability that the episode has a mistake in it: a wrong target, a wrong text, or an early end.
         interruptions: buttons that are clicked as soon as they are there, before the next step, such as the one that
             closes a cookie banner.
-        login: steps that are taken once, before the next one, if the page has the first one's target and not the next
-            one's: the session has ended, and the site asks to log in again.
+        login: steps that are taken once, before the next one, if the page has all of their fields and not the next
+            one's target: the session has ended, and the site asks to log in again.
         intent: of the task. A thought begins with the words of it that the target's name has, as in
             `for "lock": click link "Lock topic" 512 204`: a small model learns to read the task again before it acts.
     """
@@ -241,7 +241,8 @@ class Oracle:
             return self._advance(step, "", {})
         line = step.target.among(elements)
         if line is None:
-            if self._login and (field := self._login[0].target) is not None and field.among(elements) is not None:
+            fields = [step.target for step in self._login if step.target is not None and step.target.role == "field"]
+            if fields and all(field.among(elements) is not None for field in fields):
                 self._steps, self._login = [*self._login, *self._steps], []
                 return self.next(elements)
             return self._search([*elements])

@@ -191,6 +191,17 @@ def test_the_oracle_logs_in_only_if_its_target_is_not_there_and_once():
     assert second.next(both[1:]).calls[0].name == "scroll", "the login did not work"
 
 
+def test_a_form_with_one_field_of_the_login_is_no_login():
+    login = [fill("Email address", "greta"), fill("Password", "x"), click("button", "Log in")]
+
+    def teacher() -> Oracle:
+        return Oracle([click("button", "Save")], "done", random.Random(0), login=login)
+
+    profile = [line("field", "Email address", 6, 9)]
+    assert teacher().next(profile).calls[0].name == "scroll", "the button is further down"
+    assert calls(teacher().next([*profile, line("field", "Password", 6, 10)]))[1] == ("write", {"text": "greta"})
+
+
 @pytest.mark.parametrize(
     ("intent", "name", "words"),
     [
