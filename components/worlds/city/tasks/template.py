@@ -37,6 +37,17 @@ class Unsuitable(Exception):
     """The data of this seed have no instance of the template, such as no order with two lines."""
 
 
+def pick(rows: Sequence[Row], rng: random.Random) -> dict[str, Any]:
+    """One of the rows.
+
+    Raises:
+        Unsuitable: there are none.
+    """
+    if not rows:
+        raise Unsuitable("the data have no such row")
+    return dict(rng.choice(rows))
+
+
 class Template(ABC):
     """A kind of task. A subclass is found if it has a `name`."""
 

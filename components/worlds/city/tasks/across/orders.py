@@ -9,9 +9,8 @@ from typing import Any
 
 from components.worlds.answers import Answer
 from components.worlds.city.tasks.across.named import STAFF, TICKETS, open_order
-from components.worlds.city.tasks.forum.posting import pick
 from components.worlds.city.tasks.refusals import refusal
-from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.city.tasks.template import Data, Facts, Template, pick
 from components.worlds.effects import Added, Changed, Effect, Incidental, words
 from components.worlds.oracle import Step, choose, click, fill, press
 

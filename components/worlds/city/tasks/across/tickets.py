@@ -10,8 +10,7 @@ from typing import Any
 from components.worlds.answers import Names, Number
 from components.worlds.city.tasks.across import named
 from components.worlds.city.tasks.across.named import STAFF, STATUSES, TICKETS, WAITING, comment, open_order, says
-from components.worlds.city.tasks.forum.posting import pick
-from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
 from components.worlds.effects import Added, Changed, Effect, Incidental, words
 from components.worlds.oracle import Step, choose, click, fill, goto, press
 

@@ -11,9 +11,9 @@ from components.worlds.answers import Answer, Names, Number
 from components.worlds.city.tasks.across import named
 from components.worlds.city.tasks.across.named import money, numbers, open_article, says
 from components.worlds.city.tasks.forum import posting
-from components.worlds.city.tasks.forum.posting import member, pick, reply, reply_with
+from components.worlds.city.tasks.forum.posting import member, reply, reply_with
 from components.worlds.city.tasks.shop.queries import customers
-from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
 from components.worlds.effects import Added, Effect, Incidental
 from components.worlds.oracle import Step, click, goto
 

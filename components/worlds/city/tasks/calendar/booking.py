@@ -16,14 +16,13 @@ from components.worlds.city.tasks.calendar.events import (
     dates,
     fill_span,
     open_calendar,
-    pick,
     some_day,
     span,
     staff,
 )
 from components.worlds.city.tasks.calendar.texts import COURSES, GATHERINGS, LIFTS
 from components.worlds.city.tasks.days import long_day, moment
-from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
 from components.worlds.effects import Added, Effect, words
 from components.worlds.oracle import Step, choose, click, fill
 

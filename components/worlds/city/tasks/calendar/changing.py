@@ -18,7 +18,6 @@ from components.worlds.city.tasks.calendar.events import (
     fill_span,
     open_calendar,
     open_event,
-    pick,
     singles,
     some_day,
     span,
@@ -26,7 +25,7 @@ from components.worlds.city.tasks.calendar.events import (
 )
 from components.worlds.city.tasks.calendar.texts import DETAILS, REMARKS
 from components.worlds.city.tasks.days import long_day, moment
-from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
 from components.worlds.effects import Added, Changed, Effect, Removed, words
 from components.worlds.oracle import Step, click, fill
 

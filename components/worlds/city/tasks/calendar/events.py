@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.worlds.city.tasks.days import long_day, moment
-from components.worlds.city.tasks.template import Data, Facts, Row, Unsuitable
+from components.worlds.city.tasks.template import Data, Facts, Row, pick
 from components.worlds.oracle import Step, choose, click, fill
 
 EVENTS = """SELECT e.id AS event, e.title, e.description, e.start, e.end, e.rule_id AS rule,
@@ -46,17 +46,6 @@ class Date:
         begin = dt.datetime.combine(first, dt.time())
         end = dt.datetime.combine(last or first, dt.time()) + dt.timedelta(days=1)
         return self.start < end and self.end > begin
-
-
-def pick(rows: Sequence[Row], rng: random.Random) -> dict[str, Any]:
-    """One of the rows.
-
-    Raises:
-        Unsuitable: there are none.
-    """
-    if not rows:
-        raise Unsuitable("the data have no such row")
-    return dict(rng.choice(rows))
 
 
 def dates(data: Data, first: dt.date, last: dt.date) -> list[Date]:

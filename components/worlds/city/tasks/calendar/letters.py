@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.worlds.answers import Phrase
-from components.worlds.city.tasks.calendar.events import EVENTS, MONTH_ENDS, open_event, pick, singles
+from components.worlds.city.tasks.calendar.events import EVENTS, MONTH_ENDS, open_event, singles
 from components.worlds.city.tasks.days import long_day, moment, the_day, the_time
 from components.worlds.city.tasks.mail.letters import letter, person, says, write_here, writer
 from components.worlds.city.tasks.mail.texts import NOTES
-from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.city.tasks.template import Data, Facts, Template, pick
 from components.worlds.effects import Effect
 from components.worlds.oracle import Step, goto
 

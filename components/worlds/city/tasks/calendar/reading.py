@@ -15,11 +15,10 @@ from components.worlds.city.tasks.calendar.events import (
     dates,
     open_calendar,
     open_event,
-    pick,
     singles,
 )
 from components.worlds.city.tasks.days import long_day, moment, the_day, the_time
-from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
 from components.worlds.oracle import Step, click
 
 APRIL = dt.date(2026, 4, 30)

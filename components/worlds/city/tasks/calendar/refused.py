@@ -21,14 +21,13 @@ from components.worlds.city.tasks.calendar.events import (
     dates,
     fill_span,
     open_calendar,
-    pick,
     some_day,
     span,
     staff,
 )
 from components.worlds.city.tasks.days import moment
 from components.worlds.city.tasks.refusals import refusal
-from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
 from components.worlds.oracle import Step, click, fill
 
 PHRASINGS = (

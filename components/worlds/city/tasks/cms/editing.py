@@ -14,14 +14,13 @@ from components.worlds.city.tasks.cms.pages import (
     NEWS,
     PRICES,
     open_in_editor,
-    pick,
     publish,
     published,
     republished,
     revisions,
 )
 from components.worlds.city.tasks.cms.texts import TEASERS
-from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.city.tasks.template import Data, Facts, Template, pick
 from components.worlds.effects import Changed, Effect, Incidental, words
 from components.worlds.oracle import Step, fill
 

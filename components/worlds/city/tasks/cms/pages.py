@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from components.worlds.city.tasks.template import Facts, Row, Unsuitable
+from components.worlds.city.tasks.template import Facts, Row
 from components.worlds.effects import Changed, Incidental, Value
 from components.worlds.oracle import Step, click, fill, press
 
@@ -43,17 +41,6 @@ BOOKKEEPING = (
     "first_published_at",
 )
 """Columns of a page that publishing changes by itself."""
-
-
-def pick(rows: Sequence[Row], rng: random.Random) -> dict[str, Any]:
-    """One of the rows.
-
-    Raises:
-        Unsuitable: there are none.
-    """
-    if not rows:
-        raise Unsuitable("the data have no such row")
-    return dict(rng.choice(rows))
 
 
 def published(rows: Sequence[Row]) -> list[Row]:

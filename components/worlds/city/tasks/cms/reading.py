@@ -11,18 +11,9 @@ from decimal import Decimal
 from typing import Any
 
 from components.worlds.answers import Answer, Names, Number
-from components.worlds.city.tasks.cms.pages import (
-    EVENTS,
-    FIXED_PRICES,
-    NEWS,
-    OF_BOATS,
-    PRICES,
-    pick,
-    published,
-    upcoming,
-)
+from components.worlds.city.tasks.cms.pages import EVENTS, FIXED_PRICES, NEWS, OF_BOATS, PRICES, published, upcoming
 from components.worlds.city.tasks.days import long_day, moment, the_day
-from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
 from components.worlds.oracle import Step, click
 
 

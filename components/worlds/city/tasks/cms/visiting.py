@@ -10,10 +10,10 @@ from typing import Any
 
 from components.worlds.city.tasks.calendar.booking import booked
 from components.worlds.city.tasks.calendar.events import CALENDARS, fill_span, staff
-from components.worlds.city.tasks.cms.pages import EVENTS, pick, upcoming
+from components.worlds.city.tasks.cms.pages import EVENTS, upcoming
 from components.worlds.city.tasks.cms.texts import MESSAGES
 from components.worlds.city.tasks.days import moment
-from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.city.tasks.template import Data, Facts, Template, pick
 from components.worlds.effects import Added, Effect, words
 from components.worlds.oracle import Step, choose, click, fill, goto
 

@@ -6,9 +6,9 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.forum.posting import TOPICS, member, open_topic, pick, write_text
+from components.worlds.city.tasks.forum.posting import TOPICS, member, open_topic, write_text
 from components.worlds.city.tasks.forum.texts import SIGNATURES
-from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.city.tasks.template import Data, Facts, Template, pick
 from components.worlds.effects import Added, Changed, Effect, words
 from components.worlds.oracle import Step, click
 

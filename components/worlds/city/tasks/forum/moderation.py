@@ -6,8 +6,8 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.forum.posting import OPEN, POSTS, TOPICS, counts, open_topic, pick
-from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.city.tasks.forum.posting import OPEN, POSTS, TOPICS, counts, open_topic
+from components.worlds.city.tasks.template import Data, Facts, Template, pick
 from components.worlds.effects import Changed, Effect, Incidental, Removed
 from components.worlds.oracle import Step, choose, click
 

@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from components.worlds.answers import Answer, Names, Number, numbers_in
-from components.worlds.city.tasks.forum.posting import MEMBERS, open_topic, pick
-from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
+from components.worlds.city.tasks.forum.posting import MEMBERS, open_topic
+from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
 from components.worlds.effects import Added, Effect
 from components.worlds.oracle import Step, click
 

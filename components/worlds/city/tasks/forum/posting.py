@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.template import Data, Facts, Row, Unsuitable
+from components.worlds.city.tasks.template import Data, Facts, pick
 from components.worlds.effects import Added, Effect, Incidental, words
 from components.worlds.oracle import Step, click, fill, press
 
@@ -23,17 +22,6 @@ POSTS = """SELECT p.id AS post, p.content, p.subject AS post_subject, p.topic_id
 OPEN = " AND t.status = 0"
 """Of topics that take answers."""
 MEMBERS = "SELECT id, username FROM auth_user WHERE is_staff = 0 AND is_superuser = 0 ORDER BY username"
-
-
-def pick(rows: Sequence[Row], rng: random.Random) -> dict[str, Any]:
-    """One of the rows.
-
-    Raises:
-        Unsuitable: there are none.
-    """
-    if not rows:
-        raise Unsuitable("the data have no such row")
-    return dict(rng.choice(rows))
 
 
 def member(data: Data, rng: random.Random, *without: str) -> dict[str, Any]:

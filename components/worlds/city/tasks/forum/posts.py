@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.worlds.city.tasks.forum import posting
-from components.worlds.city.tasks.forum.posting import OPEN, POSTS, TOPICS, member, open_topic, pick, write_text
+from components.worlds.city.tasks.forum.posting import OPEN, POSTS, TOPICS, member, open_topic, write_text
 from components.worlds.city.tasks.forum.texts import CORRECTIONS, NEW_TOPICS, POLLS, REPLIES
-from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.city.tasks.template import Data, Facts, Template, pick
 from components.worlds.effects import Added, Changed, Effect, Incidental, Removed, words
 from components.worlds.oracle import Step, click, fill
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.worlds.answers import Answer, Names, Number, numbers_in, plain
-from components.worlds.city.tasks.forum.posting import MEMBERS, POSTS, TOPICS, open_topic, pick
-from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.city.tasks.forum.posting import MEMBERS, POSTS, TOPICS, open_topic
+from components.worlds.city.tasks.template import Data, Facts, Template, pick
 from components.worlds.oracle import Step, click, fill, press
 
 EVERYBODY = "SELECT username FROM auth_user ORDER BY username"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.worlds.answers import Answer
-from components.worlds.city.tasks.forum.posting import OPEN, POSTS, TOPICS, member, open_topic, pick
+from components.worlds.city.tasks.forum.posting import OPEN, POSTS, TOPICS, member, open_topic
 from components.worlds.city.tasks.forum.texts import CORRECTIONS, REPLIES
 from components.worlds.city.tasks.refusals import exact_refusal, refusal
-from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.city.tasks.template import Data, Facts, Template, pick
 from components.worlds.oracle import Step
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from components.worlds.answers import Phrase
-from components.worlds.city.tasks.template import Data, Facts, Row, Unsuitable
+from components.worlds.city.tasks.template import Data, Facts, Row, pick
 from components.worlds.effects import Added, Effect, contains, words
 from components.worlds.oracle import Step, click, fill, press
 
@@ -24,17 +24,6 @@ NUMBERS = """SELECT number AS name, 'order' AS kind FROM order_order UNION ALL
     SELECT q.slug || '-' || t.id, 'ticket' FROM helpdesk_ticket t JOIN helpdesk_queue q ON q.id = t.queue_id"""
 """Of orders, and of tickets as letters name them."""
 _NUMBER = re.compile(r"\b(?:1\d{5}|[a-z]+-\d+)\b")
-
-
-def pick(rows: Sequence[Row], rng: random.Random) -> dict[str, Any]:
-    """One of the rows.
-
-    Raises:
-        Unsuitable: there are none.
-    """
-    if not rows:
-        raise Unsuitable("the data have no such row")
-    return dict(rng.choice(rows))
 
 
 def received(data: Data) -> list[Row]:

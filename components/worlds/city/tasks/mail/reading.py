@@ -10,17 +10,8 @@ from typing import Any
 
 from components.worlds.answers import Answer, Names, Number
 from components.worlds.city.tasks.days import long_day, moment, the_day
-from components.worlds.city.tasks.mail.letters import (
-    NUMBERS,
-    PEOPLE,
-    number_in,
-    own,
-    pick,
-    received,
-    search,
-    the_number,
-)
-from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.city.tasks.mail.letters import NUMBERS, PEOPLE, number_in, own, received, search, the_number
+from components.worlds.city.tasks.template import Data, Facts, Template, pick
 from components.worlds.oracle import Step, click
 
 

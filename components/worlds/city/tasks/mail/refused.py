@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.worlds.answers import Answer
-from components.worlds.city.tasks.mail.letters import PEOPLE, pick, writer
+from components.worlds.city.tasks.mail.letters import PEOPLE, writer
 from components.worlds.city.tasks.mail.texts import LETTERS, STRANGERS
 from components.worlds.city.tasks.refusals import CANNOT_FIND, missing, refusal
-from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.city.tasks.template import Data, Facts, Template, pick
 from components.worlds.oracle import Step, click
 
 NO_ADDRESS = "no address"

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from components.worlds.city.tasks.mail.letters import LETTERS, inbox, pick
-from components.worlds.city.tasks.template import Data, Facts, Row, Template
+from components.worlds.city.tasks.mail.letters import LETTERS, inbox
+from components.worlds.city.tasks.template import Data, Facts, Row, Template, pick
 from components.worlds.effects import Changed, Effect, Value
 from components.worlds.oracle import Step, click
 

@@ -14,7 +14,6 @@ from components.worlds.city.tasks.mail.letters import (
     number_in,
     open_letter,
     person,
-    pick,
     received,
     says,
     the_number,
@@ -22,7 +21,7 @@ from components.worlds.city.tasks.mail.letters import (
     writer,
 )
 from components.worlds.city.tasks.mail.texts import LETTERS, REPLIES
-from components.worlds.city.tasks.template import Data, Facts, Template
+from components.worlds.city.tasks.template import Data, Facts, Template, pick
 from components.worlds.effects import Effect
 from components.worlds.oracle import Step, click, fill
 
