@@ -53,6 +53,10 @@ ROLES = {"button", "checkbox", "link", "radio", "tab", "textbox"}
 LARGE_PAGES = {
     "100,000 in a list": "'<p><b>x</b><button>buy</button></p>'.repeat(33333)",
     "100,000 in a wide table": "'<table>' + ('<tr>' + '<td>1</td>'.repeat(1000) + '</tr>').repeat(100) + '</table>'",
+    "100,000 points of a drawing, in view": (
+        "'<svg width=300 height=200>' + '<circle r=3 cx=9 cy=9></circle>'.repeat(100000) + '</svg>'"
+    ),
+    "100,000 links": "'<a href=#>x</a> '.repeat(100000)",
     "30,000 in a list": "'<p><b>x</b><button>buy</button></p>'.repeat(10000)",
 }
 

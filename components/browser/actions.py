@@ -154,7 +154,8 @@ async def _scroll(session: ActingSession, call: tools.Scroll) -> str:
     kept = (
         feedback.UNKNOWN_SCROLL if turned and turned.opaque else feedback.TOOK_WHEEL if turned and turned.taken else ""
     )
-    return feedback.scroll(call.direction, call.amount, moved, clamped, effect, kept)
+    stepped = feedback.stepped(*turned.stepped) if turned and turned.stepped else ""
+    return " ".join(filter(None, [feedback.scroll(call.direction, call.amount, moved, clamped, effect, kept), stepped]))
 
 
 async def _goto_url(session: ActingSession, call: tools.GotoUrl) -> str:

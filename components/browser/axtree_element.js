@@ -2,7 +2,7 @@
 // the accessibility tree numbered (`axtree_view.js` remembers them), in Playwright's world of the element's document.
 // ARGUMENTS are percent-encoded JSON. The answer is the JSON text of an element outside of the document: `null` if the
 // element has left the page. `self` is the element itself.
-// It needs image_maps.js.
+// It needs image_maps.js and unseen_fields.js.
 ({
   queryAll(root, selector) {
     const document = root.ownerDocument || root;
@@ -126,27 +126,27 @@
       return active === field || within(active, field);
     }
 
-    // Focuses the field and selects what it holds; without `clear`, puts the cursor behind it.
+    // Focuses the field and selects what it holds; without `clear`, puts the cursor behind it. An editor is only focused:
+    // an editable element, an unseen field that takes its keys, or the frame of an editor.
     function edit(clear) {
+      if (/^(iframe|frame|object)$/.test(el.localName)) {
+        el.focus();
+        return { editable: true, frozen: false, editor: true };
+      }
       const picked = /^(date|time|month|week|datetime-local|color|range)$/.test(field.type || '') ? field.type : '';
       const typed = field.localName === 'textarea' || field.localName === 'input'
         && !/^(button|submit|reset|image|checkbox|radio|file|hidden|range|color)$/.test(field.type);
       const editable = typed || !!picked || field.isContentEditable;
       const frozen = editable && !!(field.disabled || field.readOnly);
       if (!editable || frozen || !focus()) return { editable: false, frozen };
-      if (field.isContentEditable) {
-        const selection = getSelection();
-        selection.selectAllChildren(field);
-        if (!clear) selection.collapseToEnd();
-      } else if (clear && typed) field.select();
+      if (field.isContentEditable || typed && unseen(field)) return { editable, frozen, editor: true };
+      if (clear && typed) field.select();
       else if (typed) try { field.setSelectionRange(field.value.length, field.value.length); } catch { /* number and email fields have no cursor */ }
-      const content = field.isContentEditable ? field.innerText : field.value;
-      return { editable, frozen, picked, filled: !!content, content: value().value, lines: field.localName === 'textarea' || field.isContentEditable };
+      return { editable, frozen, picked, filled: !!field.value, content: value().value, lines: field.localName === 'textarea' };
     }
 
     function value() {
-      if (field.type === 'password') return { value: null };
-      return { value: field.isContentEditable ? field.innerText : String(field.value ?? '') };
+      return { value: field.type === 'password' ? null : String(field.value ?? '') };
     }
 
     function choose(text) {

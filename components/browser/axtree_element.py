@@ -52,6 +52,8 @@ class Field(_Answer):
     editable: bool
     frozen: bool
     """Whether it is a field that is disabled or read-only."""
+    editor: bool = False
+    """Whether the page edits the text, or the field is in a frame: it has the focus, and nothing else is known."""
     picked: str = ""
     """The type of an input whose value is set at once, as `date`; empty for others."""
     filled: bool = False

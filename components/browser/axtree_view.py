@@ -46,9 +46,9 @@ async def register(playwright: Playwright) -> None:
 
 
 def engine(path: Path) -> str:
-    """The source of a selector engine in a file, with the functions of `image_maps.js`."""
-    areas = path.with_name("image_maps.js").read_text()
-    return f"(() => {{{areas}\nreturn (\n{path.read_text()});}})()"
+    """The source of a selector engine in a file, with the functions of `image_maps.js` and `unseen_fields.js`."""
+    functions = "\n".join(path.with_name(name).read_text() for name in ("image_maps.js", "unseen_fields.js"))
+    return f"(() => {{{functions}\nreturn (\n{path.read_text()});}})()"
 
 
 async def take_snapshot(page: Page, timeout_s: float, editors: bool = True) -> Snapshot:

@@ -8,6 +8,7 @@ wraps over two lines. An element that is covered everywhere is not clicked; the 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 from components.browser import feedback, tools
@@ -15,9 +16,11 @@ from components.browser.axtree_element import Field, PageElement, Place, Unknown
 from components.browser.effects import ActingSession, ObservedCall, navigate, to_viewport
 from components.browser.feedback import Element
 from components.browser.field_values import field_value
+from components.browser.focused_frame import focused_element
+from components.browser.held_keys import held
 from components.browser.keys import is_typed, normalise_keys
 from components.browser.tab import Tab
-from components.browser.writing import ONE_LINE, TYPED_KEY_BY_KEY
+from components.browser.writing import ONE_LINE, TYPED_KEY_BY_KEY, content, enter, taken_text
 
 REPLACED = "Note: the field left the page while it was written into."
 
@@ -27,7 +30,9 @@ Actions = dict[type[tools.Arguments], Callable[[ActingSession, Any], Awaitable[s
 
 async def _click_element(session: ActingSession, call: tools.ClickElement) -> str:
     pixels, point = await _point_of(session, call.element)
-    async with ObservedCall(session, pixels) as observed:
+    may_open = call.button == "middle" or bool(call.modifiers)
+    keyboard = session.tabs.active.page.keyboard
+    async with ObservedCall(session, pixels, may_open=may_open) as observed, held(keyboard, call.modifiers):
         await observed.tab.page.mouse.click(
             *pixels, button=call.button, click_count=2 if call.click_type == "double" else 1
         )
@@ -62,30 +67,59 @@ async def _write_element(session: ActingSession, call: tools.WriteElement) -> st
             raise UnknownElementError(
                 f"element {call.element} {'is disabled or read-only' if field.frozen else 'takes no text'}"
             )
-        lines = call.text.replace("\r\n", "\n").replace("\r", "\n")  # Playwright presses Enter for a carriage return
-        text = lines if field.lines else " ".join(call.text.splitlines())
-        if field.picked:
-            try:
-                await element.fill(field_value(field.picked, text))
-            except ValueError as error:
-                return feedback.failed("write_element", error)
-        else:
-            await _type(observed.tab, field, text, call.clear)
-        lost = False
         try:
-            actual = await element.value()
-        except UnknownElementError:
-            actual, lost = None, True
+            if field.editor:
+                written = await _write_editor(observed.tab, call)
+            else:
+                written = await _write_field(observed.tab, element, field, call)
+        except ValueError as error:
+            return feedback.failed("write_element", error)
         if call.submit:
             await observed.tab.page.keyboard.press("Enter")
-    expected = text if call.clear or field.picked else (field.content or "") + text
-    if actual == expected:
-        actual = call.text
     target = observed.target or Element("field")
-    line = feedback.write(target, call.text, actual, observed.effect, "write_element", call.submit)
-    if lost and not observed.effect.navigated_to:
+    line = feedback.write(target, call.text, written.actual, observed.effect, "write_element", call.submit)
+    if written.lost and not observed.effect.navigated_to:
         return f"{line} {REPLACED}"
-    return line if field.lines or "\n" not in call.text else f"{line} {ONE_LINE}"
+    return line if written.lines or "\n" not in call.text else f"{line} {ONE_LINE}"
+
+
+@dataclass(frozen=True)
+class _Written:
+    actual: str | None
+    """What the field holds, or the text of the call if it is as expected; None if it cannot be read any more."""
+    lines: bool
+    """Whether it takes line breaks."""
+    lost: bool = False
+    """Whether the field has left the page."""
+
+
+async def _write_field(tab: Tab, element: PageElement, field: Field, call: tools.WriteElement) -> _Written:
+    """Write into a plain field that has the focus. Raises ValueError if it does not take such a text."""
+    lines = call.text.replace("\r\n", "\n").replace("\r", "\n")  # Playwright presses Enter for a carriage return
+    text = lines if field.lines else " ".join(call.text.splitlines())
+    if field.picked:
+        await element.fill(field_value(field.picked, text))
+    else:
+        await _type(tab, field, text, call.clear)
+    expected = text if call.clear or field.picked else (field.content or "") + text
+    try:
+        actual = await element.value()
+    except UnknownElementError:
+        return _Written(None, field.lines, lost=True)
+    return _Written(call.text if actual == expected else actual, field.lines)
+
+
+async def _write_editor(tab: Tab, call: tools.WriteElement) -> _Written:
+    """Write into an editor that has the focus, or whose frame has it, as `write` does."""
+    frame, focus = await focused_element(tab, "hold")
+    if focus is None or not focus.editor or focus.frozen:
+        raise UnknownElementError(f"element {call.element} takes no text")
+    text = taken_text(focus, call.text)
+    await enter(tab.page.keyboard, focus, text, call.clear)
+    actual = await content(tab, frame, focus, text, call.clear)
+    return _Written(
+        call.text if actual == text else actual, focus.lines, lost=actual is None and focus.value is not None
+    )
 
 
 async def _type(tab: Tab, field: Field, text: str, clear: bool) -> None:

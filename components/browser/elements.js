@@ -203,7 +203,7 @@ function listing({ instruction = null, details = false, parts = null, owners = f
     words: item.words || wordsOf(item.el, item.role, focus, { details, surface: item.surface, owner: owners && ownerOf(item.el) }).filter(Boolean),
     place: item.place, top: item.top, bottom: item.bottom }));
   const areas = details ? [...areasOf(candidates.scrollers), ...foreign.flatMap((part) => part.areas)] : [];
-  return { items, areas, count: candidates.found.length };
+  return { items, areas, count: candidates.found.length, isCrowded: candidates.survey.isCrowded };
 }
 
 // The list of a frame for the document around it, which sees a part of the frame.
@@ -216,10 +216,11 @@ function framePart({ clip, details, parts, owners, listeners }) {
 
 function elementList({ instruction, details, parts, owners, listeners }) {
   if (!(document.body || document.documentElement)) return ''; // a window that was just opened
-  const { items, areas, count } = listing({ instruction, details, parts, owners, listeners });
+  const { items, areas, count, isCrowded } = listing({ instruction, details, parts, owners, listeners });
   const lines = items.map(lineOf);
   if (!details) return lines.join('\n');
   if (items.length === MAX_LINES && count > MAX_LINES) lines.push(`(the first ${MAX_LINES} of about ${count} elements in view are listed)`);
+  else if (isCrowded) lines.push(`(more than ${CROWDED} elements are in view; some of them were not looked at)`);
   const page = scrollerOf(document);
   for (const more of page ? further(page) : []) {
     if (more.startsWith('more above')) lines.unshift(`(${more})`);

@@ -29,7 +29,7 @@ _LIST = (
     "hits.js",
     "elements.js",
 )
-_PROBE = (*_LIST, "fields.js", "page_changes.js", "waiting.js", "wheel.js", "probe.js")
+_PROBE = (*_LIST, "unseen_fields.js", "fields.js", "page_changes.js", "waiting.js", "wheel.js", "probe.js")
 _LINE = pattern(
     r'^- (?P<role>[a-z]+)(?: "(?P<name>[^"]*)")?(?: of "(?P<owner>[^"]*)")?'
     r'(?: value "(?P<value>[^"]*)")?(?: options "(?P<options>[^"]*)")?'
@@ -116,7 +116,7 @@ def question(request: dict) -> str:
 
 def list_sources() -> str:
     """The JavaScript functions of the element list, of focused fields and of scrolling, for a script of our own."""
-    return _sources(*_LIST, "fields.js", "page_changes.js", "waiting.js", "wheel.js")
+    return _sources(*_LIST, "unseen_fields.js", "fields.js", "page_changes.js", "waiting.js", "wheel.js")
 
 
 @cache

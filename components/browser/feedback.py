@@ -148,6 +148,11 @@ def scroll(
     return succeed(f"`scroll` {direction} by {round(amount * 100)}% executed.", _clamped(clamped), note)
 
 
+def stepped(before: str, after: str) -> str:
+    """What is noted of a scroll that changed the number field under the cursor."""
+    return f'Note: the wheel changed the focused number field from "{_cut(before)}" to "{_cut(after)}".'
+
+
 def done(answer: str) -> str:
     """The end of the episode."""
     return _on_one_line(f"Succeed: task marked as done. Response: {_cut(answer)}")

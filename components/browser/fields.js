@@ -1,6 +1,6 @@
 // The focused field: what it is (`focus`), and what `write` does inside of the page: remember it (`hold`) and read it
 // again (`written`), select its content (`clear`), choose its options (`choose`), or set a value that people pick (`set`).
-// It needs composed.js, elements.js and `describe` of probe.js.
+// It needs composed.js, elements.js, unseen_fields.js and `describe` of probe.js.
 
 const MAX_OPTIONS = 30;
 const TAKES_NO_TEXT = /^(button|submit|reset|image|checkbox|radio|file|hidden|range|color)$/;
@@ -8,16 +8,6 @@ const PICKED = /^(date|time|month|week|datetime-local|range|color)$/;
 
 const editable = (el) => !!el && (el.isContentEditable || !!el.editContext || el.tagName === 'TEXTAREA'
   || el.tagName === 'INPUT' && !TAKES_NO_TEXT.test(el.type));
-
-// A field that a person does not see: an editor that draws its own text takes its keys there.
-function unseen(el) {
-  if (!/^(TEXTAREA|INPUT)$/.test(el.tagName)) return false;
-  const { left, top, width, height } = el.getBoundingClientRect();
-  if (width < 4 || height < 4 || getComputedStyle(el).opacity === '0') return true;
-  const [x, y] = [left + width / 2, top + height / 2], view = el.ownerDocument.defaultView;
-  const hit = x >= 0 && y >= 0 && x < view.innerWidth && y < view.innerHeight ? el.getRootNode().elementFromPoint(x, y) : el;
-  return el.tagName === 'TEXTAREA' && hit !== el && !hit?.closest('label')?.contains(el);
-}
 
 // Whether the text of an editable element is source code, in which a line break is a character and not a paragraph.
 const isCode = (el) => !el.spellcheck && getComputedStyle(el).whiteSpace.startsWith('pre');
@@ -45,6 +35,11 @@ let held = null; // the field into which `write` writes; the page may move the f
 
 function hold() {
   held = deepFocus();
+  const selection = held?.isContentEditable ? getSelection() : null;
+  if (selection && !selection.rangeCount) { // without a cursor, as in a frame that took the focus by script, no key moves it
+    selection.selectAllChildren(held);
+    selection.collapseToEnd();
+  }
   return { focus: focused() };
 }
 

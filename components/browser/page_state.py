@@ -130,6 +130,8 @@ class Turned(Answer):
     """Whether a listener of the page kept the wheel."""
     opaque: Flag
     """Whether it turned over a frame whose scroll positions cannot be read."""
+    stepped: tuple[Text, Text] | None = None
+    """The values before and after of a number field that it changed, because the field had the focus."""
 
 
 class Area(Answer):

@@ -22,6 +22,7 @@ from components.browser.tabs import PageSession
 from components.records import Task, start_tabs
 
 WaitUntil = Literal["load", "domcontentloaded"]
+_CERTIFICATE_ADVICE = "; set browser.context.ignore_https_errors to open pages whose certificate is not valid"
 
 
 async def log_in(context: BrowserContext, task: Task, folder: str | None) -> None:
@@ -79,6 +80,7 @@ async def _open(session: PageSession, index: int, url: str, wait_until: WaitUnti
             if isinstance(reason, SandboxError):
                 raise reason from error
         if attempt + 1 == attempts:
-            raise EnvInitError(f"{url} could not be opened in {attempts} attempts: {reason}")
+            advice = _CERTIFICATE_ADVICE if "net::ERR_CERT_" in str(reason) else ""
+            raise EnvInitError(f"{url} could not be opened in {attempts} attempts: {reason}{advice}")
         await asyncio.sleep(min(0.5, timeout_ms / 10_000) * attempt)
     raise AssertionError("unreachable")

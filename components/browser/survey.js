@@ -1,9 +1,11 @@
 // Reads the elements that are in view, without reading all of a large page. A page of up to LARGE elements is read whole and
 // in the order of the tree. On a larger page, long lists of children are read around their part in view, and subtrees whose
-// box is out of view are left. What was left is read in the time that remains, and where a hit test meets it, because content
-// may be drawn far from its parent's box. It needs composed.js.
+// box is out of view are left. If CROWDED elements were read, all others are left, as in a drawing of many points. What was
+// left is read in the time that remains, and where a hit test meets it, because content may be drawn far from its parent's
+// box. It needs composed.js.
 
 const LARGE = 10000; // elements
+const CROWDED = 15000; // elements
 const LONG = 256; // children
 const STRAY = 48; // children out of view one after the other, behind which the rest of a long list is left
 const REST_MS = 50;
@@ -14,6 +16,7 @@ class Survey {
     this.visit = visit;
     this.read = new Set();
     this.left = []; // ranges of children
+    this.isCrowded = false; // whether elements were left that may be in view
   }
 
   get isLarge() {
@@ -21,7 +24,7 @@ class Survey {
   }
 
   readAll(root) {
-    this.readRanges([rangeOf(childrenOf(root))]);
+    this.readRanges([rangeOf(childrenOf(root))], CROWDED);
     const end = performance.now() + REST_MS;
     while (this.left.length && performance.now() < end) this.readRanges([this.firstLeft()]);
   }
@@ -44,8 +47,14 @@ class Survey {
     return { ...range, next: range.end - LONG, isNear: true };
   }
 
-  readRanges(ranges) { // a stack: pages may be nested deeper than JavaScript's own
+  // The ranges are a stack: pages may be nested deeper than JavaScript's own.
+  readRanges(ranges, most = Infinity) {
     while (ranges.length) {
+      if (this.read.size >= most) {
+        this.isCrowded = true;
+        this.left.push(...ranges.reverse()); // what follows the crowd is read before the rest of it
+        return;
+      }
       const range = ranges.at(-1);
       if (this.isLarge && !range.isNear && range.end - range.next > LONG) this.left.push(...narrow(range));
       if (range.next >= range.end) ranges.pop();
@@ -115,8 +124,9 @@ function narrow(range) {
     return !box || side(box) !== 0;
   };
   const edge = (step) => {
+    const furthest = step < 0 ? Math.max(next - 1, low - CROWDED + LARGE) : Math.min(end, low + CROWDED - LARGE);
     let index = low;
-    for (let strays = 0; strays < STRAY && index >= next && index < end; index += step) strays = isStray(index) ? strays + 1 : 0;
+    for (let strays = 0; strays < STRAY && index !== furthest; index += step) strays = isStray(index) ? strays + 1 : 0;
     return index;
   };
   range.next = Math.max(next, edge(-1) + 1);

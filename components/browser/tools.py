@@ -11,9 +11,18 @@ Protocols whose observation is text (WebAgent-R1, table 6; BrowserAgent, table 1
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+)
 
 from components.browser.keys import modifier_names
 from components.records import ToolCall
@@ -34,6 +43,18 @@ class Arguments(BaseModel):
     """What only the prompt `extended` says of the tool."""
 
 
+def _wrap_single_modifier(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _normalise_modifiers(value: list[str]) -> list[str]:
+    return [name for names in value for name in modifier_names(names)]
+
+
+Modifiers = Annotated[list[str], BeforeValidator(_wrap_single_modifier), AfterValidator(_normalise_modifiers)]
+"""Keys held during a click, as `["ctrl", "shift"]` or `"ctrl+shift"`; normalised to Playwright's names."""
+
+
 class Click(Arguments):
     """Mouse-click at a point; single or double, left, right or middle button."""
 
@@ -42,18 +63,7 @@ class Click(Arguments):
     y: float
     button: Literal["left", "right", "middle"] = "left"
     click_type: Literal["single", "double"] = "single"
-    modifiers: list[str] = Field(default=[], max_length=4, json_schema_extra=EXTENSION)
-    """Keys held during the click, as `["ctrl", "shift"]` or `"ctrl+shift"`; normalised to Playwright's names."""
-
-    @field_validator("modifiers")
-    @classmethod
-    def _normalise_modifiers(cls, value: list[str]) -> list[str]:
-        return [name for names in value for name in modifier_names(names)]
-
-    @field_validator("modifiers", mode="before")
-    @classmethod
-    def _wrap_single_modifier(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
+    modifiers: Modifiers = Field(default=[], max_length=4, json_schema_extra=EXTENSION)
 
 
 class Hover(Arguments):
@@ -179,6 +189,7 @@ class ClickElement(Arguments):
     element: str = Field(max_length=40)
     button: Literal["left", "right", "middle"] = "left"
     click_type: Literal["single", "double"] = "single"
+    modifiers: Modifiers = Field(default=[], max_length=4, json_schema_extra=EXTENSION)
 
 
 class HoverElement(Arguments):

@@ -47,7 +47,8 @@ async function aim({ at, direction, amount }) {
   const scroller = !state.before ? page : el && isOpaque(el) ? el : chain.find(can) || page;
   const size = scroller === page ? [innerWidth, innerHeight] : [scroller.clientWidth, scroller.clientHeight];
   const by = found ? Math.round(sign * amount * size[vertical ? 1 : 0]) : 0;
-  state.wheel = { event: null, opaque: !!el && isOpaque(el), scrolls: state.scrolls, done: new AbortController(),
+  const number = el?.localName === 'input' && el.type === 'number' && el === deepFocus() ? el : null; // the wheel steps it
+  state.wheel = { event: null, opaque: !!el && isOpaque(el), number, value: number?.value, scrolls: state.scrolls, done: new AbortController(),
     places: chain.map((item) => [item, item.scrollLeft, item.scrollTop]) };
   const { wheel } = state;
   (el || page).ownerDocument.defaultView.addEventListener('wheel', (event) => { wheel.event = event; },
@@ -81,12 +82,13 @@ function pointsIn([left, top, right, bottom]) {
 }
 
 // What the wheel did: moved (something scrolled), taken (a listener of the page kept it), opaque (it went into a frame that
-// cannot be read). Null if no wheel was turned since the mark.
+// cannot be read), stepped (the values of a number field before and after). Null if no wheel was turned since the mark.
 function turned(state) {
   if (!state.wheel) return null;
-  const { event, opaque, places, scrolls: before, done } = state.wheel;
+  const { event, opaque, number, value, places, scrolls: before, done } = state.wheel;
   done.abort();
   state.wheel = null;
   const moved = places.some(([el, left, top]) => Math.abs(el.scrollLeft - left) + Math.abs(el.scrollTop - top) >= 1);
-  return { moved: moved || state.scrolls !== before, taken: event?.defaultPrevented === true, opaque };
+  return { moved: moved || state.scrolls !== before, taken: event?.defaultPrevented === true, opaque,
+    stepped: number && number.value !== value ? [value, number.value] : null };
 }

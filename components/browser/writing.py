@@ -1,5 +1,7 @@
 """`write`: puts text into the focused field, as a person would: typed, chosen from a list, or picked.
 
+`write_element` focuses a field by its id and uses `enter` for editors.
+
 A plain field is selected by script and typed over. An editor (`Focus.editor`) is cleared with Ctrl+A and Delete,
 because it may keep a selection of its own. A line break inserts a line where the field has lines, and never submits.
 """
@@ -41,25 +43,40 @@ async def write(session: ActingSession, call: tools.Write) -> str:
         return feedback.failed("write", f"{focus.element} takes files; click it first, then write a file's name")
     if not focus.editable:
         return feedback.failed("write", f"the focus is on {focus.element}, which takes no text; click a field first")
-    text = call.text.replace("\r\n", "\n").replace("\r", "\n")
-    if not focus.lines:
-        text = " ".join(text.split("\n")).rstrip(" " if "\n" in text else "")
+    text = taken_text(focus, call.text)
     documents = tab.documents
     async with ObservedCall(session) as observed:
-        if call.clear:
-            await _clear(tab.page.keyboard, focus)
-        elif focus.value != "":
-            await tab.page.keyboard.press("Control+End")
-        await _type(tab.page.keyboard, text, focus)
-    after = await _written(tab, frame) if tab.documents == documents else None
-    actual = after.value if after else None
-    expected = text if call.clear else (focus.value or "") + text
-    if actual is not None and (actual == expected or (focus.editor and actual.split() == expected.split())):
-        actual = text
-    if actual is not None and focus.secret and actual != text:
-        actual = "*" * len(actual)
+        await enter(tab.page.keyboard, focus, text, call.clear)
+    actual = await content(tab, frame, focus, text, call.clear) if tab.documents == documents else None
     line = feedback.write(focus.element, text, actual, observed.effect)
     return line if focus.lines or "\n" not in call.text else f"{line} {ONE_LINE}"
+
+
+def taken_text(focus: Focus, text: str) -> str:
+    """A text as the focused field takes it: with line breaks only where it has lines."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text if focus.lines else " ".join(text.split("\n")).rstrip(" " if "\n" in text else "")
+
+
+async def enter(keyboard: Keyboard, focus: Focus, text: str, clear: bool) -> None:
+    """Type a text into the focused field, in place of what it holds or, without `clear`, behind it."""
+    if clear:
+        await _clear(keyboard, focus)
+    elif focus.value != "":
+        await keyboard.press("Control+End")
+    await _type(keyboard, text, focus)
+
+
+async def content(tab: Tab, frame: FrameWorld | None, focus: Focus, text: str, clear: bool) -> str | None:
+    """What the field holds after `enter`: `text` if it is as expected; None if it cannot be read any more."""
+    after = await _written(tab, frame)
+    actual = after.value if after else None
+    expected = text if clear else (focus.value or "") + text
+    if actual is None:
+        return None
+    if actual == expected or (focus.editor and actual.split() == expected.split()):
+        return text
+    return "*" * len(actual) if focus.secret else actual
 
 
 async def option_notes(session: ActingSession) -> list[str]:

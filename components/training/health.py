@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from components.judge.rules import is_complete
 from components.records import Termination, Trajectory
-from components.rollout import SampledGroups, TaskSampler
+from components.rollout import SampledGroups, TaskSampler, harness_errors
 
 
 def rollout_figures(sampled: SampledGroups, sampler: TaskSampler) -> dict[str, float]:
     """Figures of an iteration's rollouts: rewards and shares without unit, `entropy_estimate` in nats per token.
 
     Rewards and `success_rate` are over the first members of the groups (`Group.first_scored`), and all else is over all
-    members.
+    members. `episodes` and `harness_errors`, those of them that bugs of the harness ended, also count branches.
     """
     trajectories = [t for group in sampled.groups for t in group.trajectories]
     rewards = [r for group in sampled.groups for r in group.rewards]
@@ -28,6 +28,7 @@ def rollout_figures(sampled: SampledGroups, sampler: TaskSampler) -> dict[str, f
         "episodes": sum(len(group.episodes) for group in sampled.groups),
         "masked_share": _mean([float(r.masked) for r in rewards]),
         **masked_shares(sampled),
+        "harness_errors": harness_errors(e.termination for group in sampled.groups for e in group.episodes),
         "format_ok_share": _mean([float(r.format_ok) for r in rewards]),
         "entropy_estimate": _entropy_estimate(trajectories),
         "turns_mean": _mean([float(len(t.turns)) for t in trajectories]),

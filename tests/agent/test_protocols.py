@@ -154,12 +154,14 @@ def test_only_the_extended_prompt_says_how_a_select_is_answered(name):
 EXTENDED = {
     "webagent_r1_bare": {
         "double": 'do(action="Double Click", element="7")',
+        "modified": 'do(action="Modified Click", argument="ctrl+shift", element="7")',
         "drag": 'do(action="Drag", argument="9", element="7")',
         "press": 'do(action="Press Keys", argument="ctrl+a", element="7")',
         "add": 'do(action="Add Text", argument="more, and more", element="7")',
     },
     "browseragent": {
         "double": "double_click(7)",
+        "modified": "modified_click(7, ctrl+shift)",
         "drag": "drag(7, 9)",
         "press": "press_in(7, ctrl+a)",
         "add": "add_text(7, more, and more)",
@@ -175,6 +177,7 @@ def test_protocols_on_ids_read_what_their_extended_prompt_describes(name):
     }
     assert {key: protocol(name).parse(text).calls for key, text in texts.items()} == {
         "double": [call("click_element", element="7", click_type="double")],
+        "modified": [call("click_element", element="7", modifiers="ctrl+shift")],
         "drag": [call("drag_element", element="7", to="9")],
         "press": [call("press_element", element="7", keys=["ctrl+a"])],
         "add": [call("write_element", element="7", text="more, and more", clear=False)],
@@ -183,16 +186,16 @@ def test_protocols_on_ids_read_what_their_extended_prompt_describes(name):
 
 @pytest.mark.parametrize("name", ["webagent_r1", "webagent_r1_bare", "browseragent"])
 def test_only_the_extended_prompt_describes_actions_beyond_the_papers(name):
-    words = ["double_click(", "drag(", "press_in(", "add_text("]
+    words = ["double_click(", "modified_click(", "drag(", "press_in(", "add_text("]
     if name != "browseragent":
-        words = ['"Double Click"', '"Drag"', '"Press Keys"', '"Add Text"']
+        words = ['"Double Click"', '"Modified Click"', '"Drag"', '"Press Keys"', '"Add Text"']
     full, extended = (
         protocol(name).system(AgentParams(prompt=prompt, max_response_tokens=1, max_context_tokens=2))
         for prompt in ("full", "extended")
     )
     assert extended.startswith(full)
-    assert [word in extended for word in words] == [True] * 4
-    assert [word in full for word in words] == [False] * 4
+    assert [word in extended for word in words] == [True] * 5
+    assert [word in full for word in words] == [False] * 5
 
 
 def test_only_a_protocol_that_thinks_is_opened_by_a_thinking_model():

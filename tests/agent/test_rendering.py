@@ -9,7 +9,7 @@ from components.agent.rendering import Prompt, Response, Text
 from components.model import Encoder
 from components.params import ObservationParams, RecipeError, parse
 from components.policies.chat import as_messages
-from components.records import Image, Turn
+from components.records import Image, Tab, Turn
 from tests.samples import raw_recipe
 from tests.vlm import AGENT, TASK, observation, random_vlm, renderer, tokenizer
 
@@ -53,6 +53,24 @@ def test_four_turns_read_as_the_paper_says():
         '<|im_start|>user\nSucceed: three\nURL: http://a/\n<image>\n- button "ok" 512 86<|im_end|>\n'
         "<|im_start|>assistant\n"
     )
+
+
+@pytest.mark.parametrize(("name", "before"), [("openwebrl", ["Viewport: 96x64"]), ("webgym", [])])
+def test_the_prompt_has_the_size_of_the_window_that_is_shown(name, before):
+    """A conversation keeps the sizes of earlier turns; a protocol with a memory has the current one alone."""
+    tabs = [
+        Tab(index=0, title="A", url="http://a/", active=False),
+        Tab(index=1, title="B", url="http://a/b", active=True),
+    ]
+    small = observation(1, size=(400, 300)).model_copy(update={"url": "http://a/b", "tabs": tabs})
+    agent = AGENT.model_copy(update={"protocol": name, "prompt": "full"})
+    prompt = Renderer(agent, ObservationParams(text="elements")).prompt(TASK, [turn(0, [7], "Succeed: one")], small)
+    lines = text_of(prompt).splitlines()
+    assert [line for line in lines if line.startswith("Viewport:")] == [*before, "Viewport: 400x300"]
+    start = lines.index("Viewport: 400x300")
+    assert lines[start - 1 : start + 4] == [
+        "URL: http://a/b", "Viewport: 400x300", "Tabs:", " [0] A (http://a/)", "*[1] B (http://a/b)"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("screenshots", [1, 2, 3])

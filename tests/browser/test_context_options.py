@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
+import ssl
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
-from components.browser import BrowserPool
-from components.browser.context_options import context_options
+from components.browser import BrowserPool, EnvInitError
 from components.params import BrowserParams, ContextParams
 from tests.loopback import Handler, Loopback
 
@@ -108,6 +115,61 @@ def test_options_that_cannot_work_are_refused_at_once(context, reason):
         BrowserPool(BrowserParams.model_validate({"context": context}))
 
 
-def test_certificate_errors_are_ignored_only_if_the_recipe_says_so():
-    assert not context_options(ContextParams(), (800, 600))["ignore_https_errors"]
-    assert context_options(ContextParams(ignore_https_errors=True), (800, 600))["ignore_https_errors"]
+class _SecureDesk(Loopback):
+    """A server that speaks HTTPS with a certificate that it has signed itself.
+
+    Args:
+        folder: where the certificate and its key are written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(_self_signed_certificate(folder))
+
+        class Serving(Handler):
+            def setup(self) -> None:
+                self.request = tls.wrap_socket(self.request, server_side=True, do_handshake_on_connect=False)
+                super().setup()
+
+            def handle(self) -> None:
+                with contextlib.suppress(OSError):  # a browser that refuses the certificate hangs up
+                    super().handle()
+
+            def finish(self) -> None:
+                super().finish()
+                self.request.close()
+
+            def do_GET(self) -> None:
+                self.send_body(b"<title>desk</title>welcome", "text/html")
+
+        super().__init__(Serving)
+        self.origin = f"https://{self.host}:{self.port}"
+
+
+def _self_signed_certificate(folder: Path) -> Path:
+    """A file with a certificate of 127.0.0.1 and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now, address = datetime.now(UTC), x509.IPAddress(ip_address("127.0.0.1"))
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    encoded_key = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path = folder / "certificate.pem"
+    path.write_bytes(encoded_key + certificate.public_bytes(serialization.Encoding.PEM))
+    return path
+
+
+def test_certificate_errors_are_ignored_only_if_the_recipe_says_so(tmp_path):
+    desk = _SecureDesk(tmp_path)
+    advice = r"set browser\.context\.ignore_https_errors to open pages whose certificate is not valid"
+    with pytest.raises(EnvInitError, match=rf"in 2 attempts: .*net::ERR_CERT_AUTHORITY_INVALID.*; {advice}"):
+        visit(ContextParams(), desk.origin, "document.title")
+    assert visit(ContextParams(ignore_https_errors=True), desk.origin, "document.title") == ["desk"]
+    desk.close()

@@ -1,10 +1,14 @@
-"""Editors: click, write, clear and append in small imitations of those that applications use."""
+"""Editors: write, clear and append in small imitations of those that applications use, by a point and by an id."""
 
 from __future__ import annotations
 
+import asyncio
+import re
+
 import pytest
 
-from components.browser import check_call
+from components.browser import ALL_TOOLS, BrowserPool, check_call
+from tests.browser.conftest import PARAMS, task
 
 PLACE = "position:absolute;left:200px;top:200px;width:400px;height:200px;border:1px solid"
 CLICK = ("click", {"x": 500, "y": 400})
@@ -74,25 +78,50 @@ EDITORS = {
 
 
 @pytest.fixture(params=EDITORS)
-def edit(request, pages, visit):
-    """Clicks an editor and runs calls; returns the lines of feedback and the lines of its text that are not empty."""
-    body, content = EDITORS[request.param]
+def editor(request):
+    return EDITORS[request.param]
 
-    def run(*calls):
-        async def steps(session, _):
-            result = await session.step([check_call(name, arguments) for name, arguments in [CLICK, *calls]])
-            text = await session.page.evaluate(content)
-            return result.feedback[1:], [line for line in text.splitlines() if line.strip()]
 
-        return visit(pages.add("/editor", body), steps)
+@pytest.fixture(params=["point", "id"])
+def edit(request, editor, pages, visit):
+    """Runs calls of `write` on an editor, which is clicked or named by its id; returns the lines of feedback and the
+    lines of its text that are not empty."""
+    body, content = editor
+    url = pages.add("/editor", body)
 
-    return run
+    async def steps(session, calls):
+        feedback = (await session.step(calls)).feedback
+        text = await session.page.evaluate(content)
+        return feedback, [line for line in text.splitlines() if line.strip()]
+
+    def run_by_point(*calls):
+        async def episode(session, _):
+            await session.step([check_call(*CLICK)])
+            return await steps(session, [check_call(name, arguments) for name, arguments in calls])
+
+        return visit(url, episode)
+
+    def run_by_id(*calls):
+        async def episode():
+            async with BrowserPool(PARAMS, text="axtree") as pool, pool.session() as session:
+                element = re.search(r"\[(\d+)\] (textbox|iframe)", (await session.start(task(url))).text)[1]
+                return await steps(
+                    session,
+                    [
+                        check_call(f"{name}_element", {"element": element, **arguments}, ALL_TOOLS)
+                        for name, arguments in calls
+                    ],
+                )
+
+        return asyncio.run(episode())
+
+    return run_by_point if request.param == "point" else run_by_id
 
 
 def test_writing_replaces_the_text_of_an_editor(edit):
     (line,), text = edit(("write", {"text": "new words"}))
     assert text == ["new words"]
-    assert line.startswith('Succeed: `write` typed "new words" into <')
+    assert re.match('Succeed: `write(_element)?` typed "new words" into <', line)
     assert "differs" not in line
 
 
@@ -116,7 +145,9 @@ def test_text_is_added_at_the_end_of_an_editor(edit):
 
 
 def test_empty_text_clears_an_editor(edit):
-    assert edit(("write", {"text": ""}))[1] == []
+    (line,), text = edit(("write", {"text": ""}))
+    assert text == []
+    assert "differs" not in line
 
 
 def test_an_indented_text_keeps_its_indentation_in_a_code_editor(pages, visit):

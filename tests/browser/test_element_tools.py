@@ -18,7 +18,7 @@ FILLER = "<p>filler</p>" * 60
 def use(pages):
     """`use(body, (tool, arguments by names), …)`: the feedback, the title and the page's text after all calls."""
 
-    def play(body: str, *calls: tuple[str, dict[str, str]]):
+    def play(body: str, *calls: tuple[str, dict[str, object]]):
         url = pages.add("/tools", body)
 
         async def episode():
@@ -102,6 +102,23 @@ def test_double_clicks_drags_and_keys_act_on_ids(use):
     assert title == "a page double dropped ArrowRight End"
     assert lines[1].startswith("Succeed: `drag` from (")
     assert lines[2].startswith("Succeed: `press_keys` ['ArrowRight', 'End'] executed.")
+
+
+@pytest.mark.parametrize(("modifiers", "held"), [("ctrl+shift", "cs"), (["alt"], "a"), ([], "")])
+def test_a_click_on_an_id_holds_its_modifiers_and_releases_them(use, modifiers, held):
+    body = (
+        "<button onclick=\"document.title += '-' + (event.ctrlKey ? 'c' : '') + (event.shiftKey ? 's' : '')"
+        " + (event.altKey ? 'a' : '')\">Row</button>"
+    )
+    calls = ("click_element", {"element": "Row", "modifiers": modifiers}), ("click_element", {"element": "Row"})
+    assert use(body, *calls)[1] == f"a page-{held}-"
+
+
+def test_a_click_on_the_id_of_a_link_with_ctrl_opens_a_tab(use, pages):
+    pages.add("/second", "second", title="second")
+    lines, title, _ = use("<a href=/second>Next</a>", ("click_element", {"element": "Next", "modifiers": ["ctrl"]}))
+    assert "tab 1" in lines[0]
+    assert title == "a page"
 
 
 def test_a_drag_over_more_than_a_view_is_refused(pages):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import pytest
 
@@ -85,6 +86,21 @@ def test_controls_far_away_from_their_label_in_view_are_listed(names):
     assert names(page(10000, before=hidden))[0] == "news"
 
 
+def crowd(rows: int) -> str:
+    """A drawing of three points per row, all in view, and a button behind it."""
+    drawing = f"'<svg width=300 height=200>' + '<circle r=3 cx=9 cy=9></circle>'.repeat({3 * rows}) + '</svg>'"
+    return f"<main></main><button>after</button><script>document.querySelector('main').innerHTML = {drawing};</script>"
+
+
+def test_a_button_behind_a_crowd_of_elements_in_view_is_listed(pages, visit):
+    async def look(session, observation):
+        return observation.text, await element_list(session.page, details=True)
+
+    plain, detailed = visit(pages.add(f"/crowd{next(_COUNT)}", crowd(10000)), look)
+    assert [line.name for line in parse_elements(plain)] == ["after"]
+    assert detailed.splitlines()[-1] == "(more than 15000 elements are in view; some of them were not looked at)"
+
+
 async def executed_blocks(tab: Tab) -> int:
     """How often the blocks of all scripts were executed since the last call, by the browser's own counters."""
     scripts = (await tab.command("Profiler.takePreciseCoverage"))["result"]
@@ -92,8 +108,12 @@ async def executed_blocks(tab: Tab) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", [ROWS, COLUMNS, TABLE])
-def test_the_work_does_not_grow_with_the_page(pages, visit, loop):
+@pytest.mark.parametrize(
+    "body",
+    [*(partial(page, loop=loop) for loop in (ROWS, COLUMNS, TABLE)), crowd],
+    ids=["rows", "columns", "table", "crowd"],
+)
+def test_the_work_does_not_grow_with_the_page(pages, visit, body):
     async def measure(session, _):
         tab = session.tabs.active
         await tab.command("Profiler.enable")
@@ -102,6 +122,6 @@ def test_the_work_does_not_grow_with_the_page(pages, visit, loop):
         await element_list(session.page)
         return await executed_blocks(tab)
 
-    small, large = (visit(pages.add(f"/work{next(_COUNT)}", page(rows, loop)), measure) for rows in (7500, 37500))
+    small, large = (visit(pages.add(f"/work{next(_COUNT)}", body(rows)), measure) for rows in (7500, 37500))
     assert small > 100
     assert large < 1.5 * small, "the larger page has five times as many elements"

@@ -65,6 +65,13 @@ def test_a_frame_of_the_same_origin_scrolls(scroll, pages):
     assert (lines, values) == (["Succeed: `scroll` down by 50% executed."], [200])
 
 
+def test_a_number_field_that_the_wheel_changes_is_named(scroll):
+    field = "<input id=number type=number value=11 autofocus style='position:fixed;inset:0;width:100vw;height:100vh'>"
+    lines, values = scroll(field + "<script>onwheel = () => {}</script>" + TALL, [wheel()], "number.value")
+    assert values == ["10"]
+    assert lines[0].endswith('Note: the wheel changed the focused number field from "11" to "10".')
+
+
 def test_a_boundary_is_claimed_only_when_the_wheel_met_one(scroll):
     lines, _ = scroll(TALL, [wheel("up"), wheel("down", 9), wheel("down", 1)])
     assert [AT_BOUNDARY in line for line in lines] == [True, False, True]

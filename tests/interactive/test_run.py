@@ -24,6 +24,7 @@ from components.params import load
 from components.pipeline.demonstrations import DemonstrationError, read_demonstrations
 from components.records import Termination, Trajectory
 from components.store import read_table
+from components.tracking import POLICY, model_digest, promote, stage_run
 from tests.browser.conftest import Pages
 from tests.endpoint_server import Server
 from tests.loopback import Loopback
@@ -128,6 +129,21 @@ def test_a_model_is_printed_turn_by_turn_recorded_and_viewable(shop, recipe, tmp
         assert frames.format == "WEBP"
         assert frames.size == (160, 210)
         assert frames.n_frames > 1
+
+
+@pytest.mark.slow
+def test_the_champion_of_the_registry_acts(shop, recipe, tmp_path, mlflow_database, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    params = load(recipe)
+    with stage_run(params, "train_sft", "key", tmp_path / "state") as run:
+        version = run.register(Path(MODEL), POLICY)
+    promote(params, POLICY, version, {"against": "none"})
+    status, out, errors = finished(tmp_path, command(shop, "--model", "champion", "--max-steps", "1"))
+    trajectory = written(tmp_path)
+    assert (status, trajectory.termination) == (3, Termination.MAX_STEPS), errors
+    assert "Opening waymark-policy version 1 …" in out
+    assert trajectory.policy == f"waymark-policy version 1:{model_digest(Path(MODEL))[:12]}"
+    assert trajectory.turns[0].token_ids
 
 
 @pytest.fixture(autouse=True)
@@ -354,6 +370,21 @@ def test_a_model_behind_an_endpoint_acts_in_the_recipes_protocol(shop, recipe, t
     assert trajectory.turns[1].observation.tabs[0].title == "added"
     assert main(["run", "Add a red tent", "--url", f"{shop.origin}/", *options]) == 1
     assert "there holds a run already" in capsys.readouterr().err
+
+
+def test_minutes_end_a_run_by_its_time(shop, recipe, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    server = Server()
+    server.reply = lambda body: '<think>a</think><tool_call>{"name": "wait", "arguments": {"seconds": 1}}</tool_call>'
+    endpoint = ("--endpoint", f"{server.origin}/v1", "--endpoint-model", "large")
+    options = (*endpoint, "--minutes", "0.05", "--max-steps", "500")
+    status = main(["run", "Look", "--url", f"{shop.origin}/", *options])
+    server.close()
+    trajectory = written(tmp_path)
+    assert (status, trajectory.termination) == (3, Termination.TASK_TIMEOUT)
+    assert "task_timeout: The time limit is reached; --minutes raises it." in capsys.readouterr().out
+    assert len(trajectory.turns) <= 3, "each turn waits for a second, and the run has 3"
+    assert trajectory.diagnostics["wall_s"] >= 3
 
 
 @pytest.mark.parametrize(("options", "title"), [((), "false"), (("--dialogs", "accept"), "true")])

@@ -64,6 +64,7 @@ def test_figures_of_a_rollout_are_those_worked_out_by_hand():
             "masked_request_refused": 0,
             "masked_aborted": 0,
             "masked_judge": 0,
+            "harness_errors": 0,
             "format_ok_share": 3 / 5,
             "entropy_estimate": (0.75 + 1 + 2.25 + 3 + 0.75 + 4) / 14,
             "turns_mean": (2 + 1 + 1 + 2 + 0) / 5,
@@ -84,6 +85,17 @@ def test_rewards_and_successes_are_those_of_the_first_members():
     figures = rollout_figures(SampledGroups(groups), TaskSampler([hard, easy], 0))
     assert (figures["reward_mean"], figures["success_rate"]) == (0.0, 0.25)
     assert (figures["effective_groups"], figures["masked_share"]) == (2, 0)
+
+
+def test_episodes_that_bugs_ended_are_counted_with_the_branches():
+    task, bug = a_task(0), Termination.HARNESS_ERROR
+    attempts = [attempt(0, task, [a_turn(0)], bug), attempt(1, task, [a_turn(0)]), attempt(2, task, [], bug)]
+    rewards = [rewarded(t, 0, masked=t.termination is bug) for t in attempts]
+    branches = Branches(1, 0, [attempt(3, task, [], bug)], [rewarded(attempts[2], 0, masked=True)])
+    group = Group(task, attempts, rewards, branches=(branches,))
+    figures = rollout_figures(SampledGroups([group]), TaskSampler([task], 0))
+    assert (figures["harness_errors"], figures["masked_harness_error"]) == (3, pytest.approx(2 / 3))
+    assert figures["episodes"] == 4
 
 
 def test_the_figures_of_branches_are_those_worked_out_by_hand():

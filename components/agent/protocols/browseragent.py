@@ -43,6 +43,7 @@ go_forward: the next page, after go_back.
 stop(answer): end with the answer, as short as possible, or N/A if there is none."""
 EXTENDED = """
 double_click(id): double-click the element.
+modified_click(id, keys): click the element while keys such as ctrl or ctrl+shift are held.
 drag(id, id): drag the first element and drop it on the second one.
 press_in(id, key_comb): focus the element and press a key or a combination.
 add_text(id, content): type content at the end of what the field holds."""
@@ -52,7 +53,7 @@ COMMANDS = {
     "go_back": 0, "go_forward": 0, "stop": 0,
 }  # fmt: skip
 """The 12 commands, each with its smallest number of arguments."""
-EXTENDED_COMMANDS = {"double_click": 1, "drag": 2, "press_in": 2, "add_text": 2}
+EXTENDED_COMMANDS = {"double_click": 1, "modified_click": 2, "drag": 2, "press_in": 2, "add_text": 2}
 """What Waymark adds to the paper's commands. They are always read; only the prompt `extended` describes them, and
 teachers do not write them."""
 _LEAST = COMMANDS | EXTENDED_COMMANDS
@@ -179,6 +180,8 @@ def _translate(name: str, rest: str) -> ToolCall:
             return element_call("click_element", element=first)
         case "double_click":
             return element_call("click_element", element=first, click_type="double")
+        case "modified_click":
+            return element_call("click_element", element=first, modifiers=arguments[1])
         case "drag":
             return element_call("drag_element", element=first, to=arguments[1])
         case "press_in":

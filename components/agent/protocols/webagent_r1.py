@@ -47,7 +47,8 @@ no effect, try another way.
 Example: do(action="Type", argument="01/01/2023", element="22")"""
 EXTENDED = """
 
-Further actions of do, each on an element: "Double Click"; "Drag", which drops the element on the one whose id is the \
+Further actions of do, each on an element: "Double Click"; "Modified Click", which holds the keys of the argument, \
+such as "ctrl" or "ctrl+shift", during the click; "Drag", which drops the element on the one whose id is the \
 argument; "Press Keys", which presses the argument, such as "Enter" or "ctrl+a", in the element; "Add Text", which \
 types the argument at the end of what the field holds."""
 """What Waymark adds to the paper's actions. It is always read; teachers do not write it, because `full` does not
@@ -60,7 +61,16 @@ _ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.DOTALL | re.IGNORECASE)
 _CALL = re.compile(r"\b(do|exit|go_backward|go_forward)\s*\(")
 _QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'"})
 _PARAMETERS = {"do": ("action", "argument", "element"), "exit": ("message",), "go_backward": (), "go_forward": ()}
-_WITH_ARGUMENT = {"type", "search", "select dropdown option", "switch tab", "drag", "press keys", "add text"}
+_WITH_ARGUMENT = {
+    "type",
+    "search",
+    "select dropdown option",
+    "switch tab",
+    "modified click",
+    "drag",
+    "press keys",
+    "add text",
+}
 _ON_ELEMENT = _WITH_ARGUMENT - {"switch tab"} | {"click", "right click", "double click", "hover"}
 
 
@@ -188,6 +198,8 @@ def _do(action: str, argument: str | None, element: str | None) -> ToolCall:
             return element_call("click_element", element=element)
         case "double click":
             return element_call("click_element", element=element, click_type="double")
+        case "modified click":
+            return element_call("click_element", element=element, modifiers=argument)
         case "drag":
             return element_call("drag_element", element=element, to=argument)
         case "press keys":

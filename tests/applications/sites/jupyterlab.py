@@ -1,4 +1,4 @@
-"""JupyterLab: a log-in by token, a notebook whose cells run, its new name, a file that is edited, another deleted."""
+"""JupyterLab: a log-in by token, a notebook whose cells run, its new name, files that are found, edited and deleted."""
 
 from __future__ import annotations
 
@@ -9,13 +9,21 @@ from tests.applications.steps import Line, click, done, press, write
 
 SETTINGS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
 
+DAYS = range(1, 61)
+"""Each has a file. They come first in the list, so that a user has to filter it for any other file."""
+
 FILE = "(button|option|listitem|link)"
 """The role of a file in the browser of files is not the journey's concern."""
+
+FILTER = Line("field", "Filter files by name")
 
 JOURNEY = (
     click("field", "Password or token.*"),
     write("harbour"),
     click("button", "Log in", feedback="navigated to"),
+    click("button", "Toggle File Filter", sees=FILTER),
+    click(FILTER.role, FILTER.name),
+    write("notes", sees=Line(FILE, "notes.md")),
     click(FILE, "notes.md", click_type="double", feedback="navigated to"),
     click("field", ".*", value="# Notes.*"),
     write("# Notes\nThe tide turns at six."),
@@ -39,6 +47,8 @@ JOURNEY = (
     click("tab", "tide.ipynb"),
     click("menuitem", "File", sees=Line("menuitem", "Save Notebook.*")),
     click("menuitem", "Save Notebook .*"),
+    click(FILTER.role, FILTER.name),
+    write("old", sees=Line(FILE, "old.txt")),
     click(FILE, "old.txt", button="right", sees=Line("menuitem", "Move to Trash.*")),
     click("menuitem", "Move to Trash.*", sees=Line("button", "Move to Trash")),
     click("button", "Move to Trash"),
@@ -52,6 +62,8 @@ def prepare(running: Running) -> list[list[str]]:
     folder.mkdir()
     (folder / "notes.md").write_text("# Notes\n")
     (folder / "old.txt").write_text("old\n")
+    for day in DAYS:
+        (folder / f"day-{day:02}.csv").write_text("hour,height\n6,2.4\n")
     overrides = running.folder / "settings/overrides.json"
     overrides.parent.mkdir()
     overrides.write_text(json.dumps(SETTINGS))
@@ -62,6 +74,7 @@ def check(running: Running) -> None:
     """The notebook with its output, the notes, and no old file."""
     work = running.folder / "work"
     assert sorted(path.name for path in work.iterdir() if not path.name.startswith(".")) == [
+        *(f"day-{day:02}.csv" for day in DAYS),
         "notes.md",
         "plan.txt",
         "tide.ipynb",

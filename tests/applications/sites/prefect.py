@@ -1,4 +1,4 @@
-"""Prefect's pages (Vue): a variable, a work pool, a limit of concurrency, a block, a run that is deleted."""
+"""Prefect's pages (Vue): a log-in, variables, a limit of concurrency, a run that is deleted, a deployment."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ import time
 import httpx
 
 from tests.applications.server import Application, Running
-from tests.applications.steps import Line, click, done, press, scroll_to, write
+from tests.applications.steps import Line, click, done, press, scroll_to, wait, write
+
+LOGIN = ("grower", "orchard")
 
 JOURNEY = (
+    click("field", "admin:pass"),
+    write(":".join(LOGIN)),
+    click("button", "Login", sees=Line("link", "Variables")),
     click("link", "Variables", feedback="navigated to"),
     click("button", "Add variable", sees=Line("button", "Create")),
     click("field", "Name"),
@@ -20,8 +25,19 @@ JOURNEY = (
     click("field", "Enter tags"),
     write("farm"),
     press("Enter"),
-    click("button", "Create", sees=Line("button", "Open menu", nth=1)),
-    click("button", "Open menu", nth=1, sees=Line("menuitem", "Delete")),
+    click("button", "Create", sees=Line("button", "Open menu", nth=2)),
+    click("field", "Search variables"),
+    write("season"),
+    wait(1),
+    click("button", "Open menu", sees=Line("menuitem", "Edit")),
+    click("menuitem", "Edit", sees=Line("field", "Name", "season")),
+    click("field", "", value=".spring."),
+    write('"autumn"'),
+    click("button", "Save", sees=Line("field", "Search variables")),
+    click("field", "Search variables"),
+    write("region"),
+    wait(1),
+    click("button", "Open menu", sees=Line("menuitem", "Delete")),
     click("menuitem", "Delete", sees=Line("button", "Cancel")),
     click("button", "Delete", sees=Line("link", "Concurrency")),
     click("link", "Concurrency", feedback="navigated to"),
@@ -38,14 +54,14 @@ JOURNEY = (
     click("button", "Delete", sees=Line("link", "Deployments")),
     click("link", "Deployments", feedback="navigated to"),
     click("link", "nightly", feedback="navigated to"),
-    done("Tuesday is set, the ovens are limited, and one run is deleted."),
+    done("Tuesday and autumn are set, the ovens are limited, one run is deleted."),
 )
 
 
 def call(running: Running, path: str, body: dict) -> dict | list:
     """The answer of a call of Prefect's API. The server answers 503 while its own services hold the database."""
     for _ in range(20):
-        answer = httpx.post(f"{running.origin}/api/{path}", json=body, timeout=30, trust_env=False)
+        answer = httpx.post(f"{running.origin}/api/{path}", json=body, auth=LOGIN, timeout=30, trust_env=False)
         if answer.status_code != 503:
             break
         time.sleep(0.5)
@@ -54,7 +70,7 @@ def call(running: Running, path: str, body: dict) -> dict | list:
 
 
 def seed(running: Running) -> None:
-    """A flow with runs, a deployment, and a variable."""
+    """A flow with runs, a deployment, and two variables."""
     flow = call(running, "flows/", {"name": "harvest"})["id"]
     for number in range(3):
         call(
@@ -64,13 +80,15 @@ def seed(running: Running) -> None:
         )
     call(running, "deployments/", {"flow_id": flow, "name": "nightly"})
     call(running, "variables/", {"name": "region", "value": "south"})
+    call(running, "variables/", {"name": "season", "value": "spring"})
 
 
 def check(running: Running) -> None:
     """The variables and the runs."""
     variables = call(running, "variables/filter", {})
-    assert [(variable["name"], variable["value"], variable["tags"]) for variable in variables] == [
-        ("harvest_day", "Tuesday", ["farm"])
+    assert sorted((variable["name"], variable["value"], variable["tags"]) for variable in variables) == [
+        ("harvest_day", "Tuesday", ["farm"]),
+        ("season", "autumn", []),
     ]
     limits = call(running, "v2/concurrency_limits/filter", {})
     assert [(limit["name"], limit["limit"]) for limit in limits] == [("ovens", 3)]
@@ -91,6 +109,7 @@ APPLICATION = Application(
         str(running.port),
     ],
     environment=lambda running: {
+        "PREFECT_SERVER_API_AUTH_STRING": ":".join(LOGIN),
         "PREFECT_HOME": str(running.folder / "prefect"),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_SERVER_UI_API_URL": f"{running.origin}/api",

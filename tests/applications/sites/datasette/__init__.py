@@ -1,4 +1,4 @@
-"""Datasette: a table with filters and an SQL editor (CodeMirror 5), forms that write, a log-in and a menu."""
+"""Datasette: a table with filters and an SQL editor (CodeMirror 5), forms that write, an upload, a log-in."""
 
 from __future__ import annotations
 
@@ -48,27 +48,48 @@ JOURNEY = (
     click("field", "id"),
     write("17"),
     click("button", "Run SQL", feedback="navigated to"),
+    click("link", "harbour", feedback="navigated to"),
+    scroll_to(Line("link", "Rename a ship")),
+    click("link", "Rename a ship", feedback="navigated to"),
+    click("field", "name"),
+    write("Aurora"),
+    click("field", "id"),
+    write("30"),
+    click("button", "Run SQL", feedback="navigated to"),
+    click("button", "Menu", sees=Line("link", "Upload CSVs")),
+    click("link", "Upload CSVs", feedback="navigated to"),
+    click("field", "Select a file to upload.*", feedback="masters.csv"),
+    write("masters.csv", feedback="chose"),
+    click("button", "Upload file", sees=Line("link", "master")),
     click("button", "Menu", sees=Line("button", "Log out")),
     click("button", "Log out", feedback="navigated to"),
-    done("Fram II is in the register, number 17 has left it."),
+    done("Fram II is in the register, number 17 has left it, number 30 is the Aurora, the masters are listed."),
 )
 
 
 def check(running: Running) -> None:
-    """One ship more, one less."""
+    """One ship more, one less, one with another name; a table of masters."""
     with sqlite3.connect(running.folder / "harbour.db") as database:
         assert database.execute("select name, flag, tons from ships where id > 240").fetchall() == [
             ("Fram II", "Norway", 402)
         ]
         assert database.execute("select count(*) from ships where id = 17").fetchone() == (0,)
         assert database.execute("select count(*) from ships").fetchone() == (240,)
+        assert database.execute("select id, name from ships where name not like 'Vessel%' order by id").fetchall() == [
+            (30, "Aurora"),
+            (241, "Fram II"),
+        ]
+        assert database.execute("select ship, master from masters order by ship").fetchall() == [
+            ("Aurora", "Bruno"),
+            ("Fram II", "Ada"),
+        ]
 
 
 def command(running: Running) -> list[str]:
     """The server's command line."""
     return [
         str(PYTHON.with_name("datasette")), "serve", "--port", str(running.port), "--metadata", "metadata.json",
-        "harbour.db",
+        "--plugins-dir", str(Path(__file__).with_name("plugins")), "harbour.db",
     ]  # fmt: skip
 
 

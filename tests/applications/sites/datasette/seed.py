@@ -43,7 +43,6 @@ QUERIES = {
 }
 METADATA = {
     "title": "The harbour",
-    "permissions": {"upload-csvs": STAFF},
     "databases": {"harbour": {"queries": QUERIES}},
     "plugins": {
         "datasette-auth-passwords": {

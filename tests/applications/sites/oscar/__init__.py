@@ -1,12 +1,15 @@
-"""django-oscar: a visitor registers and orders; the owner sees the order in the dashboard, ships it and adds goods."""
+"""django-oscar: a visitor registers and orders; the owner ships the order and edits the goods in the dashboard."""
 
 from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
 
+from tests.applications.journey import UPLOADS
 from tests.applications.server import PYTHON, Application, Running
 from tests.applications.steps import Line, click, done, scroll_to, write
+
+BROKEN = Line("link", r"Small grey stove \(broken\)")
 
 JOURNEY = (
     click("link", "Login or register", feedback="navigated to"),
@@ -74,13 +77,20 @@ JOURNEY = (
     click("link", "Stock and pricing", sees=Line("field", "", "20")),
     click("field", "", value="20"),
     write("7"),
+    click("link", "Images", sees=Line("field", "Caption:")),
+    click("field", "", value="", beside=Line("link", "Stock and pricing"), feedback="tent.png"),
+    write("tent.png", feedback="chose"),
     click("button", "Save", feedback="navigated to"),
-    done("Ada's order is sent, and the stove is described anew."),
+    scroll_to(BROKEN),
+    click("button", "Actions", beside=BROKEN, sees=Line("link", "Delete")),
+    click("link", "Delete", feedback="navigated to"),
+    click("button", "Delete", feedback="navigated to"),
+    done("Ada's order is sent, the stove is described anew and has a picture, and the broken one is gone."),
 )
 
 
 def check(running: Running) -> None:
-    """The order as it was placed."""
+    """The order as it was placed, the stove with its picture, and no broken one."""
     with sqlite3.connect(running.folder / "shop.sqlite3") as database:
         orders = database.execute(
             "select o.status, total_incl_tax, l.title, quantity, first_name, line1, line4, postcode, country_id "
@@ -91,10 +101,17 @@ def check(running: Running) -> None:
             "select title, description, num_in_stock from catalogue_product p "
             "join partner_stockrecord s on s.product_id = p.id where upc = 'OUT015'"
         ).fetchall()
+        images = database.execute(
+            "select upc, original from catalogue_productimage i join catalogue_product p on p.id = i.product_id"
+        ).fetchall()
+        goods = database.execute("select count(*), sum(title like '%broken%') from catalogue_product").fetchone()
     assert orders == [("Sent", 40, "Large red tent", 2, "Ada", "Quay 7", "Bergen", "5003", "NO")]
     assert [(title, text.replace("\r\n", ""), stock) for title, text, stock in stove] == [
         ("Small grey stove, repaired", "<p>It burns wood.</p><p>It was repaired.</p>", 7)
     ]
+    ((upc, image),) = images
+    assert (upc, (running.folder / "media" / image).read_bytes()) == ("OUT015", (UPLOADS / "tent.png").read_bytes())
+    assert goods == (24, 0)
 
 
 APPLICATION = Application(

@@ -8,12 +8,29 @@ import streamlit
 
 STATE = Path(os.environ["STATE"])
 LOG = STATE / "log.json"
-FIRST = {"text": "The tower was painted.", "keeper": "olaf"}
+WEATHER = ["Calm", "Fog", "Storm"]
+FIRST = [
+    {"text": text, "weather": weather, "keeper": "olaf"}
+    for text, weather in [
+        ("The tower was painted.", "Calm"),
+        ("A seal slept on the steps.", "Calm"),
+        ("The horn broke.", "Fog"),
+        ("Two herring boats sheltered here.", "Storm"),
+        ("The lens was cleaned.", "Calm"),
+        ("The oil ran low.", "Fog"),
+        ("A boat brought oil.", "Calm"),
+    ]
+]
 
 
 def entries() -> list[dict]:
     """The log."""
-    return json.loads(LOG.read_text()) if LOG.exists() else [FIRST]
+    return json.loads(LOG.read_text()) if LOG.exists() else FIRST
+
+
+def keep(log: list[dict]) -> None:
+    """Write the log."""
+    LOG.write_text(json.dumps(log))
 
 
 @streamlit.dialog("Clear the oldest entry?")
@@ -21,7 +38,7 @@ def clear() -> None:
     """Ask, then remove the oldest entry."""
     streamlit.write("This cannot be undone.")
     if streamlit.button("Yes, clear it"):
-        LOG.write_text(json.dumps(entries()[1:]))
+        keep(entries()[1:])
         streamlit.rerun()
 
 
@@ -37,16 +54,19 @@ def log_in() -> None:
 
 
 def log() -> None:
-    """The form and the entries."""
+    """The section that the keeper chose."""
     streamlit.title("The log")
     section = streamlit.sidebar.radio("Section", ["Write", "Read"])
-    if section == "Read":
-        streamlit.dataframe(entries())
-        if streamlit.button("Clear the oldest entry"):
-            clear()
-        return
+    if section == "Write":
+        write()
+    else:
+        read()
+
+
+def write() -> None:
+    """The form of a new entry."""
     text = streamlit.text_area("What happened")
-    weather = streamlit.selectbox("Weather", ["Calm", "Fog", "Storm"])
+    weather = streamlit.selectbox("Weather", WEATHER)
     seen = streamlit.multiselect("Ships", ["Aurora", "Borealis", "Fram"])
     wind = streamlit.slider("Wind", 0, 12, 3)
     lamp = streamlit.checkbox("The lamp was lit")
@@ -58,8 +78,35 @@ def log() -> None:
             "text": text, "weather": weather, "ships": seen, "wind": wind, "lamp": lamp, "day": str(day),
             "watchers": watchers, "sketch": sketch.name if sketch else None, "keeper": streamlit.session_state.keeper,
         }  # fmt: skip
-        LOG.write_text(json.dumps([*entries(), record]))
+        keep([*entries(), record])
         streamlit.success("It is in the log.")
 
 
-log() if "keeper" in streamlit.session_state else log_in()
+def read() -> None:
+    """The entries with a search; one of them is chosen and edited in a form."""
+    words = streamlit.text_input("Search the log")
+    matches = {number: row for number, row in enumerate(entries()) if words.lower() in row["text"].lower()}
+    streamlit.dataframe(list(matches.values()), height=150)
+    if streamlit.button("Clear the oldest entry"):
+        clear()
+    number = streamlit.selectbox(
+        f"Entry ({len(matches)} found)",
+        list(matches),
+        index=None,
+        format_func=lambda number: entries()[number]["text"],
+    )
+    if number is None:
+        return
+    with streamlit.form(f"entry {number}"):
+        text = streamlit.text_area("Text", matches[number]["text"])
+        weather = streamlit.selectbox("Weather", WEATHER, WEATHER.index(matches[number]["weather"]))
+        if streamlit.form_submit_button("Save the change"):
+            change = {"text": text, "weather": weather}
+            keep([row | change if other == number else row for other, row in enumerate(entries())])
+            streamlit.rerun()
+
+
+if "keeper" in streamlit.session_state:
+    log()
+else:
+    log_in()

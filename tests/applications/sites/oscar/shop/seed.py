@@ -37,3 +37,4 @@ for category in ("Tents", "Stoves", "Packs"):
                 product=product, partner=partner, partner_sku=f"SKU{number:03}", price_currency="EUR",
                 price=10 * number, num_in_stock=20,
             )  # fmt: skip
+Product.objects.create(title="Small grey stove (broken)", upc=f"OUT{number + 1:03}", product_class=goods)
