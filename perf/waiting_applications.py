@@ -25,7 +25,7 @@ from perf.waiting import OpenRequests, Outcome, fixed_pause
 from tests.applications.journey import PARAMS, Player
 from tests.applications.server import serve
 from tests.applications.sites import applications
-from tests.applications.steps import Line, Step, click, press, write
+from tests.applications.steps import Line, Step, click, write
 
 NAVIGATIONS_EACH = 20
 UNCHANGED_S = 2.0
@@ -55,7 +55,11 @@ ROUTES = {
         _links(
             "Runs", "Flows", "Deployments", "Work Pools", "Blocks", "Variables", "Automations", "Event Feed",
             "Concurrency", "Dashboard",
-        )
+        ),
+        (
+            click("field", "admin:pass"), write("grower:orchard"),
+            click("button", "Login", sees=Line("link", "Variables")),
+        ),
     ),
     "mlflow": Route(_links("Experiments", "Prompts", "MCP registry.*", "AI Gateway.*", "Home")),
     "jupyterlab": Route(
@@ -72,15 +76,15 @@ ROUTES = {
     "streamlit": Route(
         _tabs("Read", "Write"),
         (
-            click("field", "Keeper"), write("signe"), click("field", "Password"), write("lamp"), press("Tab"),
-            click("button", "Come in"),
+            click("field", "Keeper"), write("signe"), click("field", "Password"), write("lamp"),
+            click("button", "Come in", sees=Line("radio", "Read")),
         ),
     ),
 }  # fmt: skip
 
 
 async def settled(session: Session) -> list[Listed]:
-    """The element list once it has not changed for `UNCHANGED_S`.
+    """The element list of a further observation, once the page's own list has not changed for `UNCHANGED_S`.
 
     Raises:
         TimeoutError: it changed for `UNCHANGED_TIMEOUT_S`.
@@ -94,7 +98,7 @@ async def settled(session: Session) -> list[Listed]:
         current = parse_elements(await session.oracle())
         if current != lines:
             lines, changed = current, time.monotonic()
-    return lines
+    return parse_elements((await session.step([])).observation.text or "")
 
 
 def difference(early: list[Listed], final: list[Listed]) -> str:

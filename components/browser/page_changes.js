@@ -5,6 +5,8 @@ const MEMORY = Symbol.for('waymark');
 const MUTATIONS = { subtree: true, childList: true, attributes: true, characterData: true };
 const CONTROLS = 'input, textarea, select, video, audio';
 const MAX_CONTROLS = 500;
+const AWAITED = /^(navigation|iframe|frame|fetch|xmlhttprequest|script|link|css)$/; // what starts the requests that NetworkActivity awaits
+const MAX_RESPONSES = 50;
 const GRID_POINTS = 96;
 const GRID_MS = 10;
 
@@ -13,13 +15,24 @@ function memory() {
   if (window[MEMORY]?.document === document) return window[MEMORY];
   const state = { document, changes: 0, changed: 0, outside: 0, effects: 0, scrolls: 0, scrolled: 0, typed: 0, clicked: 0, moved: 0, target: null,
     focus: null, wheel: null, before: null,
+    responses: [], scripted: 0,
     walked: -1, roots: new Set() };
   Object.defineProperty(window, MEMORY, { value: state, enumerable: false, configurable: true });
   state.observer = new MutationObserver((records) => onMutations(state, records));
   watchRoots(state);
+  const requests = new PerformanceObserver((list) => {
+    for (const { initiatorType, name, responseEnd } of list.getEntries()) {
+      if (isScript(initiatorType, name)) state.scripted = Math.max(state.scripted, responseEnd);
+      if (AWAITED.test(initiatorType)) state.responses.push(responseEnd);
+    }
+    state.responses.splice(0, state.responses.length - MAX_RESPONSES);
+  });
+  for (const type of ['navigation', 'resource']) requests.observe({ type, buffered: true });
   window.navigation?.addEventListener('currententrychange', () => { state.moved = performance.now(); });
   return state;
 }
+
+const isScript = (initiator, url) => initiator === 'script' || /^(link|other)$/.test(initiator) && /\.m?js(\?|$)/.test(url);
 
 // Begins to watch the roots that are not watched yet, and returns whether a visible one was among them.
 function watchRoots(state) {

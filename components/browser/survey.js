@@ -5,7 +5,7 @@
 // box. It needs composed.js.
 
 const LARGE = 10000; // elements
-const CROWDED = 15000; // elements
+const CROWDED = 12000; // elements
 const LONG = 256; // children
 const STRAY = 48; // children out of view one after the other, behind which the rest of a long list is left
 const REST_MS = 50;

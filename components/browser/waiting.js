@@ -3,12 +3,14 @@
 // A page is quiet when nothing visible changed since the mark, or for two frames, no finite animation runs, and nothing
 // changed for `still` milliseconds, because some pages react only after a pause in the typing or after a timer. With
 // `still` 0, a page without changes costs one task, not a frame. Otherwise, the pause is longer while there is a reason to
-// expect more: after a response, a change of the address or typed text to which the page has not reacted yet, and after a
-// click on a control that has had no effect yet. A page that shows that it loads (`loading`) is not quiet. Time in which
+// expect more: after a response, a change of the address or typed text to which the page has not reacted yet, after a
+// click on a control that has had no effect yet, and after a script: React shows a part whose code came late at least 300 ms
+// after the sign that it loads. A page that shows that it loads (`loading`) is not quiet. Time in which
 // the page was too busy to run our timer does not count.
 
-const RESPONSE = 1.5, REACTION = 1.6; // pauses, in multiples of `still`
-const DELIVERY_MS = 25; // a response is reported so much later than the page has it
+const RESPONSE = 1.5, REACTION = 1.6, SCRIPT = 1.8; // pauses, in multiples of `still`
+const REPORTED_MS = 100; // a response is reported at most so much later than the page has it
+const DELIVERY_MS = 25; // and so much later if the page does not tell, as of a request of another document
 const TICK_MS = 50;
 const LATE_MS = 30;
 const LOADING = '[aria-busy="true"], progress:not([value]), [role="progressbar"]:not([aria-valuenow]):not([aria-valuetext])';
@@ -20,7 +22,7 @@ const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, mil
 
 async function quiet(state, { changes, settle, still, answered, waited }) {
   const now = performance.now(), began = now - waited, end = now + settle;
-  const response = answered === null ? 0 : now - answered - DELIVERY_MS;
+  const reported = answered === null ? null : now - answered;
   const channel = new MessageChannel();
   await new Promise((resolve) => { channel.port1.onmessage = resolve; channel.port2.postMessage(0); });
   channel.port1.close();
@@ -33,7 +35,7 @@ async function quiet(state, { changes, settle, still, answered, waited }) {
       await frame();
       continue;
     }
-    const due = still ? dueTime(state, began, response, still) + late : 0;
+    const due = still ? dueTime(state, began, responseTime(state, reported), still) + late : 0;
     const left = Math.min(due, end) - performance.now();
     if (left > 0) {
       const [from, pause] = [performance.now(), Math.min(left, TICK_MS)];
@@ -48,11 +50,20 @@ async function quiet(state, { changes, settle, still, answered, waited }) {
   }
 }
 
+// When the page had the response that was reported at a time, 0 without one. A report alone does not tell whether the page
+// changed before the response or after it.
+function responseTime(state, reported) {
+  if (reported === null) return 0;
+  const ends = state.responses.filter((end) => end <= reported && end > reported - REPORTED_MS);
+  return ends.length ? Math.max(...ends) : reported - DELIVERY_MS;
+}
+
 // When the page is quiet if nothing happens before.
 function dueTime(state, began, response, still) {
   const last = Math.max(began, state.changed);
   let due = last + still;
   if (response > state.changed) due = Math.max(due, response + RESPONSE * still);
+  if (state.scripted > began) due = Math.max(due, state.scripted + SCRIPT * still);
   if (state.moved > state.changed) due = Math.max(due, state.moved + RESPONSE * still);
   const acted = Math.max(state.typed, state.clicked);
   if (acted > Math.max(state.outside, state.moved, response)) due = Math.max(due, acted + REACTION * still);

@@ -98,7 +98,7 @@ def test_a_button_behind_a_crowd_of_elements_in_view_is_listed(pages, visit):
 
     plain, detailed = visit(pages.add(f"/crowd{next(_COUNT)}", crowd(10000)), look)
     assert [line.name for line in parse_elements(plain)] == ["after"]
-    assert detailed.splitlines()[-1] == "(more than 15000 elements are in view; some of them were not looked at)"
+    assert detailed.splitlines()[-1] == "(more than 12000 elements are in view; some of them were not looked at)"
 
 
 async def executed_blocks(tab: Tab) -> int:

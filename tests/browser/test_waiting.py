@@ -56,11 +56,15 @@ def test_no_navigation_of_twenty_is_observed_early(name):
         LATER.format(310),
         "history.pushState({},'','?a');" + LATER.format(310),
         "this.classList.add('pressed');" + LATER.format(310),
+        # as React does with a part whose code comes late: it shows a sign, and the part 300 ms after that
+        "const code=document.createElement('script');code.src='late.js';code.onload=()=>{main.innerHTML='<p>wait</p>';"
+        f"{LATER.format(330)}}};document.body.append(code)",
     ],
-    ids=["skeleton", "busy", "spinner", "progress", "timer", "address", "pressed button"],
+    ids=["skeleton", "busy", "spinner", "progress", "timer", "address", "pressed button", "late script"],
 )
 def test_a_late_reaction_is_awaited(pages, visit, reaction):
     style = "<style>p{width:90px;height:20px}.spinner{animation:a 1s infinite}@keyframes a{to{opacity:0}}</style>"
+    pages.add("/late.js", "")  # no script, but it loads
     url = pages.add("/loads", f"{style}<div id=main></div>" + BUTTON.format(reaction))
 
     async def body(session, _):
