@@ -108,7 +108,9 @@ def difference(early: list[Listed], final: list[Listed]) -> str:
     return ", ".join([*came[:4], *went[:4]])
 
 
-async def drive(route: Route, start: str, origin: str, *, fixed: bool) -> Outcome:
+async def drive(
+    route: Route, start: str, origin: str, *, fixed: bool = False, navigations: int = NAVIGATIONS_EACH
+) -> Outcome:
     """Drive an application through its navigations.
 
     Args:
@@ -123,7 +125,7 @@ async def drive(route: Route, start: str, origin: str, *, fixed: bool) -> Outcom
             await player.play(step)
         lines = await settled(session)
         requests = OpenRequests(session)
-        for number in range(NAVIGATIONS_EACH):
+        for number in range(navigations):
             target = route.cycle[number % len(route.cycle)]
             listed = target.find(lines)
             if listed is None:
