@@ -67,8 +67,8 @@ class Step:
 def click(
     role: str, name: str = ".*", *, value: str = ".*", beside: Line | None = None, nth: int = 0, **more: Any
 ) -> Step:
-    """A click at a line's point; `button` and `click_type` as in the tool, other arguments as in `Step`."""
-    arguments: dict[str, Any] = {key: more.pop(key) for key in ("button", "click_type") if key in more}
+    """A click at a line's point; `button`, `click_type` and `modifiers` as in the tool, the others as in `Step`."""
+    arguments: dict[str, Any] = {key: more.pop(key) for key in ("button", "click_type", "modifiers") if key in more}
     return Step("click", arguments, Line(role, name, value, beside, nth), **more)
 
 
@@ -82,9 +82,9 @@ def drag(start: Line, end: Line, **more: Any) -> Step:
     return Step("drag", at=start, to=end, **more)
 
 
-def write(text: str, **more: Any) -> Step:
-    """Text for the focused field."""
-    return Step("write", {"text": text}, **more)
+def write(text: str, *, clear: bool = True, **more: Any) -> Step:
+    """Text for the focused field, in place of what it holds or, without `clear`, behind it."""
+    return Step("write", {"text": text} if clear else {"text": text, "clear": False}, **more)
 
 
 def press(*keys: str, **more: Any) -> Step:
@@ -100,6 +100,11 @@ def scroll_to(line: Line, at: Line | None = None, direction: str = "down", amoun
 def goto(path: str, **more: Any) -> Step:
     """Opens a path of the application."""
     return Step("goto_url", {"url": path}, **more)
+
+
+def new_tab(**more: Any) -> Step:
+    """Opens a blank tab."""
+    return Step("new_tab", **more)
 
 
 def switch_tab(index: int, **more: Any) -> Step:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.applications.journey import UPLOADS
 from tests.applications.server import PYTHON, Application, Running
-from tests.applications.steps import Line, click, done, scroll_to, write
+from tests.applications.steps import Line, click, close_tab, done, goto, new_tab, press, scroll_to, switch_tab, write
 
 BROKEN = Line("link", r"Small grey stove \(broken\)")
 
@@ -33,16 +33,17 @@ JOURNEY = (
     scroll_to(Line("link", "Proceed to checkout")),
     click("link", "Proceed to checkout", feedback="navigated to"),
     click("field", "First name"),
-    write("Ada"),
+    write("Åse"),
     click("field", "Last name"),
-    write("Nord"),
+    write("Ødegård"),
     click("field", "First line of address"),
     write("Quay 7"),
     click("field", "City"),
-    write("Bergen"),
+    write("Troms"),
+    press("ø", sees=Line("field", "City", "Tromsø")),
     scroll_to(Line("button", "Continue")),
     click("field", "Post/Zip-code"),
-    write("5003"),
+    write("9008"),
     click("select", "Country.*"),
     write("Norway"),
     click("button", "Continue", feedback="navigated to"),
@@ -72,6 +73,9 @@ JOURNEY = (
     click("link", "Small grey stove", feedback="navigated to"),
     click("field", "Title"),
     write("Small grey stove, repaired"),
+    new_tab(),
+    goto("/dashboard/orders/", feedback="navigated to", sees=Line("link", "100001")),
+    switch_tab(0, sees=Line("field", "Title", "Small grey stove, repaired")),
     click("field", "Rich Text Area.*", value="A small stove."),
     write("It burns wood.\nIt was repaired."),
     click("link", "Stock and pricing", sees=Line("field", "", "20")),
@@ -81,11 +85,13 @@ JOURNEY = (
     click("field", "", value="", beside=Line("link", "Stock and pricing"), feedback="tent.png"),
     write("tent.png", feedback="chose"),
     click("button", "Save", feedback="navigated to"),
+    switch_tab(1, sees=Line("link", "100001")),
+    close_tab(feedback="Tab 0 .* is active"),
     scroll_to(BROKEN),
     click("button", "Actions", beside=BROKEN, sees=Line("link", "Delete")),
     click("link", "Delete", feedback="navigated to"),
     click("button", "Delete", feedback="navigated to"),
-    done("Ada's order is sent, the stove is described anew and has a picture, and the broken one is gone."),
+    done("Åse's order is sent, the stove is described anew and has a picture, and the broken one is gone."),
 )
 
 
@@ -93,8 +99,8 @@ def check(running: Running) -> None:
     """The order as it was placed, the stove with its picture, and no broken one."""
     with sqlite3.connect(running.folder / "shop.sqlite3") as database:
         orders = database.execute(
-            "select o.status, total_incl_tax, l.title, quantity, first_name, line1, line4, postcode, country_id "
-            "from order_order o join order_line l on l.order_id = o.id "
+            "select o.status, total_incl_tax, l.title, quantity, first_name, last_name, line1, line4, postcode, "
+            "country_id from order_order o join order_line l on l.order_id = o.id "
             "join order_shippingaddress a on a.id = o.shipping_address_id"
         ).fetchall()
         stove = database.execute(
@@ -105,7 +111,7 @@ def check(running: Running) -> None:
             "select upc, original from catalogue_productimage i join catalogue_product p on p.id = i.product_id"
         ).fetchall()
         goods = database.execute("select count(*), sum(title like '%broken%') from catalogue_product").fetchone()
-    assert orders == [("Sent", 40, "Large red tent", 2, "Ada", "Quay 7", "Bergen", "5003", "NO")]
+    assert orders == [("Sent", 40, "Large red tent", 2, "Åse", "Ødegård", "Quay 7", "Tromsø", "9008", "NO")]
     assert [(title, text.replace("\r\n", ""), stock) for title, text, stock in stove] == [
         ("Small grey stove, repaired", "<p>It burns wood.</p><p>It was repaired.</p>", 7)
     ]

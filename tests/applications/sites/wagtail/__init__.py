@@ -7,8 +7,9 @@ import re
 import sqlite3
 from pathlib import Path
 
+from components.browser.feedback import CHANGED
 from tests.applications.server import PYTHON, Application, Running
-from tests.applications.steps import Line, click, done, press, scroll_to, write
+from tests.applications.steps import Line, click, done, hover, press, scroll_to, write
 
 CHOOSER = "(field|button|file)"
 
@@ -22,6 +23,7 @@ JOURNEY = (
     write("canoe"),
     press("Enter", feedback="navigated to"),
     click("link", "A week by canoe", feedback="navigated to"),
+    hover(Line("link", "History"), feedback=CHANGED),
     click("field", "Intro"),
     write("Six days on the long lake."),
     click("select", "Section.*"),
