@@ -7,6 +7,7 @@ wraps over two lines. An element that is covered everywhere is not clicked; the 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ from components.browser.keys import is_typed, normalise_keys
 from components.browser.tab import Tab
 from components.browser.writing import ONE_LINE, TYPED_KEY_BY_KEY, content, enter, taken_text
 
+DRAWING_LOOKS, DRAWING_S = 5, 0.05
+"""An editor may draw its text after the keys: it is looked at so often, and so many seconds apart."""
 REPLACED = "Note: the field left the page while it was written into."
 
 Actions = dict[type[tools.Arguments], Callable[[ActingSession, Any], Awaitable[str]]]
@@ -117,6 +120,11 @@ async def _write_editor(tab: Tab, call: tools.WriteElement) -> _Written:
     text = taken_text(focus, call.text)
     await enter(tab.page.keyboard, focus, text, call.clear)
     actual = await content(tab, frame, focus, text, call.clear)
+    for _ in range(DRAWING_LOOKS):
+        if actual is None or actual == text:
+            break
+        await asyncio.sleep(DRAWING_S)
+        actual = await content(tab, frame, focus, text, call.clear)
     return _Written(
         call.text if actual == text else actual, focus.lines, lost=actual is None and focus.value is not None
     )

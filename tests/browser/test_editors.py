@@ -36,6 +36,10 @@ box.addEventListener('beforeinput', (event) => { event.preventDefault(); text +=
 </script>"""
 )
 
+# As where a framework draws in a later task.
+LATE = CONTROLLED.replace("draw(); });", "setTimeout(draw, 80); });")
+assert LATE != CONTROLLED
+
 # As in CodeMirror 5 (EasyMDE) and Ace: a textarea that nobody sees takes the keys, and the page draws the text.
 HIDDEN = (
     f"<div id=box style='{PLACE};cursor:text'><div style='overflow:hidden;position:relative;width:3px;height:0'>"
@@ -71,6 +75,7 @@ IN_FRAME = "box.contentDocument.body.innerText"
 EDITORS = {
     "contenteditable": (EDITABLE, "box.innerText"),
     "controlled": (CONTROLLED, "text"),
+    "controlled, drawn late": (LATE, "text"),
     "hidden textarea": (HIDDEN, "text"),
     "frame with an editable body": (BODY, IN_FRAME),
     "frame in design mode": (DESIGN, IN_FRAME),
