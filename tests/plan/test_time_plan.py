@@ -331,7 +331,7 @@ def test_a_picture_replaces_pictures_alone(capsys, tmp_path, name, why):
 
 
 def test_the_command_prints_memory_then_time(capsys, tmp_path):
-    assert main(["plan", "demo", "--cores", "2", "--picture", str(tmp_path / "plan.svg")]) == 0
+    assert main(["plan", "demo", "--uncalibrated", "--cores", "2", "--picture", str(tmp_path / "plan.svg")]) == 0
     text = capsys.readouterr().out
     assert text.index("Memory of each device") < text.index("Time and cost: ")
     assert "(no rate was measured: expect to be wrong by a factor of 2 to 4)" in text
