@@ -18,7 +18,7 @@ from unittest import mock
 
 from playwright.async_api import Request
 
-from components.browser import BrowserPool, Session, parse_elements
+from components.browser import BrowserPool, Session, StepResult, parse_elements
 from components.browser.page_state import PageState
 from components.browser.playwright_errors import NavigatedError
 from components.browser.tab import Tab
@@ -105,6 +105,20 @@ def fixed_pause(requests: OpenRequests, since: int) -> object:
     return look_until
 
 
+async def timed_step(
+    session: Session, requests: OpenRequests, calls: list[ToolCall], outcome: Outcome, fixed: bool
+) -> StepResult:
+    """Run the calls of a navigation under one rule, and note the time."""
+    began = time.monotonic()
+    if fixed:
+        with mock.patch.object(Tab, "_look_until", fixed_pause(requests, requests.number)):
+            result = await session.step(calls)
+    else:
+        result = await session.step(calls)
+    outcome.step_s.append(time.monotonic() - began)
+    return result
+
+
 async def drive(
     pool: BrowserPool, server: AppServer, name: str, fixed: bool = False, limit: int | None = None
 ) -> Outcome:
@@ -119,14 +133,7 @@ async def drive(
         observation = await session.start(task)
         requests = OpenRequests(session)
         for number, step in enumerate(NAVIGATIONS[name][:limit]):
-            calls = calls_of(step, observation.text or "")
-            began = time.monotonic()
-            if fixed:
-                with mock.patch.object(Tab, "_look_until", fixed_pause(requests, requests.number)):
-                    result = await session.step(calls)
-            else:
-                result = await session.step(calls)
-            outcome.step_s.append(time.monotonic() - began)
+            result = await timed_step(session, requests, calls_of(step, observation.text or ""), outcome, fixed)
             await done(session)
             final = await session.oracle()
             if parse_elements(result.observation.text or "") != parse_elements(final):

@@ -16,12 +16,10 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
-from unittest import mock
 
 from components.browser import BrowserPool, Listed, Session, parse_elements
-from components.browser.tab import Tab
 from components.records import ToolCall
-from perf.waiting import OpenRequests, Outcome, fixed_pause
+from perf.waiting import OpenRequests, Outcome, timed_step
 from tests.applications.journey import PARAMS, Player
 from tests.applications.server import serve
 from tests.applications.sites import applications
@@ -131,13 +129,7 @@ async def drive(
             if listed is None:
                 raise LookupError(f"no {target} among {lines}")
             calls = [ToolCall(name="click", arguments={"x": listed.x, "y": listed.y})]
-            began = time.monotonic()
-            if fixed:
-                with mock.patch.object(Tab, "_look_until", fixed_pause(requests, requests.number)):
-                    result = await session.step(calls)
-            else:
-                result = await session.step(calls)
-            outcome.step_s.append(time.monotonic() - began)
+            result = await timed_step(session, requests, calls, outcome, fixed)
             observed, lines = parse_elements(result.observation.text or ""), await settled(session)
             if observed != lines:
                 outcome.early.append(f"{number} {target.name}: {difference(observed, lines)}")
