@@ -21,8 +21,9 @@ function memory() {
   state.observer = new MutationObserver((records) => onMutations(state, records));
   watchRoots(state);
   const requests = new PerformanceObserver((list) => {
-    for (const { initiatorType, name, responseEnd } of list.getEntries()) {
-      if (isScript(initiatorType, name)) state.scripted = Math.max(state.scripted, responseEnd);
+    const loaded = performance.getEntriesByType('navigation')[0]?.loadEventStart || Infinity;
+    for (const { initiatorType, name, startTime, responseEnd } of list.getEntries()) {
+      if (startTime > loaded && isScript(initiatorType, name)) state.scripted = Math.max(state.scripted, responseEnd);
       if (AWAITED.test(initiatorType)) state.responses.push(responseEnd);
     }
     state.responses.splice(0, state.responses.length - MAX_RESPONSES);
