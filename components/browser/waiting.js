@@ -4,9 +4,9 @@
 // changed for `still` milliseconds, because some pages react only after a pause in the typing or after a timer. With
 // `still` 0, a page without changes costs one task, not a frame. Otherwise, the pause is longer while there is a reason to
 // expect more: after a response, a change of the address or typed text to which the page has not reacted yet, after a
-// click on a control that has had no effect yet, and after a script that a loaded page asked for: React shows a part whose code came late at least 300 ms
-// after the sign that it loads. A page that shows that it loads (`loading`) is not quiet. Time in which
-// the page was too busy to run our timer does not count.
+// click on a control that has had no effect yet, and after a script that a loaded page asked for: React shows a part whose
+// code came late at least 300 ms after the sign that it loads. A page that shows that it loads (`loading`) is not quiet.
+// Time in which the page was too busy to run our timer does not count.
 
 const RESPONSE = 1.5, REACTION = 1.6, SCRIPT = 1.8; // pauses, in multiples of `still`
 const REPORTED_MS = 100; // a response is reported at most so much later than the page has it
