@@ -15,6 +15,20 @@ function share(el) {
   return Math.max(0, width) * Math.max(0, height) / (innerWidth * innerHeight);
 }
 
+// What lies over the middle of the page: a dialog or a fixed part that has no fields of its own; null if nothing does.
+function overlay() {
+  const middle = document.elementFromPoint(innerWidth / 2, innerHeight / 2);
+  for (let node = middle; node && node !== document.body; node = parentOf(node)) {
+    const fixed = getComputedStyle(node).position === 'fixed';
+    if (!fixed && !node.matches('dialog[open], [role=dialog], [aria-modal=true]')) continue;
+    const fields = [...node.querySelectorAll(FIELDS)].filter((field) => !field.matches(CAPTCHA_FIELD) && seen(field));
+    return fields.length ? null : node;
+  }
+  return null;
+}
+
+const parentOf = (node) => node.parentElement || node.getRootNode().host;
+
 const shows = (el) => el.checkVisibility() || getComputedStyle(el).display === 'contents';
 
 // The nodes of a tree in order, without those of hidden elements.
@@ -26,9 +40,10 @@ function* nodes(root) {
   }
 }
 
-// gates, others: selectors of marks by name; sources: words of inline scripts by name. Only gates matter on a page of more
-// than `enough` characters. One query for all of them answers for most pages, because a large page makes queries slow.
-function blockEvidence({ gates, others, sources, enough }) {
+// gates, others, widgets: selectors of marks by name; sources: words of inline scripts by name. Only gates, and what lies
+// over the page, matter on a page of more than `enough` characters. One query for all of them answers for most pages,
+// because a large page makes queries slow.
+function blockEvidence({ gates, others, widgets, sources, enough }) {
   const parts = [], marks = {};
   let length = 0, links = 0, navigation = 0, fields = 0, passwords = 0, visited = 0;
   for (const node of nodes(document)) { // a document that a script opened anew has no element yet
@@ -61,5 +76,10 @@ function blockEvidence({ gates, others, sources, enough }) {
       for (const [name, words] of Object.entries(sources)) if (!(name in marks) && script.text.includes(words)) marks[name] = 0;
     }
   }
-  return { text, links, navigation, fields, passwords, marks };
+  const over = overlay();
+  const covering = over && {
+    text: over.innerText.replace(/\s+/g, ' ').trim().slice(0, LIMIT),
+    captchas: Object.keys(widgets).filter((name) => [...over.querySelectorAll(widgets[name])].some((el) => share(el) > 0)),
+  };
+  return { text, links, navigation, fields, passwords, covering, marks };
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 GATES = {
     "Cloudflare": (
-        "#challenge-form, #challenge-running, #challenge-stage, #challenge-error-text, #challenge-error-title,"
+        "#challenge-running, #challenge-stage, #challenge-error-text, #challenge-error-title,"
         " #cf-challenge-running, .cf-browser-verification, form[action*='__cf_chl'],"
         " script[src*='/cdn-cgi/challenge-platform/'][src*='/orchestrate/']"
     ),
@@ -43,7 +43,8 @@ WIDGETS = {
     "Arkose": "iframe[src*='arkoselabs.com'], iframe[src*='funcaptcha.com']",
     "Friendly Captcha": ".frc-captcha",
     "another make": (
-        "[class*='captcha' i]:not(.grecaptcha-badge, .grecaptcha-badge *, input), form[action*='captcha' i]"
+        "[class*='captcha' i]:not(.grecaptcha-badge, .grecaptcha-badge *, input), form[action*='captcha' i],"
+        " iframe[src*='captcha' i]:not(.grecaptcha-badge *)"
     ),
     "an image": "img[src*='captcha' i], img[alt*='captcha' i], input[name*='captcha' i]:not([type=hidden])",
 }

@@ -6,13 +6,14 @@ status, the title, the visible text, links and fields, and the marks of known pr
 
 - A **challenge** asks whether the visitor is human, or is the refusal of a protection in front of the site. It ends the
   episode on any page. A page is a challenge if it has a mark of a challenge page and little else; if a visible CAPTCHA
-  is the page and no part of a form; or if two signals of wording and status agree on a page with little content.
+  is the page or lies over it and is no part of a form; or if two signals of wording and status agree on a page with
+  little content, or two of wording in what lies over a page.
 - A **denial** counts only on the start page: a status such as 403, or a short page whose title denies access. Later,
   the agent itself may have caused it. A page of status 401 or 403 with a password field is a login, which is no denial.
 - Status 503 without signs of a challenge is maintenance: the start page is then unavailable, and no block.
 
-The wording is English; pages in other languages are recognised by marks and status. `tests/browser/test_block_pages.py`
-measures precision and recall.
+The wording is in `block_wording`; pages in languages that it lacks are recognised by marks and status.
+`tests/browser/test_block_pages.py` measures precision and recall.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from functools import cache
 from pathlib import Path
 
 from components.browser.block_marks import GATES, SENSORS, SOURCES, WIDGETS
+from components.browser.block_wording import CHALLENGE_TITLE, DENIAL_TITLE, REFUSAL, WORDING
 from components.browser.errors import BlockedError, EnvInitError
 from components.browser.page_state import Answer, Text
 
@@ -36,59 +38,27 @@ EMPTY_TEXT = 300
 """Characters of visible text up to which a page is nearly empty."""
 COVERING = 0.4
 """Share of the viewport from which a challenge covers the page behind it."""
-_REFUSED = frozenset({401, 403, 405, 406, 418, 429, 451, 503})
+_REFUSED = frozenset({401, 403, 405, 406, 418, 429, 451, 468, 503, 999})
 """Statuses with which protections answer. One of them is one signal of a challenge."""
-_DENIED = frozenset({401, 403, 407, 418, 429, 451})
+_PROTECTIONS = frozenset({468, 999})
+"""Statuses that only protections use. On a page with nearly no content, one of them is a challenge."""
+_DENIED = frozenset({401, 403, 407, 418, 429, 451}) | _PROTECTIONS
 """Statuses of a start page that is denied."""
 _LOGIN = frozenset({401, 403})
 
-_HUMAN = r"(?:a )?(?:human|real person|not (?:a |an )?(?:ro)?bots?|robots?)\b"
-_TITLE = (
-    r"just a moment|one moment,? please|attention required|pardon our interruption|robot check|robot or human"
-    rf"|(?:making sure |are |verify )?(?:that )?you(?:'re|’re| are)? {_HUMAN}|are you {_HUMAN}"
-    r"|(?:human |bot |security |browser )?(?:verification|check|challenge|detection)"
-    r"|(?:re)?captcha(?: (?:challenge|verification|required))?|checking your browser|ddos protection"
-    r"|unusual traffic|request (?:blocked|rejected)|you have been blocked"
-)
-_CHALLENGED = re.compile(rf"^\W*(?:{_TITLE})\W*(?:\s[-|–—·]\s.*)?$", re.IGNORECASE)
-"""Titles of challenges, alone or with the name of the site. A longer title is that of an article."""
-_DENIAL = re.compile(r"^\W*(?:access (?:was |is )?denied|(?:error )?403\b|forbidden\W*$|blocked\W*$)", re.IGNORECASE)
-"""Beginnings of the titles of denials."""
 _ADDRESS = re.compile(
     r"/cdn-cgi/challenge|[?&]__cf_chl|://[^/]*captcha-delivery\.com/|/errors/validatecaptcha|google\.[a-z.]+/sorry/",
     re.IGNORECASE,
 )
-_WORDING = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"\b(?:verify(?:ing)?|confirm|prove|sure|check\w*|whether|if)\b[^.?!]{{0,40}}\byou(?:'re|’re| are)? {_HUMAN}",
-        rf"\bare you {_HUMAN}|\bi(?:'m|’m| am) not a robot\b",
-        r"(?<!\bno )\b(?:unusual|suspicious|abnormal) (?:traffic|activity|behaviou?r|requests)\b",
-        r"\bautomated (?:access|requests|queries|traffic|tools|software|visits?)\b|\bsent automatically\b",
-        r"\blooks? like[^.?!]{0,30}\b(?:(?:ro)?bot|script|automat\w+)\b",
-        r"\b(?:think|believe|suspect|detected)\b[^.?!]{0,40}\b(?:(?:ro)?bots?|automation)\b",
-        r"\b(?:checking|verifying|review\w*)\b[^.?!]{0,30}\b(?:browser|connection)\b",
-        r"\b(?:press|click|activate) (?:and|&) hold\b",
-        r"\b(?:slide|drag)\b[^.?!]{0,30}\b(?:verify|complete|puzzle|piece)\b",
-        r"\benable (?:javascript and cookies|cookies and javascript|js and disable)\b",
-        r"\b(?:complete|solve|pass|finish)\b[^.?!]{0,30}\b(?:captcha|security check|challenge|puzzle)\b",
-        r"\b(?:type|enter) the (?:characters|letters|code|text)\b[^.?!]{0,30}\b(?:see|shown|image|picture|below)\b",
-        r"\byou (?:have been|are|were) blocked\b|\byour (?:ip|access|request)\b[^.?!]{0,30}\b(?:been|was|is) blocked\b",
-        r"\b(?:ray|incident|support|block|event) id\b|\breference (?:id|number|#)",
-    )
-]
-"""What challenges say, each at most one signal."""
-_REFUSAL = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"you don(?:'t|’t) have permission to access.{0,200}\breference #\s?\d+\.[0-9a-f]+",  # Akamai
-        r"\bincapsula incident id\b|powered by\s+(?:incapsula|imperva)",
-        r"requested url was rejected.{0,120}support id",  # F5
-        r"error\s+10(?:06|07|08|09|10|12|15|20)\b.{0,300}\bcloudflare\b",
-        r"\brequest blocked\b.{0,300}\bcloudfront\b",
-    )
-]
-"""What protections say when they refuse without a challenge."""
+
+
+class Covering(Answer):
+    """A dialog or a fixed part that lies over the middle of a page and has no fields, other than those of a CAPTCHA."""
+
+    text: Text
+    """Its visible text."""
+    captchas: list[str]
+    """Names of the CAPTCHAs in it."""
 
 
 class PageEvidence(Answer):
@@ -107,6 +77,8 @@ class PageEvidence(Answer):
     """Fields, as the links. A CAPTCHA's own field does not count."""
     passwords: int
     """Password fields among the fields."""
+    covering: Covering | None
+    """What lies over the middle of the page: a dialog or a fixed part, without fields."""
     marks: dict[str, float]
     """Names of marks that were found, and the share of the viewport that each covers, from 0 to 1."""
 
@@ -134,13 +106,18 @@ class PageEvidence(Answer):
 def evidence_script() -> str:
     """The JavaScript expression that reads a page's evidence."""
     source = (Path(__file__).parent / "block_evidence.js").read_text(encoding="utf-8")
-    request = {"gates": GATES, "others": SENSORS | WIDGETS, "sources": SOURCES, "enough": MAX_TEXT}
+    request = {"gates": GATES, "others": SENSORS | WIDGETS, "widgets": WIDGETS, "sources": SOURCES, "enough": MAX_TEXT}
     return f"(() => {{{source}\nreturn blockEvidence({json.dumps(request)});}})()"
 
 
 def refuses(title: str, url: str = "") -> bool:
     """Whether a page that was recorded without its evidence is probably a block page."""
-    return any(pattern.search(title) for pattern in (_CHALLENGED, _DENIAL)) or _ADDRESS.search(url) is not None
+    return any(pattern.search(title) for pattern in (CHALLENGE_TITLE, DENIAL_TITLE)) or _ADDRESS.search(url) is not None
+
+
+def signals(text: str) -> int:
+    """How many things a text says that challenges say."""
+    return sum(pattern.search(text) is not None for pattern in WORDING)
 
 
 def challenge(page: PageEvidence) -> str | None:
@@ -149,12 +126,19 @@ def challenge(page: PageEvidence) -> str | None:
     covering = [name for name, share in gates.items() if share >= COVERING]
     if gates and (page.is_scarce or covering):
         return f"it is the challenge of {(covering or list(gates))[0]}"
+    if (over := page.covering) is not None and len(over.text) <= SHORT_TEXT:
+        if over.captchas:
+            return f"a CAPTCHA of {over.captchas[0]} lies over the page"
+        if signals(over.text) >= 2:
+            return "what lies over the page has the wording of a challenge"
     if not page.is_scarce:
         return None
-    if any(pattern.search(page.text) for pattern in _REFUSAL):
+    if any(pattern.search(page.text) for pattern in REFUSAL):
         return "a protection in front of the site refuses the visitor"
-    wording = sum(pattern.search(page.text) is not None for pattern in _WORDING)
-    titled = _CHALLENGED.search(page.title) is not None
+    if page.status in _PROTECTIONS and page.is_empty:
+        return f"only protections answer with status {page.status}"
+    wording = signals(page.text)
+    titled = CHALLENGE_TITLE.search(page.title) is not None
     refused = page.status in _REFUSED
     widgets = [name for name, share in page.marks.items() if name in WIDGETS and share > 0]
     if page.fields == 0:
@@ -175,7 +159,7 @@ def denial(page: PageEvidence) -> str | None:
     """Why a start page denies access; None if it does not."""
     if page.status in _DENIED and not (page.status in _LOGIN and page.passwords):
         return f"status {page.status} denies access"
-    if _DENIAL.search(page.title) and page.is_scarce and page.fields == 0:
+    if DENIAL_TITLE.search(page.title) and page.is_scarce and page.fields == 0:
         return "its title denies access"
     return None
 

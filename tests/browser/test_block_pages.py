@@ -2,8 +2,9 @@
 
 `block_pages/` holds short pages that imitate the structure and the wording of block pages and of ordinary pages that
 resemble them. The first line of each is its label, the place where an episode meets it, and its status:
-`<!-- block later 403 -->`. The rules were written on `development`. The pages in `held_out` were written afterwards and
-changed no rule. A change of rules because of them moves them to `development` and writes others.
+`<!-- block later 403 -->`. The rules were written on `development`. The pages in `held_out` were written afterwards,
+without sight of the rules, and changed no rule. A change of rules because of them moves them to `development` and
+writes others.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def test_the_set_has_sixty_pages_and_half_are_blocks():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("part", "precision", "recall"), [("development", 0.95, 0.95), ("held_out", 0.8, 0.7)])
+@pytest.mark.parametrize(("part", "precision", "recall"), [("development", 0.95, 0.95), ("held_out", 0.9, 0.85)])
 def test_block_pages_are_told_from_content(scores, part, precision, recall):
     score = scores[part]
     print(f"{part}: precision {score.precision:.3f}, recall {score.recall:.3f}, {score}")
