@@ -1,8 +1,10 @@
 """Waiting adapts: an observation shows a page that is done, and a page that never rests is not waited for."""
 
 import asyncio
+import time
 
 import pytest
+import websockets
 
 from components.browser import BrowserPool, check_call
 from perf.app_server import NAVIGATIONS, AppServer
@@ -84,3 +86,48 @@ def test_what_loaded_before_the_call_is_not_awaited(pages, visit):
         return await session.page.evaluate("n.textContent")
 
     assert visit(url, steps) == "0!", "the step waited for its limit"
+
+
+SOCKET = "{}const socket=new WebSocket(`ws://127.0.0.1:{}`);"
+SEND = BUTTON.format("socket.send('go')")
+
+
+def observed(pages, visit, answer, script, calls=1):
+    """The last observation of a page with a button that sends a message to a socket, and the seconds of the last
+    call. `answer` takes the message and returns the socket's, or None."""
+
+    async def serve(connection):
+        async for _ in connection:
+            reply = await answer()
+            if reply is not None:
+                await connection.send(reply)
+
+    async def body(session, _):
+        for _ in range(calls):
+            began = time.monotonic()
+            step = await session.step([CLICK])
+        return step.observation.text, time.monotonic() - began
+
+    async def main():
+        async with websockets.serve(serve, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            url = pages.add("/socket", f"<div id=main></div>{SEND}<script>{SOCKET.format('', port)}{script}</script>")
+            return await asyncio.to_thread(visit, url, body)
+
+    return asyncio.run(main())
+
+
+def test_the_answer_of_a_socket_is_awaited(pages, visit):
+    async def late():
+        await asyncio.sleep(0.8)
+        return "done"
+
+    script = "socket.onmessage=({data})=>main.innerHTML=`<a href=#>${data}</a>`"
+    assert 'link "done"' in observed(pages, visit, late, script)[0]
+
+
+def test_a_socket_that_does_not_answer_is_soon_not_awaited(pages, visit):
+    async def silent():
+        return None
+
+    assert observed(pages, visit, silent, "", calls=3)[1] < 1
