@@ -37,7 +37,7 @@ const COLOURS = {
 const LABELLED = /^(INPUT|SELECT|TEXTAREA|BUTTON)$/;
 const XHTML = 'http://www.w3.org/1999/xhtml';
 
-const clean = (text) => (text || '').replace(/\s+/g, ' ').trim();
+const clean = (text) => (text || '').replace(/\u200b/g, '').replace(/\s+/g, ' ').trim(); // editors mark an empty line by a space of no width
 const quoted = (text) => `"${(text.length > 60 ? text.slice(0, 57) + '...' : text).replace(/"/g, "'")}"`;
 
 // The text of an element, with what its slots and its shadow root show.
@@ -65,7 +65,7 @@ function declaredRole(el) {
     if (ARIA[(parentOf(el)?.getAttribute('role') || '').toLowerCase()]) return null;
   }
   if (ARIA[aria] && !el.matches(NATIVE) && holdsItself(el, ARIA[aria])) return null; // the control inside is listed
-  if (ARIA[aria]) return aria === 'combobox' && el.matches('input, textarea, [contenteditable]') ? 'field' : ARIA[aria];
+  if (ARIA[aria]) return aria === 'combobox' && el.matches('input:not([readonly]), textarea, [contenteditable]') ? 'field' : ARIA[aria];
   switch (el.tagName) {
     case 'AREA': return el.hasAttribute('href') ? 'link' : null;
     case 'A': case 'a': return el.hasAttribute('href') || el.hasAttribute('xlink:href') ? 'link' : null; // 'a' in SVG
@@ -98,13 +98,23 @@ function looksRole(el) {
   const style = getComputedStyle(el), around = getComputedStyle(parent);
   const ownUnderline = underlined(style) && !underlined(around) && style.color !== around.color && el.tagName !== 'U';
   if (ownUnderline && clean(el.innerText)) return 'link';
-  const pointed = style.cursor === 'pointer' && !(el.tagName === 'LABEL' && el.control)
+  const pointed = style.cursor === 'pointer' && !pressesControl(el)
     && !(around.cursor === 'pointer' && parent !== parent.ownerDocument.body && !holdsSeveral(parent));
   if (!pointed) return announcedRole(el);
   if (holdsSeveral(el)) return null;
   if (el.querySelector('a[href], button, input, select, textarea, [role]') || shadowOf(el)?.querySelector(NATIVE)) return null;
   if (isBox(el)) return null;
   return textOf(el) || nameOf(el, 'button') ? (underlined(style) ? 'link' : 'button') : null;
+}
+
+// Whether an element is a label, or has its cursor from a part of a label that is drawn around the label's control.
+function pressesControl(el) {
+  const label = el.closest('label'), control = label?.control;
+  if (!control || label === el) return !!control;
+  for (let node = parentOf(el); node && label.contains(node); node = parentOf(node)) {
+    if (node.contains(control) && getComputedStyle(node).cursor === 'pointer') return true;
+  }
+  return false;
 }
 
 // An element without a role that takes the focus or announces a state: a part of a widget that people press.
@@ -232,6 +242,16 @@ function labelText(node) {
   return node.querySelector('select') ? [...node.childNodes].map(labelText).join(' ') : node.innerText;
 }
 
+// An editor that takes the place of a hidden field of a form has that field's label.
+function replacedName(el) {
+  for (let around = parentOf(el), depth = 0; around && depth < 4; around = parentOf(around), depth++) {
+    const fields = [...around.children].filter((child) => child !== el && child.matches('input, textarea') && !child.checkVisibility());
+    const names = fields.flatMap(labelsOf).filter(isVisible).map((label) => clean(labelText(label))).filter(Boolean);
+    if (names.length) return names.length === 1 ? names[0] : '';
+  }
+  return '';
+}
+
 function nameOf(el, role) {
   const byId = (el.getAttribute('aria-labelledby') || '').split(/\s+/).filter(Boolean)
     .map((id) => clean(el.getRootNode().getElementById(id)?.innerText)).filter(Boolean).join(' ');
@@ -247,9 +267,9 @@ function nameOf(el, role) {
     }
     const before = el.previousElementSibling;
     const beside = before && before.tagName === 'LABEL' && !before.control ? clean(before.innerText) : '';
-    return beside || clean(el.placeholder) || clean(el.title);
+    return beside || clean(el.placeholder) || clean(el.title) || replacedName(el);
   }
-  if (role === 'field') return clean(el.getAttribute('aria-placeholder')) || clean(el.title);
+  if (role === 'field') return clean(el.getAttribute('aria-placeholder')) || clean(el.title) || replacedName(el);
   if (el.tagName === 'OPTION') return clean(el.label);
   if (isArea(el)) return clean(el.alt) || clean(el.title);
   const image = el.matches('img') ? el : el.querySelector('img[alt]');

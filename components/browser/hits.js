@@ -96,7 +96,8 @@ class HitTests {
     const own = isVisible(el) && this.pointOf(el, isHit);
     if (own) return { point: own };
     if (role === 'field' && el.type !== 'file') return this.surfaceOf(el);
-    if (!/^(checkbox|radio)$/.test(role) && !/^(range|file)$/.test(el.type)) return null;
+    const isDrawnByLabel = role === 'select' && el.tagName === 'INPUT'; // its own box is a pixel that takes the keys
+    if (!/^(checkbox|radio)$/.test(role) && !/^(range|file)$/.test(el.type) && !isDrawnByLabel) return null;
     return this.styledPlaceOf(el, role, isHit);
   }
 

@@ -127,3 +127,14 @@ def test_a_control_in_another_one_is_listed_unless_it_is_the_same(lines, body, l
     elements = parse_elements("\n".join(lines(body)))
     assert sorted(element.name for element in elements) == listed
     assert len({(element.x, element.y) for element in elements}) == len(listed)
+
+
+def test_a_select_that_its_label_draws_has_one_line_with_its_value(lines):
+    hidden = "width:1px;height:1px;opacity:0;border:0;padding:0"
+    body = (
+        f"<label><div style='cursor:pointer;{PAD}'><div>Place</div><span>Dock</span><input role=combobox readonly "
+        f"aria-label=Place value=Dock style='{hidden}'><i aria-hidden=true>arrow_drop_down</i></div></label>"
+        "<label>Due <input><i style='cursor:pointer'>today</i></label>"
+    )
+    texts = [line.rsplit(" ", 2)[0] for line in lines(body)]
+    assert texts == ['- select "Place" value "Dock"', '- field "Due today"', '- button "today"']

@@ -9,7 +9,6 @@ from pathlib import Path
 from tests.applications.server import PYTHON, Application, Running
 from tests.applications.steps import Line, click, done, drag, press, scroll_to, write
 
-FIELD = "(field|select|button)"
 SEARCH = Line("field", "Search the jobs")
 
 JOURNEY = (
@@ -20,9 +19,9 @@ JOURNEY = (
     click("button", "Come in", feedback="navigated to"),
     click("field", "Title"),
     write("Caulk the hull"),
-    click(FIELD, "Place", sees=Line("option", "Dock")),
+    click("select", "Place", sees=Line("option", "Dock")),
     click("option", "Dock"),
-    click("button", "arrow_drop_down", nth=1, sees=Line("option", "Plane")),
+    click("select", "Tools", sees=Line("option", "Plane")),
     click("option", "Plane"),
     click("option", "Drill"),
     press("Escape"),
@@ -51,7 +50,7 @@ JOURNEY = (
     click("button", "Edit Grease the winch", sees=Line("field", "Title of the job", "Grease the winch")),
     click("field", "Title of the job"),
     write("Grease both winches"),
-    click(FIELD, "Place of the job", sees=Line("option", "Yard")),
+    click("select", "Place of the job", sees=Line("option", "Yard")),
     click("option", "Yard"),
     click("field", "Hours of the job"),
     write("4", sees=Line("field", "Hours of the job", "4")),
