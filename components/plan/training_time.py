@@ -79,7 +79,7 @@ def retraining_time(setting: Setting, stage: str, rolled: Sequence[IterationRoll
     kept = [share * each.trajectories * setting.rates.habits_of(stage).judged for each in rolled]
     earlier = sum(kept[:-1]) * params.rl.short.iterations
     trainings = [earlier + kept[-1] * done for done in range(0, iterations, retrain.every) if earlier or done]
-    count = sum(trainings) + retrain.rehearsed * len(trainings)
+    count = sum(trainings) * (1 + params.judge.distill.mismatched) + retrain.rehearsed * len(trainings)
     length = distilled_prompt(setting, turns) + VERDICT * params.judge.distill.max_response_tokens
     samples = Samples(count, length, count * length, count * params.judge.distill.screenshots)
     return _supervised(setting, "distill_judge", setting.judge, retrain.optim, samples)

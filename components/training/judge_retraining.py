@@ -2,9 +2,11 @@
 
 A policy may learn what its judge takes for a success. Its attempts are then unlike those that the judge was trained on,
 and more and more of the judge's successes are failures (`training.audit`). Every `judge.distill.retrain.every`
-iterations the judge learns from a share of the audited rollouts of all iterations before, and again from some examples
-of its first training, against forgetting. Each training begins with the judge of the stage `distill_judge`, so that the
-judge of an iteration depends on that judge and on the labels alone, and not on how often the run was killed.
+iterations the judge learns from three parts: a share of the audited rollouts of all iterations before; the successes
+among them with other tasks, as failures (`judge.distill.mismatched`), since otherwise nearly all that the policy does
+would be shown as a success; and some examples of its first training, against forgetting. Each training begins with the
+judge of the stage `distill_judge`, so that the judge of an iteration depends on that judge and on the labels alone, and
+not on how often the run was killed.
 
 Deviation: the judge of OpenWebRL (section 4.3) stays as it is.
 """
@@ -19,6 +21,7 @@ from pathlib import Path
 
 from components.judge.distilled import DistilledJudge
 from components.judge.labelled_trajectories import REHEARSED, LabelledTrajectories
+from components.judge.mismatched import mismatched
 from components.memory import free_models
 from components.model import VLM
 from components.params import Params, RetrainParams
@@ -42,6 +45,18 @@ def labelled_rollouts(state_dir: Path, iterations: int, earlier: Path | None = N
     """
     folders = [_folder(state_dir, iteration) for iteration in range(1, iterations + 1)]
     return LabelledTrajectories.join(map(LabelledTrajectories.read, [*([earlier] if earlier else []), *folders]))
+
+
+def examples(rollouts: LabelledTrajectories, judge: Path, params: Params) -> LabelledTrajectories:
+    """What the judge learns from: the labelled rollouts, their successes with other tasks, and rehearsed examples.
+
+    Args:
+        judge: the directory of the distilled judge.
+    """
+    share = params.judge.distill.mismatched
+    attempts, labels = mismatched(rollouts.trajectories, rollouts.labels, share, params.seed)
+    failures = LabelledTrajectories(attempts, {label.trajectory_id: label for label in labels})
+    return LabelledTrajectories.join([rollouts, failures, LabelledTrajectories.read(judge / REHEARSED)])
 
 
 def _folder(state_dir: Path, iteration: int) -> Path:
@@ -109,9 +124,7 @@ class RetrainedJudge:
             return {}
         judge = self.state_dir / "judge" / f"{due:04d}"
         if not judge.exists():
-            self._train(
-                LabelledTrajectories.join([rollouts, LabelledTrajectories.read(self.path / REHEARSED)]), judge, report
-            )
+            self._train(examples(rollouts, self.path, self.params), judge, report)
         version = f"{self._version}+{len(rollouts)}"
         self._judge = DistilledJudge(VLM.load(judge, self.params.model), version, self.params)
         free_models()

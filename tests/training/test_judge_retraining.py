@@ -17,7 +17,7 @@ from components.model import VLM
 from components.params import OptimParams, Params, RetrainParams
 from components.records import Outcome, Termination, Trajectory, Verdict
 from components.training.audit import ended_by_imprecision
-from components.training.judge_retraining import AUDITED, RetrainedJudge, labelled_rollouts
+from components.training.judge_retraining import AUDITED, RetrainedJudge, examples, labelled_rollouts
 from tests.samples import a_task, a_trajectory, a_verdict, recipe
 from tests.training.rl_without_pages import Killed, even_attempts, train
 
@@ -46,13 +46,25 @@ def distilled(tmp_path_factory) -> Path:
     """The shipped base as a judge, which rehearses one example."""
     path = tmp_path_factory.mktemp("distilled")
     VLM.load("data/base_model", recipe().model).save(path)
-    examples = attempts([900])
-    LabelledTrajectories(examples, {v.trajectory_id: v for v in labels(examples)}).write(path / REHEARSED)
+    rehearsed = attempts([900])
+    LabelledTrajectories(rehearsed, {v.trajectory_id: v for v in labels(rehearsed)}).write(path / REHEARSED)
     return path
 
 
 def weights(state: Path, iteration: int) -> dict[str, torch.Tensor]:
     return load_file(state / f"judge/{iteration:04d}/model.safetensors")
+
+
+def test_successes_with_another_task_are_failures_to_learn_from(distilled):
+    rollouts = [a_trajectory(a_task(seed, intent=f"Click {seed}"), turns=1, answer="a") for seed in (2, 4, 6, 8)]
+    params = with_retraining(RetrainParams(every=2, optim=OPTIM))
+    distill = params.judge.distill.model_copy(update={"mismatched": 1.0})
+    params = params.model_copy(update={"judge": params.judge.model_copy(update={"distill": distill})})
+    labelled = LabelledTrajectories(rollouts, {label.trajectory_id: label for label in labels(rollouts)})
+    learned = examples(labelled, distilled, params)
+    outcomes = [learned.labels[t.trajectory_id].outcome for t in learned.trajectories]
+    assert outcomes == [Outcome.SUCCESS] * 4 + [Outcome.FAILURE] * 4 + [Outcome.SUCCESS]
+    assert {t.answer for t in learned.trajectories[4:8]} == {"a"}
 
 
 @pytest.mark.slow
