@@ -79,7 +79,7 @@ async def _write_element(session: ActingSession, call: tools.WriteElement) -> st
             return feedback.failed("write_element", error)
         if call.submit:
             await observed.tab.page.keyboard.press("Enter")
-    target = observed.target or Element("field")
+    target = written.editor or observed.target or Element("field")
     line = feedback.write(target, call.text, written.actual, observed.effect, "write_element", call.submit)
     if written.lost and not observed.effect.navigated_to:
         return f"{line} {REPLACED}"
@@ -94,6 +94,8 @@ class _Written:
     """Whether it takes line breaks."""
     lost: bool = False
     """Whether the field has left the page."""
+    editor: Element | None = None
+    """The field that takes the text of an editor; at its point may be a part of its text."""
 
 
 async def _write_field(tab: Tab, element: PageElement, field: Field, call: tools.WriteElement) -> _Written:
@@ -118,7 +120,7 @@ async def _write_editor(tab: Tab, call: tools.WriteElement) -> _Written:
     if focus is None or not focus.editor or focus.frozen:
         raise UnknownElementError(f"element {call.element} takes no text")
     text = taken_text(focus, call.text)
-    await enter(tab.page.keyboard, focus, text, call.clear)
+    await enter(tab, frame, focus, text, call.clear)
     actual = await content(tab, frame, focus, text, call.clear)
     for _ in range(DRAWING_LOOKS):
         if actual is None or actual == text:
@@ -126,7 +128,10 @@ async def _write_editor(tab: Tab, call: tools.WriteElement) -> _Written:
         await asyncio.sleep(DRAWING_S)
         actual = await content(tab, frame, focus, text, call.clear)
     return _Written(
-        call.text if actual == text else actual, focus.lines, lost=actual is None and focus.value is not None
+        call.text if actual == text else actual,
+        focus.lines,
+        lost=actual is None and focus.value is not None,
+        editor=focus.element,
     )
 
 

@@ -1,5 +1,5 @@
 // The focused field: what it is (`focus`), and what `write` does inside of the page: remember it (`hold`) and read it
-// again (`written`), select its content (`clear`), choose its options (`choose`), or set a value that people pick (`set`).
+// again (`written`), select its content (`clear`), give it a text (`paste`), choose its options (`choose`), or set a value that people pick (`set`).
 // It needs composed.js, elements.js, unseen_fields.js and `describe` of probe.js.
 
 const MAX_OPTIONS = 30;
@@ -51,6 +51,18 @@ function clear() {
   const el = deepFocus(), before = hold().focus;
   if (before?.editable && !before.editor && !before.picked && before.value) el.select();
   return { focus: before };
+}
+
+// Gives a text to the focused field as a paste does. A listener takes the text if it cancels the event or stops it on its way.
+function paste({ text }) {
+  const el = deepFocus(), view = el.ownerDocument.defaultView, data = new DataTransfer();
+  let arrived = false;
+  const note = () => { arrived = true; };
+  data.setData('text/plain', text);
+  view.addEventListener('paste', note);
+  const kept = el.dispatchEvent(new ClipboardEvent('paste', { bubbles: true, cancelable: true, composed: true, clipboardData: data }));
+  view.removeEventListener('paste', note);
+  return { taken: !kept || !arrived };
 }
 
 function tell(el) {

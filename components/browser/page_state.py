@@ -105,6 +105,13 @@ class Chosen(Answer):
     """Those that are selected after the page has heard of it; None if the `<select>` has left the page."""
 
 
+class Pasted(Answer):
+    """The answer to `paste`."""
+
+    taken: Flag
+    """Whether a listener of the page took the text; if not, the browser would insert it."""
+
+
 class ValueSet(Answer):
     """The answer to `set`."""
 

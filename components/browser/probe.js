@@ -1,5 +1,5 @@
 // Answers one request: it reads the page before a call (`mark`) and after it (`look`), asks fields.js about the focused field
-// (`focus`, `hold`, `written`, `clear`, `choose`, `set`), or says where to turn the wheel (`aim`). It needs the other files of this folder.
+// (`focus`, `hold`, `written`, `clear`, `paste`, `choose`, `set`), or says where to turn the wheel (`aim`). It needs the other files of this folder.
 
 // ---- describing -----------------------------------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ const relist = (request) => ({ focus: focused(), elements: elementList({ ...requ
 // Every answer brings what was copied in this document since the last one (clipboard.js), and the numbers of elements
 // that may hold closed shadow roots and were not asked about yet, and that may listen.
 async function answer(request) {
-  const reply = await ({ mark, look, focus, hold, written, clear, choose, set, aim, elements, relist, framePart })[request.op](request);
+  const reply = await ({ mark, look, focus, hold, written, clear, paste, choose, set, aim, elements, relist, framePart })[request.op](request);
   if (globalThis.waymarkCopied) [reply.copied, globalThis.waymarkCopied] = [globalThis.waymarkCopied, null];
   return { ...reply, suspects: suspects.size, drawn: drawn.size };
 }

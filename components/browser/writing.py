@@ -4,6 +4,10 @@
 
 A plain field is selected by script and typed over. An editor (`Focus.editor`) is cleared with Ctrl+A and Delete,
 because it may keep a selection of its own. A line break inserts a line where the field has lines, and never submits.
+
+An editor of source code changes what is typed: it indents new lines, closes brackets and quotes, and completes names.
+It takes a pasted text as it is, so all but plain words are given to it by an event `paste`. No keys are pressed for it,
+since a terminal has another meaning for them.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from components.browser.effects import ActingSession, ObservedCall
 from components.browser.field_values import field_value
 from components.browser.focused_frame import ask_frame, focused_element
 from components.browser.foreign_frames import FrameWorld
-from components.browser.page_state import Chosen, Focus, Focused, ValueSet
+from components.browser.page_state import Chosen, Focus, Focused, Pasted, ValueSet
 from components.browser.playwright_errors import ClosedError, NavigatedError
 from components.browser.tab import Tab
 
@@ -46,7 +50,7 @@ async def write(session: ActingSession, call: tools.Write) -> str:
     text = taken_text(focus, call.text)
     documents = tab.documents
     async with ObservedCall(session) as observed:
-        await enter(tab.page.keyboard, focus, text, call.clear)
+        await enter(tab, frame, focus, text, call.clear)
     actual = await content(tab, frame, focus, text, call.clear) if tab.documents == documents else None
     line = feedback.write(focus.element, text, actual, observed.effect)
     return line if focus.lines or "\n" not in call.text else f"{line} {ONE_LINE}"
@@ -58,13 +62,17 @@ def taken_text(focus: Focus, text: str) -> str:
     return text if focus.lines else " ".join(text.split("\n")).rstrip(" " if "\n" in text else "")
 
 
-async def enter(keyboard: Keyboard, focus: Focus, text: str, clear: bool) -> None:
-    """Type a text into the focused field, in place of what it holds or, without `clear`, behind it."""
+async def enter(tab: Tab, frame: FrameWorld | None, focus: Focus, text: str, clear: bool) -> None:
+    """Type or paste a text into the focused field, in place of what it holds or, without `clear`, behind it."""
+    keyboard = tab.page.keyboard
     if clear:
         await _clear(keyboard, focus)
     elif focus.value != "":
         await keyboard.press("Control+End")
-    await _type(keyboard, text, focus)
+    if not focus.code or not text or text.replace(" ", "").isalnum():
+        await _type(keyboard, text, focus)
+    elif not (await ask_frame(tab, frame, Pasted, op="paste", text=text)).taken:
+        await keyboard.insert_text(text)
 
 
 async def content(tab: Tab, frame: FrameWorld | None, focus: Focus, text: str, clear: bool) -> str | None:
@@ -145,9 +153,6 @@ async def _clear(keyboard: Keyboard, focus: Focus) -> None:
 
 
 async def _type(keyboard: Keyboard, text: str, focus: Focus) -> None:
-    if focus.code and "\n" in text:  # as if pasted: an editor indents a line that is begun with Enter
-        await keyboard.insert_text(text)
-        return
     for index, line in enumerate(text.split("\n")):
         if index and focus.editor:
             await keyboard.press("Shift+Enter" if focus.sends else "Enter")

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urljoin
 
-from components.browser import Listed, Session, check_call, parse_elements
+from components.browser import BrowserPool, Listed, Session, check_call, parse_elements
 from components.browser.feedback import NO_EFFECT
 from components.params import BrowserParams, EgressParams
 from components.records import Observation, Task
+from tests.applications.server import Application, Running
 from tests.applications.steps import Line, Step
 
 UPLOADS = Path(__file__).with_name("uploads")
@@ -135,6 +136,21 @@ class Player:
         self.observation = observation
         if self._watch is not None:
             await self._watch(self._session, observation)
+
+
+async def play(application: Application, running: Running, params: BrowserParams = PARAMS) -> Played:
+    """Play an application's journey; where it fails, the last picture is in the application's folder."""
+    async with BrowserPool(params, text="elements") as pool, pool.session() as session:
+        player = Player(session, running.origin)
+        try:
+            await player.start(application.start)
+            for step in application.journey:
+                await player.play(step)
+        except Exception:
+            if player.observation is not None:
+                (running.folder / "last.png").write_bytes(player.observation.screenshot.data)
+            raise
+        return player.played
 
 
 def _contains(pattern: str, text: str) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import pytest
 
 from components.ports import free_port
 from tests.applications.steps import Step
@@ -19,6 +20,7 @@ from tests.applications.steps import Step
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-apps/bin/python"
 """The Python of the applications' environment, which `make apps` makes."""
+needs_apps = pytest.mark.skipif(not PYTHON.exists(), reason="the applications are not installed: make apps")
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 10.0
 

@@ -1,4 +1,7 @@
-"""Editors: write, clear and append in small imitations of those that applications use, by a point and by an id."""
+"""Editors: write, clear and append in small imitations of those that applications use, by a point and by an id.
+
+`tests/applications/test_editors.py` does the same in the real ones.
+"""
 
 from __future__ import annotations
 
@@ -62,6 +65,49 @@ keys.oninput = () => { if (whole) text = ''; whole = false; text += keys.value; 
 </script>"""
 )
 
+# As in Monaco: each character that comes from the keys, or all at once from an input method, may bring others with it.
+COMPLETING = (
+    f"<form><label for=kept>Notes:</label><textarea id=kept style='display:none'></textarea>"
+    f"<div id=box style='{PLACE};cursor:text'>"
+    "<div style='overflow:hidden;position:relative;width:3px;height:0'>"
+    "<textarea id=keys style='position:absolute;bottom:-1em;width:1000px;height:1em'></textarea></div>"
+    "<pre id=drawn style='white-space:pre-wrap;margin:0;height:100%'></pre></div></form>"
+    """<script>
+let text = 'old text', after = '', whole = false;
+const draw = () => { drawn.textContent = text + after || '\\u200b'; };
+draw();
+const type = (character) => {
+  if (whole) text = after = '';
+  whole = false;
+  const pair = { '[': ']', '(': ')', '{': '}', '"': '"' }[character];
+  if (after[0] === character) after = after.slice(1);
+  else if (pair) after = pair + after;
+  text += character;
+  if (character === '\\n') text += text.split('\\n').at(-2).match(/^[ -]*/)[0].replace('-', ' ');
+  draw();
+};
+box.onmousedown = (event) => { event.preventDefault(); keys.focus(); };
+keys.onkeydown = (event) => {
+  if (event.ctrlKey && event.key === 'a') whole = true;
+  else if (event.ctrlKey && event.key === 'End') [text, after] = [text + after, ''];
+  else if (event.key === 'Delete' && whole) [text, after, whole] = ['', '', false];
+  else if (event.key === 'Enter') type('\\n');
+  else return;
+  event.preventDefault();
+  draw();
+};
+keys.oninput = () => { [...keys.value].forEach(type); keys.value = ''; };
+keys.onpaste = (event) => {
+  event.preventDefault();
+  text += event.clipboardData.getData('text/plain');
+  draw();
+};
+</script>"""
+)
+# As in CodeMirror 6, whose text is source code, here without a handler of pastes.
+CODE_LINES = f"<div id=box contenteditable spellcheck=false role=textbox style='{PLACE};white-space:pre'>old text</div>"
+CODE = 'a: [1, 2]\nb:\n  - c\n  - "d'
+
 # As in TinyMCE and the older editors: a frame whose document is edited.
 FRAME = (
     f"<iframe id=box style='{PLACE}' srcdoc='<body style=\"margin:0;height:190px\" {{attribute}}>old text</body>'>"
@@ -77,6 +123,8 @@ EDITORS = {
     "controlled": (CONTROLLED, "text"),
     "controlled, drawn late": (LATE, "text"),
     "hidden textarea": (HIDDEN, "text"),
+    "completing": (COMPLETING, "text + after"),
+    "code": (CODE_LINES, "box.innerText"),
     "frame with an editable body": (BODY, IN_FRAME),
     "frame in design mode": (DESIGN, IN_FRAME),
 }
@@ -176,3 +224,60 @@ def test_enter_is_not_pressed_where_the_page_says_that_it_sends(pages, visit):
         return await session.page.evaluate("[sent, box.innerText.trim()]")
 
     assert visit(pages.add("/chat", body), steps) == [0, "dear\nall"]
+
+
+@pytest.fixture
+def completing(pages, visit):
+    """Runs `await steps(session, lists)` on the editor that completes what is typed, after a click into it."""
+    url = pages.add("/completing", COMPLETING)
+
+    def run(steps):
+        async def episode(session, observation):
+            await session.step([check_call(*CLICK)])
+            return await steps(session, observation)
+
+        return visit(url, episode)
+
+    return run
+
+
+def write(text, **more):
+    return check_call("write", {"text": text, **more})
+
+
+def test_an_editor_that_closes_brackets_and_indents_gets_the_exact_text(completing):
+    async def steps(session, _):
+        await session.step([write(CODE), write("\n(e", clear=False)])
+        return await session.page.evaluate("text + after")
+
+    assert completing(steps) == CODE + "\n(e"
+
+
+def test_a_terminal_that_takes_a_paste_without_cancelling_it_gets_it_once(completing):
+    async def steps(session, _):
+        await session.page.evaluate(
+            "void (keys.onpaste = (e) => { e.stopPropagation(); text += e.clipboardData.getData('text'); draw(); })"
+        )
+        await session.step([write("ls (a)\nls b")])
+        return await session.page.evaluate("text + after")
+
+    assert completing(steps) == "ls (a)\nls b"
+
+
+def test_an_editor_in_place_of_a_hidden_field_has_that_fields_label(completing):
+    async def steps(session, _):
+        return (await session.step([write("")])).observation.text
+
+    assert '- field "Notes:" multiline focused' in completing(steps)
+
+
+def test_feedback_of_an_id_names_the_editor_and_not_a_part_of_its_text(pages):
+    async def episode():
+        async with BrowserPool(PARAMS, text="axtree") as pool, pool.session() as session:
+            text = (await session.start(task(pages.add("/named", COMPLETING)))).text
+            element = re.search(r"\[(\d+)\] textbox", text)[1]
+            return (
+                await session.step([check_call("write_element", {"element": element, "text": "b"}, ALL_TOOLS)])
+            ).feedback
+
+    assert 'into <textarea> "Notes:"' in asyncio.run(episode())[0]

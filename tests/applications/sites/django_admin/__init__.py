@@ -1,4 +1,4 @@
-"""Django's admin: a catalogue with a search, a form with a window of its own, a date, genres, loans, a deletion."""
+"""Django's admin: a catalogue with a search, a form with a window of its own, a date, genres, editors, a deletion."""
 
 from __future__ import annotations
 
@@ -40,6 +40,13 @@ JOURNEY = (
     click("field", "Summary:"),
     write("A voyage to the north."),
     write("\nNothing else happens.", clear=False),
+    scroll_to(Line("button", "Create Link")),
+    click("field", "Review:"),
+    write("It begins well.\nIt ends (too) soon."),
+    write(" A pity.", clear=False),
+    click("field", "Notes:"),
+    write("# Shelf\n\n- north [2]\n  - upper row"),
+    write('\n- the "old" hall', clear=False),
     scroll_to(Line(CHOOSER, "Cover:.*")),
     click(CHOOSER, "Cover:.*", feedback="plan.txt"),
     write("plan.txt", feedback="chose"),
@@ -66,8 +73,9 @@ def check(running: Running) -> None:
     """The edition with all its fields, and no spoiled copy."""
     with sqlite3.connect(running.folder / "library.sqlite3") as database:
         books = database.execute(
-            "select b.title, a.name, language, published >= date('now', '-10 minutes'), in_print, summary, cover "
-            "from library_book b join library_author a on a.id = b.author_id where b.title like '%whale%'"
+            "select b.title, a.name, language, published >= date('now', '-10 minutes'), in_print, summary, "
+            "review, notes, cover from library_book b join library_author a on a.id = b.author_id "
+            "where b.title like '%whale%'"
         ).fetchall()
         genres = database.execute("select name from library_book_genres join library_genre g on g.id = genre_id")
         loans = database.execute("select reader from library_loan").fetchall()
@@ -80,6 +88,8 @@ def check(running: Running) -> None:
                 1,
                 1,
                 "A voyage to the north.\r\nNothing else happens.",
+                "<p>It begins well.</p><p>It ends (too) soon. A pity.</p>",
+                '# Shelf\r\n\r\n- north [2]\r\n  - upper row\r\n- the "old" hall',
                 "covers/plan.txt",
             )
         ]

@@ -1,4 +1,4 @@
-"""Streamlit: a log-in, its widgets, a file, a sidebar, a search, a form that edits, and a dialog that asks."""
+"""Streamlit: a log-in, its widgets, a file, a sidebar, a search, a form that edits, a dialog that asks, and Monaco."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tests.applications.server import PYTHON, Application, Running
 from tests.applications.steps import Line, click, done, press, scroll_to, wait, write
 
 SEARCH = Line("field", "Search the log")
+EDITOR = Line("field", "Editor content.*")
 FOUND = Line("field", r"Entry \(2 found\)")
 
 JOURNEY = (
@@ -55,7 +56,14 @@ JOURNEY = (
     press("Escape"),
     click("button", "Clear the oldest entry", sees=Line("button", "Yes, clear it")),
     click("button", "Yes, clear it", sees=Line("button", "Clear the oldest entry")),
-    done("The passing ship is in the log, the boat brought bread too, and the oldest entry is cleared."),
+    click("radio", "Lamp", sees=EDITOR),
+    click(EDITOR.role, EDITOR.name),
+    write('lit: [18, 6]\ncolours:\n  - {name: "white'),
+    write('"}\nby: signe', clear=False),
+    click("button", "Keep the settings"),
+    done(
+        "The passing ship is in the log, the boat brought bread too, the oldest entry is cleared, and the lamp is set."
+    ),
 )
 
 
@@ -76,6 +84,7 @@ def check(running: Running) -> None:
         "sketch": "plan.txt",
         "keeper": "signe",
     }
+    assert (running.folder / "lamp.yaml").read_text() == 'lit: [18, 6]\ncolours:\n  - {name: "white"}\nby: signe'
 
 
 def command(running: Running) -> list[str]:

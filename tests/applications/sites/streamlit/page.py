@@ -1,13 +1,15 @@
-"""A lighthouse's log, made with Streamlit: it keeps what is sent in a JSON file."""
+"""A lighthouse's log, made with Streamlit: it keeps what is sent in a JSON file, and settings in a YAML file."""
 
 import json
 import os
 from pathlib import Path
 
 import streamlit
+from streamlit_monaco_yaml import monaco_editor
 
 STATE = Path(os.environ["STATE"])
 LOG = STATE / "log.json"
+LAMP = STATE / "lamp.yaml"
 WEATHER = ["Calm", "Fog", "Storm"]
 FIRST = [
     {"text": text, "weather": weather, "keeper": "olaf"}
@@ -56,11 +58,8 @@ def log_in() -> None:
 def log() -> None:
     """The section that the keeper chose."""
     streamlit.title("The log")
-    section = streamlit.sidebar.radio("Section", ["Write", "Read"])
-    if section == "Write":
-        write()
-    else:
-        read()
+    section = streamlit.sidebar.radio("Section", ["Write", "Read", "Lamp"])
+    {"Write": write, "Read": read, "Lamp": lamp}[section]()
 
 
 def write() -> None:
@@ -104,6 +103,16 @@ def read() -> None:
             change = {"text": text, "weather": weather}
             keep([row | change if other == number else row for other, row in enumerate(entries())])
             streamlit.rerun()
+
+
+def lamp() -> None:
+    """The lamp's settings, in a Monaco editor."""
+    settings = monaco_editor(
+        LAMP.read_text() if LAMP.exists() else "lit: true\nhours:\n  - 18\n", height=200, key="lamp"
+    )
+    if streamlit.button("Keep the settings"):
+        LAMP.write_text(settings["text"])
+        streamlit.success("The lamp has them.")
 
 
 if "keeper" in streamlit.session_state:

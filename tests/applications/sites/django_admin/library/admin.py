@@ -15,6 +15,7 @@ class AuthorAdmin(admin.ModelAdmin):
 @admin.register(Book)
 class BookAdmin(admin.ModelAdmin):
     list_display = ("title", "author", "language", "in_print")
+    list_editable = ("in_print",)
     list_filter = ("language", "in_print")
     search_fields = ("title", "author__name")
     autocomplete_fields = ("translator",)

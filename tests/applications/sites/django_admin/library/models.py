@@ -1,4 +1,8 @@
 from django.db import models
+from django_prose_editor.fields import ProseEditorField
+from easymde.fields import EasyMDEField
+
+REVIEW = {"Bold": True, "Italic": True, "BulletList": True, "ListItem": True, "Link": True}
 
 
 class Author(models.Model):
@@ -24,6 +28,8 @@ class Book(models.Model):
     in_print = models.BooleanField(default=False)
     genres = models.ManyToManyField(Genre, blank=True)
     summary = models.TextField(blank=True)
+    review = ProseEditorField(blank=True, extensions=REVIEW, sanitize=True)
+    notes = EasyMDEField(blank=True)
     cover = models.FileField(blank=True, upload_to="covers")
 
     def __str__(self) -> str:

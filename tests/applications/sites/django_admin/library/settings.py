@@ -17,6 +17,8 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django_prose_editor",
+    "easymde",
     "library",
 ]
 MIDDLEWARE = [
@@ -48,5 +50,13 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Without what EasyMDE loads from other servers: a font of icons, and dictionaries.
+EASYMDE_OPTIONS = {
+    "autoDownloadFontAwesome": False,
+    "spellChecker": False,
+    "status": False,
+    "minHeight": "80px",
+    "promptURLs": True,
+}
 STATIC_URL = "/static/"
 MEDIA_ROOT = STATE / "media"
