@@ -105,6 +105,12 @@ def calibrate(options: argparse.Namespace) -> int:
     except (labels.CannotCompare, judges.UnavailableJudge, Unreadable, NothingToCompare) as error:
         return fail(error)
     _say_left_out(known.left_out, calibrated.without_trajectory, labels_file)
+    if calibrated.repeated:
+        print(
+            f"{calibrated.repeated} labelled trajectories have the id of an earlier one and are left out: the first "
+            "of each counts",
+            file=sys.stderr,
+        )
     for name in calibrated.without_verdict:
         print(f"{name} gave no verdict on any of these trajectories and is in no table", file=sys.stderr)
     aspects = expert_annotations.summarise_aspects(known.experts) if known.experts is not None else []

@@ -38,10 +38,14 @@ class Calibration(Record):
     n: int
     tasks: int
     accuracy: Estimate
-    precision: Estimate
-    recall: Estimate
-    f1: Estimate
-    kappa: Estimate
+    precision: Estimate | None
+    """None if the judge called nothing a success."""
+    recall: Estimate | None
+    """None if no label is a success."""
+    f1: Estimate | None
+    """None if neither is."""
+    kappa: Estimate | None
+    """None if labels and judge have one and the same outcome alone."""
     majority_accuracy: float
     said_by_label: dict[str, dict[str, int]]
     unparsed: int
@@ -55,8 +59,8 @@ class Calibration(Record):
     """By the kind of failure, of trajectories whose world knows it (`truth`)."""
 
     @property
-    def estimates(self) -> dict[str, Estimate]:
-        """The estimates by their names in `METRICS`."""
+    def estimates(self) -> dict[str, Estimate | None]:
+        """The estimates by their names in `METRICS`; None for what these labels cannot tell."""
         return dict(zip(METRICS, (self.accuracy, self.precision, self.recall, self.f1, self.kappa), strict=True))
 
 
@@ -95,7 +99,7 @@ def calibrate(
     tp_T, fp_T, tn_T, fn_T = by_task_T4.T
     accuracy = clustered_share(tp_T + tn_T, by_task_T4.sum(1))
     kappas_B = _kappa(_resampled(by_task_T4, bootstrap, seed))
-    kappa = float(np.nan_to_num(_kappa(by_task_T4.sum(0, keepdims=True))[0]))
+    kappa = float(_kappa(by_task_T4.sum(0, keepdims=True))[0])
     return Calibration(
         judge=judge,
         n=len(cases),
@@ -104,7 +108,7 @@ def calibrate(
         precision=_share(tp_T, tp_T + fp_T),
         recall=_share(tp_T, tp_T + fn_T),
         f1=_share(2 * tp_T, 2 * tp_T + fp_T + fn_T),
-        kappa=Estimate(value=kappa, ci95=_kappa_interval(kappas_B, kappa, accuracy)),
+        kappa=None if np.isnan(kappa) else Estimate(value=kappa, ci95=_kappa_interval(kappas_B, kappa, accuracy)),
         majority_accuracy=overall.majority_accuracy,
         said_by_label={
             label.value: {outcome.value: counts[label, outcome] for outcome in OUTCOMES} for label in _LABELS
@@ -139,8 +143,8 @@ def _resampled(by_task_T4: np.ndarray, bootstrap: int, seed: int) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def _share(part_T: np.ndarray, whole_T: np.ndarray) -> Estimate:
-    return clustered_share(part_T, whole_T) if whole_T.any() else Estimate(value=0.0, ci95=Interval(0.0, 1.0))
+def _share(part_T: np.ndarray, whole_T: np.ndarray) -> Estimate | None:
+    return clustered_share(part_T, whole_T) if whole_T.any() else None
 
 
 def _kappa(counts_B4: np.ndarray) -> np.ndarray:

@@ -36,13 +36,15 @@ Read = Callable[[], Iterable[Trajectory]]
 class Calibrated(NamedTuple):
     """Calibrations of all judges, overall and by group.
 
-    `without_trajectory` counts labels that nothing belongs to; `without_verdict` names judges that gave no verdict on
-    any labelled trajectory, and are in no table.
+    `without_trajectory` counts labels that nothing belongs to, and `repeated` labelled trajectories that have the id of
+    an earlier one, which are left out; `without_verdict` names judges that gave no verdict on any labelled trajectory,
+    and are in no table.
     """
 
     overall: list[Calibration]
     by_group: dict[str, list[Calibration]]
     without_trajectory: int
+    repeated: int
     without_verdict: list[str]
 
 
@@ -76,8 +78,11 @@ def calibrate_judges(
     tasks: dict[str, str] = {}
     kinds: dict[str, str] = {}
     groups: dict[str, str] = {}
+    repeated = 0
     for trajectory in read():
-        if trajectory.trajectory_id in labels:
+        if trajectory.trajectory_id in tasks:
+            repeated += 1
+        elif trajectory.trajectory_id in labels:
             tasks[trajectory.trajectory_id] = trajectory.task_id
             if kind := truth_of(trajectory).failure:
                 kinds[trajectory.trajectory_id] = kind
@@ -92,7 +97,11 @@ def calibrate_judges(
     given = {name: _from_table(path, tasks) for name, path in tables.items()}
 
     def labelled() -> Iterator[Trajectory]:
-        return (trajectory for trajectory in read() if trajectory.trajectory_id in tasks)
+        seen: set[str] = set()
+        for trajectory in read():
+            if trajectory.trajectory_id in tasks and trajectory.trajectory_id not in seen:
+                seen.add(trajectory.trajectory_id)
+                yield trajectory
 
     verdicts_by_judge = asyncio.run(
         _judge([name for name in names if name != "vote"], labelled, params, state, further)
@@ -127,7 +136,7 @@ def calibrate_judges(
             for name, verdicts in verdicts_by_judge.items()
             if any(verdicts[key].outcome is not Outcome.ERROR for key in keys)
         ]
-    return Calibrated(overall, by_group, len(labels) - len(tasks), silent)
+    return Calibrated(overall, by_group, len(labels) - len(tasks), repeated, silent)
 
 
 def _require_available(

@@ -69,7 +69,9 @@ def aspects_as_text(aspects: Sequence[AspectSummary]) -> str:
     return "\n".join(lines)
 
 
-def _cell(name: str, estimate: Estimate) -> str:
+def _cell(name: str, estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "–"
     if name == "kappa":
         return f"{estimate.value:.2f} [{estimate.ci95[0]:.2f}, {estimate.ci95[1]:.2f}]"
     return "{:.1f} [{:.1f}, {:.1f}]".format(*(100 * part for part in (estimate.value, *estimate.ci95)))

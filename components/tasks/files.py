@@ -46,8 +46,11 @@ def read_rows(path: Path) -> Iterator[tuple[int | None, Row]]:
     """The rows of a file, each with its first line (None in Parquet). A text row is a line that is not JSON.
 
     Raises:
-        ValueError: the file is neither JSONL, a JSON list nor Parquet, or has no rows; the message says what to do.
+        ValueError: the path is a folder, or the file is neither JSONL, a JSON list nor Parquet, or has no rows; the
+            message says what to do.
     """
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: name the files in it in tasks.files")
     is_empty = True
     for row in _rows(path):
         is_empty = False

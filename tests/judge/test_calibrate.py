@@ -17,7 +17,7 @@ from components.judge.calibration_run import calibrate_judges
 from components.judge.labels import CannotCompare, read_labels
 from components.params import Params
 from components.records import Outcome, Trajectory, Verdict
-from components.store import write_table
+from components.store import read_table, write_table
 from tests.endpoint_server import Server, text_of
 from tests.judge.test_agent_reward_bench import AGENT, annotations, cleaned
 from tests.judge.webarena_episodes import ours, task_of
@@ -107,6 +107,17 @@ def test_rules_protocols_and_their_vote_are_in_one_table(here, server, waymark):
     assert again.stdout.count("OpenWebRL-Judge-8B") == 2
     assert "90.0 [" in again.stdout
     assert len(server.asked) == 30, "what was answered is kept"
+
+
+def test_a_trajectory_counts_once_and_repeated_ones_are_named(here, waymark):
+    table = Path("data/judge/trajectories.parquet")
+    first = list(read_table(table, Trajectory))
+    repeated = [one.model_copy(update={"site_reward": 1.0 - (one.site_reward or 0.0)}) for one in first[:2]]
+    whole = waymark("--judges", "functional", "--json")
+    write_table(table, Trajectory, [*first, *repeated])
+    done = waymark("--judges", "functional", "--json")
+    assert json.loads(done.stdout)[0] == json.loads(whole.stdout)[0]
+    assert "2 labelled trajectories have the id of an earlier one and are left out" in done.stderr
 
 
 def test_existing_verdicts_take_part_by_name_and_may_vote(here, server, waymark):

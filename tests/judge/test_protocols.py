@@ -271,6 +271,8 @@ def test_a_possible_reference_answer_never_decides_alone(episode: Episode) -> No
     [
         ({"type": "qa", "answers": ["Rome; Italy", "Roma"]}, "Rome; Italy; Roma", ["Rome; Italy", "Roma"]),
         ({"type": "webgym"}, "Mark Twain; Samuel Clemens", ["Mark Twain", "Samuel Clemens"]),
+        ({"type": "webgym"}, "AT&amp;T", ["AT&T"]),
+        ({"type": "webgym"}, "Price: $5; Rating: 4.5", ["Price: $5; Rating: 4.5"]),
         ({"type": "webarena"}, "May: 8; June: 13", ["May: 8; June: 13"]),
         ({}, " ; ", []),
         ({}, None, []),

@@ -202,3 +202,10 @@ def test_no_published_row_is_lost_when_two_files_are_joined(tmp_path):
     rows = json.loads(whole)
     tasks, rejected = loaded(tmp_path / "a.json", json.dumps(rows[:662]) + json.dumps(rows[662:]))
     assert (tasks, len(rejected)) == (662, 150)
+
+
+def test_a_folder_with_the_name_of_a_file_is_refused(tmp_path):
+    folder = tmp_path / "tasks.json"
+    folder.mkdir()
+    with pytest.raises(ValueError, match=r"tasks\.json is a folder: name the files in it"):
+        load_files([folder])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from html import unescape
 
 from components.judge.protocols.base import ENDING, Ask, Ruling, cut, question
 from components.judge.rules.matching import plain
@@ -16,6 +17,8 @@ from components.judge.verdicts import parse_verdict
 from components.records import Outcome, Task
 
 _ONE_TEXT = ("webarena", "visualwebarena", "webvoyager")
+_NAMED = re.compile(r"[^\W\d][^:.!?]{0,40}:\s")
+"""The beginning of a part that says what it is, such as `Price: `."""
 
 SYSTEM = f"""A user's question has a known right answer, or several alternatives any one of which is enough. Decide \
 whether an agent's answer says the same as the known answer, or as one of the alternatives.
@@ -31,7 +34,8 @@ def references_of(task: Task) -> list[str]:
     """The known right answers of a task, any one of which is enough; empty if it has none.
 
     An open question lists its golden answers. Other sets write alternatives in one text, separated by semicolons
-    ("Mark Twain; Samuel Clemens"); WebArena's and WebVoyager's references are one text.
+    ("Mark Twain; Samuel Clemens"), unless each part has a name of its own ("Price: $5; Rating: 4.5"): these belong
+    together. WebArena's and WebVoyager's references are one text.
     """
     if answers := task.evaluator.get("answers"):
         return list(answers)
@@ -39,7 +43,9 @@ def references_of(task: Task) -> list[str]:
         return []
     if task.evaluator.get("type") in _ONE_TEXT:
         return [task.reference_answer]
-    return [part.strip() for part in task.reference_answer.split(";") if part.strip()]
+    text = unescape(task.reference_answer)  # `AT&amp;T` has no alternatives
+    parts = [part.strip() for part in text.split(";") if part.strip()]
+    return [text] if len(parts) > 1 and all(_NAMED.match(part) for part in parts) else parts
 
 
 async def says_the_same(intent: str, references: Sequence[str], answer: str, ask: Ask) -> Ruling:
