@@ -1,5 +1,5 @@
-"""What stages need that is no output of another stage, checked before the first of them runs: keys of endpoints, files
-and keys of params.yaml. Otherwise a mistake would show after hours of other work."""
+"""What stages need that is no output of another stage, checked before the first of them runs: keys of endpoints, files,
+keys of params.yaml, and environments with vLLM. Otherwise a mistake would show after hours of other work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 import yaml
 
 from components.endpoint import EndpointError, require_key
-from components.params import EndpointParams, EndpointTeacherParams, Params, load
+from components.params import EndpointParams, EndpointTeacherParams, Params, VLLMParams, load
+from components.vllm_arguments import NoEngineError, unknown_arguments
 from flows.crash_safe_dvc import StageFailed
 from flows.graph import Stage
 
@@ -34,7 +35,11 @@ def require(root: Path, stages: dict[str, Stage], due: Collection[str]) -> None:
     params = load(path)
     if params.placement.pools:  # keys and files may be on the workers alone
         return
-    if missing := [*_missing_keys(params, due), *_missing_files(params, root, due)]:
+    if missing := [
+        *_missing_keys(params, due),
+        *_missing_files(params, root, due),
+        *_missing_engines(params, root, due),
+    ]:
         raise StageFailed(
             "nothing was run, because something is missing:\n" + "\n".join(f"- {what}" for what in missing)
         )
@@ -68,6 +73,25 @@ def _endpoints(params: Params) -> Iterator[tuple[str, EndpointParams]]:
                 yield stage, endpoint
     if model is not None and judge.reward == "model":
         yield "train_rl", model.endpoint
+
+
+def _missing_engines(params: Params, root: Path, due: Collection[str]) -> Iterator[str]:
+    """What is wrong with the environments of the vLLM servers that due stages start."""
+    policy, judge = params.inference.vllm, params.judge.distill.vllm
+    servers: list[tuple[str, VLLMParams, set[str]]] = []
+    if params.inference.engine == "vllm":
+        servers.append(("inference.vllm", policy, {"judge_rollouts", "train_rl", "evaluate"}))
+    if judge is not None and params.judge.reward == "distilled":
+        servers.append(("judge.distill.vllm", judge, {"train_rl"}))
+    for section, vllm, stages in servers:
+        starting = sorted({name.partition("@")[0] for name in due} & stages)
+        if vllm.urls or not starting:
+            continue
+        try:
+            for sentence in unknown_arguments(vllm.engine, root / vllm.python):
+                yield f"for {', '.join(starting)}: {section}.engine: {sentence}"
+        except NoEngineError as error:
+            yield f"for {', '.join(starting)}: {section}.python: {error}"
 
 
 def _missing_files(params: Params, root: Path, due: Collection[str]) -> Iterator[str]:

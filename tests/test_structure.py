@@ -51,6 +51,8 @@ BASE = [
     "memory",
     "numerals",
     "imports",
+    "launch_environment",
+    "vllm_arguments",
 ]
 TOOLS = {"mlflow": "tracking", "great_expectations": "quality"}
 """Libraries that one package alone imports; the stages and what they share use that package."""

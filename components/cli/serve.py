@@ -49,9 +49,9 @@ def add(commands: Subparsers) -> None:
 def run(options: argparse.Namespace) -> int:
     """Become the server, which ends with SIGTERM; returns the exit status only if it cannot start."""
     from components.judge.served import judge_settings
+    from components.launch_environment import without_launch
     from components.params import RecipeError, find, load
     from components.policies.serving import server_settings
-    from components.policies.vllm.environment import without_launch
     from components.policies.vllm.local import SCRIPT
 
     try:

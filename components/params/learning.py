@@ -73,9 +73,12 @@ class ModelParams(Section):
         return self
 
 
+MAX_SERVED_RANK = 512
+"""The largest rank of adapters that vLLM serves."""
 ENGINE_KEYS = {
     "model": "model.base",
     "dtype": "model.dtype",
+    "max_model_len": "agent.max_context_tokens",
     "limit_mm_per_prompt": "",
     "logprobs_mode": "",
     "generation_config": "",
@@ -124,6 +127,9 @@ class VLLMParams(Section):
         for name in engine.keys() & ENGINE_KEYS.keys():
             key = ENGINE_KEYS[name]
             raise ValueError(f"{name} is set by Waymark: " + (f"set {key} instead" if key else "leave it out"))
+        share = engine.get("gpu_memory_utilization", 0.9)
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+            raise ValueError(f"gpu_memory_utilization = {share!r} is a share of each GPU's memory: between 0 and 1")
         return engine
 
     @field_validator("urls")

@@ -27,6 +27,7 @@ from components.params.judge import (
 )
 from components.params.learning import (
     EVALUATION_TIMEOUT_S,
+    MAX_SERVED_RANK,
     EvaluationParams,
     InferenceParams,
     ModelParams,
@@ -137,6 +138,16 @@ class Params(Section):
             raise ValueError(
                 f"judge.distill.vllm and the trainer or the policy's servers share the GPUs {taken}: set "
                 f"judge.distill.vllm.first_gpu to {max(used) + 1} or more"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _adapters_can_be_served(self) -> Params:
+        rank = self.model.lora.rank if self.model.lora is not None else 0
+        if self.inference.engine == "vllm" and rank > MAX_SERVED_RANK:
+            raise ValueError(
+                f"model.lora.rank = {rank}: vLLM serves adapters up to rank {MAX_SERVED_RANK}; lower it, or set "
+                "inference.engine to transformers"
             )
         return self
 

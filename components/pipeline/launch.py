@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import torch
 import torch.distributed
 
+from components.launch_environment import before_launch
 from components.params import load
 from components.training.workers import Workers
 
@@ -44,7 +45,8 @@ def process_group(module: str, *arguments: str) -> Iterator[Workers]:
                 f"training.processes = {params.training.processes}, but this machine has {gpus} GPUs: lower "
                 "training.processes"
             )
-        os.execv(sys.executable, launcher(params.training.processes, module, *arguments))
+        command = launcher(params.training.processes, module, *arguments)
+        os.execve(sys.executable, command, before_launch(os.environ))
     yield workers
     if workers.is_main:  # after an error the launcher ends the other ranks, which may be in the middle of a job
         workers.shut_down()

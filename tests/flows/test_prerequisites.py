@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import venv
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ def stage(name: str, *params: str) -> Stage:
 STAGES = {
     name: stage(name)
     for name in ("teacher_rollouts", "label_trajectories", "curate_sft", "distill_judge", "train_rl@short")
-} | {"train_sft": stage("train_sft", "rl.carry_optimizer")}
+} | {"train_sft": stage("train_sft", "rl.carry_optimizer"), "evaluate@sft": stage("evaluate@sft")}
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def test_a_recipe_that_lacks_nothing_is_accepted(recipe):
     [
         (
             {"judge": {"labels": "model", "model": MODEL}},
-            {"label_trajectories"},
+            {"label_trajectories", "evaluate@sft"},
             "for label_trajectories: .*OPENAI_API_KEY",
         ),
         (
@@ -74,6 +76,40 @@ def test_what_a_due_stage_lacks_is_named(recipe, sections, due, message):
     with pytest.raises(StageFailed, match=message):
         require(root, STAGES, due)
     require(root, STAGES, {*STAGES} - due)
+
+
+def vllm_recipe(recipe, python: Path, **engine: object) -> Path:
+    """The folder of the demo's recipe with vLLM servers of a Python."""
+    return recipe(inference={"engine": "vllm", "vllm": {"python": str(python), "engine": engine}})
+
+
+def environment(folder: Path, source: str) -> Path:
+    """A virtual environment with a package `vllm` that has a source of engine arguments; returns its Python."""
+    venv.create(folder, with_pip=False)
+    (package,) = folder.glob("lib/python*/site-packages")
+    arguments = package / "vllm/engine/arg_utils.py"
+    arguments.parent.mkdir(parents=True)
+    (package / "vllm/__init__.py").write_text("raise RuntimeError('imported')")
+    arguments.write_text(source)
+    return folder / "bin/python"
+
+
+def test_an_environment_without_vllm_is_named_before_any_stage_runs(recipe, tmp_path):
+    root = vllm_recipe(recipe, tmp_path / "nowhere/bin/python")
+    with pytest.raises(StageFailed, match=r"for evaluate, train_rl: inference.vllm.python: .*nowhere.*does not exist"):
+        require(root, STAGES, {*STAGES})
+    with pytest.raises(StageFailed, match=r"has no vLLM: make an environment with vLLM"):
+        require(vllm_recipe(recipe, Path(sys.executable)), STAGES, {"evaluate@sft"})
+    require(root, STAGES, {"train_sft"})
+
+
+def test_an_engine_argument_that_vllm_does_not_know_is_named(recipe, tmp_path):
+    source = "class EngineArgs:\n    model: str = 'm'\n    gpu_memory_utilization: float = 0.9\n"
+    python = environment(tmp_path / "env", source)
+    require(vllm_recipe(recipe, python, gpu_memory_utilization=0.5), STAGES, {*STAGES})
+    message = r"inference.vllm.engine: vLLM has no engine argument gpu_memory_utilisation: write gpu_memory_utilization"
+    with pytest.raises(StageFailed, match=message):
+        require(vllm_recipe(recipe, python, gpu_memory_utilisation=0.5), STAGES, {*STAGES})
 
 
 def test_a_key_that_dvc_needs_is_named_with_the_command_that_adds_it(recipe):

@@ -97,6 +97,8 @@ def refusal(urls, tmp_path, *, changes=False, settings=SETTINGS) -> str:
         ({"engine": SETTINGS.engine("x") | {"max_num_seqs": 8}}, "max_num_seqs is 8, and the recipe's is 16"),
         ({"engine": SETTINGS.engine("x") | {"max_model_len": 2047}}, "agent.max_context_tokens needs 2048"),
         ({"engine": SETTINGS.engine("x") | {"limit_mm_per_prompt": {"image": 0}}}, "observation.screenshots needs 1"),
+        ({"engine": SETTINGS.engine("x") | {"quantization": "fp8"}}, "engine argument quantization = 'fp8'"),
+        ({"engine": SETTINGS.engine("x") | {"load_format": "dummy"}}, "engine argument load_format = 'dummy'"),
         ({"layout": OTHER}, "tensors have other shapes"),
         ({"is_fixed": True, "weights": OTHER}, f"keeps the weights {OTHER[:12]}, and this stage needs {WEIGHTS[:12]}"),
     ],

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.launch_environment import before_launch, without_launch
 from components.params import ModelParams, VLLMParams
 from components.pipeline.launch import launcher
 from components.policies.vllm import ServerError, ServerSettings
-from components.policies.vllm.environment import VISIBLE, visible_gpus, without_launch
+from components.policies.vllm.environment import VISIBLE, visible_gpus
 from components.policies.vllm.local import LocalServer
 from components.policies.vllm.member import Weights
 
@@ -51,6 +52,13 @@ def test_too_few_visible_gpus_are_an_error_that_names_the_keys(visible, monkeypa
         server.environment()
 
 
+@pytest.mark.parametrize("own", [{}, {"OMP_NUM_THREADS": "6"}])
+def test_a_server_has_the_threads_from_before_the_launch(own):
+    launched = before_launch(own) | {"OMP_NUM_THREADS": "1", "RANK": "0"}
+    assert without_launch(launched) == own
+    assert without_launch({"OMP_NUM_THREADS": "1"}) == {"OMP_NUM_THREADS": "1"}
+
+
 @pytest.mark.slow
 def test_nothing_of_a_launched_process_reaches_a_server(tmp_path):
     """What the launcher really sets."""
@@ -58,10 +66,11 @@ def test_nothing_of_a_launched_process_reaches_a_server(tmp_path):
         "import json, os, pathlib\n"
         "if os.environ['RANK'] == '0': pathlib.Path('out.json').write_text(json.dumps(dict(os.environ)))\n"
     )
-    plain = dict(os.environ) | {"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
-    subprocess.run(launcher(2, "show"), cwd=tmp_path, env=plain, check=True, timeout=120)
+    plain = dict(os.environ) | {"PYTHONPATH": str(tmp_path)}
+    plain.pop("OMP_NUM_THREADS", None)
+    subprocess.run(launcher(2, "show"), cwd=tmp_path, env=before_launch(plain), check=True, timeout=120)
     launched = json.loads((tmp_path / "out.json").read_text())
     assert {"RANK", "MASTER_PORT"} <= launched.keys()
     left = without_launch(launched).keys() - plain.keys()
     assert not {name for name in left if any(word in name for word in ("RANK", "WORLD", "MASTER", "ELASTIC"))}
-    assert left <= {"PWD", "OLDPWD", "SHLVL", "_", "CUDA_MODULE_LOADING", "OMP_NUM_THREADS", "LC_CTYPE"}, sorted(left)
+    assert left <= {"PWD", "OLDPWD", "SHLVL", "_", "CUDA_MODULE_LOADING", "LC_CTYPE"}, sorted(left)

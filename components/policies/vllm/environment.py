@@ -1,14 +1,9 @@
-"""The environment of a server's process: its GPUs, and nothing of the process group in which the stage trains."""
+"""The GPUs of a server's process."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 """The variable that names the GPUs which a process sees."""
-
-LAUNCH_NAMES = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "NODE_RANK"}
-LAUNCH_PREFIXES = ("ACCELERATE_", "FSDP_", "MASTER_", "ROLE_", "TORCHELASTIC_", "TORCH_NCCL_")
 
 
 def visible_gpus(visible: str | None, first: int, count: int) -> str:
@@ -32,13 +27,3 @@ def visible_gpus(visible: str | None, first: int, count: int) -> str:
             f"({VISIBLE}={visible})"
         )
     return ",".join(names[first : first + count])
-
-
-def without_launch(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment without what `accelerate launch` and `torchrun` set. vLLM would take it for its own process
-    group."""
-    return {
-        name: value
-        for name, value in environment.items()
-        if name not in LAUNCH_NAMES and not name.startswith(LAUNCH_PREFIXES)
-    }

@@ -11,8 +11,9 @@ from typing import Any
 
 import httpx
 
+from components.launch_environment import without_launch
 from components.policies.vllm.arguments import ServerSettings
-from components.policies.vllm.environment import VISIBLE, visible_gpus, without_launch
+from components.policies.vllm.environment import VISIBLE, visible_gpus
 from components.policies.vllm.member import RELOAD_TIMEOUT_S, IsHealthy, Server, ServerError, Weights
 from components.policies.vllm.processes import log_tail, reserved_port, stop, wait_for_end
 
