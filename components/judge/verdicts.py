@@ -4,48 +4,35 @@ A judge writes its rationale and then, on the last line, a label and one of two 
 `Verdict: NOT SUCCESS`. Parsing is strict: a line that is not clearly one of the two is unparsed, which masks a sample
 and never rewards it. NOT SUCCESS is matched before SUCCESS (OpenWebRL, appendix A.4), since it contains SUCCESS.
 
-What models and people add to a verdict line does not change it: bold marks, bullets, a box of LaTeX, emoji, full-width
-punctuation, an end token, a rule below. Unparsed are a sign that says the opposite of the word ("SUCCESS", a cross), a
-sign that is not known here (an empty checkbox), a bulleted line beside another one with the opposite verdict, and
-everything inside of an unclosed reasoning block.
+What models and people add to a verdict line does not change it (`verdict_lines` removes it), and a verdict inside of an
+unclosed reasoning block is none (`reasoning_blocks` finds them). A verdict is unparsed if a sign contradicts its word
+("SUCCESS", a cross), or if another item of its list or the line above has the opposite verdict. After a JSON object
+only the same verdict and text that is known to have no meaning are accepted.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from components.judge.reasoning_blocks import INVISIBLE, reasoning_of
+from components.judge.verdict_lines import (
+    ANSWER_TAG,
+    END_TOKEN,
+    Line,
+    bare,
+    cleaned,
+    folded,
+    is_signs,
+    unboxed,
+    without_brackets,
+    without_ends,
+)
 from components.records import Outcome
 
 _LINES = {Outcome.SUCCESS: "Verdict: SUCCESS", Outcome.FAILURE: "Verdict: NOT SUCCESS"}
-_DECORATION = re.compile(r"\*+|`+|^#+\s|^_+|_+$")
-_BULLET = re.compile(r"(?:[-+•‣◦▪●*–—]|\d+[.)])\s+")
-_END_TOKEN = re.compile(r"(?:<\|\w+\|>|<(?:/s|eos|end_of_turn)>|\[(?:EOS|END)\])\s*$", re.IGNORECASE)
-_CLOSER = re.compile(r"```|</\w+>|(?:-\s?){3,}|(?:\*\s?){3,}|_{3,}|={3,}")
-"""A line that may follow the verdict: it only closes a block, or is a rule."""
-_REASONING = r"(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)"
-_OPENED, _CLOSED = (
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"<\s*(?:\w+:)?{_REASONING}\b[^<>]*>|\[think\]|◁{_REASONING}▷|<\|begin_of_{_REASONING}\|>"
-        r"|<\|channel\|>\s*analysis\b",
-        rf"<\s*/\s*(?:\w+:)?{_REASONING}\s*>|\[/think\]|◁/{_REASONING}▷|<\|end_of_{_REASONING}\|>"
-        r"|<\|channel\|>\s*final\b(?:\s*<\|message\|>)?",
-    )
-)
-"""The marks of reasoning, in the forms of the models that write them."""
-_BOX = re.compile(r"\$*\\(?:boxed|fbox)\{\s*(?:\\(?:text|textbf|mathrm)\{(.*)\}|(.*))\s*\}\$*")
-_POSITIVE, _NEGATIVE = frozenset("✅✔✓☑🟢👍🎉💯"), frozenset("❌✖✗✘✕☒❎🔴🚫🚷🙅👎⛔🛑⚠")
-_NEUTRAL = frozenset("📝📋📌📊🎯🏁🔍🔎⚖🤖💡✨⭐🌟🏆🔹🔸🔷🔶▶➡👉")
-_EMOJI_PARTS = frozenset("\ufe0e\ufe0f\u200d♀♂🏻🏼🏽🏾🏿")
-"""Variation selectors, the joiner, and the sexes and skin tones of emoji such as 👎🏽."""
-_QUOTES = "\"'“”‘’ "
-_DELETED = dict.fromkeys(map(ord, _POSITIVE | _NEGATIVE | _NEUTRAL | _EMOJI_PARTS))
-_LETTERS = {first + number: 65 + number for first in (0x1F150, 0x1F170) for number in range(26)}
-"""White letters in black circles and squares, for which NFKC has no letter."""
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -62,24 +49,43 @@ class VerdictForm:
 
 
 _SEPARATED = r"(?:\s+is)?(?:\s*:\s*|\s+)"
+_WHOSE = r"(?:(?:my|the|final|overall)\s+)*"
 _NO_SUCCESS = _pattern(r"not[\s_-]+success(?:ful)?|unsuccessful|failure|failed")
 _SUCCESS = _pattern(r"success(?:ful)?")
-VERDICT = VerdictForm(_pattern(rf"(?:(?:my|the|final|overall)\s+)*verdict{_SEPARATED}"), _SUCCESS, _NO_SUCCESS)
-STATUS = VerdictForm(_pattern(rf"(?:(?:my|the|final|overall)\s+)*status{_SEPARATED}"), _SUCCESS, _NO_SUCCESS)
-_THOUGHTS = _pattern(r"(?:thoughts?|reasoning|rationale|explanation)\s*:.*?[.!;]\s+(?=(?:verdict|status)\s*:)")
-"""The beginning of a line that has the thoughts and the verdict, as AgentTrek's judges write it."""
-_LABELS = _pattern(r"\b(?:verdict|status)\b")
+VERDICT = VerdictForm(_pattern(rf"{_WHOSE}verdict{_SEPARATED}"), _SUCCESS, _NO_SUCCESS)
+STATUS = VerdictForm(_pattern(rf"{_WHOSE}status{_SEPARATED}"), _SUCCESS, _NO_SUCCESS)
 BLOCKED = VerdictForm(_pattern(rf"blocked{_SEPARATED}"), _pattern("yes"), _pattern("no"))
 KEEP = VerdictForm(_pattern(rf"keep{_SEPARATED}"), _pattern("yes"), _pattern("no"))
-_SCORE = _pattern(rf"(?:(?:the|final)\s+)*score{_SEPARATED}([1-5])(?:\s*/\s*5)?")
-_CONTRADICTS = _pattern(
-    r"[{\[?]|success|fail|verdict|take (?:it|that|this) back|scratch|strike that|reflection|reconsider|second thought"
-    r"|\b(?:but|wait|however|although|actually|instead|except|unless|sorry|correct(?:ion|ed)|mistaken?|wrong|no|not)\b"
-    r"|\b(?:never|only|partial\w*|incomplete\w*|un\w+ed|unable|false|lacks?|lacking|miss(?:es|ed|ing)|nein|nicht|kein\w*)\b"
-    rf"|n't\b|[{''.join(sorted(_NEGATIVE))}]"
+_THOUGHTS = _pattern(
+    rf"((?:thoughts?|reasoning|rationale|explanation)\s*:.*(?:[.!?;,…]\s+|[。！？；，]\s*))(?=[(\[]?{_WHOSE}(?:verdict|status)\s*:)"
 )
-"""Text after a JSON object that may take the object back."""
+"""The beginning of a line that has the thoughts and the verdict, as AgentTrek's judges write it."""
+_OTHER_VERDICT = _pattern(
+    r"\b(?:verdict|status)\b(?:\s*[:=]|[^.!?;。！？]*(?:success|succeed|fail))"
+    r"|\b(?:say|read|show|state|display|write|print|quote|report|tell)(?:s|ed|n|ing)?\W*$"
+    r"|\b(?:said|shown|wrote|written|told|message|banner|like|as|e\.g|namely)\W*$"
+    r"|\b(?:if|unless|until|when|whether|otherwise|had|were|would|could|should|might)\b[^.!?。！？]*[,;，；]$"
+)
+"""Thoughts that name a verdict of their own, or end as the beginning of a quotation or as a condition."""
+_SCORE = _pattern(rf"(?:(?:the|final)\s+)*score{_SEPARATED}([1-5])(?:\s*/\s*5)?")
 _POINT = re.compile(r"(?:\d+[.)]|[-*•])\s+(.+)")
+_POINT_DECORATION = re.compile(r"\*+|`+|^_+|_+$")
+_BEFORE_OBJECT = _pattern(rf"(?:[\s{INVISIBLE}]|{ANSWER_TAG}|(?:`{{3,}}|~{{3,}})|\bjson\b)*")
+"""What may stand before a JSON object: tags of an answer and the beginning of a fence."""
+_AFTER_OBJECT = _pattern(rf"\s+|`{{3,}}|~{{3,}}|{END_TOKEN}|{ANSWER_TAG}")
+_HELP = (
+    r"(?:anything else|(?:any )?(?:more|further|other|additional) (?:help|questions|information|details|assistance)"
+    r"|any (?:help|questions|assistance))"
+)
+_OFFER = (
+    rf"(?:please )?(?:let me know|feel free to (?:ask|reach out|let me know)),? (?:if|should) you (?:have|need) {_HELP}"
+)
+_COURTESY = _pattern(
+    rf"(?:(?:{_OFFER}|(?:i )?hope (?:this|that|it) helps|thank you|thanks"
+    r"|end of (?:the )?(?:response|answer|output|evaluation|judge?ment))[.!]*\s*)+"
+)
+"""Closing phrases that say nothing of the outcome."""
+_JSON_WORDS = {True: "SUCCESS", False: "NOT SUCCESS"}
 
 
 def verdict_text(rationale: str, outcome: Outcome) -> str:
@@ -108,58 +114,68 @@ def parse_verdict(text: str, truncated: bool = False, form: VerdictForm = VERDIC
 def read(text: str, form: VerdictForm, truncated: bool = False) -> tuple[bool | None, str]:
     """True, False or None, and the rationale; None if the verdict line is not clearly one of the two.
 
-    The verdict line is the last line that is not empty, after any closed reasoning. It must have the label (or be the
-    whole text) and contain one of the words and nothing else: a line with a quotation, both words, a question or more
-    text gives None. A truncated text gives None too, because `Verdict: SUCCESS` may have been its first half.
+    The verdict line is the last line that is not empty, after any closed reasoning. It must have the label (or the line
+    above is the label, or it is the whole text) and contain one of the words and nothing else: a line with a quotation,
+    both words, a question or more text gives None. A truncated text gives None too, because `Verdict: SUCCESS` may have
+    been its first half.
     """
-    line, rationale = _last_line(text)
-    others = rationale.text.split("\n") if rationale.before else []
-    decision = None if truncated or line is None else _decide(others, line, form, alone=not rationale.before)
-    return (None, text.strip()) if decision is None else (decision, rationale.text)
+    ending = _with_label(_ending(text), form)
+    decision = None if truncated or ending.is_reasoning else _decide(ending, form)
+    return (None, text.strip()) if decision is None else (decision, ending.rationale)
 
 
 def read_score(text: str, truncated: bool = False) -> tuple[int | None, str]:
     """A score from 1 to 5 on the last line, such as `Score: 4`, and the rationale; None if there is no such line."""
-    line, rationale = _last_line(text)
-    score = None if truncated or line is None else _SCORE.fullmatch(line.text.rstrip(" ."))
-    return (None, text.strip()) if score is None else (int(score[1]), rationale.text)
+    ending = _ending(text)
+    score = None if truncated or ending.is_reasoning else _SCORE.fullmatch(ending.line.text.rstrip(" ."))
+    return (None, text.strip()) if score is None else (int(score[1]), ending.rationale)
 
 
 def read_points(text: str, truncated: bool = False) -> list[str]:
     """The items of a numbered or bulleted list, without other text; empty if the text was truncated or has no list."""
-    _, response = _split_reasoning(text)
-    if truncated or _OPENED.search(response):
+    reasoning = reasoning_of(text)
+    if truncated or reasoning.is_open:
         return []
-    lines = (
-        _DECORATION.sub("", line.strip()) if line.strip().startswith("**") else line.strip()
-        for line in response.splitlines()
-    )
-    return [match[1].strip() for line in lines if (match := _POINT.fullmatch(line))]
+    lines = [line.strip() for line in text[reasoning.starts[-1] :].splitlines()]
+    plain = (_POINT_DECORATION.sub("", line) if line.startswith("**") else line for line in lines)
+    return [match[1].strip() for line in plain if (match := _POINT.fullmatch(line))]
 
 
 def read_object(text: str, truncated: bool = False) -> dict | None:
-    """The JSON object with which a response begins, after closed reasoning and perhaps in a fence.
+    """The JSON object that a response consists of, after closed reasoning and perhaps in a fence or a tag.
 
-    Text after the object is ignored, unless it has another object or may take the verdict back. An end of
-    reasoning that is quoted in the object ends none.
+    After the object only ends of fences and tags, end tokens, rules, closing phrases such as "I hope this helps", and
+    the same verdict are accepted. Any other text may take the object back, so it gives None.
     """
     if truncated:
         return None
-    value, after = _first_object(text)
-    if value is None or _CLOSED.search(after):
-        value, after = _first_object(_split_reasoning(text)[1])
-    return None if _CONTRADICTS.search(after) else value
+    responses = (text[start:] for start in reasoning_of(text).starts)
+    return next((value for response in responses if (value := _object_alone(response)) is not None), None)
 
 
-def _first_object(response: str) -> tuple[dict | None, str]:
-    """The object with which a response begins, None if there is none, and the text after it."""
-    response = re.sub(r"^```(?:json)?\s*\n", "", response.strip())
+def _object_alone(response: str) -> dict | None:
+    beginning = _BEFORE_OBJECT.match(response)
+    response = response[beginning.end() :] if beginning else response
     decoder = json.JSONDecoder(object_pairs_hook=_unique_keys)
     try:
         value, end = decoder.raw_decode(response)
     except (ValueError, RecursionError):
-        return None, ""
-    return (value, response[end:]) if isinstance(value, dict) else (None, "")
+        return None
+    if not isinstance(value, dict):
+        return None
+    lines = folded(response[end:]).split("\n")
+    return value if all(_says_nothing(line) or _repeats(line, value) for line in lines) else None
+
+
+def _says_nothing(line: str) -> bool:
+    rest = without_ends(_AFTER_OBJECT.sub(" ", line)).strip()
+    return not rest or bool(_COURTESY.fullmatch(rest))
+
+
+def _repeats(line: str, value: dict) -> bool:
+    """Whether a line is a verdict line with the verdict that the object has."""
+    decision = _decide(Ending(cleaned(line), ["…"], ""), VERDICT)
+    return decision is not None and value.get("verdict") == _JSON_WORDS[decision]
 
 
 def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -170,91 +186,86 @@ def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 @dataclass(frozen=True)
-class _Rationale:
-    """The text before the last line (`before` is True), or else the reasoning before the response."""
+class Ending:
+    """The last line of a response, which may be its verdict.
 
-    before: bool
-    text: str
+    Attributes:
+        line: without decoration.
+        before: the lines of the response before it.
+        reasoning: the text before the response.
+        is_reasoning: the line is inside of unclosed reasoning.
+    """
 
+    line: Line
+    before: Sequence[str]
+    reasoning: str
+    is_reasoning: bool = False
 
-@dataclass(frozen=True)
-class _Line:
-    """A line without decoration. `signs`: what its emoji say. `bulleted`: it was an item of a list."""
-
-    text: str
-    signs: frozenset[bool]
-    bulleted: bool
-
-
-def _split_reasoning(text: str) -> tuple[str, str]:
-    """The text up to the last end of reasoning, and the response after it."""
-    ends = [match.end() for match in _CLOSED.finditer(text)]
-    return (text[: ends[-1]], text[ends[-1] :]) if ends else ("", text)
-
-
-def _last_line(text: str) -> tuple[_Line | None, _Rationale]:
-    """The last line (None if it is inside of unclosed reasoning), and the rationale."""
-    reasoning, response = _split_reasoning(text)
-    lines = response.strip().split("\n")
-    while len(lines) > 1 and not (lines[-1].strip() and _without_end(lines[-1])):
-        lines.pop()
-    before = "\n".join(lines[:-1]).strip()
-    inside = _OPENED.sub("", _CLOSED.sub("", reasoning), count=1).strip()
-    rationale = _Rationale(len(lines) > 1, before or inside)
-    return None if _OPENED.search(response) else _cleaned(lines[-1]), rationale
+    @property
+    def rationale(self) -> str:
+        """The text before the last line, or else the reasoning before the response."""
+        return "\n".join(self.before).strip() or self.reasoning
 
 
-def _without_end(line: str) -> str:
-    """The line without an end token; empty if it only closes a block or is a rule."""
-    line = _END_TOKEN.sub("", line.strip()).strip()
-    return "" if _CLOSER.fullmatch(line) else line
+def _ending(text: str) -> Ending:
+    reasoning = reasoning_of(text)
+    start = reasoning.starts[-1]
+    lines = text[start:].strip().split("\n")
+    contradicts = frozenset[bool]()
+    while len(lines) > 1 and (not without_ends(lines[-1]) or is_signs(lines[-1])):
+        contradicts |= cleaned(lines.pop()).contradicts
+    line = cleaned(lines[-1])
+    line = replace(line, contradicts=line.contradicts | contradicts)
+    return Ending(line, lines[:-1], _without_marks(text[:start], reasoning.marks), reasoning.is_open)
 
 
-def _cleaned(line: str) -> _Line:
-    text = unicodedata.normalize("NFKC", _without_end(line).translate(_LETTERS))
-    signs = frozenset(mark in _POSITIVE for mark in text if mark in _POSITIVE | _NEGATIVE)
-    text = text.translate(_DELETED).strip()
-    bullet = _BULLET.match(text)
-    text = _DECORATION.sub("", text[bullet.end() :] if bullet else text).strip()
-    return _Line(_unboxed(text), signs, bullet is not None)
+def _without_marks(text: str, marks: Sequence[tuple[int, int]]) -> str:
+    kept, place = [], 0
+    for start, end in marks:
+        if end <= len(text):
+            kept.append(text[place:start])
+            place = end
+    return ("".join(kept) + text[place:]).strip()
 
 
-def _unboxed(text: str) -> str:
-    boxed = _BOX.fullmatch(text.rstrip(" ."))
-    return (boxed[1] or boxed[2] or "").strip() if boxed else text
+def _with_label(ending: Ending, form: VerdictForm) -> Ending:
+    """The ending with the label of the line above, if that line has nothing else and is a heading or has a colon."""
+    places = [place for place, line in enumerate(ending.before) if without_ends(line)]
+    if not places or form.label.match(ending.line.text):
+        return ending
+    above = folded(ending.before[places[-1]]).strip()
+    label = cleaned(above)
+    is_heading = label.text.endswith(":") or above.startswith(("#", "*", "_"))
+    if not is_heading or not form.label.fullmatch(label.text + " "):
+        return ending
+    text = f"{label.text.rstrip(': ')}: {ending.line.text}"
+    line = Line(text, label.contradicts | ending.line.contradicts, label.is_item or ending.line.is_item)
+    return replace(ending, line=line, before=ending.before[: places[-1]])
 
 
-def _decide(lines: Sequence[str], line: _Line, form: VerdictForm, alone: bool) -> bool | None:
-    """The decision of the last line; None if its emoji or another item of the same list say the opposite."""
-    decision = _read_line(line.text, form, alone)
-    if decision is None or (not decision) in line.signs:
+def _decide(ending: Ending, form: VerdictForm) -> bool | None:
+    """The decision of the last line; None if its emoji, the line above or an item of the same list say the opposite."""
+    line = ending.line
+    decision = _read_line(line.text, form, alone=not ending.before)
+    if decision is None or decision in line.contradicts:
         return None
-    if line.bulleted and any(_read_line(_cleaned(other).text, form, False) is (not decision) for other in lines):
-        return None
-    return decision
+    before = [text for text in ending.before if without_ends(text)]
+    others = before if line.is_item else before[-1:]
+    opposite = any(_read_line(cleaned(text).text, form, alone=False) is (not decision) for text in others)
+    return None if opposite else decision
 
 
 def _read_line(line: str, form: VerdictForm, alone: bool) -> bool | None:
-    thoughts = _THOUGHTS.match(line)
-    if thoughts and len(_LABELS.findall(line)) == 1:
+    if thoughts := _THOUGHTS.match(line):
+        if _OTHER_VERDICT.search(thoughts[1].strip()) or thoughts[1].count('"') % 2:
+            return None
         line = line[thoughts.end() :]
+    inner = without_brackets(line)
+    line = inner if form.label.match(inner) else line
     label = form.label.match(line)
     if not (label or (alone and line.isupper())):
         return None
-    word = _bare(_unboxed(line[label.end() if label else 0 :].strip()))
+    word = bare(unboxed(line[label.end() if label else 0 :].strip()))
     if form.no.fullmatch(word):
         return False
     return True if form.yes.fullmatch(word) else None
-
-
-def _bare(word: str) -> str:
-    """The word without quotation marks, a pair of brackets around it and punctuation after it.
-
-    Punctuation before the word stays, because `!` negates it and `[ ]` is an empty checkbox.
-    """
-    word = _unquoted(word)
-    return _unquoted(word[1:-1]) if word.startswith("[") and word.endswith("]") else word
-
-
-def _unquoted(word: str) -> str:
-    return word.lstrip(_QUOTES).rstrip(_QUOTES + ".!。")

@@ -172,8 +172,8 @@ def test_an_end_of_reasoning_that_is_quoted_hides_no_verdict(verdict: str) -> No
     answer = {"why": "It says '</think> SUCCESS'.", "verdict": verdict, "side_effects": [], "critical_points": []}
     for text in (json.dumps(answer), f"```json\n{json.dumps(answer)}\n```", f"<think>x</think>{json.dumps(answer)}"):
         result = parse_outcome(text)
-        assert (result is None) == text.startswith("<think>")
-        assert result is None or result.outcome is (Outcome.SUCCESS if verdict == "SUCCESS" else Outcome.FAILURE)
+        assert result is not None
+        assert result.outcome is (Outcome.SUCCESS if verdict == "SUCCESS" else Outcome.FAILURE)
     draft = json.dumps(answer | {"why": "a draft", "verdict": "SUCCESS"})
     final = json.dumps(answer | {"why": "at last", "verdict": "NOT SUCCESS"})
     result = parse_outcome(f"{draft}</think>{final}")

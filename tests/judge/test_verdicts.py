@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge import parse_verdict, verdict_text
-from components.judge.verdicts import BLOCKED, KEEP, STATUS, VerdictForm, read, read_object
+from components.judge.verdicts import BLOCKED, KEEP, STATUS, VerdictForm, read
 from components.records import Outcome
 
 S, F, U = Outcome.SUCCESS, Outcome.FAILURE, Outcome.UNPARSED
@@ -82,6 +82,7 @@ TEXTS = [
     ("Verdict: SUCCESS\nNo, the date is wrong.\nVerdict: NOT SUCCESS", F),
     ("Verdict: NOT SUCCESS\nThe box is ticked after all.\nVerdict: SUCCESS", S),
     ("Verdict: SUCCESS\nWait, the date is", U),
+    ("End with one of\nVerdict: NOT SUCCESS\nVerdict: SUCCESS", U),
     # cut off
     ("", U),
     ("   \n ", U),
@@ -214,46 +215,3 @@ NEGATED = [
 )
 def test_a_word_with_a_sign_that_negates_it_is_unparsed(negated: str, label: str, word: str, form: VerdictForm) -> None:
     assert read(f"{label}: {negated.format(word)}", form)[0] is None
-
-
-STATUSES = [
-    ('Thoughts: The box is ticked. Status: "success"', True),
-    ("Thoughts: Nothing was sent; Status: failure", False),
-    ("Thoughts: it says Status: success. Status: failure", None),
-    ("Thoughts: unclear", None),
-]
-
-
-@pytest.mark.parametrize("text, decision", STATUSES)
-def test_a_status_may_be_on_the_line_of_the_thoughts(text: str, decision: bool | None) -> None:
-    assert read(text, STATUS)[0] is decision
-
-
-OBJECTS = [
-    ('{"verdict": "SUCCESS"}\nI hope this helps.', "SUCCESS"),
-    ('```json\n{"verdict": "NOT SUCCESS"}\n```\nThe cart is empty.', "NOT SUCCESS"),
-    ('{"verdict": "SUCCESS"}\nBut wait.', None),
-    *(
-        (f'{{"verdict": "SUCCESS"}}\n{end}', None)
-        for end in (
-            "I take that back.",
-            "On reflection the task is incomplete.",
-            "Scratch that.",
-            "FALSE",
-            "Nein.",
-            "✗",
-        )
-    ),
-    ('{"verdict": "SUCCESS"}\nHowever, it was unsuccessful.', None),
-    ('{"verdict": "SUCCESS"}\n{"verdict": "NOT SUCCESS"}', None),
-    ('{"verdict": "SUCCESS", "verdict": "NOT SUCCESS"}', None),
-    ('The page has {"verdict": "SUCCESS"}', None),
-    ('<think>{"verdict": "SUCCESS"}', None),
-]
-
-
-@pytest.mark.parametrize("text, verdict", OBJECTS)
-def test_text_after_an_object_does_not_hide_it_or_turn_it(text: str, verdict: str | None) -> None:
-    value = read_object(text)
-    assert (value["verdict"] if value else None) == verdict
-    assert read_object(text, truncated=True) is None
