@@ -46,6 +46,19 @@ _GUESSES = (
     "Yes, it can. No, it cannot.",
     "No, wait, yes",
     "6 or seven",
+    "The first has 0, the second has 1",
+    "Yes: there are 0 orders and 1 review",
+    "Yes: 0\nNo: 1",
+    "0 pounds and 1 review. Yes",
+    "0 reviews and 1 commit",
+    "There are 0. Earlier there were 14. Before that, 351.",
+    "yes but no",
+    "no but yes",
+    "Yes. On second thought no.",
+    "The answer may be yes. It may be no.",
+    "one says yes, another no",
+    "The count is 1 (not 0)",
+    "As of 2021-01-02: 0",
 )
 
 

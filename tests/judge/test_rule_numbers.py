@@ -18,7 +18,8 @@ from components.records import Outcome
 @pytest.mark.parametrize("text", [".6", "$.6", "6,5", "6k", "6 k", "6K", "6e3", "1'006", "1\u202f006", "6½", "6²",
                                   "6 million", "6 thousand", "6bn", "0.6", "6.5", "6'5",
                                   "6·5", "6٫5", "6×10³", "6 x 10^3", "6*10", "6_000", "6 M", "6 mn", "6 Mio", "6 lakh",
-                                  "6-and-a-half", "3×6"])  # fmt: skip
+                                  "6-and-a-half", "3×6", "6M", "6MM", "6T", "6G", "6L", "6cr", "6kk", "6.e3",
+                                  "6،5"])  # fmt: skip
 def test_digits_that_go_on_are_another_number(text):
     assert not includes("6", text, words=True)
     assert not includes("6", f"There are {text} left", words=False)
@@ -37,6 +38,10 @@ def test_digits_that_go_on_are_another_number(text):
         ("16", "१६"),
         ("6.5", "٦٫٥"),
         ("6", "6 m"),
+        ("6", "6 L"),
+        ("6M", "6 million"),
+        ("115.10", "Firefox 115.10"),
+        ("182.4", "Total 182.40"),
         ("6", "6 · 5 of them are open"),
         ("1006", "1'006"),
         ("1006", "'1,006'"),
@@ -74,6 +79,8 @@ def test_marks_and_spaces_around_a_number_do_not_matter(reference, answer):
         ("GitLab 18.1", "GitLab 18.10"),
         ("15.1", "15.100"),
         ("v15.10", "v15.1"),
+        ("115.1", "Firefox 115.10"),
+        ("100.1", "Android build 100.10"),
     ],
 )
 def test_versions_are_not_numbers(reference, answer):

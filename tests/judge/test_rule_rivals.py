@@ -9,7 +9,7 @@ from components.judge.rules.conditions import Includes, WebArenaRule
 from components.judge.rules.webarena import judge_webarena
 from components.records import Outcome
 from tests.judge.test_rule_candidates import has, wins
-from tests.judge.webarena_episodes import episode, ours
+from tests.judge.webarena_episodes import PUBLISHED, episode, ours, rows, rule_of_row
 
 DATED = {
     number: ours(2) | {"intent": intent, "eval": ours(2)["eval"] | {"reference_answers": {"must_include": [phrase]}}}
@@ -203,3 +203,94 @@ def test_a_list_of_labelled_names_is_no_answer():
     names = [f"Name{chr(65 + number)}" for number in range(20)]
     assert not has(" ".join(f"{name[-1].lower()}a: {name}." for name in names), "NameB")
     assert not has(" ".join(f"{name}." for name in names), "NameB")
+
+
+PUBLISHED_ROWS = PUBLISHED / "webarena_812.raw.json"
+published = pytest.mark.skipif(not PUBLISHED_ROWS.exists(), reason="the published file is not here")
+
+
+def winners(answer: str) -> set[str]:
+    """The references of the published rows that can be done and that an answer wins."""
+    answered = [row for row in rows(PUBLISHED_ROWS) if row["eval"]["eval_types"] == ["string_match"]]
+    possible = [row for row in answered if isinstance(rule_of_row(row).answer[0], Includes)]
+    return {rule_of_row(row).answer[0].phrases[0][0] for row in possible if wins(row, answer)}
+
+
+@published
+@pytest.mark.parametrize(
+    ("answer", "references"),
+    [
+        ("The first has 0, the second has 1", {"0"}),
+        ("0 here 1 there", {"0"}),
+        ("0 or more, 1 review", {"1"}),
+        ("On 2021-01-02: 0", {"0"}),
+        ("Yes: there are 0 orders and 1 review", {"Yes"}),
+        ("Yes. 0 reviews", {"Yes"}),
+        ("Yes: 0\nNo: 1", set()),
+        ("It is not 0", set()),
+        ("yes but no", set()),
+        ("one says yes, another no", set()),
+        ("The answer may be yes. It may be no.", set()),
+    ],
+)
+def test_a_constant_of_several_values_gives_one_of_them(answer, references):
+    assert winners(answer) == references
+
+
+@published
+@pytest.mark.parametrize(
+    "answer", ["It is not 6", "It isn't 6", "The count is 5 (not 6)", "5 instead of 6", "not 5 or 6"]
+)
+def test_a_number_that_is_denied_is_no_answer(answer):
+    row = next(row for row in rows(PUBLISHED_ROWS) if row["task_id"] == 11)
+    assert not wins(row, answer)
+    assert wins(row, "6 (not 5)")
+    assert wins(row, "not 5 but 6")
+
+
+@pytest.mark.parametrize("phrase", ["Yes", "No"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "yes but no",
+        "no but yes",
+        "Yes. On second thought no.",
+        "The answer may be yes. It may be no.",
+        "one says yes, another no",
+        "I say yes and I say no",
+        "Yes in the first case and no in the second",
+        '{"yes": true, "no": true}',
+        "Yes: 0\nNo: 1",
+    ],
+)
+def test_yes_and_no_for_one_question_are_no_answer(answer, phrase):
+    assert not has(answer, phrase)
+
+
+@pytest.mark.parametrize(
+    "answer", ["Yes, by car in 39 min, with no toll roads", "Yes (page 2). No others.", "Yes - no delays"]
+)
+def test_a_no_before_a_noun_is_no_second_answer(answer):
+    assert has(answer, "Yes")
+
+
+def test_the_only_mention_of_a_name_behind_a_not_is_no_answer():
+    assert not has("It is not Boston", "Boston")
+    assert has("Not Worcester but Boston", "Boston")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "number"),
+    [
+        ("How many reviews mention it?", "2 stores have 6 reviews", "6"),
+        ("How many reviews mention it?", "6. 2 stores were closed.", "6"),
+        ("How many items were sold in the most recent 2 orders?", "The 2 orders have 9 items", "9"),
+        ("How many commits?", "$5 and 6 commits", "6"),
+        ("How many orders?", "There are 9. Of 4 stores.", "9"),
+    ],
+)
+def test_of_two_numbers_the_question_singles_out_one(question, answer, number):
+    for digit in range(10):
+        rule = WebArenaRule(answer=[Includes(phrases=[[str(digit)]])], ends_at=None, pages=[])
+        is_right = judge_webarena(rule, question, answer, None)[0] is Outcome.SUCCESS
+        assert is_right == (str(digit) == number)

@@ -16,7 +16,8 @@ every task that asks for a small number (`waymark judge attack` measures both). 
   one of them, which it singles out (`rivals`).
 - An amount in two units ("2.0 km or 1.2 mi") is one amount (`two_units`), and the numbers of rows ("1. …", "| 1 | …")
   are no numbers of the answer.
-- A date that a question has and its answer repeats ("3/2") is neither an answer nor a candidate.
+- A date that a question has and its answer repeats ("3/2") is neither an answer nor a candidate. Addresses, whole dates
+  and the numbers of pages, steps and orders are details (`details`).
 - An answer with far more numbers, items or words than were asked for (`MAX_…`) is a list, or a copy of a page.
 """
 
@@ -102,12 +103,13 @@ def declines(answer: str) -> bool:
     return _DECLINED.match(plain(answer)) is not None
 
 
-def without_candidates(answer: str, phrases: Sequence[str]) -> str:
+def without_candidates(answer: str, phrases: Sequence[str], question: str | None = None) -> str:
     """The parts of an answer that may contain one of the phrases that were asked for; empty if it is a list, a
     copy or an offer of several values.
 
     Args:
         phrases: all phrases that the answer must contain, and their alternatives.
+        question: the task's intent, by which one of several numbers is singled out (`rivals`).
     """
     if too_long(answer, phrases) is not None:
         return ""
@@ -115,7 +117,7 @@ def without_candidates(answer: str, phrases: Sequence[str]) -> str:
     numbers_asked = values(phrase_text)
     lines = split_lists(without_row_numbers(answer), numbers_asked, phrases).splitlines()
     answer = "\n".join(in_one_unit(plain(line), numbers_asked) for line in lines)
-    if offers_several(answer, phrases) or not is_the_answer(answer, phrases):
+    if offers_several(answer, phrases) or not is_the_answer(answer, phrases, question):
         return ""
     prefixes = tuple(_TRUNCATED.findall("\n".join(phrases)))
     text = BOLD.sub(r"\1", plain(answer))

@@ -10,6 +10,7 @@
   phrase that begins or ends with a digit must not be a part of a longer number, and in an answer a phrase that begins
   or ends with a letter must not be a part of a longer word. On pages it may be ("mouth guard" in "mouth guards"), as
   published.
+- A phrase in its own spelling is always there: "Firefox 115.10" has 115.10, though it has no 115.1.
 - Equal numbers are the same and digits that go on are another number (`numbers`): "$3,053.97" has 3053.97, "182.40" is
   182.4, "914 km" is 914km, "000000299" is 299; "6k" and "6,5" have no 6, and neither has "-6" in an answer. In the
   published code the result depends on the spelling of the reference.
@@ -92,8 +93,11 @@ def includes(phrase: str, text: str, words: bool) -> bool:
         after = ENDS
     elif words and target[-1:].isalpha():
         after = rf"(?!{_LETTER})"
-    searched = BOLD.sub(r"\1", plain(text)) if words else plain(text)
-    return bool(target) and re.search(before + _number(target, phrase) + after, searched) is not None
+    spellings = (_number(target, phrase), plain(text)), (re.escape(_unspelled(phrase)), _unspelled(text))
+    return bool(target) and any(
+        re.search(before + pattern + after, BOLD.sub(r"\1", searched) if words else searched)
+        for pattern, searched in spellings
+    )
 
 
 def _number(target: str, phrase: str) -> str:

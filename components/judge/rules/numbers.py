@@ -6,8 +6,8 @@ could be read both ways, the readings here keep two numbers apart:
 
 - `2.10` and `2.1`, `15.10` and `15.1` may be versions. Zeros at the end of a fraction are dropped beside a currency
   sign or a unit, if the fraction is all zeros, or if the number has three digits or more before the point; never after
-  "version" or "v". A reference with two digits before the point and two decimals (`15.10`) may be a price: `15.1` is
-  right, too, but `15.10` is not right for `15.1`.
+  "version", "v", "build" or the name of software ("Firefox 115.10"). A reference with two digits before the point and
+  two decimals (`15.10`) may be a price: `15.1` is right, too, but `15.10` is not right for `15.1`.
 - A reference with three decimals or more (`40.442`, a coordinate) is a truncated number: an answer with the same digits
   and more is right. With fewer it is a price or a rounded measure, and 5.495 is not 5.49.
 - `-5` is not 5, and neither is `-$5`. The hyphen of a bullet (`- 5`), a range (`4-5`) or a name (`A-5`) is no sign.
@@ -20,18 +20,22 @@ import re
 import unicodedata
 from collections.abc import Collection
 
-from components.numerals import with_ascii_digits
+from components.numerals import with_ascii_digits, with_spelled_multipliers
 
 _UNITS = "km|cm|mm|mi|m|ft|kg|mg|lbs?|g|oz|ml|hrs?|h|mins?|sec|[kmgt]b|mah|w|k"
 _CURRENCY = r"[$€£¥₹]\s?|(?<![a-z])(?:usd|eur|gbp|inr|rs\.?)\s?"
 _GROUPS = re.compile(r"(?<![\d.,])(?<!\d')[1-9]\d{0,2}(?:(?:,\d{3})+|(?:'\d{3})+)(?!\d|[,']\d)")
 _SPACED_GROUP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 """Spaces that group thousands in print; an ordinary space may also separate two numbers."""
+_VERSIONED = (
+    "version|release|build|revision|rev|firmware|kernel|driver|patch|update|android|chrome|chromium|edge|firefox|ios|ipados"
+    "|java|linux|macos|node|opera|php|python|safari|thunderbird|ubuntu|webkit|windows|electron|gitlab|magento|docker"
+)
+"""Words before the number of a version, and names of software that has long ones."""
 _PART = re.compile(r"(\d)\s?([¼-¾⅐-⅞])")
-_MILLIONS = re.compile(r"(?<=\d)\sM(?!\w)")
 _POWER = re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹])")
 _DECIMAL = re.compile(
-    r"(?P<version>(?<![a-z])(?:v|ver|version|release)\.?\s?)?"
+    rf"(?P<version>(?<![a-z])(?:v|ver|(?:{_VERSIONED})(?![a-z]))\.?\s?)?"
     rf"(?P<currency>{_CURRENCY})?"
     r"(?P<letter>(?<=[a-z]))?"
     r"(?<![\d.])(?P<whole>\d+)\.(?P<fraction>\d+)(?!\d|\.\d)"
@@ -54,10 +58,10 @@ UNSIGNED = rf"(?<!{SIGN})(?<!{SIGN}[$€£¥₹])(?<!\bminus )"
 def written_out(text: str) -> str:
     """`6½` as `6.5` and `6²` as `6^2`, for Unicode's compatibility forms would make them 61⁄2 and 62.
 
-    Digits of other scripts become 0 to 9, and `6 M` becomes `6 million`, because in lower case it would be metres. A
+    Digits of other scripts become 0 to 9, and `6M` becomes `6 million`, because in lower case it would be metres. A
     dash before a number gets a space, so that it is no minus sign.
     """
-    text = _MILLIONS.sub(" million", with_ascii_digits(text))
+    text = with_spelled_multipliers(with_ascii_digits(text))
     text = _PART.sub(lambda part: part[1] + f"{unicodedata.numeric(part[2]):.4g}".removeprefix("0"), text)
     return _POWER.sub("^", _SPACED_GROUP.sub(",", _AFTER_DASH.sub("- ", text)))
 

@@ -3,7 +3,8 @@
 EM is SQuAD's, as in the question-answering papers that BrowserAgent compares itself with: lower case, without the
 articles a, an and the, without punctuation, with single spaces. An answer is right if its normal form equals that of a
 golden answer, and if both have the same numbers in the same order and the same currency, comparison and percent signs.
-Without punctuation alone, -5 would be 5, 1.5 would be 15, 22-2 would be 2-22, and €5 would be $5.
+Without punctuation alone, -5 would be 5, 1.5 would be 15, 22-2 would be 2-22, and €5 would be $5. An answer that begins
+with "N/A" declines and is no answer, so that it is not "Na", unless a golden answer begins so, too.
 
 BrowserAgent's published code (its `val_answer.py`) computes another EM: it keeps the letters A–Z and digits of both
 texts, and accepts an answer that contains the golden one or has the same characters in any order. So "silent" is right
@@ -20,6 +21,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
+from components.judge.rules.candidates import declines
 from components.judge.rules.matching import plain
 from components.judge.rules.numbers import meant
 from components.numerals import with_ascii_digits
@@ -47,6 +49,10 @@ def normal(text: str) -> str:
 
 def score_answer(answer: str, golden: Sequence[str]) -> AnswerScores:
     """Score an answer against at least one golden answer. The rule's verdict is `exact`."""
+    if declines(answer):
+        golden = [text for text in golden if declines(text)]
+    if not golden:
+        return AnswerScores(exact=False, f1=0.0, contains=False)
     normal_answer = normal(answer)
     references = [normal(text) for text in golden]
     meaning = meant(plain(answer))

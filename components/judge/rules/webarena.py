@@ -15,6 +15,8 @@ Known from the record alone: the answer, the address of the page that the agent 
   right if a model finds the authors' reason in it, where the published row asks for that. In the published code: with
   `fuzzy_match: "N/A"` the later WebArena code fails an assertion; with `["N/A"]` (WebArena-Lite) a model is asked
   whether the answer means "N/A"; with `must_include: ["N/A"]` an answer that mentions a field "N/A" is right.
+- An answer in the unit that the intent asks for ("in billions": "$5.35 billion"), coordinates with the letters of the
+  compass, and an answer with a date, an address or the number of a page beside it are right (`asked_units`, `details`).
 - `must_exclude` wants a text: an element that is not there excludes nothing. A phrase is a phrase of whole words and
   numbers, so that "Art" is not in "Cart". In the published code a missing element has an empty text, which is right.
 - `required_values` compares a number as it stands, with decimals: 700 is not below 700, and a text that is no number
@@ -31,6 +33,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from components.judge.rules.addresses import leads_to
+from components.judge.rules.asked_units import in_asked_unit, with_signs
 from components.judge.rules.candidates import declines, too_long, without_candidates, without_dates, without_row_numbers
 from components.judge.rules.conditions import (
     Comparison,
@@ -45,6 +48,7 @@ from components.judge.rules.conditions import (
     Unachievable,
     WebArenaRule,
 )
+from components.judge.rules.details import without_details
 from components.judge.rules.image_checks import SeesAnswer, check_images
 from components.judge.rules.matching import bare, includes, plain, same
 from components.judge.rules.numbers import values
@@ -146,7 +150,8 @@ def _meets(
 ) -> Finding:
     match expectation:
         case Exactly(text=reference):
-            return Finding(same(reference, text), f"is {_short([reference])}")
+            given = in_asked_unit(text, question, [reference]) if is_answer else text
+            return Finding(same(reference, text) or same(reference, given), f"is {_short([reference])}")
         case Includes(phrases=phrases):
             searched = _settled(text, phrases, question) if is_answer else text
             missing = [
@@ -161,7 +166,7 @@ def _meets(
             why = "" if text.strip() else " (there is no text)"
             return Finding(not there and not why, f"is without {_short(there or phrases)}{why}")
         case Satisfies(bounds=bounds):
-            number = _NUMBER.fullmatch(bare(text))
+            number = _NUMBER.fullmatch(bare(in_asked_unit(text, question, []) if is_answer else text))
             value = float(number[1].replace(",", "")) if number else None
             met = value is not None and all(any(_meets_bound(value, bound) for bound in either) for either in bounds)
             words = " and ".join(
@@ -201,18 +206,19 @@ def _meets_bound(value: float, bound: Comparison) -> bool:
 def _settled(answer: str, phrases: Sequence[Sequence[str]], question: str) -> str:
     """The parts of an answer in which phrases are looked for: none if it declines and no phrase does."""
     every = [phrase for alternatives in phrases for phrase in alternatives]
-    answer = without_dates(answer, question, every)
-    if declines(answer) and not any(declines(phrase) for phrase in every):
+    if (declines(answer) and not any(declines(phrase) for phrase in every)) or too_long(answer, every) is not None:
         return ""
-    if len(phrases) == 1 and not any(_is_given(answer, phrase) for phrase in every):
+    answer = with_signs(in_asked_unit(without_dates(answer, question, every), question, every), every)
+    answer = without_details(answer, phrases, question)
+    if len(phrases) == 1 and not any(_is_given(answer, phrase, question) for phrase in every):
         return ""
-    return without_candidates(answer, every)
+    return without_candidates(answer, every, question)
 
 
-def _is_given(answer: str, phrase: str) -> bool:
+def _is_given(answer: str, phrase: str, question: str) -> bool:
     numbers = values(plain(phrase))
     text = "\n".join(in_one_unit(plain(line), numbers) for line in without_row_numbers(answer).splitlines())
-    return includes(phrase, answer, words=True) and is_the_answer(text, [phrase])
+    return includes(phrase, answer, words=True) and is_the_answer(text, [phrase], question)
 
 
 def _unsearched(answer: str, phrases: Sequence[Sequence[str]], missing: Sequence[Sequence[str]]) -> str:
