@@ -224,7 +224,7 @@ def fits(path: Path, devices: Sequence[Gpu]) -> list[Check]:
             planned = plan(path)
         elif not devices:
             fix = f"run it on a machine with one; `waymark plan {params.name}` says what it needs"
-            return [Check("recipe fits", False, f"{params.name} asks for a GPU, and nvidia-smi lists none", fix)]
+            return [Check("recipe fits", False, f"{params.name} asks for a GPU, and {_no_gpu()}", fix)]
         else:
             planned = plan(path, PlanOptions(devices=len(devices), device_memory=min(gpu.memory for gpu in devices)))
     except RecipeError:
@@ -233,6 +233,12 @@ def fits(path: Path, devices: Sequence[Gpu]) -> list[Check]:
         place = ", ".join(gpu.name for gpu in devices) if params.model.device == "cuda" else "this machine's memory"
         return [Check("recipe fits", True, f"{params.name} in {place}, by `waymark plan`")]
     return [Check("recipe fits", False, planned.reasons[0], "`waymark plan` names changes with which it would")]
+
+
+def _no_gpu() -> str:
+    """Why this process sees no GPU."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return "nvidia-smi lists none" if visible is None else f"CUDA_VISIBLE_DEVICES={visible} leaves none visible"
 
 
 def base_model(root: Path, recipe: Path) -> Check:

@@ -1,4 +1,4 @@
-"""The environment of a process that starts others: kept before `accelerate launch`, and restored for what is no rank."""
+"""The environment from before `accelerate launch`, for processes that a rank starts and that are no ranks."""
 
 from __future__ import annotations
 

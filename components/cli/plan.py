@@ -93,6 +93,7 @@ def run(options: argparse.Namespace) -> int:
         timing = _time_options(options, planned)
         if timing.rates is not None and options.device is None:
             check_device(timing.rates, planned.machine.device)
+        _announce_simulation(planned)
         times = time_plan(planned.recipe, planned.machine, timing)
         if options.picture is not None:
             from components.plan.picture import draw  # matplotlib takes a second to import
@@ -102,6 +103,16 @@ def run(options: argparse.Namespace) -> int:
         return fail(error)
     print(as_json(planned, times) if options.format == "json" else as_text(planned, times))
     return 0 if planned.fits else DOES_NOT_FIT
+
+
+def _announce_simulation(planned: RunPlan) -> None:
+    """Say on standard error what is simulated, if it takes longer than a few seconds."""
+    from components.plan import MANY_EPISODES, simulated_episodes
+
+    episodes = simulated_episodes(planned.recipe)
+    if episodes >= MANY_EPISODES:
+        line = f"simulating up to {episodes:,} episodes of an RL iteration, and again with twice as many browsers, "
+        print(f"{line}cores and servers: this takes a minute or two", file=sys.stderr, flush=True)
 
 
 def _time_options(options: argparse.Namespace, planned: RunPlan) -> TimeOptions:

@@ -11,9 +11,10 @@ from components.plan.hardware import parsed_bytes
 from components.plan.planner import PlanOptions, RunPlan, plan
 from components.plan.rates import Rates, check_device, read_rates, write_rates
 from components.plan.text import as_json, as_text
-from components.plan.time_plan import TimeOptions, TimePlan, time_plan
+from components.plan.time_plan import MANY_EPISODES, TimeOptions, TimePlan, simulated_episodes, time_plan
 
 __all__ = [
+    "MANY_EPISODES",
     "PlanOptions",
     "Rates",
     "RunPlan",
@@ -27,6 +28,7 @@ __all__ = [
     "plan",
     "rates_for_plan",
     "read_rates",
+    "simulated_episodes",
     "time_plan",
     "write_rates",
 ]

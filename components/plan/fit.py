@@ -1,31 +1,30 @@
 """A change of a recipe that makes it fit.
 
-The changes are keys of the recipe that save memory or devices, in the order of what they cost. They are added one after
-the other until the recipe fits; then each that is not needed is dropped again, the most expensive first.
+The savings of `components.plan.savings` are taken level by level, each as far as it goes, until the recipe fits. Then
+each is weakened as far as the recipe still fits, what changes most first, and each key that is not needed is dropped.
+Of several such changes of the lowest level, the one with the shortest planned wall time is the remedy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from components.params import Params, RecipeError, TrustParams, find, from_chain, read_chain
+from components.params import Params, RecipeError, find, from_chain, read_chain
 from components.params.inheritance import Layer
 from components.params.loading import RECIPES
 from components.params.recipe_file import ShallowLoader
-from components.plan.architecture import architecture_of
-from components.plan.placement import Machine, memory_plans, shortage
+from components.plan.memory import MemoryPlan
+from components.plan.placement import Machine, memory_plans, server_is_beside_trainer, shortage
+from components.plan.savings import Saving, Settings, layouts, savings
+from components.plan.time_plan import MANY_EPISODES, simulated_episodes, wall_time
 
-Settings = dict[str, Any]
-"""Values by dotted key."""
-MIN_CONTEXT = 4096
-FEW_BROWSERS = 4
-SHORT_VERDICT = 256
-SMALL_POLICY, SMALL_JUDGE = "Qwen/Qwen3-VL-2B-Thinking", "Qwen/Qwen3-VL-2B-Instruct"
-"""The smallest published models."""
+SERVER_SHARE = "inference.vllm.engine.gpu_memory_utilization"
 
 
 def recipe_with(recipe: Path, settings: Mapping[str, Any]) -> Params:
@@ -37,8 +36,7 @@ def recipe_with(recipe: Path, settings: Mapping[str, Any]) -> Params:
     Raises:
         RecipeError: the recipe or a value is wrong.
     """
-    layers = [Layer(Path(f"--set {key}"), _nested(key, value)) for key, value in settings.items()]
-    return from_chain([*reversed(layers), *read_chain(find(recipe), RECIPES)], Params)
+    return from_chain([*_layers(settings), *read_chain(find(recipe), RECIPES)], Params)
 
 
 def parsed_setting(text: str) -> tuple[str, Any]:
@@ -57,36 +55,133 @@ def parsed_setting(text: str) -> tuple[str, Any]:
 
 
 def remedy(recipe: Path, settings: Mapping[str, Any], machine: Machine) -> Settings | None:
-    """Changes with which the recipe fits, none of which can be left out; None if all of them do not suffice.
+    """Changes with which the recipe fits, no key of which can be left out; None if all of them do not suffice.
 
     Args:
         settings: what the user has set already. The changes come on top.
     """
-    changes = list(_changes(recipe_with(recipe, settings), machine))
-    kept: list[Settings] = []
-    for change in changes:
-        kept.append(change)
-        if _fits(recipe, settings, kept, machine):
-            break
-    else:
+    search = _Search(read_chain(find(recipe), RECIPES), settings, machine)
+    starts = [start for layout in layouts(search.params({}), machine) if (start := search.start(layout)) is not None]
+    lowest = min((start.level for start in starts), default=0)
+    return search.fastest([option for start in starts if start.level == lowest for option in search.options(start)])
+
+
+@dataclass(frozen=True)
+class _Start:
+    """A layout in which a recipe fits with some savings, each as far as it goes.
+
+    Attributes:
+        level: of the saving that changes most.
+    """
+
+    level: int
+    layout: Settings
+    savings: list[Saving]
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search for changes with which a recipe fits.
+
+    Attributes:
+        chain: the layers of the recipe.
+        settings: what the user has set already.
+    """
+
+    chain: Sequence[Layer]
+    settings: Mapping[str, Any]
+    machine: Machine
+
+    def params(self, changes: Settings) -> Params:
+        """The recipe with changes.
+
+        Raises:
+            RecipeError: a value is wrong, or two keys exclude each other.
+        """
+        return from_chain([*_layers({**self.settings, **changes}), *self.chain], Params)
+
+    def start(self, layout: Settings) -> _Start | None:
+        """The savings up to the lowest level with which the recipe fits in a layout; None if all do not suffice."""
+        try:
+            known = savings(self.params(layout), self.machine)
+        except RecipeError:  # the recipe excludes this layout
+            return None
+        for level in sorted({0, *(saving.level for saving in known)}):
+            strong = [saving for saving in known if saving.level <= level]
+            if self._completed(_merged(layout, [saving.steps[-1] for saving in strong])) is not None:
+                return _Start(level, layout, strong)
         return None
-    for change in reversed(kept[:-1]):
-        fewer = [other for other in kept if other is not change]
-        if _fits(recipe, settings, fewer, machine):
-            kept = fewer
-    return _merged(kept)
+
+    def options(self, start: _Start) -> list[Settings]:
+        """Changes without needless keys, for two orders in which the savings are weakened: the browsers before the
+        judge's questions, and after all others that cost only time."""
+        dearest = start.savings[::-1]
+        orders = [dearest, sorted(dearest, key=lambda saving: (-saving.level, saving.is_of_browsers))]
+        return [
+            self._pruned(self._weakened(start, order)) for order in (orders if orders[0] != orders[1] else orders[:1])
+        ]
+
+    def fastest(self, options: Sequence[Settings]) -> Settings | None:
+        """The option with the shortest planned wall time, or the first if the simulation takes long; None without
+        options."""
+        different = [option for index, option in enumerate(options) if option not in options[:index]]
+        if len(different) < 2 or simulated_episodes(self.params({})) >= MANY_EPISODES:
+            return different[0] if different else None
+        return min(different, key=lambda option: wall_time(self.params(option), self.machine))
+
+    def _weakened(self, start: _Start, order: list[Saving]) -> Settings:
+        """The weakest step of each saving with which the recipe fits, one saving after the other."""
+        steps: dict[int, Settings] = {id(saving): saving.steps[-1] for saving in start.savings}
+        changes = _merged(start.layout, steps.values())
+        for saving in order:
+            for step in ({}, *saving.steps):
+                steps[id(saving)] = step
+                if (fitting := self._completed(_merged(start.layout, steps.values()))) is not None:
+                    changes = fitting
+                    break
+        return changes
+
+    def _pruned(self, changes: Settings) -> Settings:
+        """The changes without keys that are not needed, the last of which is tried first."""
+        for key in reversed(changes):
+            fewer = {other: value for other, value in changes.items() if other != key}
+            if self._fits(fewer):
+                return self._pruned(fewer)
+        return changes
+
+    def _completed(self, changes: Settings) -> Settings | None:
+        """The changes, with a share of the GPU for the server where they need one; None if they do not fit."""
+        try:
+            params = self.params(changes)
+        except RecipeError:  # two keys exclude each other until another change joins them
+            return None
+        plans = memory_plans(params, self.machine)
+        if not shortage(plans, params, self.machine):
+            return changes
+        share = _server_share(params, plans, self.machine)
+        shared = {**changes, SERVER_SHARE: share}
+        return shared if share is not None and self._fits(shared) else None
+
+    def _fits(self, changes: Settings) -> bool:
+        try:
+            params = self.params(changes)
+        except RecipeError:
+            return False
+        return not shortage(memory_plans(params, self.machine), params, self.machine)
 
 
-def _fits(recipe: Path, settings: Mapping[str, Any], changes: list[Settings], machine: Machine) -> bool:
-    try:
-        params = recipe_with(recipe, {**settings, **_merged(changes)})
-    except RecipeError:  # two keys exclude each other until another change joins them
-        return False
-    return not shortage(memory_plans(params, machine), params, machine)
+def _server_share(params: Params, plans: Sequence[MemoryPlan], machine: Machine) -> float | None:
+    """The largest share of a GPU, in hundredths, that the trainer leaves to the server beside it; None without one."""
+    if not server_is_beside_trainer(params, machine.device):
+        return None
+    stages = ["train_rl, rollouts", *([] if params.inference.vllm.sleeps else ["train_rl, update"])]
+    needed = max(plan.needed for plan in plans if plan.role == "trainer" and plan.stage in stages)
+    share = math.floor(100 * min(0.9, 1 - needed / machine.device.memory)) / 100
+    return share if share > 0 else None
 
 
-def _merged(changes: Iterable[Settings]) -> Settings:
-    return {key: value for change in changes for key, value in change.items()}
+def _merged(layout: Settings, changes: Iterable[Settings]) -> Settings:
+    return {key: value for change in (layout, *changes) for key, value in change.items()}
 
 
 def as_options(settings: Settings) -> str:
@@ -94,90 +189,9 @@ def as_options(settings: Settings) -> str:
     return " ".join(f"--set {key}={_flow(value)}" for key, value in settings.items())
 
 
-def _changes(params: Params, machine: Machine) -> Iterator[Settings]:
-    """Each change that the recipe does not have yet, the cheapest first."""
-    if not machine.device.is_cpu:
-        yield from _layouts(params, machine.count)
-    longest = params.agent.max_context_tokens
-    if any(tokens > longest for tokens in _micro_batches(params).values()):
-        yield {key: min(tokens, longest) for key, tokens in _micro_batches(params).items()}
-    if not params.model.gradient_checkpointing:
-        yield {"model.gradient_checkpointing": True}
-    if params.training.processes > 1 and not params.training.shard and params.inference.engine == "vllm":
-        yield {"training.shard": True}
-    is_local = machine.device.is_cpu or params.inference.engine == "transformers" or machine.count == 1
-    if is_local and params.browser.concurrency > FEW_BROWSERS:
-        yield {"browser.concurrency": FEW_BROWSERS}
-    distill = params.judge.distill
-    if distill.screenshots > 1 or distill.max_response_tokens > SHORT_VERDICT:
-        yield {
-            "judge.distill.screenshots": min(distill.screenshots, 1),
-            "judge.distill.max_response_tokens": min(distill.max_response_tokens, SHORT_VERDICT),
-        }
-    if params.model.lora is None and not params.model.train_vision:
-        yield {"model.lora": {"rank": 32, "alpha": 64}}
-    if _is_smaller(params.model.base, params.model.judge_base):
-        yield {"model.judge_base": params.model.base}
-    yield from _shorter_contexts(params)
-    if _is_smaller(SMALL_JUDGE, params.model.judge_base):
-        yield {"model.judge_base": SMALL_JUDGE}
-    small = SMALL_POLICY if params.model.think_prefix else SMALL_JUDGE
-    if _is_smaller(small, params.model.base):
-        yield {"model.base": small}
-    if params.judge.reward == "distilled" and params.judge.model is not None:
-        yield {"judge.reward": "model", **_untrusted(params.judge.trust)}
-
-
-def _shorter_contexts(params: Params) -> Iterator[Settings]:
-    length = params.agent.max_context_tokens // 2
-    while length >= max(MIN_CONTEXT, 2 * params.agent.max_response_tokens):
-        response = params.evaluation.max_response_tokens
-        limit = {"evaluation.max_response_tokens": length // 2} if response is not None and response >= length else {}
-        micro_batches = {key: min(tokens, length) for key, tokens in _micro_batches(params).items()}
-        yield {"agent.max_context_tokens": length, **micro_batches, **limit}
-        length //= 2
-
-
-def _untrusted(trust: TrustParams) -> Settings:
-    """Settings with which a model may reward what it labels, and with which no share of rollouts is to be audited."""
-    default, settings = TrustParams().audit_share, {"judge.trust.min_agreement": 0.0}
-    return settings if trust.audit_share == default else settings | {"judge.trust.audit_share": default}
-
-
-def _is_smaller(model: str, other: str) -> bool:
-    return architecture_of(model).parameters < architecture_of(other).parameters
-
-
-def _layouts(params: Params, count: int) -> Iterator[Settings]:
-    """Divisions of the devices between trainer and servers that differ from the recipe's."""
-    vllm = params.inference.vllm
-    if vllm.urls:  # all devices of this machine are the trainer's
-        return
-    if count == 1:
-        if params.inference.engine == "vllm" or params.training.processes > 1:
-            yield {"inference.engine": "transformers", "training.processes": 1, "training.shard": False}
-        return
-    ways = vllm.gpus_per_server
-    for processes in sorted({count // 2, count - ways}):
-        servers = (count - processes) // ways
-        is_new = (processes, processes, servers) != (params.training.processes, vllm.first_gpu, vllm.servers)
-        if processes < 1 or servers < 1 or not is_new:
-            continue
-        yield {
-            "inference.engine": "vllm",
-            "training.processes": processes,
-            "training.shard": processes > 1,
-            "inference.vllm.first_gpu": processes,
-            "inference.vllm.servers": servers,
-        }
-
-
-def _micro_batches(params: Params) -> dict[str, int]:
-    return {
-        "sft.micro_batch_tokens": params.sft.micro_batch_tokens,
-        "judge.distill.optim.micro_batch_tokens": params.judge.distill.optim.micro_batch_tokens,
-        "rl.micro_batch_tokens": params.rl.micro_batch_tokens,
-    }
+def _layers(settings: Mapping[str, Any]) -> list[Layer]:
+    """Settings as layers over a recipe; the last one is on top."""
+    return [Layer(Path(f"--set {key}"), _nested(key, value)) for key, value in settings.items()][::-1]
 
 
 def _nested(key: str, value: Any) -> dict[str, Any]:

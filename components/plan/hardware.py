@@ -23,6 +23,8 @@ DEFAULT = "H100"
 """The device of a recipe with `model.device: cuda`, unless another is named."""
 CPU = "cpu"
 """The name of this machine's processor as a device."""
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+"""The variable that names the GPUs which a process sees."""
 CORE_FLOPS = 60e9
 """Peak of a processor core in float32: two vector units of eight numbers, multiply and add, at about 2 GHz."""
 CORE_BANDWIDTH = 10e9
@@ -83,16 +85,41 @@ class Gpu:
 
     name: str
     memory: float
+    uuid: str = ""
 
 
 def gpus() -> list[Gpu]:
-    """The GPUs of this machine as `nvidia-smi` lists them; none if it is not there or fails."""
-    command = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]
+    """The GPUs of this machine that this process sees, as `nvidia-smi` lists them; none if it is not there or fails."""
+    command = ["nvidia-smi", "--query-gpu=uuid,name,memory.total", "--format=csv,noheader,nounits"]
     try:
         lines = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
     except (OSError, subprocess.SubprocessError):
         return []
-    return parse_gpus(lines)
+    return visible_gpus(parse_gpus(lines), os.environ.get(VISIBLE))
+
+
+def visible_gpus(listed: list[Gpu], visible: str | None) -> list[Gpu]:
+    """Those of the GPUs that a process sees, in its order.
+
+    Args:
+        visible: its `CUDA_VISIBLE_DEVICES`: numbers, or UUIDs or the beginnings of them; None if it sees all. CUDA
+            ignores the first entry that is no GPU, and all that follow. A MIG slice counts as a whole GPU of the kind
+            that is listed first, because the list does not have slices.
+    """
+    if visible is None:
+        return listed
+    seen: list[Gpu] = []
+    for name in map(str.strip, visible.split(",")):
+        if name.isdecimal():
+            match = listed[int(name) : int(name) + 1]
+        elif name.startswith("MIG-"):
+            match = listed[:1]
+        else:
+            match = [gpu for gpu in listed if name and gpu.uuid.startswith(name)]
+        if len(match) != 1:
+            break
+        seen += match
+    return seen
 
 
 def device_of_gpu(name: str) -> str | None:
@@ -107,6 +134,7 @@ def device_of_gpu(name: str) -> str | None:
 
 
 def parse_gpus(lines: Iterable[str]) -> list[Gpu]:
-    """The GPUs of lines such as `NVIDIA L4, 23034`; the memory is in MiB. Lines without a memory are left out."""
-    pairs = (line.rpartition(",") for line in lines)
-    return [Gpu(name.strip(), int(mib) * 2**20) for name, _, mib in pairs if mib.strip().isdigit()]
+    """The GPUs of lines such as `GPU-5d0e…, NVIDIA L4, 23034`; the memory is in MiB. Lines without a memory are left
+    out."""
+    rows = ([field.strip() for field in line.split(",")] for line in lines)
+    return [Gpu(row[1], int(row[2]) * 2**20, row[0]) for row in rows if len(row) == 3 and row[2].isdigit()]

@@ -47,7 +47,9 @@ ASSUMPTIONS = (
     "with gradient checkpointing a layer keeps its input; the peak is the end of the forward pass, with the logits and "
     "the rounded weights, or the backward pass of one layer, or the vision tower, whichever is largest",
     f"a pass holds {LOGIT_COPIES} copies of one chunk of logits ({MAX_LOGITS:,} numbers)",
-    "the features of images are cached in the memory of the machine, not of the device",
+    "pixels and features of images are cached in the memory of the machine, not of a GPU. Counted are those of an "
+    "update of RL, or of a batch of another training; a longer run fills the caches, up to "
+    "model.image_cache.memory_gib of each",
     f"a CUDA context, its kernels and NCCL take {GPU_CONTEXT / GIB:g} GiB, and the allocator loses "
     f"{100 * FRAGMENTATION:g}%",
     f"vLLM takes {SERVER_WORK / GIB:g} GiB for activations and graphs, and as much while it sleeps",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from components.params import Params, TrainingParams, VLLMParams
+from components.params import Params, TrainingParams
 from components.plan.architecture import architecture_of
+from components.plan.distilled_judge import judge_length, judge_rows, served_judge
 from components.plan.hardware import GIB, Device
+from components.plan.image_cache import cache_parts
 from components.plan.memory import (
     MemoryPlan,
     Part,
@@ -20,13 +22,9 @@ from components.plan.memory import (
 )
 from components.worlds import World, worlds_of
 
-JUDGE_ROWS = 32
-"""As `DistilledJudge`'s batch."""
 SLEEPING_SERVER = 2 * GIB
 """GPU memory of a server that sleeps: its context and graphs. An assumption: on an H200, a server without graphs and
 its trainer, both with a model of 3M parameters, had 1.4 to 2.6 GiB together."""
-JUDGE_TEXT = 3000
-"""Tokens of the task, the responses and the feedback in a question to a judge: 30 turns of 100 tokens."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +48,10 @@ def devices_of(params: Params) -> int:
     return max(ends)
 
 
-def served_judge(params: Params) -> VLLMParams | None:
-    """The servers of the distilled judge in RL; None if there are none."""
-    return params.judge.distill.vllm if params.judge.reward == "distilled" else None
+def server_is_beside_trainer(params: Params, device: Device) -> bool:
+    """Whether a vLLM server that the run starts has a GPU of the trainer."""
+    vllm, is_served = params.inference.vllm, params.inference.engine == "vllm"
+    return is_served and not vllm.urls and not device.is_cpu and vllm.first_gpu < params.training.processes
 
 
 def memory_plans(params: Params, machine: Machine) -> list[MemoryPlan]:
@@ -83,20 +82,18 @@ def memory_plans(params: Params, machine: Machine) -> list[MemoryPlan]:
         parts, capacity, _ = server_parts(policy, vllm, params, device)
         count = vllm.count * (1 if device.is_cpu else vllm.gpus_per_server)
         plans.append(MemoryPlan("server", "rollouts", count, capacity, tuple(parts)))
-        is_here = not vllm.urls
-        overlaps = is_here and not device.is_cpu and vllm.first_gpu < params.training.processes
-        shared = capacity if overlaps else 0.0
-        if is_here and device.is_cpu:
+        shared = capacity if server_is_beside_trainer(params, device) else 0.0
+        if not vllm.urls and device.is_cpu:
             shared = sum(part.bytes for part in parts) * vllm.servers
         asleep = min(shared, SLEEPING_SERVER) if vllm.sleeps else shared
     for training in trainings:
         in_use = asleep if training.stage == "train_rl" else 0.0  # servers end with the stage that started them
-        parts = trainer_parts(training, params)
+        parts = trainer_parts(training, params) + cache_parts(params, device, training.stage)
         if training.stage == "train_rl":
             parts += _judge_weights(params)
         plans.append(_trainer_plan(f"{training.stage}, update", parts, machine, params, in_use))
-    plans.append(_trainer_plan("distill_judge, judging", _judging(params), machine, params, 0.0))
-    plans.append(_trainer_plan("train_rl, rollouts", _rollout_parts(params), machine, params, shared))
+    plans.append(_trainer_plan("distill_judge, judging", _judging(params, device), machine, params, 0.0))
+    plans.append(_trainer_plan("train_rl, rollouts", _rollout_parts(params, device), machine, params, shared))
     if params.judge.reward == "distilled" and (retrain := params.judge.distill.retrain) is not None:
         training = Training("distill_judge", judge, pass_tokens(retrain.optim, judge_length(params)))
         alone = params.model_copy(update={"training": TrainingParams()})
@@ -104,6 +101,7 @@ def memory_plans(params: Params, machine: Machine) -> list[MemoryPlan]:
             *resident_parts(policy, params, objective.needs_reference, objective.refers_to_sft),
             *_judge_weights(params),
             *(replace(part, name=f"judge's {part.name}") for part in trainer_parts(training, alone)),
+            *cache_parts(params, device, "train_rl"),
         ]
         plans.append(_trainer_plan("train_rl, judge training", parts, machine, params, asleep))
     return plans
@@ -125,7 +123,7 @@ def _browsers(params: Params) -> list[Part]:
     return [Part("browsers", count * mib * 2**20, f"{count} episodes × {mib} MiB")]
 
 
-def _rollout_parts(params: Params) -> list[Part]:
+def _rollout_parts(params: Params, device: Device) -> list[Part]:
     """The trainer's process while episodes run: what it keeps, the policy's cache, and the distilled judge's."""
     policy, judge = architecture_of(params.model.base), architecture_of(params.model.judge_base)
     objective = params.rl.objective
@@ -135,26 +133,15 @@ def _rollout_parts(params: Params) -> list[Part]:
         parts.append(cache_part(policy, params, rows, params.agent.max_context_tokens))
     if params.judge.reward == "distilled" and served_judge(params) is None:
         parts.append(cache_part(judge, params, judge_rows(params), judge_length(params)))
-    return parts
+    return [*parts, *cache_parts(params, device, "train_rl")]
 
 
-def _judging(params: Params) -> list[Part]:
+def _judging(params: Params, device: Device) -> list[Part]:
     """The distilled judge on held-out trajectories."""
     judge = architecture_of(params.model.judge_base)
     weights = [part for part in resident_parts(judge, params) if part.name != "optimiser"]
-    return [*weights, cache_part(judge, params, judge_rows(params), judge_length(params))]
-
-
-def judge_length(params: Params) -> int:
-    """Tokens of a question to the distilled judge with its answer: screenshots, the history, the verdict."""
-    image = architecture_of(params.model.judge_base).image_tokens(params.browser.viewport)
-    distill = params.judge.distill
-    return distill.screenshots * image + JUDGE_TEXT + distill.max_response_tokens
-
-
-def judge_rows(params: Params) -> int:
-    """Questions to the distilled judge that are answered together."""
-    return max(1, min(JUDGE_ROWS, params.judge.distill.decoding_tokens // judge_length(params)))
+    cache = cache_part(judge, params, judge_rows(params), judge_length(params))
+    return [*weights, cache, *cache_parts(params, device, "distill_judge")]
 
 
 def sequences_of(params: Params, device: Device) -> int:

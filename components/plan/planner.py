@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from components.params import Params
-from components.plan.fit import Settings, recipe_with, remedy
+from components.plan.fit import recipe_with, remedy
 from components.plan.hardware import device_named
+from components.plan.image_cache import ImageCache, image_caches
 from components.plan.memory import ASSUMPTIONS, MemoryPlan
 from components.plan.placement import Machine, devices_of, memory_plans, shortage
+from components.plan.savings import Settings
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class RunPlan:
     """Why it does not fit; empty if it fits."""
     remedy: Settings | None
     """With what it would fit; None if it fits, or if no change that is known makes it fit."""
+    image_caches: list[ImageCache]
     assumptions: tuple[str, ...]
 
     @property
@@ -62,4 +65,4 @@ def plan(recipe: Path, options: PlanOptions = PlanOptions()) -> RunPlan:
     memory = memory_plans(params, machine)
     reasons = shortage(memory, params, machine)
     change = remedy(recipe, options.settings, machine) if reasons else None
-    return RunPlan(params, machine, memory, reasons, change, ASSUMPTIONS)
+    return RunPlan(params, machine, memory, reasons, change, image_caches(params, device), ASSUMPTIONS)

@@ -16,8 +16,8 @@ from functools import cache
 
 from components.judge.protocols import judge_protocol
 from components.params import EndpointTeacherParams, RLPhase
+from components.plan.distilled_judge import judge_rows, served_judge
 from components.plan.episodes import FEEDBACK, PromptShape, draw_episodes
-from components.plan.placement import judge_rows, served_judge
 from components.plan.setting import Setting
 from components.plan.simulation import Episode, Facilities, Usage, queue, roll_out
 

@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 
 from components.params import EndpointTeacherParams, Params, ScriptedTeacherParams, TaskFile
 from components.plan.architecture import Architecture, architecture_of
+from components.plan.distilled_judge import served_judge
 from components.plan.episodes import PromptShape, TurnNumbers, prompt_shape, turn_numbers
-from components.plan.placement import Machine, sequences_of, served_judge
+from components.plan.placement import Machine, sequences_of
 from components.plan.rates import Counts, Rates
 from components.plan.speeds import Speeds
 from components.records import Split

@@ -108,12 +108,17 @@ def phases(setting: Setting) -> dict[str, RLPhase]:
     return {"short": setting.params.rl.short, "long": setting.params.rl.long}
 
 
-def iteration_time(setting: Setting, name: str) -> IterationTime:
-    """One iteration of a phase."""
+def iteration_time(setting: Setting, name: str, rolled: IterationRollouts | None = None) -> IterationTime:
+    """One iteration of a phase.
+
+    Args:
+        rolled: its rollouts, if they are known; None simulates them.
+    """
     stage = f"train_rl@{name}"
-    way = iteration_rollouts if setting.params.rl.open_groups is None else streamed_rollouts
     phase = phases(setting)[name]
-    rolled = with_branches(setting, phase, stage, way(setting, phase, stage))
+    if rolled is None:
+        way = iteration_rollouts if setting.params.rl.open_groups is None else streamed_rollouts
+        rolled = with_branches(setting, phase, stage, way(setting, phase, stage))
     parts = {
         "rollouts": rolled.rollouts,
         "judging": rolled.judging,

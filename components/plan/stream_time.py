@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import simpy
 
 from components.params import RLPhase
+from components.plan.distilled_judge import served_judge
 from components.plan.episodes import draw_episodes
-from components.plan.placement import served_judge
 from components.plan.rollout_time import (
     Batch,
     IterationRollouts,

@@ -8,6 +8,7 @@ from typing import Any
 
 from components.plan.fit import as_options
 from components.plan.hardware import GIB
+from components.plan.image_cache import cache_lines, cache_values
 from components.plan.memory import MemoryPlan
 from components.plan.planner import RunPlan
 from components.plan.time_plan import TimePlan
@@ -17,6 +18,8 @@ from components.plan.time_text import time_lines, time_values
 def as_text(plan: RunPlan, time: TimePlan | None = None) -> str:
     """The plan in lines of at most about 160 characters: memory, then time."""
     lines = [_headline(plan), "", *_memory_lines(plan.memory)]
+    if images := cache_lines(plan.image_caches, plan.machine.device.is_cpu):
+        lines += ["", "Image caches (model.image_cache)", *(f"  {line}" for line in images)]
     lines += ["", "Assumptions of memory", *(f"  - {line}" for line in plan.assumptions)]
     if time is not None:
         lines += ["", *time_lines(time)]
@@ -62,6 +65,7 @@ def json_values(plan: RunPlan) -> dict[str, Any]:
             }
             for item in plan.memory
         ],
+        "image_caches": [cache_values(cache) for cache in plan.image_caches],
         "assumptions": list(plan.assumptions),
     }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from components.params import Params
 from components.plan.checkpoint_size import Checkpoints, checkpoints
+from components.plan.distilled_judge import served_judge
 from components.plan.placement import Machine
 from components.plan.rates import Rates, assumptions, default_rates
 from components.plan.rollout_time import Tokens
@@ -16,6 +17,10 @@ from components.plan.setting import RESOURCES, Setting
 from components.plan.stages import IterationTime, StageTime, iteration_time, phases, stage_times
 
 PRICES = Path(__file__).with_name("prices.json")
+
+
+MANY_EPISODES = 4000
+"""The simulation of as many takes longer than a few seconds."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,13 @@ class TimePlan:
         return None if name is None or self.changes[name] > 0.99 else name
 
 
+def simulated_episodes(params: Params) -> int:
+    """Episodes of an RL iteration that are simulated one by one, at most: those of a stream of groups
+    (`rl.open_groups`). Without a stream, 0: a part of each batch is simulated."""
+    rl = params.rl
+    return 0 if rl.open_groups is None else rl.max_sampled_groups * (rl.group_size + rl.extra_attempts)
+
+
 def time_plan(params: Params, machine: Machine, options: TimeOptions = TimeOptions()) -> TimePlan:
     """Simulate a recipe on a machine.
 
@@ -107,12 +119,10 @@ def time_plan(params: Params, machine: Machine, options: TimeOptions = TimeOptio
         RecipeError: the shape of a model is unknown.
     """
     setting = Setting(params, machine, options.rates or default_rates(params, machine.device), options.cores)
-    iterations = {name: iteration_time(setting, name) for name, phase in phases(setting).items() if phase.iterations}
+    iterations = _iterations(setting)
     stages = list(stage_times(setting, iterations))
     side_by_side = options.side_by_side or setting.rates.side_by_side or default_side_by_side(machine.device)
-    seconds = wall_seconds(
-        {stage.stage: stage.seconds for stage in stages}, side_by_side, setting.rates.between_s, params.judge.reward
-    )
+    seconds = _wall_seconds(setting, stages, side_by_side)
     tokens = sum((stage.timed.tokens for stage in stages), Tokens())
     prices = prices_of(machine, options)
     counts, unknown = setting.counts()
@@ -122,12 +132,34 @@ def time_plan(params: Params, machine: Machine, options: TimeOptions = TimeOptio
         *unknown,
         _schedule_in_words(setting.rates, side_by_side),
         _prices_in_words(machine, prices),
+        *_unpriced(params),
     ]
     return TimePlan(
         seconds, side_by_side, stages, list(iterations.values()), _changes(setting, iterations), tokens,
         _cost(seconds, stages, tokens, machine, prices), prices, _checkpoints(setting), tuple(lines),
         setting.rates.are_measured,
     )  # fmt: skip
+
+
+def wall_time(params: Params, machine: Machine) -> float:
+    """Seconds of a run at assumed rates, as `TimePlan.seconds`.
+
+    Raises:
+        RecipeError: the shape of a model is unknown.
+    """
+    setting = Setting(params, machine, default_rates(params, machine.device))
+    stages = list(stage_times(setting, _iterations(setting)))
+    return _wall_seconds(setting, stages, default_side_by_side(machine.device))
+
+
+def _iterations(setting: Setting) -> dict[str, IterationTime]:
+    """An iteration of each phase that has any."""
+    return {name: iteration_time(setting, name) for name, phase in phases(setting).items() if phase.iterations}
+
+
+def _wall_seconds(setting: Setting, stages: list[StageTime], side_by_side: int) -> float:
+    seconds = {stage.stage: stage.seconds for stage in stages}
+    return wall_seconds(seconds, side_by_side, setting.rates.between_s, setting.params.judge.reward)
 
 
 def prices_of(machine: Machine, options: TimeOptions) -> Prices:
@@ -157,7 +189,8 @@ def _changes(setting: Setting, iterations: dict[str, IterationTime]) -> dict[str
     for resource in RESOURCES:
         if before.timed.usage.busy.get(resource):
             more = replace(setting, more={resource: 2.0})
-            changes[resource] = iteration_time(more, name).seconds / before.seconds
+            rolled = before.rolled if resource == "trainer" else None  # no rollout waits for the trainer
+            changes[resource] = iteration_time(more, name, rolled).seconds / before.seconds
     return changes
 
 
@@ -180,6 +213,15 @@ def _schedule_in_words(rates: Rates, side_by_side: int) -> str:
         f"{slots}{beside}, on a machine that does nothing else; none is repeated, and no episode fails by its "
         "environment"
     )
+
+
+def _unpriced(params: Params) -> list[str]:
+    """A sentence about servers that run elsewhere, if there are any."""
+    judge = served_judge(params)
+    policy = params.inference.vllm.urls if params.inference.engine == "vllm" else []
+    urls = {"inference.vllm.urls": policy, "judge.distill.vllm.urls": [] if judge is None else judge.urls}
+    named = [f"{len(servers)} of {key}" for key, servers in urls.items() if servers]
+    return [f"the servers that run elsewhere have no price here: {' and '.join(named)}"] if named else []
 
 
 def _prices_in_words(machine: Machine, prices: Prices) -> str:

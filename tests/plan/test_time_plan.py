@@ -12,7 +12,7 @@ import yaml
 
 from components.cli.main import main
 from components.params import RecipeError
-from components.plan import PlanOptions, TimeOptions, plan, time_plan
+from components.plan import MANY_EPISODES, PlanOptions, TimeOptions, plan, simulated_episodes, time_plan
 from components.plan.hardware import Device
 from components.plan.picture import draw
 from components.plan.placement import Machine
@@ -347,3 +347,26 @@ def test_json_has_memory_and_time(capsys):
     assert values["memory"]
     assert [stage["stage"] for stage in values["time"]["stages"]] == list(STAGES)
     assert values["time"]["cost"]["browser_usd"] == pytest.approx(0.1 * values["time"]["cost"]["browser_hours"])
+
+
+def test_servers_that_run_elsewhere_are_named_as_unpriced():
+    away = plan(LARGE, PlanOptions({"inference.vllm.urls": ["http://a:1", "http://b:1"]}, devices=4))
+    line = "the servers that run elsewhere have no price here: 2 of inference.vllm.urls"
+    assert line in time_plan(away.recipe, away.machine).assumptions
+
+
+def test_no_server_is_unpriced_if_the_run_starts_all(small):
+    assert not [line for line in small.assumptions if "no price" in line]
+
+
+def test_more_trainers_leave_the_rollouts_as_they_are():
+    known = iteration_time(setting(), "short")
+    more = replace(setting(), more={"trainer": 2.0})
+    assert iteration_time(more, "short", known.rolled).seconds == iteration_time(more, "short").seconds
+
+
+def test_only_a_long_simulation_is_announced():
+    episodes = {name: simulated_episodes(plan(Path(name), PlanOptions(device="H200")).recipe) for name in (
+        "browseragent-8b", "openwebrl-4b", "webgym-8b")}  # fmt: skip
+    assert episodes["browseragent-8b"] == 4800 * 4 >= MANY_EPISODES
+    assert max(episodes["openwebrl-4b"], episodes["webgym-8b"]) < MANY_EPISODES

@@ -1,0 +1,87 @@
+"""Changes with which a refused recipe fits: no needless key, the savings that cost least, and the shortest time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from components.params import RecipeError, find, read_chain
+from components.params.loading import RECIPES as RECIPES_FOLDER
+from components.plan import PlanOptions, parsed_bytes, plan
+from components.plan.fit import _Search
+from components.plan.hardware import device_named
+from components.plan.placement import Machine
+from components.plan.time_plan import wall_time
+
+ONE_GPU = Path("one-gpu")
+RECIPES = [
+    ("one-gpu", "H100", 1, "16GiB"),
+    ("one-gpu", "L4", 1, "12GiB"),
+    ("openwebrl-4b", "A100-40", 4, "40GiB"),
+    ("smoke", None, 1, "2.5GiB"),
+]
+
+
+def fits(recipe: Path, options: PlanOptions) -> bool:
+    try:
+        return plan(recipe, options).fits
+    except RecipeError:
+        return False
+
+
+@pytest.mark.parametrize(("name", "device", "devices", "memory"), RECIPES)
+def test_every_key_of_a_remedy_is_needed(name, device, devices, memory):
+    size, recipe = parsed_bytes(memory), Path(name)
+    changes = plan(recipe, PlanOptions({}, device, devices, size)).remedy
+    assert changes
+    assert fits(recipe, PlanOptions(changes, device, devices, size))
+    for key in changes:
+        fewer = {other: value for other, value in changes.items() if other != key}
+        assert not fits(recipe, PlanOptions(fewer, device, devices, size)), key
+
+
+def test_browsers_are_kept_where_a_server_has_their_memory():
+    changes = plan(ONE_GPU, PlanOptions({"agent.max_context_tokens": 300_000})).remedy
+    assert changes is not None
+    assert "browser.concurrency" not in changes
+
+
+@pytest.mark.parametrize("memory", ["10GiB", "12GiB"])
+def test_a_small_gpu_is_enough_with_fewer_questions_and_browsers(memory):
+    changes = plan(ONE_GPU, PlanOptions(device_memory=parsed_bytes(memory))).remedy
+    assert changes is not None
+    assert set(changes) == {"inference.engine", "judge.distill.decoding_tokens", "browser.concurrency"}
+
+
+def test_a_remedy_takes_no_longer_than_the_server_with_a_fitting_share():
+    size = parsed_bytes("16GiB")
+    served = plan(ONE_GPU, PlanOptions({"inference.vllm.engine": {"gpu_memory_utilization": 0.43}}, device_memory=size))
+    assert served.fits
+    changes = plan(ONE_GPU, PlanOptions(device_memory=size)).remedy
+    assert changes is not None
+    quickest = plan(ONE_GPU, PlanOptions(changes, device_memory=size))
+    assert wall_time(quickest.recipe, quickest.machine) <= wall_time(served.recipe, served.machine)
+
+
+def test_a_server_gets_the_share_that_the_trainer_leaves():
+    # the trainer needs 8.50 of 16 GiB in an update: 1 - 0.531 = 0.469; one sequence of the server needs 6.84 GiB
+    machine = Machine(device_named("H100", True, parsed_bytes("16GiB")), 1)
+    search = _Search(read_chain(find(ONE_GPU), RECIPES_FOLDER), {}, machine)
+    start = search.start({})  # the recipe's own layout
+    assert start is not None
+    assert search.options(start) == [{"inference.vllm.engine.gpu_memory_utilization": 0.46}]
+
+
+def test_a_server_sleeps_where_that_alone_makes_it_fit():
+    # the update needs 8.5 GiB and the rollouts 6.1, and the server has 8
+    wide = {"inference.vllm.engine": {"gpu_memory_utilization": 0.5}}
+    size = parsed_bytes("16GiB")
+    assert not fits(ONE_GPU, PlanOptions(wide, device_memory=size))
+    assert fits(ONE_GPU, PlanOptions({**wide, "inference.vllm.sleeps": True}, device_memory=size))
+
+
+def test_a_recipe_for_a_long_context_gets_a_server_that_sleeps():
+    changes = plan(ONE_GPU, PlanOptions({"agent.max_context_tokens": 300_000})).remedy
+    assert changes is not None
+    assert changes["inference.vllm.sleeps"] is True
