@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 import yaml
-from pydantic import ValidationError
 
 from components.params import (
     TOLERANCES,
@@ -16,14 +14,13 @@ from components.params import (
     RecipeError,
     ScriptedTeacherParams,
     Section,
-    VLLMParams,
     deciding,
     load,
     parse,
 )
 from components.params.choice import choice_of, sections_of
 from components.params.old_keys import RENAMED
-from tests.samples import raw_recipe, recipe, shipped
+from tests.samples import raw_recipe, recipe
 
 ROOT = Path(__file__).parents[2]
 ENDPOINT = {"url": "http://127.0.0.1:1/v1", "model": "a/b"}
@@ -370,35 +367,3 @@ def test_names_and_numbers_at_the_limits_are_accepted() -> None:
     params = recipe(name="a.B_c-1", rl__group_size=1024, browser__concurrency=10_000)
     assert (params.name, params.rl.group_size, params.browser.concurrency) == ("a.B_c-1", 1024, 10_000)
     assert recipe(teacher__tasks=10**9, rl__max_sampled_groups=10**9).teacher.tasks == 10**9, "a maximum may mean all"
-
-
-@pytest.mark.parametrize(
-    ("argument", "fix"),
-    [
-        ({"tensor_parallel_size": 2}, "set inference.vllm.gpus_per_server instead"),
-        ({"logprobs_mode": "raw_logprobs"}, "leave it out"),
-    ],
-)
-def test_an_engine_argument_that_waymark_sets_is_refused(argument, fix):
-    with pytest.raises(RecipeError, match=f"is set by Waymark: {fix}"):
-        recipe(inference={"vllm": {"engine": argument}})
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"engine": {"gpu_memory_utilization": 5}}, "gpu_memory_utilization = 5 is a share of each GPU's memory"),
-        ({"engine": {"gpu_memory_utilization": True}}, "between 0 and 1"),
-        ({"engine": {"max_model_len": 100}}, "max_model_len is set by Waymark: set agent.max_context_tokens instead"),
-    ],
-)
-def test_engine_arguments_that_cannot_work_are_refused(changes, message):
-    with pytest.raises(ValidationError, match=re.escape(message)):
-        VLLMParams.model_validate(changes)
-
-
-def test_adapters_of_a_rank_that_vllm_does_not_serve_are_refused():
-    raw = shipped("one-gpu")
-    raw["model"]["lora"]["rank"] = 700
-    with pytest.raises(ValidationError, match=r"model.lora.rank = 700: vLLM serves adapters up to rank 512"):
-        Params.model_validate(raw)
