@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 4
 """Tasks that are checked at once."""
-RUNS = ("oracle", "idle", "copied", "stray", "listed", "control", "forged")
+RUNS = ("oracle", "idle", "copied", "guessed", "stray", "listed", "control", "forged")
 """The columns of the table, one per kind of run."""
 
 

@@ -146,6 +146,7 @@ def check_changes(
     changes: Sequence[RowChange],
     expected_answer: Answer | None,
     answer: str | None,
+    is_guess: bool = False,
 ) -> StateCheck:
     """Compare an episode's changes and answer with what its task asks for.
 
@@ -154,6 +155,7 @@ def check_changes(
         incidental: changes that are allowed besides.
         expected_answer: None if the task asks for no answer; then any is right.
         answer: of `done`; None if the agent did not call it.
+        is_guess: the agent has not seen what it says, so its answer does not count.
     """
     counted = [not any(kind.matches(change) for kind in incidental) for change in changes]
     change_of = _assigned(effects, changes, counted)
@@ -162,7 +164,7 @@ def check_changes(
     unasked = [change for number, change in enumerate(changes) if counted[number] and number not in matched]
     answer_ok = None
     if expected_answer is not None:
-        answer_ok = answer is not None and expected_answer.accepts(answer)
+        answer_ok = answer is not None and not is_guess and expected_answer.accepts(answer)
     total = len(effects) + (expected_answer is not None)
     there = len(effects) - len(missing) + bool(answer_ok)
     is_done = not missing and not unasked and answer_ok is not False

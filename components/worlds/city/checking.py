@@ -4,6 +4,7 @@ For each template and seed:
 
 - the oracle gets 1, within the number of actions that its length says;
 - an agent that only says `done` gets 0, and so does one whose answer is the task's own words;
+- one that gives the right answer without opening a page that shows it gets 0, where the template names such pages;
 - one whose page calls the control interface gets 0, and so does one whose page claims that the task is done: neither
   changes the copy;
 - the oracle's run with one more write gets 0, and the write is named;
@@ -121,6 +122,9 @@ async def _fill(report: TaskCheck, instance: Instance, task: Task, pool: Browser
     problems += [] if report.is_repeatable else ["two runs of the oracle leave different data"]
     idle, copied = [await answer_only(task, answer, pool) for answer in ("", task.intent)]
     report.add_cheats({"idle": idle, "copied": copied, "stray": first.stray, "listed": first.listed})
+    expected = instance.template.answer(instance.facts)
+    if expected is not None and instance.template.evidence(instance.facts):
+        report.add_cheats({"guessed": await answer_only(task, expected.example, pool)})
     if not first.stray.side_effects:
         problems.append("the stray write is not named")
     attacks = await _run_attacks(task, pool, site)

@@ -70,9 +70,9 @@ class Instance:
         """The users who are logged in at the beginning, by host."""
         return self.template.users(self.facts)
 
-    def check(self, changes: Sequence[RowChange], answer: str | None) -> StateCheck:
-        """Compare an episode's changes and answer with the task."""
-        return self.template.check(self.facts, changes, answer)
+    def check(self, changes: Sequence[RowChange], answer: str | None, opened: Sequence[str] = ()) -> StateCheck:
+        """Compare an episode's changes and answer, and the addresses of the pages that it opened, with the task."""
+        return self.template.check(self.facts, changes, answer, opened)
 
     def oracle(self, rng: random.Random, noise: float = 0.0, intent: str = "") -> Oracle:
         """The scripted teacher of an episode."""

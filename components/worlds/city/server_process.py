@@ -113,6 +113,10 @@ class CityServer:
         """The rows that differ between two copies or snapshots, without the declared noise. Raises as `reset`."""
         return [RowChange.model_validate(row) for row in self._control("diff", before=before, after=after)]
 
+    def opened(self, key: str) -> list[str]:
+        """The addresses of the pages that a copy has shown, as `host/path`, each once, sorted. Raises as `reset`."""
+        return self._control("opened", key=key)
+
     def execute(self, key: str, sql: str) -> None:
         """Change a copy's data by a statement; for checks of what a task's verdict says of it. Raises as `reset`."""
         self._control("execute", key=key, sql=sql)

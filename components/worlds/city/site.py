@@ -129,16 +129,17 @@ class CityEpisode:
         return None
 
     async def check_state(self, answer: str | None) -> StateCheck:
-        """Compare the copy with the snapshot.
+        """Compare the copy with the snapshot, and the answer with the data and the pages that were opened.
 
         Raises:
             SandboxError: the server died.
         """
         try:
             changes = await asyncio.to_thread(self.server.diff, self._before, self.key)
+            opened = await asyncio.to_thread(self.server.opened, self.key)
         except LostError as error:
             raise SandboxError(str(error)) from error
-        return self._instance.check(changes, answer)
+        return self._instance.check(changes, answer, opened)
 
     async def end(self) -> None:
         """Forget the copy and the snapshot."""

@@ -33,7 +33,9 @@ def test_no_agent_that_cheats_succeeds_on_any_site(image):
     assert {*checks} == {*QUESTIONS, *CHANGES}
     assert [check.problems for check in checks.values()] == [[]] * len(checks)
     for name, check in checks.items():
-        applicable = [run for run in RUNS if run != "listed" or name in QUESTIONS]
+        missing = set() if name in QUESTIONS else {"listed"}
+        missing |= set() if name == "desk_count_in_queue" else {"guessed"}
+        applicable = [run for run in RUNS if run not in missing]
         assert check.rewards == {run: float(run == "oracle") for run in applicable}, name
         assert check.is_repeatable, name
 

@@ -8,6 +8,7 @@ gives the same task on the same data.
 from __future__ import annotations
 
 import random
+import re
 import string
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -83,6 +84,12 @@ class Template(ABC):
         """The answer that the task asks for; None if it asks for none."""
         return None
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        """Patterns of the addresses (`host/path`) of all pages that show the answer. Of one of them at least the agent
+        must have opened a page, or its answer is a guess and is not accepted: a small number is often right by chance,
+        and RL would learn to guess. None if the start page may show the answer, or if no guess is ever right."""
+        return ()
+
     @abstractmethod
     def oracle(self, facts: Facts) -> Sequence[Step]:
         """The actions of a person who knows the site, without `done`."""
@@ -106,6 +113,18 @@ class Template(ABC):
         """The users who are logged in when an instance begins, by host."""
         return {f"{site}.test": user.format(**facts) for site, user in self.logins.items()}
 
-    def check(self, facts: Facts, changes: Sequence[RowChange], answer: str | None) -> StateCheck:
-        """Compare an episode with what the instance asks for."""
-        return check_changes(self.effects(facts), self.incidental(facts), changes, self.answer(facts), answer)
+    def check(
+        self, facts: Facts, changes: Sequence[RowChange], answer: str | None, opened: Sequence[str] = ()
+    ) -> StateCheck:
+        """Compare an episode with what the instance asks for.
+
+        Args:
+            opened: the addresses of the pages that the agent opened, the start page among them.
+        """
+        patterns = self.evidence(facts)
+        is_guess = bool(patterns) and not any(re.fullmatch(pattern, page) for pattern in patterns for page in opened)
+        effects, incidental = self.effects(facts), self.incidental(facts)
+        check = check_changes(effects, incidental, changes, self.answer(facts), answer, is_guess)
+        if not (is_guess and answer):
+            return check
+        return check.model_copy(update={"missing": [*check.missing, "a page that shows the answer was opened"]})

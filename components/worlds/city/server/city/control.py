@@ -35,6 +35,7 @@ class Control:
             "/query": self.query,
             "/execute": self.execute,
             "/diff": self.diff,
+            "/opened": self.opened,
             "/database": self.database,
             "/count": self.count,
         }
@@ -115,6 +116,10 @@ class Control:
             for table, names in site.NOISE_COLUMNS.items():
                 columns.setdefault(table, []).extend(names)
         return list(differences(self._copies.database(before), self._copies.database(after), tables, columns))
+
+    def opened(self, key: str) -> list[str]:
+        """The addresses of the pages that a copy has shown, as `host/path`, each once, sorted."""
+        return sorted(self._copies.find(key).opened)
 
     def database(self, key: str) -> dict[str, str]:
         """The whole database, in base64."""

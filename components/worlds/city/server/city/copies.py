@@ -67,6 +67,8 @@ class Copy:
     """Number of requests that changed data."""
     counts: Counter[str] = field(default_factory=Counter)
     """What modifiers have counted, by their names."""
+    opened: set[str] = field(default_factory=set)
+    """The addresses of the pages that were shown, as `host/path`."""
     is_dropped: bool = False
     """The episode has ended, and another copy may have the database."""
 
@@ -144,6 +146,7 @@ class Snapshot:
     now: dt.datetime
     writes: int
     counts: Mapping[str, int] = field(default_factory=dict)
+    opened: frozenset[str] = frozenset()
 
 
 class Copies:
@@ -206,6 +209,7 @@ class Copies:
                 copy.now,
                 copy.writes,
                 dict(copy.counts),
+                frozenset(copy.opened),
             )
             return name
 
@@ -279,6 +283,7 @@ class Copies:
             now=snapshot.now,
             writes=snapshot.writes,
             counts=Counter(snapshot.counts),
+            opened={*snapshot.opened},
         )
         self._copies[copy.key] = copy
         return copy

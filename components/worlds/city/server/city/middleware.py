@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse
 
@@ -29,7 +30,8 @@ class SiteUrls:
 
 
 class Modified:
-    """Keeps the text cursor steady, and lets the copy's modifiers act before and after every other part of Django."""
+    """Keeps the text cursor steady, notes which pages were shown, and lets the copy's modifiers act before and after
+    every other part of Django."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -42,6 +44,8 @@ class Modified:
         response = answers[0] if answers else self._get_response(request)
         for modifier in active:
             modifier.after(request, response, copy.counts)
+        if not answers and response.status_code == HTTPStatus.OK and pages.is_visit(request):
+            copy.opened.add(f"{request.get_host().partition(':')[0]}{request.path}")
         if pages.is_page(response):
             pages.edit(
                 response,

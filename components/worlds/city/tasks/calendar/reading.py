@@ -149,6 +149,9 @@ class CountDay(Question):
         given = [number for number in numbers_in(facts["day"]) if int(number) not in facts["near"]]
         return Number(facts["count"], given=given, near=facts["near"])
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [r"calendar\.test/calendar/.+"]
+
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*open_calendar(facts), click("link", facts["label"])]
 

@@ -160,6 +160,9 @@ class NewsOfMonth(Question):
     def answer(self, facts: Facts) -> Answer:
         return Number(facts["count"], given=[2026], near=facts["near"])
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [r"cms\.test/(news|search)/.*"]
+
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [click("link", "News")]
 

@@ -226,6 +226,9 @@ class StockQuestion(DashboardTask):
         given = re.findall(r"\d+(?:\.\d+)?", facts["title"])
         return Number(facts["stock"], given=given, near=facts["rivals"])
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [r"shop\.test/(dashboard/(catalogue|reports)|catalogue)/.+"]
+
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*open_good(facts["title"]), STOCK]
 

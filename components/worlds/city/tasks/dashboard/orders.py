@@ -240,6 +240,9 @@ class CountOrders(DashboardTask):
     def answer(self, facts: Facts) -> Answer:
         return Number(facts["count"], near=facts["rivals"])
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [r"shop\.test/dashboard/(orders|users|reports)/.*"]
+
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return of_customer(facts["customer"])
 

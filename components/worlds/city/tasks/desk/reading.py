@@ -56,6 +56,9 @@ class CountInQueue(DeskTask):
     def answer(self, facts: Facts) -> Answer:
         return Number(facts["count"], near=facts["rivals"], nothing=("none", "no tickets", "no ticket"))
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [r"desk\.test/(reports|tickets|kanban|admin)/.*"]
+
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [click("link", "Reports")]
 
@@ -100,6 +103,10 @@ class CountOfOwner(DeskTask):
 
     def answer(self, facts: Facts) -> Answer:
         return Number(facts["count"], near=facts["rivals"])
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        is_shown_first = facts["username"] == self.logins["desk"]  # the start page lists one's own tickets
+        return [] if is_shown_first else [r"desk\.test/(reports|tickets|kanban|admin)/.*"]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [

@@ -124,6 +124,9 @@ class PollCount(Template):
         given = [number for number in given if Decimal(number) not in facts["others"]]
         return Number(facts["votes"], given, near=facts["others"], is_part=True)
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [r"forum\.test/forum/.+"]
+
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*open_topic(facts), click("link", "View results")]
 

@@ -65,6 +65,9 @@ class CountReplies(Template):
         nothing = ("there are none", "it has none", "no replies", "no reply", "no answers", "no posts")
         return Number(facts["replies"], given=numbers_in(facts["subject"]), nothing=nothing)
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [r"forum\.test/(forum|search|member|topics)/.*"]
+
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_topic(facts)
 
@@ -171,6 +174,9 @@ class CountPosts(Template):
 
     def answer(self, facts: Facts) -> Answer:
         return Number(facts["posts"], near=facts["near"])
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [r"forum\.test/(member|forum)/.+"]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*open_topic(facts), click("link", facts["person"])]

@@ -79,6 +79,9 @@ class CountLetters(Template):
     def answer(self, facts: Facts) -> Answer:
         return Number(facts["count"], near=facts["near"])
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [r"mail\.test/(search|archives)/.*"]
+
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return search(facts["person"])
 

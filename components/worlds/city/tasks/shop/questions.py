@@ -163,6 +163,9 @@ class CountUnder(Template):
     def answer(self, facts: Facts) -> Answer | None:
         return Number(facts["count"], given=[facts["limit"]])
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [r"shop\.test/(catalogue/.+|search/.*)"]
+
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [
             click("link", facts["category"]),
@@ -195,6 +198,9 @@ class NumberOfReviews(Template):
 
     def answer(self, facts: Facts) -> Answer | None:
         return Number(facts["count"], given=numbers(facts["title"]))
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [r"shop\.test/(catalogue/.+|search/.*)"]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find(facts["title"])
