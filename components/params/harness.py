@@ -133,9 +133,9 @@ class EgressParams(Section):
 
     guard: bool = True
     """All traffic goes through a proxy that enforces these rules. With false, the browser connects directly."""
-    allowed_hosts: list[HostPattern] = Field(default_factory=lambda: ["*"])
+    allowed_hosts: Annotated[list[HostPattern], OnlyWith("guard", True)] = Field(default_factory=lambda: ["*"])
     """Hosts that may be opened."""
-    blocked_hosts: list[HostPattern] = Field(default_factory=list)
+    blocked_hosts: Annotated[list[HostPattern], OnlyWith("guard", True)] = Field(default_factory=list)
     """Hosts that may not, even if `allowed_hosts` has them."""
     private_hosts: list[HostPattern] = Field(default_factory=list)
     """Hosts, or host:port, that may have loopback or private addresses, such as the servers of a benchmark."""

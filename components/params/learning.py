@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from components.params.dependence import OnlyWith
+from components.params.dependence import NotWith, OnlyWith
 from components.params.harness import SamplingParams
 from components.params.optim import DType
 from components.params.section import NoEffect, Section, Steps, Workers
@@ -36,7 +36,7 @@ class ImageCacheParams(Section):
     disk_gib: Annotated[float, NoEffect] = Field(default=0.0, ge=0)
     """Disk for features, in GiB. The processes of a machine share it: each encodes a part of an iteration's images and
     reads the other parts. The oldest files are deleted first. 0 keeps features in memory only."""
-    directory: Annotated[str | None, NoEffect] = None
+    directory: Annotated[str | None, NoEffect, NotWith("disk_gib", 0)] = None
     """Where those files are. Null is `waymark-features` in the system's directory of temporary files."""
     threads: Annotated[int, NoEffect] = Field(default=1, gt=0)
     """Threads of a process that prepare the next images while the tower encodes others."""

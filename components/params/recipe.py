@@ -152,6 +152,25 @@ class Params(Section):
         return self
 
     @model_validator(mode="after")
+    def _adapters_are_files(self) -> Params:
+        if self.model.lora is not None and self.inference.vllm.transfer == "ipc":
+            raise ValueError(
+                "inference.vllm.transfer = ipc has no effect with model.lora, because adapters are sent as files: "
+                "set inference.vllm.transfer to disk, or model.lora to null"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _screenshots_are_shown(self) -> Params:
+        default = ObservationParams.model_fields["screenshots"].default
+        if self.observation.screenshots != default and not self.agent.shows_screenshots:
+            raise ValueError(
+                f"observation.screenshots = {self.observation.screenshots} has no effect with agent.protocol = "
+                f"{self.agent.protocol}, which shows none: leave it out, or change agent.protocol"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _servers_share_the_gpu(self) -> Params:
         vllm = self.inference.vllm
         if not (vllm.sleeps or vllm.transfer == "ipc"):

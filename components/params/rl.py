@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from components.params.choice import Choice
 from components.params.construction import RatioParams
-from components.params.dependence import NotIf
+from components.params.dependence import NotIf, OnlyWith
 from components.params.harness import SamplingParams
 from components.params.objectives import MMGRPOParams, Objective
 from components.params.optim import Decay, Shuffle
@@ -29,8 +29,8 @@ class RunningRates(Section):
     """Lowest expected share of all tasks when a wave is sized: at 0.25, a wave has at most four times as many groups as
     are still needed."""
     min_wave: int = Field(default=2, ge=1)
-    """Groups of a wave, at least, so that the end of an iteration does not try tasks one by one. Without effect in a
-    stream (`rl.open_groups`)."""
+    """Groups of a wave, at least, so that the end of an iteration does not try tasks one by one. Only for waves:
+    without `rl.open_groups`."""
 
 
 class UniformSampling(RunningRates):
@@ -114,7 +114,7 @@ class RLParams(Section):
     """Branches, from which turns have advantages of their own: the reward minus the mean reward of all that continued
     from the same state (VinePPO, arXiv 2410.01679). An effective group then has up to `per_group` times `continuations`
     further episodes. They need a world whose episodes can be replayed, as `World.replayable` says. Null: none."""
-    task_sampling: TaskSampling = UniformSampling()
+    task_sampling: Annotated[TaskSampling, OnlyWith("open_groups", None, part="min_wave")] = UniformSampling()
     """The method that selects the tasks of an iteration."""
     idle_iterations: int = Field(default=3, ge=1)
     """This many iterations in a row without an effective group end the phase, unless the policy masters its tasks."""

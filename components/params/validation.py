@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field, model_validator
 
+from components.params.dependence import NotWith
 from components.params.section import Section
 
 
@@ -13,9 +16,9 @@ class ValidationParams(Section):
     every: int = Field(default=0, ge=0)
     """Iterations between two validations. The policy at the beginning and at the end of a phase is validated, too. 0
     validates never."""
-    tasks: int = Field(default=0, ge=0)
+    tasks: Annotated[int, NotWith("every", 0)] = Field(default=0, ge=0)
     """Validation tasks of the trained families, in equal shares. Decisions depend on these alone."""
-    heldout: int = Field(default=0, ge=0)
+    heldout: Annotated[int, NotWith("every", 0)] = Field(default=0, ge=0)
     """Validation tasks of the held-out families, on other pages than the reported ones. They are shown and decide
     nothing: a policy that is chosen by them has, in effect, been trained on these families."""
 

@@ -203,6 +203,30 @@ BY_HAND = {"min_agreement": 0.8, "labels": {"file": "mine.csv"}}
             {"agent__protocol": "webgym", "agent__feedback": False},
             r"agent\.feedback = False: has no effect with agent\.protocol = webgym: .* agent\.protocol to openwebrl",
         ),
+        (
+            {"rl__open_groups": 8, "rl__task_sampling": {"min_wave": 4}},
+            r"rl\.task_sampling\.min_wave = 4: has no effect with rl\.open_groups = 8: .* set rl\.open_groups to null",
+        ),
+        (
+            {"rl__validation": {"tasks": 33, "heldout": 4}},
+            r"validation\.tasks = 33: has no effect with rl\.validation\.every = 0: .*\n.*heldout = 4",
+        ),
+        (
+            {"browser__egress": {"guard": False, "allowed_hosts": ["a.example"], "blocked_hosts": ["b.example"]}},
+            r"allowed_hosts = \['a\.example'\]: .* set browser\.egress\.guard to true\n.*blocked_hosts",
+        ),
+        (
+            {"model__image_cache": {"directory": "features"}},
+            r"directory = 'features': has no effect with model\.image_cache\.disk_gib = 0",
+        ),
+        (
+            {"agent__protocol": "webagent_r1", "observation": {"text": "axtree", "screenshots": 4}},
+            r"observation\.screenshots = 4 has no effect with agent\.protocol = webagent_r1, which shows none",
+        ),
+        (
+            {"model__lora": {"rank": 8, "alpha": 16}, "inference": {"engine": "vllm", "vllm": {"transfer": "ipc"}}},
+            r"transfer = ipc has no effect with model\.lora, .*: set inference\.vllm\.transfer to disk",
+        ),
     ],
 )
 def test_a_key_that_the_chosen_kind_ignores_is_refused_by_name(change: dict, error: str) -> None:
@@ -225,6 +249,10 @@ def test_an_ignored_key_may_have_its_default_as_params_yaml_has_it() -> None:
         {"rollout": {"executor": "ray", "ray_address": "auto", "ray_workers": 2, "ray_cpus": 3}},
         {"rollout": {"per_host": 2, "host_delay_s": 1.0}},
         {"browser": {"dialogs": "ask", "dialog_wait_s": 5}},
+        {"rl__task_sampling": {"min_wave": 4}},
+        {"rl__validation": {"every": 2, "tasks": 33, "heldout": 4}},
+        {"model__image_cache": {"directory": "features", "disk_gib": 1}},
+        {"observation__screenshots": 4},
         {"rl__objective": {"replay": 0.1, "replay_turns": 8}},
         {"judge__reward": "distilled", "judge__distill__vllm": {"first_gpu": 1}},
         {"judge__reward": "distilled", "judge__distill__retrain": RETRAIN},

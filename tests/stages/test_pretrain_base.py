@@ -59,7 +59,6 @@ def run_stage(project: Path) -> None:
     )
 
 
-@pytest.mark.slow
 def test_the_stage_writes_a_base_of_the_size_that_the_parameters_name(project: Path) -> None:
     vlm = VLM.load(project / "data/base_model", load(project / "params.yaml").model)
     assert vlm.model.config.text_config.hidden_size == 48
@@ -67,7 +66,6 @@ def test_the_stage_writes_a_base_of_the_size_that_the_parameters_name(project: P
     assert len(vlm.tokenizer) <= 1600
 
 
-@pytest.mark.slow
 def test_the_stage_trains_all_phases_and_measures_each_on_held_out_pages(project: Path) -> None:
     curve = json.loads((project / "data/base_model/pretraining.json").read_text())["curve"]
     assert [figures["step"] for figures in curve] == [2, 4, 6]
