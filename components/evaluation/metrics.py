@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from components.evaluation.actions import ActionSummary, summarise_actions
 from components.evaluation.breakdowns import Slice, breakdowns
@@ -61,8 +61,8 @@ class SuccessSummary(SuccessRate):
     else done. `actions` is over the successes. `heldout` summarises the tasks of families that are never trained on. It
     is None if there are none, or if it was not measured: `heldout_problems` says why then, and `heldout_unjudged`
     counts the tasks without a verdict. These and the fields after them are missing from summaries that an earlier
-    version wrote. `proxies` are the lexical reasoning markers, `task_set` is a
-    checksum.
+    version wrote. `markers` are the lexical reasoning markers, which earlier versions called `proxies`; `task_set`
+    is a checksum.
     """
 
     wilson95: Interval
@@ -85,7 +85,7 @@ class SuccessSummary(SuccessRate):
     failure_groups: dict[str, int] = Field(default_factory=dict)
     pass_at_k: dict[str, SuccessRate] = Field(default_factory=dict)
     breakdowns: list[Slice] = Field(default_factory=list)
-    proxies: MarkerSummary | None = None
+    markers: MarkerSummary | None = Field(default=None, validation_alias=AliasChoices("markers", "proxies"))
     usage: Usage | None = None
     state: StateSummary | None = None
     task_set: str | None = None
@@ -156,7 +156,7 @@ def _summary(episodes: list[Episode], max_aborted: float) -> SuccessSummary:
         failure_groups=_counts(GROUP[kind] for kind in failed),
         pass_at_k=pass_at_k(judged),
         breakdowns=breakdowns(by_task, {episode.task_id: episode.facets for episode in judged}),
-        proxies=summarise([step for episode in episodes for step in episode.steps]),
+        markers=summarise([step for episode in episodes for step in episode.steps]),
         usage=_usage(episodes),
         state=summarise_state([(part.state, bool(part.success)) for part in judged if part.state is not None]),
         task_set=task_set(episodes),

@@ -65,7 +65,7 @@ def analyse(success: Policies) -> Analysis:
             {policy: summary.usage for policy, summary in success.items() if summary.usage is not None}, success
         ),
         markers=_markers(
-            {policy: summary.proxies for policy, summary in success.items() if summary.proxies is not None}
+            {policy: summary.markers for policy, summary in success.items() if summary.markers is not None}
         ),
         state=_state({policy: summary.state for policy, summary in success.items() if summary.state is not None}),
     )

@@ -312,7 +312,7 @@ def _charts(results: StageResults) -> list[LineChart]:
             "share of the rollouts; they are no successes",
         ),
         over_rl("Turns per episode", {"turns": column(lambda i: i.turns_mean)}, "mean"),
-        over_rl("Response tokens per episode", {"tokens": column(lambda i: i.response_tokens_mean)}, "mean"),
+        over_rl("Response tokens per turn", {"tokens": column(lambda i: i.response_tokens_mean)}, "mean"),
         over_rl("Clipped tokens", {"share": column(lambda i: i.clip_fraction)}, "share of the trained tokens"),
         over_rl(
             "Probability ratio",

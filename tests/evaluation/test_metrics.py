@@ -333,6 +333,9 @@ def test_the_checksum_is_of_the_tasks_whatever_their_order_and_outcome():
 
 def test_a_summary_of_an_earlier_version_is_still_read():
     one = summary(("a", SUCCESS), ("b", FAILURE))
-    later = {"failure_groups", "pass_at_k", "breakdowns", "proxies", "usage", "task_set"}
+    later = {"failure_groups", "pass_at_k", "breakdowns", "markers", "usage", "task_set"}
     earlier = one.model_dump(mode="json", exclude_none=True, exclude=later)
     assert type(one).model_validate(earlier).rate == 0.5
+    renamed = one.model_dump(mode="json", exclude_none=True)
+    renamed["proxies"] = renamed.pop("markers")
+    assert type(one).model_validate(renamed) == one

@@ -103,7 +103,7 @@ def test_only_text_before_the_call_is_read():
         .model_copy(update={"name": "write", "arguments": {"text": "captcha cloudflare so far"}})
     )
     of = trajectory(turns=[turn(0, typed, thought="I type the name."), turn(1, DONE, thought="So far so good.")])
-    found = success([of], [verdict(of, Outcome.SUCCESS)]).proxies
+    found = success([of], [verdict(of, Outcome.SUCCESS)]).markers
     assert {name: one.steps for name, one in found.of.items() if one.steps} == {"history_summarization": 1}
 
 
