@@ -63,6 +63,8 @@ def row_token_count(encoder: Encoder, samples: list[Sample], form: str, row_toke
 
 
 def rows_of(samples: list[Sample], encoder: Encoder, row_tokens: int, form: str) -> list[list[Sample]]:
+    """The samples of each row of at most `row_tokens` tokens. Rows of the form `naive` share no prefix, so every sample
+    counts with its whole prompt."""
     if form != "naive":
         return [[samples[index] for index in batch] for batch in micro_batches(samples, encoder, row_tokens)]
     rows: list[list[Sample]] = [[]]
@@ -94,6 +96,8 @@ class DenseAttention:
         scaling: float,
         **kwargs: object,
     ) -> tuple[torch.Tensor, None]:
+        """Attention as `transformers` calls it: `query` is (1, heads, L, width), and the output (1, L, heads,
+        width)."""
         if self._segments is not segments:
             self._segments, self._mask = segments, dense_mask(segments).to(query.device)
         if query.is_cuda:  # no fused kernel supports a mask with fewer heads of keys
