@@ -14,7 +14,12 @@ from tests.source_trees import nodes
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ["components", "flows", "perf"]
-"""Files and folders to which the rules apply."""
+"""Folders to whose Python files all rules apply."""
+PAGES = ["README.md", "CONTRIBUTING.md", "NOTICE"]
+"""Texts beside the pages of docs/ whose prose is read, too. The reference of the API is made from docstrings."""
+FENCE = re.compile(r"^( *)(```+)[^\n]*\n.*?^\1\2`*$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"(?<!`)(`+)(?!`)(?:(?!\n\s*\n).)+?(?<!`)\1(?!`)", re.DOTALL)
+"""Code blocks and code spans of Markdown. A span ends in the paragraph in which it begins."""
 OLD_WORDS = re.compile(r"\b(the house|rooms?|whoever|nobody|somebody|anybody|mend(?:s|ed)?)\b", re.IGNORECASE)
 """Images and pronouns that hide who acts. Name the component, the user or the process instead."""
 NO_NOUNS = {"one", "of", "said", "told", "some", "wanted", "asked", "found"}
@@ -51,6 +56,19 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value.value
 
 
+def pages() -> list[Path]:
+    """All Markdown pages that people write, README.md, CONTRIBUTING.md and NOTICE."""
+    written = [path for path in (ROOT / "docs").rglob("*.md") if ROOT / "docs/reference/api" not in path.parents]
+    return [*(ROOT / name for name in PAGES), *sorted(written)]
+
+
+def page_prose(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a page with their numbers. Code blocks and code spans are blank."""
+    for code in (FENCE, CODE):
+        text = code.sub(lambda match: "\n" * match[0].count("\n"), text)
+    return enumerate(text.splitlines(), 1)
+
+
 def texts(path: Path) -> Iterator[tuple[int, str]]:
     """String literals that are no docstrings, with their lines. Errors, verdicts and feedback are among them."""
     for node in nodes(path):
@@ -84,6 +102,24 @@ def test_prose_names_who_acts():
     places = (
         (path, line, [word.lower() for word in OLD_WORDS.findall(text)])
         for path in files()
+        for line, text in prose(path)
+    )
+    assert offenders(places) == []
+
+
+def test_prose_of_pages_names_who_acts():
+    places = (
+        (path, line, [word.lower() for word in OLD_WORDS.findall(text)])
+        for path in pages()
+        for line, text in page_prose(path.read_text())
+    )
+    assert offenders(places) == []
+
+
+def test_prose_of_tests_names_who_acts():
+    places = (
+        (path, line, [word.lower() for word in OLD_WORDS.findall(text)])
+        for path in sorted((ROOT / "tests").rglob("*.py"))
         for line, text in prose(path)
     )
     assert offenders(places) == []
@@ -139,3 +175,17 @@ def test_old_words_are_found_in_prose_and_not_in_data(tmp_path, code, words):
 def test_old_words_are_found_in_texts_and_not_in_docstrings(tmp_path, code, words):
     (tmp_path / "code.py").write_text(code)
     assert [word for _, text in texts(tmp_path / "code.py") for word in OLD_WORDS.findall(text)] == words
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("One line.\nA page in [no room](rooms.md).\n", [(2, "room"), (2, "rooms")]),
+        ("`room` and ``a `room` `` are code, a room is not.\n", [(1, "room")]),
+        ("A span `of\ntwo` lines, nobody reads.\n", [(2, "nobody")]),
+        ("A lone ` of a paragraph.\n\nA room of a `key`.\n", [(3, "room")]),
+        ("- List:\n\n  ```bash\n  mend # a room\n  ```\n\n  Whoever.\n", [(7, "Whoever")]),
+    ],
+)
+def test_old_words_are_found_in_pages_and_not_in_their_code(page, words):
+    assert [(line, word) for line, text in page_prose(page) for word in OLD_WORDS.findall(text)] == words

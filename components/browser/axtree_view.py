@@ -96,7 +96,10 @@ async def _prepare(frames: Iterable[Frame]) -> set[Frame]:
 
 
 async def _leave_out(silent: set[Frame], main: Frame) -> int:
-    """Make the documents around frames that do not answer pass over them. Returns how many of these are in view."""
+    """Leave frames that do not answer out of the snapshot: mark them, so that the documents around them skip them.
+
+    A surrounding frame that does not answer either is added to `silent`. Returns how many marked frames are in view.
+    """
     outermost = [frame for frame in silent if silent.isdisjoint(_line(frame.parent_frame))]
     in_view = await asyncio.gather(*(_mark(frame) for frame in outermost))
     silent |= await _prepare({frame.parent_frame for frame in outermost if frame.parent_frame is not None} - {main})

@@ -24,7 +24,7 @@ MAX_ASKED = 32
 
 @dataclass(frozen=True)
 class Adopted:
-    """What one round did."""
+    """The result of one round: how many closed roots it gave to the probe, and how many elements it asked about."""
 
     roots: int = 0
     """Number of closed roots that the probe knows now."""

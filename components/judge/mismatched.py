@@ -1,9 +1,9 @@
 """Attempts shown with the task of another attempt, as failures for a judge to learn from.
 
-After SFT most attempts succeed, so few failures are there to learn from. An attempt that did one task did not do
-another: with that other task in its place it is a failure, and nothing but the comparison of what was asked with what
-was done says so. This assumes that tasks of one website ask for different things. The task is one of the same website,
-so that page and wording do not tell.
+After SFT most attempts succeed, so a judge has few failures to learn from. An attempt that succeeded at one task is a
+failure if it is shown with another task. A judge can recognise such a failure only by comparing the task with the
+actions. Both tasks are of one website, so that the page and the wording give no hint. This assumes that the tasks of a
+website ask for different things.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ def set_aside(tasks: Sequence[Task], count: int, seed: int) -> list[Task]:
     """
     if count >= len(tasks) and count:
         raise ValueError(
-            f"rl.validation.tasks sets {count} training tasks aside, and there are {len(tasks)}: lower it, or add tasks"
+            f"rl.validation.tasks asks for {count} training tasks, but only {len(tasks)} exist, and RL must keep at "
+            "least one of them: lower rl.validation.tasks or add tasks"
         )
     by_website: dict[str, list[Task]] = {}
     for task in sorted(tasks, key=lambda task: (rank(task.task_id, seed, "validation task"), task.task_id)):

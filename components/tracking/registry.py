@@ -175,7 +175,10 @@ def _downloaded(fetch: Callable[..., str], version: MlflowVersion) -> Path:
         with tempfile.TemporaryDirectory(dir=DOWNLOADS, prefix=f".{path.name}.") as folder:
             files = Path(fetch(dst_path=folder))
             if digest and model_digest(files) != digest:
-                raise OSError(f"the files are not those that were registered, whose digest is {digest}")
+                raise OSError(
+                    f"the downloaded files are not those that were registered: restore the files of digest {digest} "
+                    f"at {version.source}"
+                )
             try:
                 files.rename(path)
             except OSError:

@@ -27,7 +27,7 @@ class RolloutClock:
 
     @contextmanager
     def rolling(self) -> Iterator[None]:
-        """While some episodes run."""
+        """Count the time until the end of the context as time in which an episode runs."""
         self._change(1, 0)
         try:
             yield
@@ -36,7 +36,7 @@ class RolloutClock:
 
     @contextmanager
     def judging(self) -> Iterator[None]:
-        """While some trajectories are judged."""
+        """Count the time until the end of the context as time in which a judge works."""
         self._change(0, 1)
         try:
             yield
@@ -52,7 +52,7 @@ class RolloutClock:
 
 @dataclass(frozen=True)
 class Judged:
-    """What was found in some trajectories."""
+    """The verdicts on some trajectories: of the judge that rewards, and of the auditor."""
 
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """By trajectory id, in the order of the trajectories."""

@@ -41,7 +41,7 @@ PRICED_AT = 0.1
 
 @pytest.fixture
 def world(tmp_path, mlflow_database):
-    """Two shops that anybody may visit, one whose robots.txt says no, and a model."""
+    """Two shops that every robot may visit, one whose robots.txt says no, and a model."""
     shops = [Shop("127.0.0.2"), Shop("127.0.0.3"), Shop("127.0.0.4", "User-agent: *\nDisallow: /\n")]
     model = Server()
     model.reply, model.delay_s = answer, 0.3

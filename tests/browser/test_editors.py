@@ -43,7 +43,7 @@ box.addEventListener('beforeinput', (event) => { event.preventDefault(); text +=
 LATE = CONTROLLED.replace("draw(); });", "setTimeout(draw, 80); });")
 assert LATE != CONTROLLED
 
-# As in CodeMirror 5 (EasyMDE) and Ace: a textarea that nobody sees takes the keys, and the page draws the text.
+# As in CodeMirror 5 (EasyMDE) and Ace: an invisible textarea takes the keys, and the page draws the text.
 HIDDEN = (
     f"<div id=box style='{PLACE};cursor:text'><div style='overflow:hidden;position:relative;width:3px;height:0'>"
     "<textarea id=keys style='position:absolute;bottom:-1em;width:1000px;height:1em'></textarea></div>"

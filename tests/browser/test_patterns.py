@@ -2,7 +2,7 @@
 
 A pattern is one file; `pattern_file` describes it. Every control is found in the element list, or on the screenshot
 where the file names a text or a point. A pattern on which the harness fails today says why in a line `fails`. It then
-has to fail: the change that mends the harness removes the line.
+has to fail: the change that corrects the harness removes the line.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ def test_a_spent_budget_still_returns_paid_answers(server, tmp_path):
 
 
 def test_requests_in_flight_when_the_budget_is_spent_are_awaited(server, tmp_path):
-    """They are paid for, whether anybody waits for their answer or not."""
+    """They are paid for, even if their caller no longer waits for the answer."""
     server.delay_s, checks = 0.3, iter([False, True])
     params = EndpointParams(url=server.url, model="m", key_variable=None, max_in_flight=2)
 

@@ -10,7 +10,7 @@ import yaml
 
 from components.plan import PlanOptions, TimeOptions, plan, time_plan
 from components.plan.schedule import NEEDS, REWARD_NEEDS, default_side_by_side, wall_seconds
-from components.plan.stages import STAGES
+from components.params.placement import STAGES
 from flows import graph, scheduling
 from tests.samples import shipped
 

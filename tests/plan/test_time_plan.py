@@ -19,7 +19,8 @@ from components.plan.placement import Machine
 from components.plan.rates import EVERY, default_rates, read_rates, write_rates
 from components.plan.rollout_time import Batch, judged_by_model
 from components.plan.setting import Setting
-from components.plan.stages import STAGES, _labels, iteration_time
+from components.params.placement import STAGES
+from components.plan.stages import _labels, iteration_time
 from components.plan.training_time import trained_turns
 
 LARGE, SMALL = Path("openwebrl-4b"), Path("demo")

@@ -39,7 +39,7 @@ def changed(params, **vllm):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server with room for adapters: its URL, and the process."""
+    """A server that can load adapters: its URL, and the process."""
     work = tmp_path_factory.mktemp("serve")
     params, port = changed(recipe()), free_port()
     (work / "recipe.yaml").write_text(yaml.safe_dump(params.model_dump(mode="json")))

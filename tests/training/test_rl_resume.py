@@ -380,7 +380,7 @@ def test_verdicts_that_were_learned_from_are_not_asked_for_again(tmp_path, monke
 
 
 def test_an_iteration_of_which_nothing_could_be_learned_is_repeated(tmp_path, monkeypatch):
-    """Otherwise every later run would end as the first one did, although the cause is mended."""
+    """Otherwise every later run would end as the first one did, although the cause is removed."""
     with pytest.raises(NothingLearnableError, match="masked"):
         rl_without_pages.train(monkeypatch, tmp_path, 1, lambda spec: Termination.ENV_ERROR)
     trained, _ = rl_without_pages.train(monkeypatch, tmp_path, 1)

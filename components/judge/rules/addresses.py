@@ -65,7 +65,7 @@ def origin_of(address: str) -> str:
 
 
 def _parts(address: str) -> SplitResult:
-    """The parts of an address; empty ones of a text that is none, such as `http://[x`."""
+    """Splits an address into its parts. All are empty if the text is not a valid address, such as `http://[x`."""
     try:
         return urlsplit(address)
     except ValueError:

@@ -126,7 +126,7 @@ class RemoteServer(Server):
             await self._client.delete(f"{self.url}/client", headers=self.headers, timeout=ANSWER_TIMEOUT_S)
 
     async def end_life(self) -> None:
-        """Nothing: the server may live, and stays in use by this stage, or another one could take it meanwhile."""
+        """Does nothing. The server may still run, and this stage keeps its claim so that no other stage takes it."""
 
     def give_up(self) -> None:
         """Count the server as dead."""

@@ -95,8 +95,10 @@ class Instance:
         return reworded(steps, self.wording.labels, {})
 
     def _credentials(self) -> str:
-        """What an agent is told to log in again with; empty if no session expires. The words are none by which
-        `filters.drop_login` finds tasks behind a login."""
+        """The sentence of the task with names and password for logging in again; empty if no session expires.
+
+        It avoids the words by which `filters.drop_login` recognises tasks that need a login.
+        """
         users = self.users()
         if "expired_session" not in self.modifiers or not users:
             return ""

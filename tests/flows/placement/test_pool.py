@@ -14,7 +14,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Crashed, Pending, Running
 from pydantic import ValidationError
 
-from components.params.placement import PlacementParams
+from components.params.placement import STORES, PlacementParams
 from components.ports import free_port
 from flows import process
 from flows.crash_safe_dvc import InfrastructureFailed, StageFailed
@@ -40,6 +40,14 @@ def test_pools_without_a_store_are_refused():
 def test_a_relative_store_is_refused():
     with pytest.raises(ValidationError, match="is another folder on each machine: give an absolute path"):
         PlacementParams(store="shared", pools={"train_*": "gpu"})
+
+
+def test_the_known_stores_are_those_that_dvc_and_fsspec_know_and_write():
+    from dvc.config_schema import REMOTE_SCHEMAS
+    from fsspec.registry import known_implementations
+
+    read_only = {"http", "https"}
+    assert {*STORES} == {*REMOTE_SCHEMAS} & {*known_implementations} - read_only
 
 
 def test_a_recipe_without_placement_sends_nothing_away(tmp_path):
