@@ -142,7 +142,11 @@ class TrustParams(Section):
 
 
 class JudgeParams(Section):
-    """Labels, reward, model judges and judge distillation."""
+    """Labels, reward, model judges and judge distillation.
+
+    `labels` and `reward` are two choices that share `model`, `distill` and `trust`, so no union by one of them has the
+    right keys. A key that both choices together ignore is refused (`dependence`).
+    """
 
     labels: Literal["rules", "model"] = "rules"
     """The judge of the teacher's trajectories, of the distilled judge's training data and of evaluations."""

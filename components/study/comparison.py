@@ -9,10 +9,11 @@ from typing import Literal
 from pydantic import Field
 
 from components.records import Record
-from components.study.effects import METHOD, Effect, effect, effects
+from components.study.effects import METHOD, Effect, Scores, effect, effects, paired
 from components.study.expansion import Study
 from components.study.results import Measured, RunResult
 from components.study.study_file import PaperClaim
+from components.study.variance import VarianceSources, variance_sources
 
 Direction = Literal["higher", "lower", "undecided"]
 Standing = Literal["agrees", "differs", "undecided", "not measured", "no claim"]
@@ -57,6 +58,9 @@ class ArmResult(Record):
     gain: Effect | None = None
     heldout_gain: Effect | None = None
     families: list[FamilySpread] = Field(default_factory=list)
+    variance: dict[str, VarianceSources] = Field(default_factory=dict)
+    """The sources of variance over the seeds: of `success`, of the success `before` RL and of the `gain`, and the same
+    with `heldout` in front for families that are never trained on."""
     effect: Effect | None = None
     heldout_effect: Effect | None = None
     direction: Direction | None = None
@@ -146,6 +150,23 @@ def families(runs: Sequence[RunResult]) -> list[FamilySpread]:
     ]
 
 
+def variances(measured: Sequence[Measured]) -> dict[str, VarianceSources]:
+    """The sources of variance of an arm's finished runs; none without a second seed, or if seeds have other tasks."""
+    family_of = {task: family for measurement in measured for task, family in measurement.family_of.items()}
+    tables: dict[str, dict[int, Scores]] = {
+        "success": {measurement.run.seed: measurement.tested for measurement in measured},
+        "before": {measurement.run.seed: measurement.before for measurement in measured},
+        "gain": {measurement.run.seed: paired(measurement.tested, measurement.before) for measurement in measured},
+        "heldout success": {measurement.run.seed: measurement.heldout for measurement in measured},
+        "heldout before": {measurement.run.seed: measurement.heldout_before for measurement in measured},
+        "heldout gain": {
+            measurement.run.seed: paired(measurement.heldout, measurement.heldout_before) for measurement in measured
+        },
+    }
+    sources = {name: variance_sources(scores, family_of) for name, scores in tables.items()}
+    return {name: of_table for name, of_table in sources.items() if of_table is not None}
+
+
 def _arm(study: Study, arm: str, done: Sequence[Measured], against: Effect | None, heldout: Effect | None) -> ArmResult:
     of_arm = [measurement for measurement in done if measurement.run.arm == arm]
     runs = [measurement.run for measurement in of_arm]
@@ -178,6 +199,7 @@ def _arm(study: Study, arm: str, done: Sequence[Measured], against: Effect | Non
             {measurement.run.seed: measurement.heldout_before for measurement in of_arm},
         ),
         families=families(runs),
+        variance=variances(of_arm),
         effect=against,
         heldout_effect=heldout,
         direction=sign,

@@ -72,6 +72,8 @@ class Measured(Record):
     heldout: dict[str, float | None] = Field(default_factory=dict)
     before: dict[str, float | None] = Field(default_factory=dict)
     heldout_before: dict[str, float | None] = Field(default_factory=dict)
+    family_of: dict[str, str] = Field(default_factory=dict)
+    """The family of each task."""
 
 
 class _Phase(WatchedPhase):
@@ -139,6 +141,7 @@ def _read_run(study: Study, run: Run, folder: Path, state: _RunState, ran: dict[
     remedy = _remedy(study)
     episodes = _episodes(_evaluation(folder, study.file.compare), remedy)
     tested, heldout = _scores(episodes)
+    family_of = {episode.task_id: episode.family for episode in episodes}
     figures = {
         "success": _rate(tested.values()),
         "heldout": _rate(heldout.values()),
@@ -146,7 +149,7 @@ def _read_run(study: Study, run: Run, folder: Path, state: _RunState, ran: dict[
         **_actions(episodes, folder / "data/teacher", remedy),
     }
     if study.before is None:
-        return Measured(run=result.model_copy(update=figures), tested=tested, heldout=heldout)
+        return Measured(run=result.model_copy(update=figures), tested=tested, heldout=heldout, family_of=family_of)
     episodes_before = _episodes(_evaluation(folder, study.before), remedy)
     before, heldout_before = _scores(episodes_before)
     figures |= {
@@ -160,6 +163,7 @@ def _read_run(study: Study, run: Run, folder: Path, state: _RunState, ran: dict[
         heldout=heldout,
         before=before,
         heldout_before=heldout_before,
+        family_of=family_of,
     )
 
 

@@ -202,6 +202,17 @@ def test_a_study_that_has_not_begun_has_no_effects(study):
     assert charts(result) == []
 
 
+def test_the_differences_between_seeds_have_their_sources(result, tmp_path):
+    plain = result.arms[0].variance
+    assert plain.keys() == {"success", "before", "gain", "heldout success", "heldout before", "heldout gain"}
+    assert plain["success"].observed == pytest.approx(result.arms[0].sd)
+    assert (plain["success"].runs, plain["success"].of_tasks, plain["heldout gain"].of_tasks) == (3, 40, 8)
+    assert plain["before"].observed == 0  # every seed solves the same tasks before RL
+    html = write_page(result, tmp_path / "pages").read_text()
+    assert "Where the differences between seeds come from" in html
+    assert "<td>new families, RL − SFT</td>" in html
+
+
 def test_the_page_has_effects_curves_claims_and_what_differs(result, tmp_path):
     html = write_page(result, tmp_path / "pages").read_text()
     assert '<span class="strong">−30.0</span> <span class="muted">[' in html
@@ -226,7 +237,7 @@ def test_the_page_names_a_failed_run_with_its_log(study, finish, tmp_path):
 def test_what_rl_adds_is_shown_although_the_base_is_not_finished(study, finish, tmp_path):
     finish(plain_seed0="failed", plain_seed1="unfinished", plain_seed2="unfinished")
     html = write_page(compare(study, read_runs(study)), tmp_path).read_text()
-    gains = html[html.index("What RL adds") : html.index("By family")]
+    gains = html[html.index("What RL adds") : html.index("Where the differences between seeds")]
     assert re.findall(r"<tr><th>(\w+)</th><td>", gains) == ["worse", "better", "alike"]
     families = html[html.index("By family") : html.index("What the arms change")]
     assert re.findall(r"<tr><th>([\w-]+)</th><td>", families) == ["click-link", "click-test"]
